@@ -1,0 +1,25 @@
+"""The layers of the Transformer, each registered with Keras under "keras_transformer"."""
+
+from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
+from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
+from keras_transformer.layers.embedding import (
+    LearnedPositions,
+    SinusoidalPositions,
+    TokenEmbedding,
+    sinusoidal_encoding,
+)
+from keras_transformer.layers.feed_forward import FeedForward
+
+__all__ = [
+    "DecoderBlock",
+    "EncoderBlock",
+    "FeedForward",
+    "LearnedPositions",
+    "MultiHeadAttention",
+    "PostNormResidual",
+    "PreNormResidual",
+    "SinusoidalPositions",
+    "TokenEmbedding",
+    "scaled_dot_product_attention",
+    "sinusoidal_encoding",
+]

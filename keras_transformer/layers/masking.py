@@ -1,0 +1,29 @@
+"""The functions of masks.py as layers, so that a functional graph can hold them. No weights, no state."""
+
+import keras
+
+from keras_transformer import masks
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class SegmentMask(keras.layers.Layer):
+    """masks.segment_mask: (B, Q), (B, K) -> bool (B, Q, K)."""
+
+    def call(self, query_segments, key_segments):
+        return masks.segment_mask(query_segments, key_segments)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class CausalSegmentMask(keras.layers.Layer):
+    """masks.causal_segment_mask: (B, L) -> bool (B, L, L)."""
+
+    def call(self, segments):
+        return masks.causal_segment_mask(segments)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class PositionsInSegment(keras.layers.Layer):
+    """masks.positions_in_segment: (B, L) -> int32 (B, L)."""
+
+    def call(self, segments):
+        return masks.positions_in_segment(segments)

@@ -1,0 +1,192 @@
+"""The run configuration: one TOML file, checked where it is read."""
+
+import pathlib
+import tomllib
+from typing import Annotated, Literal
+
+import pydantic
+import tomli_w
+
+from keras_transformer.config import ConfigError, preset
+
+
+class Section(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class NumbersData(Section):
+    """Numbers spelled out in two languages by num2words: needs no download."""
+
+    source: Literal["numbers"]
+    source_language: str = "en"
+    target_language: str = "de"
+    minimum: int = 0
+    maximum: int = 999_999
+    train_pairs: int = pydantic.Field(20_000, ge=1)
+    validation_pairs: int = pydantic.Field(500, ge=1)
+    test_pairs: int = pydantic.Field(1_000, ge=1)
+    seed: int = 1
+
+
+class FilesData(Section):
+    """Line-aligned text files, or TSV with source and target in the first two columns; `.gz` is unpacked.
+
+    Each split is a list of entries. An entry is [source file, target file], or one TSV file.
+    """
+
+    source: Literal["files"]
+    source_language: str = "source"
+    target_language: str = "target"
+    train: list[list[str] | str] = pydantic.Field(min_length=1)
+    validation: list[list[str] | str] = pydantic.Field(min_length=1)
+    test: list[list[str] | str] = []
+
+
+class TfdsData(Section):
+    """A TFDS translation set, by name and direction."""
+
+    source: Literal["tfds"]
+    name: str  # "wmt14_translate/de-en", "ted_hrlr_translate/pt_to_en"
+    source_language: str
+    target_language: str
+    data_dir: str | None = None
+    train_split: str = "train"
+    validation_split: str = "validation"
+    test_split: str = "test"
+    download: bool = True
+
+
+Data = Annotated[NumbersData | FilesData | TfdsData, pydantic.Field(discriminator="source")]
+
+
+class TokenizerConfig(Section):
+    vocab_size: int = pydantic.Field(8_000, ge=260)  # 4 special ids and 256 bytes come first
+    model: str | None = None  # a SentencePiece .model file to use instead of training one
+
+
+class ModelConfig(Section):
+    """A preset and what differs from it; the vocabulary's size comes from the tokenizer."""
+
+    preset: str = "base"
+    encoder_layers: int | None = None
+    decoder_layers: int | None = None
+    d_model: int | None = None
+    d_ff: int | None = None
+    num_heads: int | None = None
+    key_dim: int | None = None
+    value_dim: int | None = None
+    activation: str | None = None
+    norm: str | None = None
+    norm_epsilon: float | None = None
+    positions: str | None = None
+    max_positions: int | None = None
+    attention_bias: bool | None = None
+    shared_embeddings: bool | None = None
+
+    def resolve(self, vocab_size, dropout=None, label_smoothing=None):
+        """The TransformerConfig that this section, the tokenizer and the training section make together."""
+        changes = self.model_dump(exclude={"preset"}) | {"dropout": dropout, "label_smoothing": label_smoothing}
+        given = {name: value for name, value in changes.items() if value is not None}
+        return preset(self.preset).replace(vocab_size=vocab_size, **given)
+
+
+class TrainingConfig(Section):
+    steps: int = pydantic.Field(100_000, ge=1)  # updates
+    tokens_per_batch: int = pydantic.Field(25_000, ge=1)  # target positions an update, and as many source positions
+    row_length: int = pydantic.Field(128, ge=8)  # positions of one packed row; the longest pair that is trained on
+    seed: int = 1
+    dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
+    label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
+    warmup_steps: int = pydantic.Field(4_000, ge=1)
+    learning_rate_factor: float = pydantic.Field(1.0, gt=0)
+    checkpoint_every: int = pydantic.Field(1_000, ge=1)  # steps
+    keep_checkpoints: int = pydantic.Field(5, ge=1)
+    average_checkpoints: int = pydantic.Field(5, ge=1)
+    validate_every: int = pydantic.Field(1_000, ge=1)  # steps
+    log_every: int = pydantic.Field(50, ge=1)  # steps
+    xla: bool = True
+    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+
+    @pydantic.model_validator(mode="after")
+    def check_batch(self):
+        if self.tokens_per_batch < self.row_length:
+            raise ValueError(f"tokens_per_batch {self.tokens_per_batch} is less than one row of {self.row_length}")
+        if self.keep_checkpoints < self.average_checkpoints:
+            raise ValueError(
+                f"average_checkpoints {self.average_checkpoints} asks for more than keep_checkpoints {self.keep_checkpoints}"
+            )
+        return self
+
+
+class TranslationConfig(Section):
+    """How validation and `report.md` translate."""
+
+    beam_size: int = pydantic.Field(4, ge=1)
+    length_penalty: float = pydantic.Field(0.6, ge=0)
+    batch_size: int = pydantic.Field(64, ge=1)
+
+
+class RunConfig(Section):
+    run_folder: str
+    data: Data
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+    translation: TranslationConfig = TranslationConfig()
+
+    def to_toml(self):
+        return tomli_w.dumps(self.model_dump(exclude_none=True))
+
+
+def load_config(path, overrides=()):
+    """Read a TOML file, apply `section.key=value` overrides, check it.
+
+    Values of overrides are TOML (`training.steps=100`, `model.preset="tiny"`); a bare word is a string.
+    Raises ConfigError with one line for each key that is unknown, missing or ill-typed.
+    """
+    path = pathlib.Path(path)
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"There is no configuration file {path}. See configs/ for examples.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+    for override in overrides:
+        _apply_override(values, override)
+    return check_config(values, path)
+
+
+def check_config(values, path):
+    try:
+        return RunConfig.model_validate(values)
+    except pydantic.ValidationError as error:
+        raise ConfigError("\n".join(_sentence(path, problem) for problem in error.errors())) from None
+
+
+def _apply_override(values, override):
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {override}: expected section.key=value, for example training.steps=100.")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    *sections, name = key.strip().split(".")
+    for section in sections:
+        values = values.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"--set {override}: {section} is a value, not a section.")
+    values[name] = value
+
+
+def _sentence(path, problem):
+    # pydantic names the branch of the union as a part of the place ("data", "files", "train"): leave it out
+    place = [str(part) for part in problem["loc"]]
+    if place[:1] == ["data"] and len(place) > 1 and place[1] in ("numbers", "files", "tfds"):
+        del place[1]
+    key = ".".join(place) or "the file"
+    found = f", found {problem['input']!r}" if problem["type"] not in ("missing", "extra_forbidden") else ""
+    reason = {"extra_forbidden": "there is no such key", "missing": "this key is missing"}.get(
+        problem["type"], problem["msg"]
+    )
+    return f"{path}: {key}: {reason}{found}."
