@@ -6,6 +6,7 @@ import keras
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
 
@@ -71,7 +72,7 @@ def embedded(embedding, ids, segments, side, config, dtype):
     """Token embeddings plus positions, with dropout on the sum (section 5.4)."""
     positions = PositionsInSegment(name=f"{side}_position_numbers")(segments)
     states = position_layer(config, side, dtype)(embedding(ids), positions)
-    return keras.layers.Dropout(config.dropout, dtype=dtype, name=f"{side}_dropout")(states)
+    return Dropout(config.dropout, dtype=dtype, name=f"{side}_dropout")(states)
 
 
 def position_layer(config, side, dtype):

@@ -2,6 +2,7 @@
 
 from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
 from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.embedding import (
     LearnedPositions,
     SinusoidalPositions,
@@ -12,6 +13,7 @@ from keras_transformer.layers.feed_forward import FeedForward
 
 __all__ = [
     "DecoderBlock",
+    "Dropout",
     "EncoderBlock",
     "FeedForward",
     "LearnedPositions",

@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import FeedForward
 
 
@@ -17,7 +18,7 @@ class Residual(keras.layers.Layer):
         super().__init__(**kwargs)
         self.dropout_rate, self.epsilon = dropout, epsilon
         self.norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, input_shape):
         self.norm.build(input_shape)

@@ -1,0 +1,29 @@
+"""The run folder: the contract between training, translation and export."""
+
+import json
+import pathlib
+
+from keras_transformer.config import ConfigError
+
+
+class RunFolder:
+    """Names of everything that a run leaves behind; the folder is made where there is none."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"run_folder {self.path} cannot be made: {error.strerror}.") from None
+        self.config = self.path / "config.toml"  # as it took effect, overrides and defaults included
+        self.tokenizer = self.path / "tokenizer.model"
+        self.model = self.path / "model.json"
+        self.weights = self.path / "model.weights.h5"  # what translation uses
+        self.checkpoints = self.path / "checkpoints"
+        self.metrics = self.path / "metrics.jsonl"
+        self.tensorboard = self.path / "tensorboard"
+        self.report = self.path / "report.md"
+        self.corpus = self.path / "corpus.json"  # counts and skipped pairs of each split
+
+    def write_json(self, path, values):
+        path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

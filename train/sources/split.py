@@ -1,0 +1,40 @@
+"""What every source of sentence pairs hands over."""
+
+import collections
+
+
+class CorpusError(ValueError):
+    """Data that makes no sense; the message says where, what was found and what to do."""
+
+
+class Split:
+    """One part of a corpus: iterating gives its (source, target) pairs of strings, read anew each time.
+
+    `read` is a function that returns an iterator over all pairs. A pair with an empty side teaches nothing and
+    would be a row without a first word: it is left out and counted in `skipped`, by reason. The counts are those
+    of the latest iteration. Raises CorpusError, at the end, if no pair is left.
+    """
+
+    def __init__(self, name, read):
+        self.name = name
+        self.skipped = collections.Counter()
+        self._read = read
+
+    def __iter__(self):
+        self.skipped.clear()
+        is_empty = True
+        for source, target in self._read():
+            if not source.strip():
+                self.skipped["empty source"] += 1
+            elif not target.strip():
+                self.skipped["empty target"] += 1
+            else:
+                is_empty = False
+                yield source, target
+        if is_empty:
+            raise CorpusError(f"{self.name} has no sentence pair left. Skipped: {skipped_sentence(self.skipped)}.")
+
+
+def skipped_sentence(skipped):
+    """Counts by reason as words: "12 empty source, 3 longer than row_length"; "none" for none."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(skipped.items())) or "none"

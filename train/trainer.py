@@ -1,0 +1,85 @@
+"""The training step: forward and backward under XLA inside the replica, all-reduce and optimizer outside."""
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.layers import Dropout
+from train.loss import token_sums
+
+DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different run seeds apart
+
+
+class TrainingModel(keras.Model):
+    """A Transformer's graph with a training step of its own, for `model.fit`.
+
+    Built with the functional API: `TrainingModel(transformer.input, transformer.output)` shares all weights. Stock
+    Keras cannot compile a step with XLA under a strategy (its optimizer merges replicas inside the compiled
+    function); here only forward and backward pass are compiled. Losses and gradients are sums over tokens, reduced
+    over replicas, then divided by the global token count: one replica or eight, the update is the same.
+    """
+
+    def prepare(self, optimizer, seed, label_smoothing, xla):
+        """Say how to train; call it inside the strategy's scope, before `fit`."""
+        self.compile(optimizer=optimizer, jit_compile=False)
+        optimizer.build(self.trainable_variables)
+        self.dropout_seed, self.label_smoothing, self.xla = seed, label_smoothing, xla
+        self.dropouts = [layer for layer in self._flatten_layers() if isinstance(layer, Dropout) and layer.rate > 0]
+
+    def make_train_function(self, force=False):
+        if self.train_function is not None and not force:
+            return self.train_function
+        strategy = self.distribute_strategy
+        compute = tf.function(self.sums_and_gradients, jit_compile=self.xla)
+        is_alone = strategy.num_replicas_in_sync == 1
+
+        def replica_step(batch):
+            context = tf.distribute.get_replica_context()
+            step = tf.convert_to_tensor(self.optimizer.iterations)
+            sums, gradients = compute(batch, step, context.replica_id_in_sync_group)
+            if not is_alone:
+                sums, gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, (sums, gradients))
+            return self.update(sums, gradients)
+
+        @tf.function
+        def train_function(iterator):
+            per_replica = strategy.run(replica_step, args=(next(iterator),))
+            return {name: strategy.experimental_local_results(value)[0] for name, value in per_replica.items()}
+
+        self.train_function = train_function
+        return train_function
+
+    def sums_and_gradients(self, batch, step, replica):
+        """The sums of one replica's batch and the gradients of its summed (and, in float16, scaled) loss."""
+        inputs = {name: batch[name] for name in ("source_ids", "source_segments", "target_ids", "target_segments")}
+        with keras.StatelessScope(state_mapping=self.dropout_states(step, replica)):
+            with tf.GradientTape() as tape:
+                logits = self(inputs, training=True)
+                sums = token_sums(logits, batch["labels"], batch["target_segments"], self.label_smoothing)
+                scaled = self.optimizer.scale_loss(sums.loss)
+            gradients = tape.gradient(scaled, self.trainable_variables)
+        return sums, [tf.convert_to_tensor(gradient) for gradient in gradients]  # embeddings' IndexedSlices too
+
+    def dropout_states(self, step, replica):
+        """Every dropout layer's random state as a function of (seed, step, replica, layer): nothing to save."""
+        replicas = self.distribute_strategy.num_replicas_in_sync
+        states = []
+        for number, layer in enumerate(self.dropouts):
+            stream = (self.dropout_seed * DRAWS_PER_RUN + number) * replicas
+            stream = tf.constant(stream, "int64") + tf.cast(replica, "int64")
+            states.append((layer.seed_generator.state, tf.stack([stream, tf.cast(step, "int64")])))
+        return states
+
+    def update(self, sums, gradients):
+        """Apply global sums of gradients; returns the logs of the step."""
+        scale = self.optimizer.scale_loss(tf.constant(1.0))
+        learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
+        gradients = [gradient / tf.cast(sums.tokens, gradient.dtype) for gradient in gradients]
+        self.optimizer.apply(gradients, self.trainable_variables)
+        return {
+            "loss": sums.loss / sums.tokens,
+            "nll": sums.nll / sums.tokens,
+            "accuracy": sums.correct / sums.tokens,
+            "tokens": sums.tokens,
+            "gradient_norm": tf.linalg.global_norm(gradients) / scale,
+            "learning_rate": learning_rate,
+        }
