@@ -57,7 +57,7 @@ def train_tokenizer(sentences, path, vocab_size):
         )
     except RuntimeError as error:
         raise TokenizerError(_training_sentence(str(error), vocab_size)) from None
-    pathlib.Path(path).write_bytes(model.getvalue())
+    _write_whole(pathlib.Path(path), model.getvalue())
 
 
 def _training_sentence(error, vocab_size):
@@ -75,6 +75,13 @@ def _training_sentence(error, vocab_size):
     if "sentences_.empty()" in error:
         return "There is no text to train a tokenizer on: every sentence is empty."
     return f"SentencePiece could not train a vocabulary of {vocab_size} pieces: {error}"
+
+
+def _write_whole(path, content):
+    """A file that exists is complete: whoever is interrupted here leaves none."""
+    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished.write_bytes(content)
+    unfinished.replace(path)
 
 
 class Tokenizer:

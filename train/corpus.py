@@ -3,7 +3,9 @@
 import dataclasses
 
 from train.sources.files import files_splits
+from train.sources.numbers import numbers_splits
 from train.sources.split import CorpusError, Split, skipped_sentence
+from train.sources.tfds import tfds_splits
 
 __all__ = ["Corpus", "CorpusError", "Split", "load_corpus", "skipped_sentence"]
 
@@ -19,7 +21,7 @@ class Corpus:
     target_language: str
 
 
-SPLITS = {"files": files_splits}
+SPLITS = {"files": files_splits, "numbers": numbers_splits, "tfds": tfds_splits}
 
 
 def load_corpus(data):

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 MASKED_SCORE = -1e30  # finite, so that max and exp of a fully masked row are; far below any real score in float32
+LARGEST_FLOAT16 = 65504.0
 
 
 def scaled_dot_product_attention(query, key, value, mask=None):
@@ -15,13 +16,16 @@ def scaled_dot_product_attention(query, key, value, mask=None):
         query (B, H, Q, d_k)   key (B, H, K, d_k)   value (B, H, K, d_v)
         mask  bool, broadcast to (B, H, Q, K); True means "may attend"
 
-    The softmax is computed in float32, or in float64 where the inputs are, whatever the policy.
+    The softmax is computed in float32, or in float64 where the inputs are, whatever the policy. Scores that
+    float16 cannot hold become its largest number, not infinity, of which softmax would make NaN.
     Returns output (B, H, Q, d_v) and weights (B, H, Q, K), whose rows sum to 1; a query with nothing to attend
     to has weights and output 0.
     """
     d_k = ops.shape(query)[-1]
     query = query * ops.cast(d_k**-0.5, query.dtype)
     scores = ops.matmul(query, ops.swapaxes(key, -1, -2))  # (B, H, Q, K)
+    if keras.backend.standardize_dtype(scores.dtype) == "float16":
+        scores = ops.clip(scores, -LARGEST_FLOAT16, LARGEST_FLOAT16)
     weights = masked_softmax(ops.cast(scores, keras.backend.result_type(scores.dtype, "float32")), mask)
     weights = ops.cast(weights, value.dtype)
     return ops.matmul(weights, value), weights
@@ -62,7 +66,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def __init__(self, num_heads, key_dim, value_dim=None, use_bias=False, output_dim=None, **kwargs):
         super().__init__(**kwargs)
-        self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim or key_dim
+        self.num_heads, self.key_dim = num_heads, key_dim
+        self.value_dim = key_dim if value_dim is None else value_dim
         for name, size in (("num_heads", num_heads), ("key_dim", key_dim), ("value_dim", self.value_dim)):
             if size < 1:
                 raise ValueError(f"{name} must be at least 1. Received: {name}={size}")

@@ -1,6 +1,9 @@
 """Residual connections and the two kinds of block (Vaswani et al. 2017, section 3.1 and figure 1)."""
 
+from typing import Any, NamedTuple
+
 import keras
+from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.dropout import Dropout
@@ -87,9 +90,7 @@ class Block(keras.layers.Layer):
 
     def _residual(self, name):
         chosen = self.arguments
-        return RESIDUALS[chosen["norm"]](
-            chosen["dropout"], chosen["norm_epsilon"], dtype=self.dtype_policy, name=name
-        )
+        return RESIDUALS[chosen["norm"]](chosen["dropout"], chosen["norm_epsilon"], dtype=self.dtype_policy, name=name)
 
     def feed(self, states):
         """The feed-forward sublayer. (B, L, d_model) -> (B, L, d_model)"""
@@ -125,6 +126,14 @@ class EncoderBlock(Block):
 
     def compute_output_shape(self, states_shape, mask_shape=None):
         return states_shape, self.self_attention.compute_output_shape(states_shape)[1]
+
+
+class ProjectedMemory(NamedTuple):
+    """What a decoder block attends to in the encoder's output, computed once a sentence."""
+
+    keys: Any  # (B, H, S, d_k)
+    values: Any  # (B, H, S, d_v)
+    mask: Any  # bool (B, 1, S): True at real source positions
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -163,6 +172,27 @@ class DecoderBlock(Block):
         query = self.memory_attention_residual.enter(states)
         attended, weights = self.memory_attention.attend(query, memory_keys, memory_values, memory_mask)
         return self.memory_attention_residual.leave(states, attended), weights
+
+    def step(self, states, position, keys, values, memory):
+        """One position of `call`, for one hypothesis in each of N = B * K rows (K hypotheses a sentence).
+
+        Shapes: states (N, 1, d_model); position () int; keys (N, H, L, d_k) and values (N, H, L, d_v), filled before
+        `position`; memory, a ProjectedMemory: keys (B, H, S, d_k), values (B, H, S, d_v), mask bool (B, 1, S).
+        Returns states (N, 1, d_model), and keys and values filled up to and with `position`.
+        """
+        query = self.self_attention_residual.enter(states)
+        new_keys, new_values = self.self_attention.project_memory(query)  # (N, H, 1, d)
+        places = ops.reshape(ops.arange(ops.shape(keys)[2]), (1, 1, -1, 1))
+        keys = ops.where(places == position, new_keys, keys)  # no slice update: served graphs must do without XLA's
+        values = ops.where(places == position, new_values, values)
+        is_past = ops.reshape(places <= position, (1, 1, -1))
+        attended, _ = self.self_attention.attend(query, keys, values, is_past)
+        states = self.self_attention_residual.leave(states, attended)
+        rows, _, width = ops.shape(states)
+        sentences = ops.shape(memory.keys)[0]
+        states = ops.reshape(states, (sentences, -1, width))  # hypotheses of a sentence are queries to one memory
+        states, _ = self.attend_to_memory(states, *memory)
+        return self.feed(ops.reshape(states, (rows, 1, width))), keys, values
 
     def compute_output_shape(self, states_shape, memory_shape, self_mask_shape=None, memory_mask_shape=None):
         self_weights = self.self_attention.compute_output_shape(states_shape)[1]

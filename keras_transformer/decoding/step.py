@@ -1,0 +1,69 @@
+"""The decoder as a function of (state, token): what every search is written over."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_transformer.layers.blocks import ProjectedMemory
+from keras_transformer.masks import segment_mask
+from keras_transformer.model import encoder
+from keras_transformer.tokens import PAD
+
+
+class DecoderCache(NamedTuple):
+    """Keys and values of the positions decoded so far, a tuple of one array for each decoder block.
+
+    N = B * K rows: hypothesis k of sentence b is row b * K + k. L is the longest output.
+    """
+
+    keys: Any  # of (N, H, L, d_k)
+    values: Any  # of (N, H, L, d_v)
+
+
+class IncrementalDecoder:
+    """A Transformer's decoder, one position at a time.
+
+    `start(source_ids, hypotheses, length)` runs the encoder once and returns (memory, empty cache);
+    `step(memory, cache, tokens, position)` returns the logits of the next token and the longer cache.
+    """
+
+    def __init__(self, transformer):
+        config = transformer.transformer_config
+        self.config = config
+        self.encoder = encoder(transformer)
+        self.embedding = transformer.get_layer("embedding" if config.shared_embeddings else "target_embedding")
+        self.logits = transformer.get_layer("embedding" if config.shared_embeddings else "logits")
+        self.positions = transformer.get_layer("target_positions")
+        self.blocks = [transformer.get_layer(f"decoder_block_{n + 1}") for n in range(config.decoder_layers)]
+        self.last_norm = transformer.get_layer("decoder_norm") if config.norm == "pre" else None
+
+    def start(self, source_ids, hypotheses, length):
+        """Encode, and make room for `hypotheses` outputs of up to `length` tokens for each sentence.
+
+        Shapes: source_ids int (B, S), PAD after each sentence's end.
+        Returns a tuple of ProjectedMemory, one for each block, and an empty DecoderCache.
+        """
+        segments = ops.cast(ops.not_equal(source_ids, PAD), "int32")
+        memory = self.encoder({"source_ids": source_ids, "source_segments": segments}, training=False)
+        mask = segment_mask(ops.ones_like(segments[:, :1]), segments)  # (B, 1, S)
+        memories = tuple(ProjectedMemory(*block.memory_attention.project_memory(memory), mask) for block in self.blocks)
+        rows = ops.shape(source_ids)[0] * hypotheses
+
+        def empty(width):
+            shape = (rows, self.config.num_heads, length, width)
+            return tuple(ops.zeros(shape, self.blocks[0].compute_dtype) for _ in self.blocks)
+
+        return memories, DecoderCache(empty(self.config.key_dim), empty(self.config.value_dim))
+
+    def step(self, memories, cache, tokens, position):
+        """Feed `tokens` int (N,) at `position` int (). Returns float32 logits (N, vocab_size) and the new cache."""
+        states = self.positions(self.embedding(ops.expand_dims(tokens, 1)), ops.reshape(position, (1, 1)))
+        all_keys, all_values = [], []
+        for block, memory, keys, values in zip(self.blocks, memories, *cache, strict=True):
+            states, keys, values = block.step(states, position, keys, values, memory)
+            all_keys.append(keys)
+            all_values.append(values)
+        if self.last_norm is not None:
+            states = self.last_norm(states)
+        logits = ops.cast(self.logits(states, reverse=True), "float32")
+        return logits[:, 0], DecoderCache(tuple(all_keys), tuple(all_values))

@@ -1,0 +1,65 @@
+"""Small models and batches that several tests share, and how close is close."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.config import TransformerConfig
+
+SMALL = TransformerConfig(vocab_size=23, encoder_layers=2, decoder_layers=2, d_model=16, d_ff=24, num_heads=2)
+
+
+def assert_close(found, expected, atol=1e-5, rtol=1e-5):
+    """Every element within atol + rtol * |expected|; shapes equal; a NaN equals nothing."""
+    found, expected = as_numpy(found), as_numpy(expected)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, atol=atol, rtol=rtol, equal_nan=False)
+
+
+def as_numpy(values):
+    """Any tensor, variable or nested list as float64."""
+    is_keras = ops.is_tensor(values) or isinstance(values, keras.Variable)
+    return (ops.convert_to_numpy(values) if is_keras else np.asarray(values)).astype("float64")
+
+
+def randomise(layer, seed=0, scale=0.3):
+    """Give every trainable weight, biases and LayerNorm's scales too, its own draw. Returns the layer."""
+    generator = np.random.default_rng(seed)
+    for weight in layer.trainable_weights:
+        weight.assign(generator.normal(0.0, scale, weight.shape) + (1.0 if weight.name == "gamma" else 0.0))
+    return layer
+
+
+def normal(*shape, seed=0):
+    """Standard normal float32 numbers."""
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def batch_of(rows, source_length, target_length):
+    """The four inputs of a Transformer. Each row is a list of packed pairs (source ids, target ids)."""
+    batch = {
+        f"{side}_{name}": np.zeros((len(rows), length), "int32")
+        for side, length in (("source", source_length), ("target", target_length))
+        for name in ("ids", "segments")
+    }
+    for number, pairs in enumerate(rows):
+        for side, sentences in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
+            ids = [token for sentence in sentences for token in sentence]
+            segments = [segment for segment, sentence in enumerate(sentences, 1) for _ in sentence]
+            batch[f"{side}_ids"][number, : len(ids)] = ids
+            batch[f"{side}_segments"][number, : len(ids)] = segments
+    return batch
+
+
+def layer_norm(states, epsilon, gamma=1.0, beta=0.0):
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, over the last axis (Ba et al. 2016)."""
+    states = as_numpy(states)
+    centred = states - states.mean(-1, keepdims=True)
+    normalised = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon)
+    return normalised * as_numpy(gamma) + as_numpy(beta)
+
+
+def softmax(scores):
+    """In float64."""
+    exponentials = np.exp(scores - scores.max(-1, keepdims=True))
+    return exponentials / exponentials.sum(-1, keepdims=True)

@@ -1,0 +1,160 @@
+"""Residual connections with LayerNorm, and the blocks that they hold together."""
+
+import keras
+import numpy as np
+import pytest
+from examples import as_numpy, assert_close, layer_norm, normal, randomise
+
+from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
+
+EPSILON = 1e-6
+STATES, MEMORY = normal(2, 4, 8), normal(2, 5, 8, seed=1)
+
+
+def encoder_block(norm, **arguments):
+    block = EncoderBlock(num_heads=2, key_dim=3, d_ff=12, norm=norm, norm_epsilon=EPSILON, **arguments)
+    block.build(STATES.shape)
+    return block
+
+
+def decoder_block(norm, **arguments):
+    block = DecoderBlock(num_heads=2, key_dim=3, d_ff=12, norm=norm, norm_epsilon=EPSILON, **arguments)
+    block.build(STATES.shape, MEMORY.shape)
+    return block
+
+
+def normalised(residual, states):
+    return layer_norm(states, EPSILON, residual.norm.gamma, residual.norm.beta).astype("float32")
+
+
+def test_the_layer_norm_of_4_2_3_5():
+    # mean 3.5, variance 1.25: (0.5, -1.5, -0.5, 1.5) / sqrt(1.25)
+    residual = PostNormResidual(epsilon=EPSILON)
+    residual.build((1, 1, 4))
+    states = np.array([[[4.0, 2.0, 3.0, 5.0]]], "float32")
+    assert_close(residual.leave(states, np.zeros_like(states)), [[[0.447, -1.342, -0.447, 1.342]]], atol=5e-4)
+
+
+def test_post_norm_adds_and_then_normalises():
+    residual, output = PostNormResidual(epsilon=EPSILON), normal(2, 4, 8, seed=1)
+    residual.build(STATES.shape)
+    randomise(residual)
+    assert_close(residual.enter(STATES), STATES)
+    assert_close(residual.leave(STATES, output), normalised(residual, STATES + output))
+
+
+def test_pre_norm_normalises_what_enters_and_adds_what_leaves():
+    residual, output = PreNormResidual(epsilon=EPSILON), normal(2, 4, 8, seed=1)
+    residual.build(STATES.shape)
+    randomise(residual)
+    assert_close(residual.enter(STATES), normalised(residual, STATES))
+    assert_close(residual.leave(STATES, output), STATES + output)
+
+
+def test_a_post_norm_encoder_block_is_layer_norm_of_x_plus_sublayer_of_x_twice():
+    block = randomise(encoder_block("post"))
+    attended, expected_weights = block.self_attention(STATES, STATES)
+    states = normalised(block.self_attention_residual, STATES + as_numpy(attended))
+    expected = normalised(block.feed_forward_residual, states + as_numpy(block.feed_forward(states)))
+    output, weights = block(STATES)
+    assert_close(output, expected)
+    assert_close(weights, expected_weights)
+
+
+def test_a_pre_norm_encoder_block_is_x_plus_sublayer_of_layer_norm_of_x_twice():
+    block = randomise(encoder_block("pre"))
+    query = normalised(block.self_attention_residual, STATES)
+    states = STATES + as_numpy(block.self_attention(query, query)[0])
+    expected = states + as_numpy(block.feed_forward(normalised(block.feed_forward_residual, states)))
+    assert_close(block(STATES)[0], expected)
+
+
+def test_a_post_norm_decoder_block_attends_to_itself_then_to_the_memory_then_feeds_forward():
+    block = randomise(decoder_block("post"))
+    attended, expected_self_weights = block.self_attention(STATES, STATES)
+    states = normalised(block.self_attention_residual, STATES + as_numpy(attended))
+    attended, expected_memory_weights = block.memory_attention(states, MEMORY)
+    states = normalised(block.memory_attention_residual, states + as_numpy(attended))
+    expected = normalised(block.feed_forward_residual, states + as_numpy(block.feed_forward(states)))
+    output, self_weights, memory_weights = block(STATES, MEMORY)
+    assert_close(output, expected)
+    assert_close(self_weights, expected_self_weights)
+    assert_close(memory_weights, expected_memory_weights)
+
+
+def test_a_pre_norm_decoder_block_normalises_its_queries_but_not_the_memory():
+    block = randomise(decoder_block("pre"))
+    query = normalised(block.self_attention_residual, STATES)
+    states = STATES + as_numpy(block.self_attention(query, query)[0])
+    query = normalised(block.memory_attention_residual, states)
+    states = states + as_numpy(block.memory_attention(query, MEMORY)[0])
+    expected = states + as_numpy(block.feed_forward(normalised(block.feed_forward_residual, states)))
+    assert_close(block(STATES, MEMORY)[0], expected)
+
+
+def zero_outputs(block):
+    """Both blocks' sublayers give 0 where their last matrices and biases are 0."""
+    attentions = [block.self_attention] + ([block.memory_attention] if isinstance(block, DecoderBlock) else [])
+    for layer in [attention.output_projection for attention in attentions] + [block.feed_forward.outer]:
+        layer.set_weights([np.zeros_like(weight) for weight in layer.get_weights()])
+    return block
+
+
+def test_sublayers_of_zero_make_a_pre_norm_block_the_identity():
+    assert_close(zero_outputs(encoder_block("pre"))(STATES)[0], STATES)
+    assert_close(zero_outputs(decoder_block("pre"))(STATES, MEMORY)[0], STATES)
+
+
+def test_sublayers_of_zero_make_a_post_norm_block_a_layer_norm():
+    # LayerNorm of a LayerNorm is the same, up to epsilon
+    assert_close(zero_outputs(encoder_block("post"))(STATES)[0], layer_norm(STATES, EPSILON))
+    assert_close(zero_outputs(decoder_block("post"))(STATES, MEMORY)[0], layer_norm(STATES, EPSILON))
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_mask_reaches_its_attention(norm):
+    block = randomise(decoder_block(norm))
+    self_mask = np.tril(np.ones((1, 4, 4), bool))
+    memory_mask = np.array([[[True, True, False, True, False]] * 4] * 2)
+    _, self_weights, memory_weights = block(STATES, MEMORY, self_mask, memory_mask)
+    assert_close(np.triu(as_numpy(self_weights), k=1), np.zeros((2, 2, 4, 4)), atol=0)
+    assert_close(as_numpy(memory_weights)[..., [2, 4]], np.zeros((2, 2, 4, 2)), atol=0)
+    assert_close(np.sum(as_numpy(memory_weights), -1), np.ones((2, 2, 4)))
+
+
+def as_model(norm, dropout):
+    """A block in a functional graph, which is how training says that it is training."""
+    states = keras.Input((4, 8))
+    block = EncoderBlock(num_heads=2, key_dim=3, d_ff=12, norm=norm, dropout=dropout)
+    return keras.Model(states, block(states)[0])
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_dropout_acts_in_training_only(norm):
+    model = as_model(norm, dropout=0.5)
+    without = as_model(norm, dropout=0.0)
+    without.set_weights([weight.numpy() for weight in model.trainable_weights])
+    assert_close(model(STATES), without(STATES), atol=0)
+    assert_close(model(STATES, training=False), model(STATES), atol=0)
+    assert np.abs(as_numpy(model(STATES, training=True)) - as_numpy(model(STATES))).max() > 0.01
+    assert_close(without(STATES, training=True), without(STATES), atol=0)
+
+
+def test_dropout_falls_on_the_output_of_each_sublayer_and_never_on_the_sum():
+    # Pre-norm, with sublayers of constant output 1: what is added is 0 or 1 / (1 - P_drop), twice.
+    states = keras.Input((40, 8))
+    block = EncoderBlock(num_heads=2, key_dim=3, d_ff=12, norm="pre", dropout=0.2, attention_bias=True)
+    model = keras.Model(states, block(states)[0])
+    zero_outputs(block)
+    block.self_attention.output_projection.bias.assign(np.ones(8))
+    block.feed_forward.outer.bias.assign(np.ones(8))
+    many = normal(50, 40, 8)
+    added = as_numpy(model(many, training=True)) - many
+    shares = [np.isclose(added, count / 0.8, atol=1e-5).mean() for count in range(3)]
+    assert sum(shares) == 1.0
+    assert shares == pytest.approx([0.04, 0.32, 0.64], abs=0.02)  # 16,000 draws: s.e. below 0.004
+
+
+def test_an_unknown_norm_is_refused():
+    with pytest.raises(ValueError, match="norm='batch'"):
+        EncoderBlock(num_heads=2, key_dim=3, d_ff=12, norm="batch")

@@ -1,0 +1,141 @@
+"""Token embedding with tied logits, sinusoidal and learned positions."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from examples import as_numpy, assert_close, normal
+
+from keras_transformer.layers.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding, sinusoidal_encoding
+
+MATRIX = np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 0.0, -1.0, 0.5], [2.0, 2.0, 0.0, -1.0]], "float32")  # 3 tokens, d_model 4
+
+
+def embedding():
+    layer = TokenEmbedding(vocab_size=3, d_model=4)
+    layer.build()
+    layer.matrix.assign(MATRIX)
+    return layer
+
+
+# Tokens
+
+
+def test_a_token_is_its_row_times_the_square_root_of_d_model():
+    assert_close(embedding()(np.array([[2, 0]])), [[[4.0, 4.0, 0.0, -2.0], [0.0, 2.0, 4.0, 6.0]]])
+
+
+def test_a_logit_is_the_product_of_state_and_row():
+    assert_close(embedding()(np.array([[[1.0, 0.0, 0.0, 2.0]]], "float32"), reverse=True), [[[6.0, 2.0, 0.0]]])
+
+
+def test_reading_and_scoring_share_one_matrix():
+    layer = embedding()
+    assert [weight.shape for weight in layer.weights] == [(3, 4)]
+
+
+def test_gradients_flow_from_both_uses():
+    layer, states = embedding(), tf.constant([[[1.0, 0.0, 0.0, 2.0]]])
+    with tf.GradientTape(persistent=True) as tape:
+        read, scored = tf.reduce_sum(layer(np.array([[1]]))), tf.reduce_sum(layer(states, reverse=True))
+        both = read + scored
+    gradient = {
+        name: as_numpy(tf.convert_to_tensor(tape.gradient(loss, layer.matrix.value)))
+        for name, loss in {"read": read, "scored": scored, "both": both}.items()
+    }
+    assert_close(gradient["read"], [[0.0] * 4, [2.0] * 4, [0.0] * 4])  # sqrt(4), in the row that was read
+    assert_close(gradient["scored"], [[1.0, 0.0, 0.0, 2.0]] * 3)  # the state, in every row
+    assert_close(gradient["both"], gradient["read"] + gradient["scored"])
+
+
+def test_new_embeddings_have_variance_1_after_scaling():
+    layer = TokenEmbedding(vocab_size=500, d_model=64)
+    assert np.var(as_numpy(layer(np.arange(500)[None]))) == pytest.approx(1.0, rel=0.05)  # 32,000 draws: s.e. 0.8 %
+
+
+# Sinusoids
+
+
+def test_the_first_sinusoids_can_be_computed_by_hand():
+    # d_model 4: the waves are sin(pos), cos(pos), sin(pos / 100), cos(pos / 100)
+    assert_close(
+        sinusoidal_encoding(np.array([0, 1, 2]), 4),
+        [
+            [0.0, 1.0, 0.0, 1.0],
+            [0.841471, 0.540302, 0.0099998, 0.99995],
+            [0.909297, -0.416147, 0.0199987, 0.9998],
+        ],
+    )
+
+
+@pytest.mark.parametrize("d_model", [2, 6, 512])
+def test_sinusoids_are_the_formula_of_section_3_5_interleaved(d_model):
+    positions = np.arange(1024)
+    expected = np.empty((1024, d_model))
+    for i in range(d_model // 2):
+        expected[:, 2 * i] = np.sin(positions / 10000 ** (2 * i / d_model))
+        expected[:, 2 * i + 1] = np.cos(positions / 10000 ** (2 * i / d_model))
+    found = sinusoidal_encoding(positions, d_model)
+    assert_close(found, expected, atol=5e-4, rtol=0)  # angles up to 1,024 in float32: steps of 1.2e-4
+    assert_close(found[:32], expected[:32], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("offset", [1, 7])
+def test_a_shift_is_the_same_rotation_of_each_pair_wherever_it_starts(offset):
+    # "for any fixed offset k, PE(pos + k) can be represented as a linear function of PE(pos)"
+    d_model, positions = 8, np.arange(200)
+    pairs = as_numpy(sinusoidal_encoding(positions, d_model)).reshape(200, 4, 2)
+    shifted = as_numpy(sinusoidal_encoding(positions + offset, d_model)).reshape(200, 4, 2)
+    angles = offset / 10000 ** (np.arange(4) / 4)
+    rotations = np.array([[[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]] for a in angles])
+    assert_close(shifted, np.einsum("irc,pic->pir", rotations, pairs), atol=1e-4)
+
+
+def test_positions_of_any_shape_are_encoded():
+    positions = np.array([[0, 1, 2], [0, 0, 1]])
+    encoding = sinusoidal_encoding(positions, 6)
+    assert tuple(encoding.shape) == (2, 3, 6)
+    assert_close(encoding[1, 2], sinusoidal_encoding(np.array([1]), 6)[0])
+
+
+def test_sinusoids_are_float32_whatever_the_policy_so_that_256_and_257_differ():
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        encoding = sinusoidal_encoding(np.array([256, 257], "int32"), 64)
+        states = SinusoidalPositions()(np.zeros((1, 2, 64), "float32"), np.array([[256, 257]], "int32"))
+    finally:
+        keras.config.set_dtype_policy(policy)
+    assert keras.backend.standardize_dtype(encoding.dtype) == "float32"
+    assert_close(encoding[:, :2], [[math.sin(256), math.cos(256)], [math.sin(257), math.cos(257)]], atol=1e-4)
+    assert keras.backend.standardize_dtype(states.dtype) == "bfloat16"
+    assert_close(keras.ops.cast(states[0], "float32"), encoding, atol=2.0**-8)
+
+
+def test_an_odd_d_model_is_refused():
+    with pytest.raises(ValueError, match="d_model=5"):
+        sinusoidal_encoding(np.arange(3), 5)
+
+
+def test_positions_are_added_to_what_is_embedded():
+    states, positions = normal(2, 3, 4), np.array([[0, 1, 2], [0, 1, 0]])
+    assert_close(SinusoidalPositions()(states, positions), states + as_numpy(sinusoidal_encoding(positions, 4)))
+
+
+# Learned positions
+
+
+def test_learned_positions_add_the_row_of_each_position():
+    layer, states = LearnedPositions(max_positions=3), normal(1, 4, 4)
+    layer.build(states.shape)
+    layer.table.assign(MATRIX)
+    assert_close(layer(states, np.array([[2, 0, 1, 0]])), states + MATRIX[[2, 0, 1, 0]])
+
+
+def test_a_position_past_the_last_row_gets_the_last_row():
+    layer, states = LearnedPositions(max_positions=3), np.zeros((1, 2, 4), "float32")
+    layer.build(states.shape)
+    layer.table.assign(MATRIX)
+    assert_close(layer(states, np.array([[2, 7]])), [MATRIX[[2, 2]]])

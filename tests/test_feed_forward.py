@@ -1,0 +1,61 @@
+"""The position-wise network."""
+
+import math
+
+import numpy as np
+import pytest
+from examples import as_numpy, assert_close, normal, randomise
+
+from keras_transformer.layers.feed_forward import FeedForward
+
+
+def built(d_ff, activation="relu", d_model=4):
+    layer = FeedForward(d_ff, activation)
+    layer.build((None, None, d_model))
+    return randomise(layer)
+
+
+def test_two_numbers_by_hand():
+    # max(0, [1, -2] W_1 + b_1) = max(0, [1 - 2 + 0.5, 1 + 2 - 1, -2 + 0]) = [0, 2, 0];  [0, 2, 0] W_2 + b_2 = [6.5, -4]
+    layer = built(3, d_model=2)
+    inner, outer = [[1.0, 1.0, 0.0], [1.0, -1.0, 1.0]], [[5.0, 5.0], [3.0, -2.0], [7.0, 7.0]]
+    layer.set_weights([np.array(inner), np.array([0.5, -1.0, 0.0]), np.array(outer), np.array([0.5, 0.0])])
+    assert_close(layer(np.array([[[1.0, -2.0]]], "float32")), [[[6.5, -4.0]]])
+
+
+def test_it_is_equation_2():
+    layer, states = built(7), normal(2, 5, 4)
+    inner_kernel, inner_bias, outer_kernel, outer_bias = map(as_numpy, layer.weights)
+    expected = np.maximum(0.0, states @ inner_kernel + inner_bias) @ outer_kernel + outer_bias
+    assert_close(layer(states), expected)
+
+
+def test_changing_one_position_changes_only_that_position():
+    layer, states = built(7), normal(1, 5, 4)
+    changed = states.copy()
+    changed[:, 2] += 1.0
+    difference = np.abs(as_numpy(layer(states)) - as_numpy(layer(changed))).max(axis=(0, 2))
+    assert difference[2] > 0.1
+    assert_close(difference[[0, 1, 3, 4]], np.zeros(4), atol=1e-6)
+
+
+def test_every_position_goes_through_the_same_function():
+    state = normal(1, 1, 4)
+    output = as_numpy(built(7)(np.repeat(state, 3, axis=1)))
+    assert_close(output[:, 1:], output[:, :2], atol=1e-6)
+
+
+FORMULAS = {
+    "relu": lambda x: max(0.0, x),
+    "gelu": lambda x: 0.5 * x * (1.0 + math.erf(x / math.sqrt(2.0))),  # Hendrycks and Gimpel 2016
+    "silu": lambda x: x / (1.0 + math.exp(-x)),
+}
+
+
+@pytest.mark.parametrize("activation", FORMULAS)
+def test_an_activation_named_in_the_config_is_its_formula(activation):
+    layer = built(1, activation, d_model=1)
+    layer.set_weights([np.ones((1, 1)), np.zeros(1), np.ones((1, 1)), np.zeros(1)])
+    numbers = np.linspace(-3.0, 3.0, 13)
+    expected = [FORMULAS[activation](x) for x in numbers]
+    assert_close(layer(numbers[None, :, None].astype("float32"))[0, :, 0], expected)

@@ -1,0 +1,117 @@
+"""What is true of every layer: it can be configured, saved, and computed in half precision."""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+from examples import as_numpy, assert_close, normal, randomise
+
+import keras_transformer.layers as layers
+from keras_transformer.layers import masking
+
+STATES, MEMORY = normal(2, 4, 8), normal(2, 5, 6, seed=1)
+IDS, SEGMENTS = np.array([[1, 2, 3, 0], [4, 0, 0, 0]], "int32"), np.array([[1, 1, 2, 0], [1, 0, 0, 0]], "int32")
+SELF_MASK = np.tril(np.ones((2, 4, 4), bool))
+
+# Each layer with arguments that are not its defaults, and what it is called with.
+EXAMPLES = {
+    "attention": (layers.MultiHeadAttention, dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True, output_dim=7),
+                  (STATES, MEMORY)),
+    "token embedding": (layers.TokenEmbedding, dict(vocab_size=6, d_model=8), (IDS,)),
+    "sinusoids": (layers.SinusoidalPositions, {}, (STATES, IDS)),
+    "learned positions": (layers.LearnedPositions, dict(max_positions=5), (STATES, IDS)),
+    "feed-forward": (layers.FeedForward, dict(d_ff=12, activation="gelu"), (STATES,)),
+    "dropout": (layers.Dropout, dict(rate=0.3, seed=5), (STATES,)),
+    "encoder block": (layers.EncoderBlock, dict(
+        num_heads=2, key_dim=3, value_dim=5, d_ff=12, activation="gelu", dropout=0.2, norm="pre", norm_epsilon=1e-3,
+        attention_bias=True), (STATES, SELF_MASK)),
+    "decoder block": (layers.DecoderBlock, dict(
+        num_heads=2, key_dim=3, value_dim=5, d_ff=12, activation="gelu", dropout=0.2, norm="post", norm_epsilon=1e-3,
+        attention_bias=True), (STATES, MEMORY, SELF_MASK)),
+    "segment mask": (masking.SegmentMask, {}, (SEGMENTS, SEGMENTS)),
+    "causal segment mask": (masking.CausalSegmentMask, {}, (SEGMENTS,)),
+    "positions in segment": (masking.PositionsInSegment, {}, (SEGMENTS,)),
+}  # fmt: skip
+every_layer = pytest.mark.parametrize(("layer_class", "arguments", "inputs"), EXAMPLES.values(), ids=EXAMPLES.keys())
+WRAPPERS = {layers.PostNormResidual, layers.PreNormResidual}  # have no call: they are saved as a part of their block
+
+
+def functional(layer, inputs):
+    """A model of this one layer, whose batch and lengths are unknown."""
+    symbolic = [keras.Input((*[None] * (x.ndim - 1 - (x.dtype == "float32")), *x.shape[2:][: x.dtype == "float32"]),
+                            dtype=x.dtype.name) for x in inputs]  # fmt: skip
+    return keras.Model(symbolic, layer(*symbolic))
+
+
+def registered_layers():
+    registered = keras.saving.get_custom_objects().items()
+    return {entry for name, entry in registered if name.startswith("keras_transformer>")
+            and inspect.isclass(entry) and issubclass(entry, keras.layers.Layer) and not issubclass(entry, keras.Model)
+            and entry.__module__.startswith("keras_transformer.layers")}  # fmt: skip
+
+
+def test_every_registered_layer_stands_among_these_examples():
+    assert registered_layers() - WRAPPERS == {layer_class for layer_class, _, _ in EXAMPLES.values()}
+
+
+def constructor_arguments(layer_class):
+    """The arguments of __init__ along the classes of our own."""
+    named = set()
+    for ancestor in layer_class.__mro__[: layer_class.__mro__.index(keras.layers.Layer)]:
+        named |= set(inspect.signature(ancestor.__init__).parameters) - {"self", "args", "kwargs"}
+    return named
+
+
+@pytest.mark.parametrize("layer_class", sorted(registered_layers(), key=lambda c: c.__name__))
+def test_get_config_holds_every_argument_of_the_constructor(layer_class):
+    example = {example_class: arguments for example_class, arguments, _ in EXAMPLES.values()}
+    assert constructor_arguments(layer_class) <= set(layer_class(**example.get(layer_class, {})).get_config())
+
+
+@every_layer
+def test_from_config_makes_the_same_layer(layer_class, arguments, inputs):
+    layer = layer_class(**arguments, name="a_name", dtype="mixed_bfloat16")
+    copy = layer_class.from_config(layer.get_config())
+    assert copy.get_config() == layer.get_config()
+    assert arguments.items() <= copy.get_config().items()
+    assert copy.name == "a_name"
+    assert copy.dtype_policy.name == "mixed_bfloat16"
+
+
+@every_layer
+def test_a_saved_layer_computes_the_same(layer_class, arguments, inputs, tmp_path):
+    model = randomise(functional(layer_class(**arguments), inputs))
+    model.save(tmp_path / "layer.keras")
+    loaded = keras.saving.load_model(tmp_path / "layer.keras")
+    for found, expected in zip(outputs(loaded, inputs), outputs(model, inputs), strict=True):
+        assert_close(found, expected, atol=0, rtol=0)
+
+
+@every_layer
+def test_symbolic_shapes_are_the_shapes_of_what_comes_out(layer_class, arguments, inputs):
+    model = functional(layer_class(**arguments), inputs)
+    for symbolic, found in zip(keras.tree.flatten(model.output), outputs(model, inputs), strict=True):
+        assert len(symbolic.shape) == len(found.shape)
+        assert all(known in (None, size) for known, size in zip(symbolic.shape, found.shape, strict=True))
+        assert symbolic.dtype == keras.backend.standardize_dtype(found.dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@every_layer
+def test_mixed_precision_computes_in_half_and_keeps_its_variables_in_float32(layer_class, arguments, inputs, dtype):
+    exact = layer_class(**arguments)
+    expected = [as_numpy(output) for output in keras.tree.flatten(exact(*inputs))]
+    layer = layer_class(**arguments, dtype=f"mixed_{dtype}")
+    layer(*inputs)
+    layer.set_weights(exact.get_weights())
+    found = keras.tree.flatten(layer(*inputs))
+    assert {weight.dtype for weight in layer.trainable_weights} <= {"float32"}
+    for output, exact_output in zip(found, expected, strict=True):
+        kind = keras.backend.standardize_dtype(output.dtype)
+        assert kind == dtype or kind in ("bool", "int32")
+        assert_close(keras.ops.cast(output, "float32"), exact_output, atol=0.1, rtol=0.05)
+
+
+def outputs(model, inputs):
+    return keras.tree.flatten(model(list(inputs)))

@@ -1,0 +1,48 @@
+"""Who may attend to whom, and where a sentence begins."""
+
+import numpy as np
+from examples import as_numpy
+
+from keras_transformer.masks import causal_mask, causal_segment_mask, positions_in_segment, segment_mask
+
+PACKED = np.array([[1, 1, 1, 2, 2, 0]], "int32")  # a sentence of three, one of two, one padding
+
+
+def places(mask):
+    """A mask as rows of 1 and 0, one string a query."""
+    return ["".join("01"[int(allowed)] for allowed in row) for row in as_numpy(mask)]
+
+
+def test_a_query_attends_to_its_own_segment_and_padding_attends_to_nothing():
+    assert places(segment_mask(PACKED, PACKED)[0]) == ["111000"] * 3 + ["000110"] * 2 + ["000000"]
+
+
+def test_queries_and_keys_may_come_from_different_sides():
+    source, target = np.array([[1, 1, 2, 0]]), np.array([[1, 2, 2, 3, 0]])
+    assert places(segment_mask(target, source)[0]) == ["1100", "0010", "0010", "0000", "0000"]
+
+
+def test_the_causal_mask_is_a_lower_triangle():
+    assert places(causal_mask(4)[0]) == ["1000", "1100", "1110", "1111"]
+
+
+def test_the_decoder_attends_to_its_own_segment_but_not_to_later_positions():
+    assert places(causal_segment_mask(PACKED)[0]) == ["100000", "110000", "111000", "000100", "000110", "000000"]
+
+
+def test_rows_of_a_batch_have_masks_of_their_own():
+    segments = np.array([[1, 1, 0], [1, 0, 0]])
+    assert places(segment_mask(segments, segments)[0]) == ["110", "110", "000"]
+    assert places(segment_mask(segments, segments)[1]) == ["100", "000", "000"]
+
+
+def test_positions_start_again_in_each_segment_and_padding_gets_0():
+    assert as_numpy(positions_in_segment(PACKED)).tolist() == [[0, 1, 2, 0, 1, 0]]
+
+
+def test_a_plain_padded_row_counts_from_0():
+    assert as_numpy(positions_in_segment(np.array([[1, 1, 1, 1, 0, 0]]))).tolist() == [[0, 1, 2, 3, 0, 0]]
+
+
+def test_padding_before_a_sentence_does_not_count():
+    assert as_numpy(positions_in_segment(np.array([[0, 0, 1, 1]]))).tolist() == [[0, 0, 0, 1]]
