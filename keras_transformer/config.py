@@ -1,7 +1,8 @@
-"""What a Transformer is made of: one frozen configuration and the presets of the paper."""
+"""What a Transformer is made of, with the presets of the paper, and how it searches: two frozen configurations."""
 
 import dataclasses
 import json
+import math
 import pathlib
 
 NORMS = ("post", "pre")
@@ -40,15 +41,18 @@ class TransformerConfig:
     label_smoothing: float = 0.1  # epsilon_ls
 
     def __post_init__(self):
-        for name in ("vocab_size", "d_model", "d_ff", "num_heads", "max_positions"):
-            _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        for name in ("encoder_layers", "decoder_layers"):
-            _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        for name in ("vocab_size", "encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "max_positions"):
+            self._check_count(name)
+        for name in ("attention_bias", "shared_embeddings"):
+            _check(isinstance(getattr(self, name), bool), name, getattr(self, name), "true or false")
         for name in ("dropout", "label_smoothing"):
-            _check(0.0 <= getattr(self, name) < 1.0, name, getattr(self, name), "in [0, 1)")
+            value = getattr(self, name)
+            _check(isinstance(value, int | float) and 0.0 <= value < 1.0, name, value, "in [0, 1)")
+        epsilon = self.norm_epsilon
+        _check(isinstance(epsilon, int | float) and epsilon > 0, "norm_epsilon", epsilon, "above 0")
         _check(self.norm in NORMS, "norm", self.norm, f"one of {NORMS}")
         _check(self.positions in POSITIONS, "positions", self.positions, f"one of {POSITIONS}")
-        _check(self.norm_epsilon > 0, "norm_epsilon", self.norm_epsilon, "above 0")
+        _check(_is_activation(self.activation), "activation", self.activation, "the name of a Keras activation")
         if self.positions == "sinusoidal":
             _check(self.d_model % 2 == 0, "d_model", self.d_model, "even: sinusoids come in pairs of sine and cosine")
         for name in ("key_dim", "value_dim"):
@@ -58,7 +62,12 @@ class TransformerConfig:
                     f"a multiple of num_heads ({self.num_heads}), or {name} must be given",
                 )  # fmt: skip
                 object.__setattr__(self, name, self.d_model // self.num_heads)
-            _check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+            self._check_count(name)
+
+    def _check_count(self, name):
+        value = getattr(self, name)
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        _check(is_whole and value >= 1, name, value, "a whole number of at least 1")
 
     def replace(self, **changes):
         """The same configuration with some fields changed.
@@ -77,8 +86,13 @@ class TransformerConfig:
 
     @classmethod
     def from_json(cls, text):
-        """Raises ConfigError for fields that this version does not know."""
-        fields = json.loads(text)
+        """Raises ConfigError for text that is no JSON object and for fields that this version does not know."""
+        try:
+            fields = json.loads(text)
+        except ValueError as error:
+            raise ConfigError(f"model.json is not valid JSON: {error}.") from None
+        if not isinstance(fields, dict):
+            raise ConfigError(f"model.json holds {text.strip()[:40]!r}; it must hold an object of named fields.")
         unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(cls)})
         if unknown:
             raise ConfigError(f"model.json has fields that this version does not know: {', '.join(unknown)}.")
@@ -90,6 +104,18 @@ class TransformerConfig:
     @classmethod
     def load(cls, path):
         return cls.from_json(pathlib.Path(path).read_text(encoding="utf-8"))
+
+
+def _is_activation(name):
+    """Keras is asked only about names that the literature of Transformers does not use: its import takes seconds."""
+    if name in ("relu", "gelu", "silu"):
+        return True
+    import keras
+
+    try:
+        return isinstance(name, str) and callable(keras.activations.get(name))
+    except ValueError:
+        return False
 
 
 def _check(is_right, name, found, expected):
@@ -133,3 +159,23 @@ def preset(name):
     if name not in PRESETS:
         raise ConfigError(f"There is no preset {name!r}; there are {', '.join(PRESETS)}.")
     return PRESETS[name]
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchOptions:
+    """How to search (Vaswani et al. 2017, section 6.1). Raises ConfigError for values that make no sense."""
+
+    beam_size: int = 4  # 1: greedy
+    length_penalty: float = 0.6  # alpha
+    extra_length: int = 50  # longest output: as many tokens as the source, and these
+    n_best: int = 1  # how many translations of a sentence to return, at most beam_size
+
+    def __post_init__(self):
+        if self.beam_size < 1:
+            raise ConfigError(f"beam_size is {self.beam_size}; it must be at least 1 (1 is greedy search).")
+        if not 0 <= self.length_penalty < math.inf:
+            raise ConfigError(f"length_penalty is {self.length_penalty}; it must be 0 (none) or more.")
+        if self.extra_length < 1:
+            raise ConfigError(f"extra_length is {self.extra_length}; it must be at least 1 token.")
+        if not 1 <= self.n_best <= self.beam_size:
+            raise ConfigError(f"n_best is {self.n_best}; it must be from 1 to beam_size ({self.beam_size}).")

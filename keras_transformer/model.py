@@ -16,25 +16,26 @@ class Transformer(keras.Model):
     """The encoder-decoder of Vaswani et al. 2017, from a TransformerConfig.
 
     Inputs, a dict of int32: source_ids (B, S), source_segments (B, S), target_ids (B, T), target_segments (B, T).
-    Output: float32 or compute dtype logits (B, T, vocab_size) of the token that follows each target position.
+    Output: logits (B, T, vocab_size) of the token that follows each target position, in the compute dtype of `dtype`,
+    a Keras policy by name (the global one where None).
 
     The graph is flat: every layer is found by its name with `get_layer`: "encoder_block_1", "decoder_block_1" and so
     on, "embedding" (or "source_embedding", "target_embedding" and "logits", where not shared), "source_positions",
     "target_positions", and "encoder_norm" and "decoder_norm" where LayerNorm comes first.
     """
 
-    def __init__(self, config, **kwargs):
-        kwargs.setdefault("name", "transformer")
-        inputs, logits = connect(config, kwargs.pop("dtype", None))
-        super().__init__(inputs=inputs, outputs=logits, **kwargs)
-        self.transformer_config = config
+    def __init__(self, config, dtype=None, name="transformer", **kwargs):
+        policy = keras.dtype_policies.get(dtype)  # the global one where None
+        inputs, logits = connect(config, policy)
+        super().__init__(inputs=inputs, outputs=logits, name=name, **kwargs)
+        self.transformer_config, self.precision = config, policy.name
 
     def get_config(self):
-        return {"config": dataclasses.asdict(self.transformer_config), "name": self.name}
+        return {"config": dataclasses.asdict(self.transformer_config), "dtype": self.precision, "name": self.name}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        return cls(TransformerConfig(**config["config"]), name=config["name"])
+        return cls(TransformerConfig(**config["config"]), config["dtype"], config["name"])
 
 
 def connect(config, dtype=None):

@@ -70,7 +70,7 @@ def _training_sentence(error, vocab_size):
     if smallest := re.search(r"smaller than required_chars. \d+ vs (\d+)", error):
         return (
             f"tokenizer.vocab_size is {vocab_size}, but the 4 special ids, the 256 bytes and the characters "
-            f"of the training text alone need {smallest[1]}: ask for more than that."
+            f"of the training text alone need {smallest[1]}: ask for at least that."
         )
     if "sentences_.empty()" in error:
         return "There is no text to train a tokenizer on: every sentence is empty."
@@ -105,10 +105,6 @@ class Tokenizer:
                 f"{path} has the special ids {_listed(found)}, but this model needs {_listed(SPECIAL_IDS)}: "
                 "train it with these ids, or leave tokenizer.model out to have one trained."
             )
-
-    @classmethod
-    def load(cls, path):
-        return cls(path)
 
     @property
     def vocab_size(self):

@@ -16,6 +16,7 @@ from keras_transformer.tokens import EOS, PAD
 
 log = logging.getLogger("keras_transformer")
 
+DEFAULT_OPTIONS = SearchOptions()
 LENGTHS = (16, 32, 64, 128, 256, 512)  # padded source lengths: one compilation for each that occurs
 
 
@@ -49,7 +50,7 @@ class Translator:
     """
 
     def __init__(
-        self, transformer, tokenizer, options=SearchOptions(), batch_size=32, max_source_tokens=LENGTHS[-1], xla=True
+        self, transformer, tokenizer, options=DEFAULT_OPTIONS, batch_size=32, max_source_tokens=LENGTHS[-1], xla=True
     ):  # fmt: skip
         if not 2 <= max_source_tokens <= LENGTHS[-1]:
             raise ConfigError(f"max_source_tokens is {max_source_tokens}; it must be from 2 to {LENGTHS[-1]}.")
@@ -64,7 +65,7 @@ class Translator:
         self._search = tf.function(lambda ids: tuple(search(decoder, ids, options)), jit_compile=xla)
 
     @classmethod
-    def load(cls, run_folder, options=SearchOptions(), **kwargs):
+    def load(cls, run_folder, options=DEFAULT_OPTIONS, **kwargs):
         """Open a run folder. Raises ConfigError if it is none, or if the training in it has not yet finished."""
         return cls(*load_run(run_folder), options, **kwargs)
 

@@ -18,8 +18,8 @@ def assert_close(found, expected, atol=1e-5, rtol=1e-5):
 
 def as_numpy(values):
     """Any tensor, variable or nested list as float64."""
-    is_keras = ops.is_tensor(values) or isinstance(values, keras.Variable)
-    return (ops.convert_to_numpy(values) if is_keras else np.asarray(values)).astype("float64")
+    values = values.value if isinstance(values, keras.Variable) else values
+    return (ops.convert_to_numpy(values) if ops.is_tensor(values) else np.asarray(values)).astype("float64")
 
 
 def randomise(layer, seed=0, scale=0.3):

@@ -215,15 +215,15 @@ def test_the_illustrated_transformer_two_words_of_width_4_through_8_heads_of_wid
     # Alammar 2018: X 2x4, W^Q W^K W^V 4x3 for each of 8 heads, Z 2x3 each, concatenated 2x24, W^O 24x4, back to 2x4
     words = np.array([[1.0, 0.5, -1.0, 2.0], [0.0, 1.0, 1.0, -0.5]])
     entries = np.sin(np.arange(4 * 24) + 1.0).reshape(4, 24)
-    query_heads, key_heads, value_heads = (entries[:, ::step] for step in (1, -1, 1))
-    query_heads, output_matrix = query_heads * 0.5, np.cos(np.arange(24 * 4)).reshape(24, 4)
+    query_heads, key_heads, value_heads = 0.5 * entries, entries[:, ::-1], entries
+    output_matrix = np.cos(np.arange(24 * 4)).reshape(24, 4)
     layer = MultiHeadAttention(num_heads=8, key_dim=3)
     layer.build((1, 2, 4), (1, 2, 4))
     layer.set_weights([query_heads, key_heads, value_heads, output_matrix])
     concatenated = []
     for head in range(8):
         columns = slice(3 * head, 3 * head + 3)
-        query, key, value = words @ query_heads[:, columns], words @ key_heads[:, columns], words @ value_heads[:, columns]
+        query, key, value = (words @ heads[:, columns] for heads in (query_heads, key_heads, value_heads))
         assert query.shape == key.shape == value.shape == (2, 3)
         concatenated.append(softmax(query @ key.T / math.sqrt(3)) @ value)
     concatenated = np.concatenate(concatenated, axis=1)

@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 from examples import as_numpy, assert_close, normal
 
-from keras_transformer.layers.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding, sinusoidal_encoding
+from keras_transformer.layers import LearnedPositions, SinusoidalPositions, TokenEmbedding, sinusoidal_encoding
 
-MATRIX = np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 0.0, -1.0, 0.5], [2.0, 2.0, 0.0, -1.0]], "float32")  # 3 tokens, d_model 4
+MATRIX = np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 0.0, -1.0, 0.5], [2.0, 2.0, 0.0, -1.0]], "float32")
 
 
 def embedding():

@@ -37,18 +37,22 @@ every_layer = pytest.mark.parametrize(("layer_class", "arguments", "inputs"), EX
 WRAPPERS = {layers.PostNormResidual, layers.PreNormResidual}  # have no call: they are saved as a part of their block
 
 
+def symbolic(array):
+    """An input like this array, whose batch and lengths are unknown and whose width, of floats, is known."""
+    width = array.shape[-1] if array.dtype == "float32" else None
+    return keras.Input((*[None] * (array.ndim - 2), width), dtype=array.dtype.name)
+
+
 def functional(layer, inputs):
-    """A model of this one layer, whose batch and lengths are unknown."""
-    symbolic = [keras.Input((*[None] * (x.ndim - 1 - (x.dtype == "float32")), *x.shape[2:][: x.dtype == "float32"]),
-                            dtype=x.dtype.name) for x in inputs]  # fmt: skip
-    return keras.Model(symbolic, layer(*symbolic))
+    """A model of this one layer."""
+    inputs = [symbolic(array) for array in inputs]
+    return keras.Model(inputs, layer(*inputs))
 
 
 def registered_layers():
-    registered = keras.saving.get_custom_objects().items()
-    return {entry for name, entry in registered if name.startswith("keras_transformer>")
-            and inspect.isclass(entry) and issubclass(entry, keras.layers.Layer) and not issubclass(entry, keras.Model)
-            and entry.__module__.startswith("keras_transformer.layers")}  # fmt: skip
+    registered = [entry for entry in keras.saving.get_custom_objects().values() if inspect.isclass(entry)]
+    ours = {entry for entry in registered if entry.__module__.startswith("keras_transformer.layers")}
+    return {entry for entry in ours if issubclass(entry, keras.layers.Layer)}
 
 
 def test_every_registered_layer_stands_among_these_examples():

@@ -1,5 +1,35 @@
-import logging, sys
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stdout)
-from train.config import load_config
-from train.run import run
-run(load_config(sys.argv[1], sys.argv[2:]))
+"""`python -m train CONFIG`: train, or go on with a run."""
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    config: Annotated[str, typer.Argument(help="A TOML file; configs/ has examples.")],
+    set: Annotated[
+        list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a key; may be repeated.")
+    ] = [],  # noqa: B006
+):
+    """Train a Transformer as CONFIG says, or go on where its run folder stands.
+
+    Leaves in the run folder what translation and export need, and report.md. Prints the run folder.
+    """
+    from train.command import one_sentence_for_mistakes, prepare_process
+
+    prepare_process()
+    with one_sentence_for_mistakes():
+        from train.config import load_config
+
+        settings = load_config(config, set)
+        from train.run import run
+
+        folder = run(settings)
+    print(folder.path)
+
+
+if __name__ == "__main__":
+    app()

@@ -67,10 +67,10 @@ def training_dataset(batches, first_step, last_step):
 
 
 def padded_batches(pairs, rows_per_batch, length_step=32):
-    """Yield Batches that hold every pair once, one to a row, in order of length, for evaluation.
+    """Yield (indices, Batch): every pair once, one to a row, in order of length, for evaluation.
 
-    Every Batch has `rows_per_batch` rows, and a length that is a multiple of `length_step`: few shapes, hence few
-    compilations. Where the pairs of a length run out, the rows that are left have segment 0 throughout.
+    indices: int (n,), which pairs the first n rows hold. Every Batch has `rows_per_batch` rows, and a length that is
+    a multiple of `length_step`: few shapes, hence few compilations. Rows after the first n have segment 0 throughout.
     """
     longest = np.maximum(pairs.source.lengths, pairs.target.lengths)
     padded_lengths = -(-longest // length_step) * length_step
@@ -80,7 +80,7 @@ def padded_batches(pairs, rows_per_batch, length_step=32):
         for first in range(0, len(of_length), rows_per_batch):
             indices = of_length[first : first + rows_per_batch]
             one_to_a_row = Packing(indices, np.minimum(np.arange(rows_per_batch + 1), len(indices)))
-            yield lay_out(pairs, one_to_a_row, int(length), int(length))
+            yield indices, lay_out(pairs, one_to_a_row, int(length), int(length))
 
 
 def lay_out(pairs, packing, source_length, target_length):

@@ -1,5 +1,6 @@
 """What happens beside the steps of `model.fit`: progress, metrics, validation, checkpoints."""
 
+import dataclasses
 import logging
 import math
 import time
@@ -9,66 +10,116 @@ import keras
 log = logging.getLogger("train")
 
 
-class Progress(keras.callbacks.Callback):
-    """Logs every step to the metrics, and one line to the console every `log_every` steps."""
+@dataclasses.dataclass
+class Progress:
+    """How far the run is, over all its processes; a checkpoint keeps it."""
 
-    def __init__(self, metrics, first_step, last_step, log_every):
+    step: int = 0  # updates done
+    seconds: float = 0.0  # in `fit`: compilation, validation and checkpoints included
+    target_tokens: float = 0.0  # trained on
+
+
+class LogProgress(keras.callbacks.Callback):
+    """Counts steps, tokens and time; every step goes to the metrics, every `log_every`th to the console."""
+
+    def __init__(self, progress, metrics, last_step, log_every):
         super().__init__()
-        self.metrics, self.step, self.last_step, self.log_every = metrics, first_step, last_step, log_every
-        self.first_step = first_step
-        self.tokens_since, self.paused = 0, 0.0
+        self.progress, self.metrics = progress, metrics
+        self.last_step, self.log_every = last_step, log_every
 
     def on_train_begin(self, logs=None):
-        self.started = self.previous = self.line_started = time.perf_counter()
+        log.info("compiling the training step ...")
+        self.previous = time.perf_counter()
+        self.is_first = True
+        self.rates = []  # (tokens, seconds) of the steps since the last line, without what happened between them
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.began = time.perf_counter()
 
     def on_train_batch_end(self, batch, logs=None):
-        logs = {name: float(value) for name, value in logs.items()}
-        self.step += 1
+        logs = {name: float(value) for name, value in logs.items()}  # waits for the step
         now = time.perf_counter()
-        rate = logs["tokens"] / (now - self.previous)
+        seconds = now - self.began
+        self.progress.step += 1
+        self.progress.seconds += now - self.previous
+        self.progress.target_tokens += logs["tokens"]
         self.previous = now
-        self.tokens_since += logs["tokens"]
+        perplexity = math.exp(min(logs["nll"], 700.0))
         self.metrics.write(
-            self.step,
-            **{
+            self.progress.step,
+            {
                 "train/loss": logs["loss"],
-                "train/perplexity": math.exp(min(logs["nll"], 700.0)),
+                "train/perplexity": perplexity,
                 "train/token_accuracy": logs["accuracy"],
                 "train/learning_rate": logs["learning_rate"],
                 "train/gradient_norm": logs["gradient_norm"],
-                "train/tokens_per_second": rate,
+                "train/tokens_per_second": logs["tokens"] / seconds,
             },
         )
-        if self.step == self.first_step + 1:
-            log.info("step %d took %.1f s, compilation included", self.step, now - self.started)
-            self.tokens_since, self.line_started = 0, now
-            self.after_first = now
-        elif self.step % self.log_every == 0 or self.step == self.last_step:
-            self._line(logs, now)
+        if self.is_first:
+            log.info("the first step took %.1f s, compilation included", seconds)
+            self.is_first = False
+            return
+        self.rates.append((logs["tokens"], seconds))
+        if self.progress.step % self.log_every == 0 or self.progress.step == self.last_step:
+            tokens, seconds = (sum(column) for column in zip(*self.rates, strict=True))
+            left = seconds / len(self.rates) * (self.last_step - self.progress.step)
+            log.info(
+                "step %d/%d  loss %.3f  perplexity %.2f  accuracy %.1f%%  %s target tokens/s  %s left",
+                self.progress.step, self.last_step, logs["loss"], perplexity, 100 * logs["accuracy"],
+                f"{tokens / seconds:,.0f}", duration(left),
+            )  # fmt: skip
+            self.rates.clear()
 
-    def _line(self, logs, now):
-        steps_done = self.step - self.first_step - 1
-        left = (now - self.after_first) / steps_done * (self.last_step - self.step)
+
+class Validate(keras.callbacks.Callback):
+    """Validation loss, BLEU and sample translations every `every` steps and after the last one."""
+
+    SAMPLES = 5
+
+    def __init__(self, progress, metrics, validation_loss, validation_text, last_step, every):
+        super().__init__()
+        self.progress, self.metrics, self.last_step, self.every = progress, metrics, last_step, every
+        self.validation_loss, self.validation_text = validation_loss, validation_text
+
+    def on_train_batch_end(self, batch, logs=None):
+        step = self.progress.step
+        if step % self.every and step != self.last_step:
+            return
+        sums = self.validation_loss()
+        scores, samples = self.validation_text()
+        values = {
+            "validation/loss": sums.loss / sums.tokens,
+            "validation/perplexity": math.exp(min(sums.nll / sums.tokens, 700.0)),
+            "validation/token_accuracy": sums.correct / sums.tokens,
+            "validation/bleu": scores.bleu,
+        }
+        self.metrics.write(step, values)
+        self.metrics.write_text(step, "validation/samples", samples_table(samples[: self.SAMPLES]))
         log.info(
-            "step %d/%d  loss %.3f  perplexity %.2f  accuracy %.1f%%  %s target tokens/s  %s left",
-            self.step, self.last_step, logs["loss"], math.exp(min(logs["nll"], 700.0)), 100 * logs["accuracy"],
-            f"{self.tokens_since / (now - self.line_started):,.0f}", duration(left),
+            "validation at step %d: loss %.3f  perplexity %.2f  BLEU %.2f  e.g. %r",
+            step, values["validation/loss"], values["validation/perplexity"], scores.bleu, samples[0].translation,
         )  # fmt: skip
-        self.tokens_since, self.line_started = 0, now
 
 
 class SaveCheckpoints(keras.callbacks.Callback):
     """Writes a checkpoint every `every` steps and at the last one."""
 
-    def __init__(self, checkpoints, first_step, last_step, every, progress):
+    def __init__(self, progress, checkpoints, last_step, every):
         super().__init__()
-        self.checkpoints, self.step, self.last_step, self.every = checkpoints, first_step, last_step, every
-        self.progress = progress
+        self.progress, self.checkpoints, self.last_step, self.every = progress, checkpoints, last_step, every
 
     def on_train_batch_end(self, batch, logs=None):
-        self.step += 1
-        if self.step % self.every == 0 or self.step == self.last_step:
-            self.checkpoints.save(self.step, self.model, self.model.optimizer, self.progress())
+        step = self.progress.step
+        if step % self.every == 0 or step == self.last_step:
+            self.checkpoints.save(step, self.model, self.model.optimizer, dataclasses.asdict(self.progress))
+
+
+def samples_table(samples):
+    """Samples as a Markdown table."""
+    rows = ["| source | reference | translation |", "|---|---|---|"]
+    rows += ["| " + " | ".join(cell.replace("|", "\\|") for cell in sample) + " |" for sample in samples]
+    return "\n".join(rows)
 
 
 def duration(seconds):

@@ -8,23 +8,23 @@ import tensorflow as tf
 class MetricsLog:
     """Writes scalars and texts of one step to metrics.jsonl and to TensorBoard.
 
-    Steps are updates, counted from 1 over the whole run: a resumed run goes on where it was, and what an earlier
-    process logged after the checkpoint it resumes from is dropped from metrics.jsonl.
+    Steps are updates, counted from 1 over the whole run: a resumed run goes on where it was, and lines of
+    metrics.jsonl that come after the checkpoint it goes on from are dropped, because they will come again.
     """
 
     def __init__(self, folder, first_step):
         self.path = folder.metrics
         self._drop_after(first_step)
         self.file = open(self.path, "a", encoding="utf-8")
-        # purge: what TensorBoard shall forget after a restart, because it will come again
-        self.writer = tf.summary.create_file_writer(str(folder.tensorboard), filename_suffix=f".{first_step}")
+        self.writer = tf.summary.create_file_writer(str(folder.tensorboard))
 
     def _drop_after(self, step):
         if self.path.exists():
             lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
             self.path.write_text("".join(line for line in lines if _step_of(line) <= step), encoding="utf-8")
 
-    def write(self, step, **scalars):
+    def write(self, step, scalars):
+        """scalars: dict from name ("train/loss") to float."""
         self.file.write(json.dumps({"step": step, **scalars}) + "\n")
         self.file.flush()
         with self.writer.as_default(step=step):
@@ -43,5 +43,5 @@ class MetricsLog:
 def _step_of(line):
     try:
         return json.loads(line)["step"]
-    except (json.JSONDecodeError, KeyError):  # the torn last line of a process that was killed
+    except json.JSONDecodeError:  # the torn last line of a process that was killed
         return float("inf")

@@ -33,7 +33,7 @@ def pack(source_lengths, target_lengths, row_length, rng):
     order = rng.permutation(len(source_lengths))
     window = _Window(source_lengths[order], target_lengths[order], row_length)
     packed, row_offsets = [], [0]
-    while window.front() is not None:
+    while not window.is_empty:
         source_room = target_room = row_length
         while (position := window.front(source_room - reserve, target_room - reserve)) is not None or (
             position := window.best_fit(source_room, target_room)
@@ -57,8 +57,7 @@ def _with_rows_shuffled(packing, rng):
 class _Window:
     """The next `WINDOW` pairs of a queue, to be taken from its front or by their lengths.
 
-    A position is a place in the queue. Positions that were taken from the front are dropped from `positions` only
-    when they come up there: `waiting` is what counts.
+    A position is a place in the queue. `positions` may still hold some that are taken; `waiting` counts exactly.
     """
 
     def __init__(self, source_lengths, target_lengths, row_length):
@@ -69,14 +68,16 @@ class _Window:
         self.head = self.tail = 0
         self._admit()
 
-    def front(self, source_room=None, target_room=None):
-        """The first position of the queue; None if it is empty or if its pair does not fit the room."""
-        if self.head == len(self.lengths):
+    @property
+    def is_empty(self):
+        return self.head == len(self.lengths)
+
+    def front(self, source_room, target_room):
+        """The first position of the queue; None if its pair does not fit."""
+        if self.is_empty:
             return None
         source_length, target_length = self.lengths[self.head]
-        if source_room is not None and (source_length > source_room or target_length > target_room):
-            return None
-        return self.head
+        return self.head if source_length <= source_room and target_length <= target_room else None
 
     def best_fit(self, source_room, target_room):
         """A position whose pair, of all in the window that fit, fills most; None if none fits."""

@@ -1,57 +1,87 @@
 """The story of a run: from a configuration to a run folder that can translate."""
 
 import logging
-import time
 
 import keras
 
 from keras_transformer.model import Transformer
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from train import callbacks
-from train.batches import PackedBatches, encode_corpus, training_dataset
+from train.batches import training_dataset
+from train.callbacks import LogProgress, Progress, SaveCheckpoints, Validate, duration
 from train.checkpoints import Checkpoints
+from train.choice import choose_weights
 from train.corpus import load_corpus
-from train.devices import choose_strategy
+from train.data import prepare_data
+from train.devices import choose_strategy, describe
 from train.metrics import MetricsLog
 from train.optimizer import paper_optimizer
+from train.report import write_report
 from train.run_folder import RunFolder
 from train.trainer import TrainingModel
+from train.validation import ValidationLoss, ValidationText
 
 log = logging.getLogger("train")
 
 
 def run(config):
+    """Train as `config` says, or go on where its run folder stands. Returns the RunFolder.
+
+    Raises ConfigError, CorpusError, TokenizerError or CheckpointError, each with one sentence for the user.
+    """
     folder = RunFolder(config.run_folder)
-    folder.config.write_text(config.to_toml(), encoding="utf-8")
-    corpus = load_corpus(config.data)
-    if not folder.tokenizer.exists():
-        train_tokenizer((s for pair in corpus.train for s in pair), folder.tokenizer, config.tokenizer.vocab_size)
-    tokenizer = Tokenizer(folder.tokenizer)
-    training = config.training
-    started = time.time()
-    pairs = encode_corpus(corpus.train, tokenizer, training.row_length)
-    batches = PackedBatches(pairs, training.tokens_per_batch, training.row_length, training.seed)
-    log.info("encoded %d pairs in %.1f s; skipped %s; padding %.2f%%; %d steps an epoch", len(pairs), time.time() - started, dict(pairs.skipped), 100 * batches.padding, batches.steps_per_epoch)
     strategy = choose_strategy()
+    data = prepare_data(config, load_corpus(config.data), folder, strategy.num_replicas_in_sync)
+    folder.config.write_text(config.to_toml(), encoding="utf-8")
+    transformer, model = build(config, data.tokenizer, folder, strategy)
+    validation_loss = ValidationLoss(model, data.validation, model.label_smoothing, config.training.xla)
+    progress = fit(config, folder, data, transformer, model, validation_loss)
+    choice = choose_weights(config, folder, transformer, validation_loss)
+    write_report(config, folder, data, transformer, progress, choice, describe(strategy))
+    return folder
+
+
+def build(config, tokenizer, folder, strategy):
+    """The Transformer, and the TrainingModel around it, ready for `fit`."""
+    training = config.training
+    settings = config.model.resolve(tokenizer.vocab_size, training.dropout, training.label_smoothing)
+    settings.save(folder.model)
     with strategy.scope():
         keras.utils.set_random_seed(training.seed)
-        model_config = config.model.resolve(tokenizer.vocab_size, training.dropout, training.label_smoothing)
-        model_config.save(folder.model)
-        transformer = Transformer(model_config)
+        transformer = Transformer(settings, dtype=training.precision)
         model = TrainingModel(transformer.input, transformer.output)
-        model.prepare(paper_optimizer(model_config.d_model, training), training.seed, model_config.label_smoothing, training.xla)
-    log.info("%d parameters", transformer.count_params())
+        model.prepare(
+            paper_optimizer(settings.d_model, training), training.seed, settings.label_smoothing, training.xla
+        )
+    log.info(
+        "%s parameters; training on %s, %s", f"{transformer.count_params():,}", describe(strategy), training.precision
+    )
+    return transformer, model
+
+
+def fit(config, folder, data, transformer, model, validation_loss):
+    """Train from the last checkpoint, if there is one, to the last step. Returns the Progress."""
+    training = config.training
     checkpoints = Checkpoints(folder.checkpoints, training.keep_checkpoints)
-    progress = checkpoints.restore_latest(model, model.optimizer) or {"step": 0}
-    first = progress["step"]
-    metrics = MetricsLog(folder, first)
+    progress = Progress(**(checkpoints.restore_latest(model, model.optimizer) or {}))
+    if progress.step:
+        log.info("going on from the checkpoint of step %d", progress.step)
+    if progress.step >= training.steps:
+        log.info("all %d steps are done", training.steps)
+        return progress
+    metrics = MetricsLog(folder, progress.step)
+    validation_text = ValidationText(
+        transformer, data.tokenizer, data.corpus.validation, config.translation, training.xla
+    )
     model.fit(
-        training_dataset(batches, first, training.steps),
-        steps_per_epoch=training.steps - first,
-        verbose=0,
+        training_dataset(data.batches, progress.step, training.steps),
+        steps_per_epoch=training.steps - progress.step,  # one "epoch" of Keras: ours are the data's, in `batches`
         shuffle=False,
+        verbose=0,
         callbacks=[
-            callbacks.Progress(metrics, first, training.steps, training.log_every),
-            callbacks.SaveCheckpoints(checkpoints, first, training.steps, training.checkpoint_every, lambda: {}),
+            LogProgress(progress, metrics, training.steps, training.log_every),
+            Validate(progress, metrics, validation_loss, validation_text, training.steps, training.validate_every),
+            SaveCheckpoints(progress, checkpoints, training.steps, training.checkpoint_every),
         ],
     )
+    metrics.close()
+    log.info("trained %d steps in %s", progress.step, duration(progress.seconds))
+    return progress

@@ -1,6 +1,5 @@
 """The run folder: the contract between training, translation and export."""
 
-import json
 import pathlib
 
 from keras_transformer.config import ConfigError
@@ -23,7 +22,4 @@ class RunFolder:
         self.metrics = self.path / "metrics.jsonl"
         self.tensorboard = self.path / "tensorboard"
         self.report = self.path / "report.md"
-        self.corpus = self.path / "corpus.json"  # counts and skipped pairs of each split
-
-    def write_json(self, path, values):
-        path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        self.check_lines = self.path / "validation.src.txt"  # source sentences for `export` to try what it wrote

@@ -31,7 +31,8 @@ def _reader(name, entry):
         return functools.partial(read_columns, paths[0])
     if len(paths) != 2:
         raise CorpusError(
-            f"data.{name} has an entry of {len(paths)} files, {entry}: expected [source file, target file] or one TSV file."
+            f"data.{name} has an entry of {len(paths)} files, {entry}: "
+            "expected [source file, target file] or one TSV file."
         )
     return functools.partial(read_aligned, *paths)
 
@@ -62,7 +63,9 @@ def read_columns(path):
     for number, line in enumerate(read_lines(path), start=1):
         columns = line.split("\t")
         if len(columns) < 2:
-            raise CorpusError(f"{path}, line {number:,}: expected source and target with a tab between them, found no tab.")
+            raise CorpusError(
+                f"{path}, line {number:,}: expected source and target with a tab between them, found no tab."
+            )
         yield columns[0], columns[1]
 
 
@@ -82,6 +85,8 @@ def read_lines(path):
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}, line {number:,} is not valid UTF-8: {error.reason}. Convert the file.") from None
     except EOFError:
-        raise CorpusError(f"{path} ends in the middle of its gzip stream, after line {number:,}: unpack it anew.") from None
+        raise CorpusError(
+            f"{path} ends in the middle of its gzip stream, after line {number:,}: unpack it anew."
+        ) from None
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror or error}.") from None

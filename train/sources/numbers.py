@@ -84,5 +84,6 @@ def _check_language(field, language):
         raise CorpusError('data.source = "numbers" needs the package num2words: pip install num2words.') from None
     if language not in CONVERTER_CLASSES:
         raise CorpusError(
-            f"data.{field} is {language!r}, which num2words does not have; it has {', '.join(sorted(CONVERTER_CLASSES))}."
+            f"data.{field} is {language!r}, which num2words does not have; "
+            f"it has {', '.join(sorted(CONVERTER_CLASSES))}."
         )

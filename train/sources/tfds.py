@@ -81,7 +81,7 @@ def _pairs(examples, data):
 
 
 def _what_there_is(name):
-    """The configurations of a set, such as the language pairs of wmt14_translate; for no set, where to find its name."""
+    """What a set can be asked for, such as the pairs of wmt14_translate; for no set, where names are listed."""
     set_name = name.partition("/")[0]
     try:
         configurations = _tensorflow_datasets().builder_cls(set_name).builder_configs

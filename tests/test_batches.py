@@ -1,0 +1,274 @@
+"""Laws of batches: nothing lost, nothing twice, and a batch is a function of its step."""
+
+import collections
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_transformer.tokens import BOS, EOS, PAD
+from train.batches import FIELDS, PackedBatches, encode_corpus, padded_batches, training_dataset
+from train.config import FilesData
+from train.corpus import CorpusError, Split, load_corpus
+from train.packing import pack
+
+PROJECT = pathlib.Path(__file__).resolve().parents[1]
+MULTI30K = PROJECT.parent / "shared" / "data" / "multi30k"
+
+
+class Words:
+    """A tokenizer whose pieces are words that are numbers: "7 8" -> [7, 8]."""
+
+    vocab_size = 10_000
+
+    def encode_batch(self, texts):
+        return [[int(word) for word in text.split()] for text in texts]
+
+
+def sentences_of(pairs):
+    return [(list(pairs.source[i]), list(pairs.target[i])) for i in range(len(pairs))]
+
+
+def pairs_of(batch):
+    """The pairs in a batch, read back through its segments as ([source..., EOS], [target..., EOS])."""
+    found = []
+    for row in range(len(batch["labels"])):
+        for segment in range(1, batch["source_segments"][row].max(initial=0) + 1):
+            source = batch["source_ids"][row][batch["source_segments"][row] == segment]
+            target = batch["labels"][row][batch["target_segments"][row] == segment]
+            found.append((source.tolist(), target.tolist()))
+    return found
+
+
+def counted(pairs):
+    return collections.Counter((tuple(source), tuple(target)) for source, target in pairs)
+
+
+def assert_same_batch(one, other):
+    assert list(one) == list(other) == list(FIELDS)
+    for field in FIELDS:
+        np.testing.assert_array_equal(one[field], other[field])
+
+
+def random_corpus(count, longest=30):
+    """Pairs of 1 to `longest` random words a side."""
+    rng = np.random.default_rng(0)
+
+    def sentence():
+        return " ".join(map(str, rng.integers(4, Words.vocab_size, rng.integers(1, longest + 1))))
+
+    return [(sentence(), sentence()) for _ in range(count)]
+
+
+def encode(pairs, row_length):
+    return encode_corpus(Split("data.train", lambda: iter(pairs)), Words(), row_length)
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return encode(random_corpus(500), row_length=40)
+
+
+@pytest.fixture(scope="module")
+def batches(pairs):
+    return PackedBatches(pairs, tokens_per_batch=40 * 16, row_length=40, seed=1)
+
+
+# encoding
+
+
+def test_a_sentence_is_its_pieces_and_eos():
+    assert sentences_of(encode([("7 8", "9")], row_length=8)) == [([7, 8, EOS], [9, EOS])]
+
+
+def test_what_is_too_long_or_empty_is_counted_and_the_rest_stays():
+    pairs = encode([("5 5 5", "6"), ("5 5 5 5", "6"), ("5", "6 6 6 6"), ("", "6"), ("5", " ")], row_length=4)
+    assert sentences_of(pairs) == [([5, 5, 5, EOS], [6, EOS])]
+    assert pairs.skipped == {"longer than 4 tokens": 2, "empty source": 1, "empty target": 1}
+    assert (len(pairs), pairs.source_tokens, pairs.target_tokens) == (1, 4, 2)
+
+
+def test_nothing_left_is_an_error():
+    with pytest.raises(CorpusError, match="data.train has no sentence pair left.*1 longer than 4 tokens.*row_length"):
+        encode([("5 5 5 5", "6")], row_length=4)
+
+
+def test_many_chunks_are_one_corpus(monkeypatch):
+    corpus = random_corpus(25)
+    whole = encode(corpus, 40)
+    monkeypatch.setattr("train.encoded.CHUNK", 10)
+    assert sentences_of(encode(corpus, 40)) == sentences_of(whole)
+
+
+# packing
+
+
+def test_every_pair_has_one_place_and_no_row_is_overfull(pairs):
+    packing = pack(pairs.source.lengths, pairs.target.lengths, 40, np.random.default_rng(0))
+    assert sorted(packing.pairs) == list(range(len(pairs)))
+    rows = np.split(packing.pairs, packing.row_offsets[1:-1])
+    assert all(len(row) and pairs.source.lengths[row].sum() <= 40 for row in rows)
+    assert all(pairs.target.lengths[row].sum() <= 40 for row in rows)
+
+
+def test_where_the_window_is_short_every_pair_still_has_one_place(pairs, monkeypatch):
+    monkeypatch.setattr("train.packing.WINDOW", 3)
+    packing = pack(pairs.source.lengths, pairs.target.lengths, 40, np.random.default_rng(0))
+    assert sorted(packing.pairs) == list(range(len(pairs)))
+
+
+def test_pairs_as_long_as_a_row_get_a_row_each():
+    packing = pack(np.full(7, 40), np.full(7, 40), 40, np.random.default_rng(0))
+    assert packing.row_offsets.tolist() == list(range(8))
+
+
+def test_halves_fill_rows_without_a_gap():
+    packing = pack(np.full(8, 20), np.full(8, 20), 40, np.random.default_rng(0))
+    assert packing.num_rows == 4
+
+
+def test_where_a_row_stands_does_not_depend_on_its_length(pairs):
+    lengths = np.array([len(row) for epoch in range(20) for row in _rows(pairs, epoch)])
+    place = np.concatenate([np.arange(len(_rows(pairs, epoch))) for epoch in range(20)])
+    assert abs(np.corrcoef(lengths, place)[0, 1]) < 0.1
+
+
+def _rows(pairs, epoch):
+    packing = pack(pairs.source.lengths, pairs.target.lengths, 40, np.random.default_rng(epoch))
+    return np.split(packing.pairs, packing.row_offsets[1:-1])
+
+
+# training batches
+
+
+def test_a_row_of_two_pairs():
+    batches = PackedBatches(encode([("7 8", "5 6"), ("7 8", "5 6")], row_length=8), 8, 8, seed=1)
+    batch = batches.batch(0)
+    assert batch["source_ids"].tolist() == [[7, 8, EOS, 7, 8, EOS, PAD, PAD]]
+    assert batch["source_segments"].tolist() == [[1, 1, 1, 2, 2, 2, 0, 0]]
+    assert batch["target_ids"].tolist() == [[BOS, 5, 6, BOS, 5, 6, PAD, PAD]]
+    assert batch["target_segments"].tolist() == [[1, 1, 1, 2, 2, 2, 0, 0]]
+    assert batch["labels"].tolist() == [[5, 6, EOS, 5, 6, EOS, PAD, PAD]]
+    assert (batches.source_padding, batches.target_padding, batches.padding) == (0.25, 0.25, 0.25)
+
+
+def test_an_epoch_holds_every_pair_once_and_fills_up_from_its_beginning(pairs, batches):
+    for epoch in (0, 1):
+        first = epoch * batches.steps_per_epoch
+        found = [pair for step in range(batches.steps_per_epoch) for pair in pairs_of(batches.batch(first + step))]
+        extra = counted(found) - counted(sentences_of(pairs))
+        assert not counted(sentences_of(pairs)) - counted(found)
+        assert not extra - counted(pairs_of(batches.batch(first)))
+
+
+def test_epochs_differ_and_seeds_differ(pairs, batches):
+    other = PackedBatches(pairs, 40 * 16, 40, seed=2)
+    first = batches.batch(0)["labels"]
+    assert (first != batches.batch(batches.steps_per_epoch)["labels"]).any()
+    assert (first != other.batch(0)["labels"]).any()
+
+
+def test_jumping_to_a_step_equals_walking_there(pairs, batches):
+    walked = [batches.batch(step) for step in range(2 * batches.steps_per_epoch + 3)]
+    for step in (len(walked) - 1, 0, batches.steps_per_epoch):
+        assert_same_batch(PackedBatches(pairs, 40 * 16, 40, seed=1).batch(step), walked[step])
+
+
+def test_a_batch_has_one_shape_and_one_type(batches):
+    for step in range(batches.steps_per_epoch):
+        for values in batches.batch(step).values():
+            assert values.shape == (16, 40) and values.dtype == np.int32
+
+
+def test_segments_stand_side_by_side_and_are_numbered_from_1(batches):
+    batch = batches.batch(0)
+    for side in ("source_segments", "target_segments"):
+        for row in batch[side]:
+            used = row[row > 0]
+            assert (row[: len(used)] > 0).all()
+            assert set(np.diff(used)) <= {0, 1} and used[0] == 1
+    np.testing.assert_array_equal(batch["source_segments"].max(axis=1), batch["target_segments"].max(axis=1))
+
+
+def test_the_decoder_is_given_the_labels_shifted_right(batches):
+    batch = batches.batch(0)
+    for inputs, labels, segments in zip(batch["target_ids"], batch["labels"], batch["target_segments"], strict=True):
+        for segment in range(1, segments.max() + 1):
+            here = segments == segment
+            assert inputs[here].tolist() == [BOS, *labels[here][:-1]]
+            assert labels[here][-1] == EOS
+        assert (inputs[segments == 0] == PAD).all() and (labels[segments == 0] == PAD).all()
+
+
+def test_padding_is_the_share_of_positions_in_segment_0():
+    pairs = encode(random_corpus(500), row_length=40)
+    one_row_a_step = PackedBatches(pairs, 40, 40, seed=1)
+    steps = [one_row_a_step.batch(step) for step in range(one_row_a_step.steps_per_epoch)]
+    for side in ("source", "target"):
+        empty = np.mean([step[f"{side}_segments"] == 0 for step in steps])
+        assert getattr(one_row_a_step, f"{side}_padding") == pytest.approx(empty)
+    assert one_row_a_step.padding == (one_row_a_step.source_padding + one_row_a_step.target_padding) / 2
+
+
+def test_a_corpus_smaller_than_a_batch_fills_it_by_repetition():
+    batches = PackedBatches(encode([("7", "5"), ("8", "6")], row_length=8), tokens_per_batch=64, row_length=8, seed=1)
+    assert batches.steps_per_epoch == 1
+    assert counted(pairs_of(batches.batch(5))) == {((7, EOS), (5, EOS)): 8, ((8, EOS), (6, EOS)): 8}
+
+
+def test_the_dataset_gives_the_batches_of_its_steps_in_one_static_shape(batches):
+    dataset = training_dataset(batches, 3, 7)
+    assert {tuple(spec.shape) for spec in dataset.element_spec.values()} == {(16, 40)}
+    found = list(dataset.as_numpy_iterator())
+    assert len(found) == 4
+    for step, batch in enumerate(found, start=3):
+        assert_same_batch(batch, batches.batch(step))
+
+
+def test_data_is_read_and_packed_without_tensorflow():
+    program = "import sys, train.corpus, train.batches; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], cwd=PROJECT).returncode == 0
+
+
+@pytest.mark.skipif(not MULTI30K.is_dir(), reason=f"there is no Multi30k in {MULTI30K}")
+def test_padding_on_multi30k_is_below_two_per_cent(tmp_path):
+    from keras_transformer.tokenizer import Tokenizer, train_tokenizer
+
+    entries = [[str(MULTI30K / f"{split}.{language}.gz") for language in ("en", "de")] for split in ("train", "val")]
+    train = load_corpus(FilesData(source="files", train=entries[:1], validation=entries[1:])).train
+    train_tokenizer((sentence for pair in train for sentence in pair), tmp_path / "tokenizer.model", 8_000)
+    pairs = encode_corpus(train, Tokenizer(tmp_path / "tokenizer.model"), row_length=128)
+    assert len(pairs) == 29_000
+    assert PackedBatches(pairs, tokens_per_batch=4_096, row_length=128, seed=1).padding < 0.02
+
+
+# evaluation batches
+
+
+def test_padded_batches_hold_every_pair_once_in_order_of_length(pairs):
+    found = [pair for _, batch in padded_batches(pairs, rows_per_batch=16) for pair in pairs_of(batch)]
+    assert counted(found) == counted(sentences_of(pairs))
+    lengths = [max(map(len, pair)) for pair in found]
+    assert lengths == sorted(lengths)
+
+
+def test_indices_say_which_pair_is_in_which_row(pairs):
+    for indices, batch in padded_batches(pairs, rows_per_batch=16):
+        assert pairs_of(batch) == [(list(pairs.source[i]), list(pairs.target[i])) for i in indices]
+
+
+def test_padded_batches_have_few_shapes_and_one_pair_a_row(pairs):
+    found = [batch for _, batch in padded_batches(pairs, rows_per_batch=16, length_step=8)]
+    assert {batch["labels"].shape for batch in found} == {(16, 8), (16, 16), (16, 24), (16, 32)}
+    assert all(batch[field].shape == batch["labels"].shape for batch in found for field in FIELDS)
+    assert all(batch["source_segments"].max() == batch["target_segments"].max() == 1 for batch in found)
+
+
+def test_rows_without_a_pair_are_padding_throughout():
+    ((indices, batch),) = padded_batches(encode([("7", "5 6")], row_length=8), rows_per_batch=3, length_step=4)
+    assert indices.tolist() == [0]
+    assert batch["target_ids"].tolist() == [[BOS, 5, 6, PAD], [PAD] * 4, [PAD] * 4]
+    assert batch["target_segments"].tolist() == [[1, 1, 1, 0], [0] * 4, [0] * 4]
+    assert batch["source_ids"].tolist() == [[7, EOS, PAD, PAD], [PAD] * 4, [PAD] * 4]

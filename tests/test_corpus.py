@@ -1,0 +1,254 @@
+"""Every pair that the data holds is read as it stands, or counted, or named in an error."""
+
+import gzip
+
+import pytest
+
+from train.config import FilesData, NumbersData, TfdsData
+from train.corpus import CorpusError, load_corpus
+from train.sources.numbers import draw_numbers
+
+
+def files(tmp_path, source, target, **more):
+    """FilesData whose training split is the given bytes."""
+    (tmp_path / "train.en").write_bytes(source)
+    (tmp_path / "train.de").write_bytes(target)
+    pair = [str(tmp_path / "train.en"), str(tmp_path / "train.de")]
+    return FilesData(**{"source": "files", "train": [pair], "validation": [pair]} | more)
+
+
+def train_pairs(data):
+    return list(load_corpus(data).train)
+
+
+# files
+
+
+def test_lines_are_pairs(tmp_path):
+    assert train_pairs(files(tmp_path, b"a\nb\n", b"x\ny\n")) == [("a", "x"), ("b", "y")]
+
+
+def test_the_last_line_needs_no_line_end(tmp_path):
+    assert train_pairs(files(tmp_path, b"a\nb", b"x\ny\n")) == [("a", "x"), ("b", "y")]
+
+
+def test_only_the_line_end_is_stripped(tmp_path):
+    assert train_pairs(files(tmp_path, b" a \r\n", b"\tx\t\n")) == [(" a ", "\tx\t")]
+
+
+def test_only_a_newline_ends_a_line(tmp_path):
+    sentence = "one\u2028two\x0bthree\x0cfour\x85five\rsix"
+    assert train_pairs(files(tmp_path, sentence.encode() + b"\nb\n", b"x\ny\n")) == [(sentence, "x"), ("b", "y")]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_sentence(tmp_path):
+    assert train_pairs(files(tmp_path, b"\xef\xbb\xbfa\n", b"x\n")) == [("a", "x")]
+
+
+def test_gz_is_unpacked(tmp_path):
+    for name, text in (("a.gz", b"a\nb\n"), ("x.gz", b"x\ny\n")):
+        (tmp_path / name).write_bytes(gzip.compress(text))
+    entry = [str(tmp_path / "a.gz"), str(tmp_path / "x.gz")]
+    assert train_pairs(FilesData(source="files", train=[entry], validation=[entry])) == [("a", "x"), ("b", "y")]
+
+
+def test_tsv_gives_its_first_two_columns(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a\tx\nb\ty\tattribution\n", encoding="utf-8")
+    path = str(tmp_path / "pairs.tsv")
+    assert train_pairs(FilesData(source="files", train=[path], validation=[path])) == [("a", "x"), ("b", "y")]
+
+
+def test_entries_follow_one_another(tmp_path):
+    data = files(tmp_path, b"a\n", b"x\n")
+    assert train_pairs(data.model_copy(update={"train": data.train * 2})) == [("a", "x")] * 2
+
+
+def test_a_split_can_be_read_again_and_counts_anew(tmp_path):
+    split = load_corpus(files(tmp_path, b"a\n \nb\nc\n", b"x\ny\n\nz\n")).train
+    for _ in range(2):
+        assert list(split) == [("a", "x"), ("c", "z")]
+        assert split.skipped == {"empty source": 1, "empty target": 1}
+
+
+def test_no_test_set_is_none(tmp_path):
+    assert load_corpus(files(tmp_path, b"a\n", b"x\n")).test is None
+
+
+def test_languages_are_those_of_the_configuration(tmp_path):
+    corpus = load_corpus(files(tmp_path, b"a\n", b"x\n", source_language="en", target_language="de"))
+    assert (corpus.source_language, corpus.target_language) == ("en", "de")
+
+
+@pytest.mark.parametrize(
+    "source, target, message",
+    [
+        (b"a\nb\nc\n", b"x\n", "train.en has 3 lines and .*train.de has 1.*train.de ends before line 2"),
+        (b"a\n", b"x\ny\n", "train.de has 2 lines and .*train.en has 1.*train.en ends before line 2"),
+        (b"a\nb\n", b"x\n\xe4\n", "train.de, line 2 is not valid UTF-8"),
+        (b"\n\n", b"x\ny\n", "data.train has no sentence pair left. Skipped: 2 empty source."),
+        (b"", b"", "data.train has no sentence pair left. Skipped: none."),
+    ],
+)
+def test_bad_files_are_named_with_the_line(tmp_path, source, target, message):
+    with pytest.raises(CorpusError, match=message):
+        train_pairs(files(tmp_path, source, target))
+
+
+def test_a_line_without_a_tab_is_named(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a\tx\nb y\n", encoding="utf-8")
+    path = str(tmp_path / "pairs.tsv")
+    with pytest.raises(CorpusError, match="pairs.tsv, line 2: .* no tab"):
+        train_pairs(FilesData(source="files", train=[path], validation=[path]))
+
+
+def test_a_missing_test_file_is_named_before_anything_is_read(tmp_path):
+    with pytest.raises(CorpusError, match="data.test names .*none.en, but there is no such file"):
+        load_corpus(files(tmp_path, b"a\n", b"x\n", test=[[str(tmp_path / "none.en"), str(tmp_path / "none.de")]]))
+
+
+def test_an_entry_of_three_files_is_refused(tmp_path):
+    data = files(tmp_path, b"a\n", b"x\n")
+    with pytest.raises(CorpusError, match="an entry of 3 files"):
+        load_corpus(data.model_copy(update={"train": [data.train[0] + data.train[0][:1]]}))
+
+
+def test_a_broken_gz_is_named(tmp_path):
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"a sentence\n" * 1000)[:-20])
+    (tmp_path / "text.gz").write_bytes(b"not packed\n")
+    for name, message in (("cut.gz", "cut.gz ends in the middle"), ("text.gz", "text.gz cannot be read: .*gzip")):
+        entry = [str(tmp_path / name)] * 2
+        with pytest.raises(CorpusError, match=message):
+            train_pairs(FilesData(source="files", train=[entry], validation=[entry]))
+
+
+# numbers
+
+
+def numbers(**changes):
+    sizes = {"maximum": 999, "train_pairs": 50, "validation_pairs": 10, "test_pairs": 20}
+    return NumbersData(**{"source": "numbers"} | sizes | changes)
+
+
+def test_numbers_are_spelled_in_both_languages():
+    spelled = dict(load_corpus(numbers(train_pairs=970)).train)
+    assert spelled["two hundred and forty-one"] == "zweihunderteinundvierzig"
+
+
+def test_korean_is_among_the_languages():
+    spelled = dict(load_corpus(numbers(train_pairs=970, target_language="ko")).train)
+    assert spelled["two hundred and forty-one"] == "이백사십일"
+
+
+def test_splits_have_the_sizes_asked_for_and_nothing_in_common():
+    corpus = load_corpus(numbers())
+    train, validation, test = map(set, (corpus.train, corpus.validation, corpus.test))
+    assert (len(train), len(validation), len(test)) == (50, 10, 20)
+    assert len(train | validation | test) == 80
+
+
+def test_the_seed_decides_the_numbers():
+    assert train_pairs(numbers(seed=3)) == train_pairs(numbers(seed=3)) != train_pairs(numbers(seed=4))
+
+
+def test_magnitudes_share_alike_and_the_small_come_first():
+    drawn = draw_numbers(0, 999_999, 6_000, seed=1)
+    assert sorted(drawn[:100]) == list(range(100))
+    digits = [len(str(number)) for number in drawn]
+    assert [digits.count(n) for n in range(1, 7)] == [10, 90, 900, 1666, 1667, 1667]
+
+
+@pytest.mark.parametrize("minimum, maximum", [(0, 100), (-50, 50), (-7, -5), (95, 1203), (5, 5)])
+def test_all_numbers_of_a_range_can_be_drawn(minimum, maximum):
+    drawn = draw_numbers(minimum, maximum, maximum - minimum + 1, seed=1)
+    assert sorted(drawn) == list(range(minimum, maximum + 1))
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"target_language": "klingon"}, "'klingon'.* it has .*de, en,.* ko,"),
+        ({"maximum": 78}, "asks for 80 pairs .* to maximum 78 there are 79 numbers"),
+        ({"minimum": 5, "maximum": 4}, "there are 0 numbers"),
+        ({"target_language": "en_IN", "minimum": 10**15, "maximum": 10**16}, "cannot spell .* narrow data.minimum"),
+    ],
+)
+def test_impossible_numbers_are_refused(changes, message):
+    with pytest.raises(CorpusError, match=message):
+        train_pairs(numbers(**changes))
+
+
+# tfds
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A set in the layout of tfds.folder_dataset.TranslateFolder."""
+    pytest.importorskip("tensorflow_datasets")
+    for language in ("de", "en"):
+        for split in ("train", "validation", "test"):
+            (tmp_path / f"{language}.{split}.txt").write_text(f"{split} 1 {language}\n\n{split} 3 {language}\n")
+    return tmp_path
+
+
+def tfds_data(data_dir, **changes):
+    fields = {"name": "my_folder", "source_language": "en", "target_language": "de", "data_dir": str(data_dir)}
+    return TfdsData(**{"source": "tfds"} | fields | changes)
+
+
+def test_a_translate_folder_is_a_corpus(folder):
+    corpus = load_corpus(tfds_data(folder))
+    assert list(corpus.train) == list(corpus.train) == [("train 1 en", "train 1 de"), ("train 3 en", "train 3 de")]
+    assert corpus.train.skipped == {"empty source": 1}
+    assert list(corpus.test)[0] == ("test 1 en", "test 1 de")
+
+
+def test_the_direction_is_the_one_asked_for(folder):
+    assert train_pairs(tfds_data(folder, source_language="de", target_language="en"))[0] == ("train 1 de", "train 1 en")
+
+
+def test_an_empty_test_split_is_none(folder):
+    assert load_corpus(tfds_data(folder, test_split="")).test is None
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"target_language": "fr"}, "target_language is 'fr', but 'my_folder' has the languages de, en"),
+        ({"target_language": "en"}, "are both 'en'"),
+        ({"validation_split": "dev"}, "validation_split is 'dev'.* it has the splits .*validation"),
+    ],
+)
+def test_what_a_set_does_not_have_is_named(folder, changes, message):
+    with pytest.raises(CorpusError, match=message):
+        load_corpus(tfds_data(folder, **changes))
+
+
+def test_a_folder_that_does_not_match_is_named(folder):
+    (folder / "en.train.txt").write_text("one\n")
+    with pytest.raises(CorpusError, match="do not match"):
+        load_corpus(tfds_data(folder))
+
+
+def test_an_unknown_set_or_pair_says_what_there_is(tmp_path):
+    pytest.importorskip("tensorflow_datasets")
+    with pytest.raises(CorpusError, match="no set 'nowhere'.*catalog"):
+        load_corpus(tfds_data(tmp_path, name="nowhere"))
+    with pytest.raises(CorpusError, match="no set 'wmt14_translate/de-xx'.*de-en, fr-en"):
+        load_corpus(tfds_data(tmp_path, name="wmt14_translate/de-xx"))
+
+
+def test_a_set_that_must_not_be_downloaded_is_named(tmp_path):
+    pytest.importorskip("tensorflow_datasets")
+    with pytest.raises(CorpusError, match="not in .*wmt14_translate.* data.download is false"):
+        load_corpus(tfds_data(tmp_path, name="wmt14_translate/de-en", download=False))
+
+
+def test_a_failed_download_says_which_address_and_offers_files(tmp_path, monkeypatch):
+    tfds = pytest.importorskip("tensorflow_datasets")
+
+    def fail(self, **_):
+        raise tfds.download.DownloadError("Failed to get url http://www.statmt.org/wmt14.tgz. HTTP code: 503.")
+
+    monkeypatch.setattr(tfds.core.DatasetBuilder, "download_and_prepare", fail)
+    with pytest.raises(CorpusError, match='wmt14_translate/de-en.*statmt.org/wmt14.tgz. HTTP code: 503.*"files"'):
+        load_corpus(tfds_data(tmp_path, name="wmt14_translate/de-en"))

@@ -1,0 +1,95 @@
+"""The map of docs/design.md holds: arrows between folders, no circles, no drawers without a name, no long files."""
+
+import ast
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+PACKAGES = "keras_transformer", "train", "export"
+FORBIDDEN = {"keras_transformer": {"train", "export"}, "train": {"export"}, "export": {"train"}}
+MAY_IMPORT_TENSORFLOW = {"keras_transformer.tokenizer", "keras_transformer.translator"}
+DRAWERS = {"utils", "helpers", "common", "misc"}
+LONGEST = 300  # lines: a longer file is telling two stories
+
+
+def files_of(*folders):
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def name_of(path):
+    """The dotted name of the module in a file."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in files_of(*PACKAGES)}
+EVERY_FILE = {str(path.relative_to(ROOT)): path for path in files_of(*PACKAGES, "tests")}
+
+
+def imported_by(module):
+    """Dotted names of everything that a module imports, inside functions too; `from a import b` is a.b."""
+    for node in ast.walk(MODULES[module]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively: write the whole name"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def modules_imported_by(module):
+    """Those of `imported_by` that are modules of this project; a name inside a module counts as its module."""
+    for name in imported_by(module):
+        parent = name.rpartition(".")[0]
+        if name in MODULES or parent in MODULES:
+            yield name if name in MODULES else parent
+
+
+def roots_imported_by(module):
+    return {name.split(".")[0] for name in imported_by(module)}
+
+
+def circle_from(module, path=()):
+    """The first circle of imports that is found from `module` on, as a list of modules, or nothing."""
+    if module in path:
+        return [*path[path.index(module) :], module]
+    for imported in sorted(set(modules_imported_by(module))):
+        if circle := circle_from(imported, (*path, module)):
+            return circle
+    return []
+
+
+def test_the_packages_are_found():
+    assert {"keras_transformer.model", "keras_transformer.layers.attention", "train.config", "export"} <= set(MODULES)
+    assert "keras_transformer.layers.attention" in modules_imported_by("keras_transformer.layers.blocks")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_arrows_between_the_folders_point_one_way(module):
+    assert not roots_imported_by(module) & FORBIDDEN[module.split(".")[0]]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_module_imports_itself_through_others(module):
+    assert circle_from(module) == []
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("keras_transformer")])
+def test_only_the_tokenizer_and_the_translator_import_tensorflow(module):
+    found = roots_imported_by(module) & {"tensorflow", "tensorflow_text"}
+    assert not found or module in MAY_IMPORT_TENSORFLOW
+
+
+@pytest.mark.parametrize("name", EVERY_FILE)
+def test_a_file_is_named_after_what_is_in_it(name):
+    assert not DRAWERS & set(pathlib.PurePath(name).with_suffix("").parts)
+
+
+@pytest.mark.parametrize("name", EVERY_FILE)
+def test_a_file_has_at_most_300_lines(name):
+    assert len(EVERY_FILE[name].read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_assert_outside_tests_since_python_O_removes_it(module):
+    assert [node.lineno for node in ast.walk(MODULES[module]) if isinstance(node, ast.Assert)] == []

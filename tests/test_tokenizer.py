@@ -1,0 +1,178 @@
+"""Text comes back from its ids as it was, and the graph gives the same ids as Python."""
+
+import pathlib
+import random
+import subprocess
+import sys
+
+import pytest
+import sentencepiece
+
+from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+from keras_transformer.tokens import BOS, EOS, PAD, UNK
+
+SENTENCES = [
+    "A man in a blue shirt is standing on a ladder cleaning a window.",
+    "Ein Mann in einem blauen Hemd steht auf einer Leiter und putzt ein Fenster.",
+    "Two young, White males are outside near many bushes.",
+    "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche.",
+    "두 젊은 남자가 덤불 근처에 서 있다.",
+] * 3
+
+TEXTS = [
+    "",
+    " ",
+    "   leading, trailing and   inner spaces  ",
+    "tab\tand\ttab",
+    "two\nlines\r\n",
+    "\n",
+    "emoji 👩‍👩‍👧 🇰🇷 😀",
+    "한글 각 각",  # composed, and as three combining letters
+    "e\u0301 is not é",
+    "Z̸̢a̷l̶g̵o̶",
+    "ﬁ ½ Ⅻ ＡＢＣ",  # what a normalisation would change
+    "\u00a0no-break\u2028line separator\ufeff",
+    "nul \0 and bell \a",
+    "<s> </s> <pad> <unk> <0x41>",
+    "x" * 10_000,
+    "many words " * 1_000,
+]
+
+
+@pytest.fixture(scope="module")
+def model_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.model"
+    train_tokenizer(SENTENCES, path, 400)
+    return path
+
+
+@pytest.fixture(scope="module")
+def tokenizer(model_path):
+    return Tokenizer(model_path)
+
+
+def random_texts(count):
+    rng = random.Random(7)
+    letters = list("  \t\nabMä한😀\u0301\0\u2028")
+    return ["".join(rng.choices(letters, k=rng.randint(0, 12))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_text_comes_back(tokenizer, text):
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_every_random_text_comes_back(tokenizer):
+    for text in random_texts(1_000):
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_the_sign_for_a_space_is_the_one_exception(tokenizer):
+    assert tokenizer.decode(tokenizer.encode("a\u2581b")) == "a b"
+
+
+def test_the_graph_gives_the_same_ids_and_the_same_text(tokenizer):
+    tensorflow = pytest.importorskip("tensorflow")
+    pytest.importorskip("tensorflow_text")
+    texts = TEXTS + random_texts(1_000)
+    ids = tokenizer.graph_encode(tensorflow.constant(texts))
+    assert ids.dtype == tensorflow.int32
+    assert ids.to_list() == tokenizer.encode_batch(texts)
+    assert [text.decode() for text in tokenizer.graph_decode(ids).numpy()] == texts
+
+
+def test_in_the_graph_too_special_ids_spell_nothing(tokenizer):
+    tensorflow = pytest.importorskip("tensorflow")
+    pytest.importorskip("tensorflow_text")
+    ids = tokenizer.encode("A man")
+    rows = tensorflow.constant([[BOS, *ids, EOS, PAD, PAD], [BOS, EOS] + [PAD] * (len(ids) + 2)])
+    assert tokenizer.graph_decode(rows).numpy().tolist() == [b"A man", b""]
+
+
+def test_the_graph_tokenizer_lives_in_a_saved_model(tokenizer, tmp_path):
+    tensorflow = pytest.importorskip("tensorflow")
+    pytest.importorskip("tensorflow_text")
+    module = tensorflow.Module()
+    module.tokenizer = tokenizer.graph
+    module.echo = tensorflow.function(
+        lambda texts: module.tokenizer.decode(module.tokenizer.encode(texts).to_tensor()),
+        input_signature=[tensorflow.TensorSpec([None], tensorflow.string)],
+    )
+    tensorflow.saved_model.save(module, str(tmp_path / "model"))
+    echo = tensorflow.saved_model.load(str(tmp_path / "model")).echo
+    assert [text.decode() for text in echo(tensorflow.constant(TEXTS)).numpy()] == TEXTS
+
+
+def test_encode_batch_is_encode_of_each(tokenizer):
+    assert tokenizer.encode_batch(TEXTS) == [tokenizer.encode(text) for text in TEXTS]
+    assert tokenizer.encode_batch([]) == []
+
+
+def test_special_ids_are_those_of_tokens_py(tokenizer):
+    assert [tokenizer.pieces[i] for i in (PAD, UNK, BOS, EOS)] == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert tokenizer.vocab_size == len(tokenizer.pieces) == 400
+
+
+def test_encode_gives_no_special_id(tokenizer):
+    assert not {PAD, UNK, BOS, EOS} & {i for text in TEXTS for i in tokenizer.encode(text)}
+
+
+def test_special_ids_spell_nothing(tokenizer):
+    assert tokenizer.decode([BOS, *tokenizer.encode("A man"), EOS, PAD]) == "A man"
+
+
+def test_the_same_sentences_make_the_same_file(model_path, tmp_path):
+    train_tokenizer(iter(SENTENCES), tmp_path / "again.model", 400)
+    assert (tmp_path / "again.model").read_bytes() == model_path.read_bytes()
+
+
+def test_long_lines_are_learned_from(tmp_path):
+    line = "Dampfschiff " * 30_000  # 360,000 characters, far beyond SentencePiece's default
+    train_tokenizer([line], tmp_path / "long.model", 280)
+    assert len(Tokenizer(tmp_path / "long.model").encode(" Dampfschiff")) <= 2
+
+
+def test_too_little_text_names_the_largest_vocabulary(tmp_path):
+    with pytest.raises(TokenizerError, match="vocab_size is 8000.*largest possible size is ([0-9]+)") as error:
+        train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 8000)
+    largest = int(str(error.value).rstrip(".").split()[-1])
+    train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", largest)
+    assert Tokenizer(tmp_path / "tokenizer.model").vocab_size == largest
+
+
+def test_too_small_a_vocabulary_says_what_is_needed(tmp_path):
+    with pytest.raises(TokenizerError, match="vocab_size is 261.*256 bytes"):
+        train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 261)
+
+
+def test_no_text_is_said_so(tmp_path):
+    with pytest.raises(TokenizerError, match="no text"):
+        train_tokenizer(["", ""], tmp_path / "tokenizer.model", 300)
+
+
+def test_a_failed_training_leaves_no_file(tmp_path):
+    with pytest.raises(TokenizerError):
+        train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 8000)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_with_other_special_ids_is_refused(tmp_path):
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES), model_prefix=str(tmp_path / "stock"), vocab_size=100, minloglevel=2
+    )
+    with pytest.raises(TokenizerError, match="stock.model has the special ids pad -1, unk 0.*needs pad 0, unk 1"):
+        Tokenizer(tmp_path / "stock.model")
+
+
+def test_a_missing_file_and_another_file_are_named(tmp_path):
+    with pytest.raises(TokenizerError, match="none.model cannot be read: No such file"):
+        Tokenizer(tmp_path / "none.model")
+    (tmp_path / "text.model").write_text("not a model")
+    with pytest.raises(TokenizerError, match="text.model is not a SentencePiece model"):
+        Tokenizer(tmp_path / "text.model")
+
+
+def test_text_to_ids_needs_no_tensorflow():
+    program = "import sys, keras_transformer.tokenizer; sys.exit('tensorflow' in sys.modules)"
+    project = pathlib.Path(__file__).resolve().parents[1]
+    assert subprocess.run([sys.executable, "-c", program], cwd=project).returncode == 0

@@ -1,0 +1,28 @@
+"""What both commands of this folder share: quiet start-up, logging, and one sentence for a user's mistake."""
+
+import contextlib
+import logging
+import os
+import sys
+
+
+def prepare_process():
+    """Logging to stderr; TensorFlow's start-up notices off, unless asked for. Call before TensorFlow is imported."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    logging.getLogger("absl").setLevel(logging.ERROR)
+
+
+@contextlib.contextmanager
+def one_sentence_for_mistakes():
+    """Turn the errors that a user can cause into a line on stderr and exit code 1."""
+    from keras_transformer.config import ConfigError
+    from keras_transformer.tokenizer import TokenizerError
+    from train.checkpoints import CheckpointError
+    from train.sources.split import CorpusError
+
+    try:
+        yield
+    except (ConfigError, TokenizerError, CheckpointError, CorpusError) as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(1) from None

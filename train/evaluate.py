@@ -1,0 +1,68 @@
+"""`python -m train.evaluate RUN --source FILE --reference FILE`: translate and score."""
+
+import pathlib
+import tomllib
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    run: Annotated[str, typer.Argument(help="A run folder.")],
+    source: Annotated[str, typer.Option(help="Sentences to translate, one a line; .gz is unpacked.")] = "",
+    reference: Annotated[str, typer.Option(help="Their reference translations, line by line.")] = "",
+    tokenised: Annotated[
+        bool, typer.Option("--tokenised", help="Score Moses-tokenised, lower-cased text instead of raw text.")
+    ] = False,
+    beam_size: Annotated[int, typer.Option(help="1 is greedy search.")] = 4,
+    length_penalty: Annotated[float, typer.Option(help="The exponent alpha; 0 is none.")] = 0.6,
+    batch_size: Annotated[int, typer.Option(help="Sentences searched together.")] = 64,
+    output: Annotated[str, typer.Option(help="Where to write the translations.")] = "",
+):
+    """BLEU and chrF with sacreBLEU's signatures, and the share of exact translations.
+
+    Without --source and --reference, the test set of the run's own configuration (validation, if it has none).
+    """
+    from train.command import one_sentence_for_mistakes, prepare_process
+
+    prepare_process()
+    with one_sentence_for_mistakes():
+        from keras_transformer.config import ConfigError
+        from train.config import RunConfig
+
+        if bool(source) != bool(reference):
+            raise ConfigError("--source and --reference belong together: give both, or neither.")
+        from keras_transformer.decoding import SearchOptions
+        from keras_transformer.translator import Translator
+        from train.scores import score
+
+        translator = Translator.load(run, SearchOptions(beam_size, length_penalty), batch_size=batch_size)
+        config = RunConfig.model_validate(tomllib.loads((pathlib.Path(run) / "config.toml").read_text("utf-8")))
+        pairs = list(pairs_of_files(source, reference) if source else pairs_of_run(config))
+        texts = [translation.text for translation in translator.translate([pair[0] for pair in pairs])]
+        if output:
+            pathlib.Path(output).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        language = config.data.target_language if tokenised else None
+        scores = score(texts, [pair[1] for pair in pairs], language)
+    print("\n".join(scores.lines()))
+
+
+def pairs_of_run(config):
+    from train.corpus import load_corpus
+
+    corpus = load_corpus(config.data)
+    return corpus.test or corpus.validation
+
+
+def pairs_of_files(source, reference):
+    """All lines, empty ones too: a test set is scored whole."""
+    from train.sources.files import read_aligned
+
+    return read_aligned(pathlib.Path(source), pathlib.Path(reference))
+
+
+if __name__ == "__main__":
+    app()
