@@ -69,31 +69,37 @@ class Translator:
         """Open a run folder. Raises ConfigError if it is none, or if the training in it has not yet finished."""
         return cls(*load_run(run_folder), options, **kwargs)
 
-    def translate(self, lines):
-        """The best translation of each line, in their order: a list of Translation."""
-        return [candidates[0] for candidates in self.translate_n_best(lines)]
+    def translate(self, lines, first_line=1):
+        """The best translation of each line, in their order: a list of Translation.
 
-    def translate_n_best(self, lines):
+        `first_line` is the number that warnings give to the first of `lines`, which may be part of a longer text.
+        """
+        return [candidates[0] for candidates in self.translate_n_best(lines, first_line)]
+
+    def translate_n_best(self, lines, first_line=1):
         """Up to `options.n_best` different translations of each line, best first: a list of lists of Translation."""
         lines = list(lines)
         results = [[Translation("", 0.0)]] * len(lines)
-        encoded = {number: ids for number, ids in enumerate(self._encode(lines)) if ids}
+        encoded = {number: ids for number, ids in enumerate(self._encode(lines, first_line)) if ids}
         for numbers in self._batches(encoded):
             hypotheses = self._search(self._padded([encoded[number] for number in numbers]))
             for number, ids, scores in zip(numbers, *(part.numpy() for part in hypotheses), strict=False):
                 results[number] = self._read(ids, scores)
         return results
 
-    def _encode(self, lines):
+    def _encode(self, lines, first_line):
         """Ids of each line with EOS, none for a line without text; too long ones cut, and said."""
-        for number, (line, ids) in enumerate(zip(lines, self.tokenizer.encode_batch(lines), strict=True), start=1):
+        for number, (line, ids) in enumerate(zip(lines, self.tokenizer.encode_batch(lines), strict=True), first_line):
+            if not line.strip():
+                yield []
+                continue
             if len(ids) >= self.max_source_tokens:
                 log.warning(
                     "line %d has %d tokens; only the first %d are translated",
                     number, len(ids), self.max_source_tokens - 1,
                 )  # fmt: skip
                 ids = ids[: self.max_source_tokens - 1]
-            yield [*ids, EOS] if line.strip() else []
+            yield [*ids, EOS]
 
     def _batches(self, encoded):
         """Line numbers in groups of at most batch_size, of about one length each."""

@@ -1,4 +1,4 @@
-"""The map of docs/design.md holds: arrows between folders, no circles, no drawers without a name, no long files."""
+"""The map of the folders holds: one-way arrows, no circles, no drawers without a name, no long files."""
 
 import ast
 import pathlib

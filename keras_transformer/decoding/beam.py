@@ -116,10 +116,11 @@ def continued(state, candidates):
     ids = choose(state.ids, candidates.parents)
     is_here = ops.arange(length) == state.position  # (L,)
     has_place = ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(state.free, 1)
+    is_live = ops.logical_and(has_place, candidates.log_probs > NEVER / 2)
     return state._replace(
         position=state.position + 1,
         ids=ops.where(is_here, ops.expand_dims(candidates.tokens, 2), ids),
-        log_probs=ops.where(has_place, candidates.log_probs, NEVER),
+        log_probs=ops.where(is_live, candidates.log_probs, NEVER),
         cache=keras.tree.map_structure(lambda leaf: ops.take(leaf, rows, axis=0), state.cache),
     )
 

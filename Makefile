@@ -1,0 +1,38 @@
+# make demo    a fresh machine to a translated sentence
+# make test    every test
+# make peers   what comparisons with other implementations need; `make test` then skips none of them
+PYTHON ?= python3
+VENV ?= .venv
+DEMO_OPTIONS ?=
+
+python := $(VENV)/bin/python
+runs := runs/numbers
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.PHONY: install demo test peers clean
+
+install: $(VENV)/installed
+
+$(VENV)/installed: requirements.txt
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Python 3.11, 3.12 or 3.13 is needed, this is %d.%d. Say which: make PYTHON=python3.12" % v)'
+	$(PYTHON) -m venv $(VENV)
+	$(python) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+demo: install
+	$(python) -m train configs/numbers.toml $(DEMO_OPTIONS)
+	$(python) -m train.evaluate $(runs)
+	rm -rf exports/numbers
+	$(python) -m export $(runs) --to exports/numbers
+	@echo
+	@echo "two hundred and forty-one, translated from exports/numbers:"
+	@echo "two hundred and forty-one" | $(python) -m export translate exports/numbers
+
+test: install
+	$(python) -m pytest
+
+peers: install
+	$(python) -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt
+
+clean:
+	rm -rf $(VENV) runs exports

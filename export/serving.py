@@ -1,0 +1,63 @@
+"""A trained Transformer as a tf.Module: text -> ids -> search -> text, all of it in one graph."""
+
+import tensorflow as tf
+
+from export.versions import ExportError
+from keras_transformer.decoding import IncrementalDecoder, search
+from keras_transformer.tokenizer import graph_tokenizer
+from keras_transformer.tokens import EOS, PAD
+
+WHITESPACE = r"[\t-\r\x1c-\x1f\x85\p{Z}]*"  # RE2: the characters of which str.strip leaves nothing
+
+
+class ServedTranslator(tf.Module):
+    """What `Translator.translate` does, as a graph that needs no Python and no XLA.
+
+    Args:
+        transformer, tokenizer: a trained pair.
+        options: SearchOptions; a translation is the best hypothesis, whatever `n_best`.
+        max_source_tokens: what a sentence is cut to, EOS included. One long sentence holds up its whole batch.
+
+    Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
+    Raises ExportError where the Transformer computes in anything but float32.
+    """
+
+    def __init__(self, transformer, tokenizer, options, max_source_tokens):
+        super().__init__(name="translator")
+        dtypes = {weight.dtype for weight in transformer.weights}
+        dtypes |= {layer.compute_dtype for layer in transformer.layers if layer.weights}
+        if dtypes != {"float32"}:
+            raise ExportError(f"The model computes in {', '.join(sorted(dtypes))}; only float32 can be exported.")
+        self.weights = {weight.path: weight.value for weight in transformer.weights}
+        self.tokenizer = graph_tokenizer(tokenizer.model_bytes)
+        self.decoder = IncrementalDecoder(transformer)
+        self.options, self.max_source_tokens = options, max_source_tokens
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
+    def translate(self, text):
+        """Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,)}.
+
+        A line of whitespace, or of nothing, has an empty translation of score 0.
+        """
+        has_text = tf.logical_not(tf.strings.regex_full_match(text, WHITESPACE))
+        hypotheses = search(self.decoder, self.encode(text, has_text), self.options)
+        translation = self.tokenizer.decode(hypotheses.ids[:, 0])
+        return {
+            "translation": tf.where(has_text, translation, ""),
+            "score": tf.where(has_text, hypotheses.scores[:, 0], 0.0),
+        }
+
+    def encode(self, text, has_text):
+        """Pieces and EOS, then PAD; a line without text is PAD alone, and so costs the search one step.
+
+        Shapes: text string (B,), has_text bool (B,) -> int32 (B, S), S at least 1.
+        """
+        pieces = self.tokenizer.encode(text)[:, : self.max_source_tokens - 1]
+        end = tf.fill([tf.shape(text)[0], 1], EOS)
+        ids = tf.concat([pieces, end], axis=1)
+        ids = tf.ragged.boolean_mask(ids, tf.ones_like(ids, tf.bool) & has_text[:, tf.newaxis])
+        longest = tf.maximum(tf.reduce_max(ids.row_lengths()), 1)
+        return ids.to_tensor(PAD, shape=tf.stack([-1, longest]))
+
+    def signatures(self):
+        return {"serving_default": self.translate}
