@@ -127,7 +127,7 @@ def one_sentence_for_mistakes():
 
 def main():
     """The entry point: settings that concern the whole process, then the command."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # not even that there is no GPU
     os.environ["KERAS_BACKEND"] = "tensorflow"  # whatever the shell or ~/.keras says: the Translator compiles with it
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
     leave_quietly()

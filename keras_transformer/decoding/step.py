@@ -43,6 +43,7 @@ class IncrementalDecoder:
         Shapes: source_ids int (B, S), PAD after each sentence's end.
         Returns a tuple of ProjectedMemory, one for each block, and an empty DecoderCache.
         """
+        source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
         segments = ops.cast(ops.not_equal(source_ids, PAD), "int32")
         memory = self.encoder({"source_ids": source_ids, "source_segments": segments}, training=False)
         mask = segment_mask(ops.ones_like(segments[:, :1]), segments)  # (B, 1, S)
