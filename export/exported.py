@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import tensorflow as tf
-import tensorflow_text  # noqa: F401: registers the operations of the tokenizer inside the graph
+import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
 
 from export.versions import ExportError, find_version
 

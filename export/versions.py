@@ -1,6 +1,7 @@
 """Numbered versions in one folder, the layout that `tensorflow_model_server` watches: FOLDER/1, FOLDER/2, ..."""
 
 import contextlib
+import os
 import pathlib
 import shutil
 import uuid
@@ -44,21 +45,25 @@ def unfinished_version(folder):
     Raises ExportError where `folder` is a file, or cannot be written to.
     """
     folder = pathlib.Path(folder)
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    made = [path for path in (folder, *folder.parents) if not os.path.exists(path)]
     unfinished = folder / f".unfinished-{uuid.uuid4().hex}"
     try:
-        unfinished.mkdir(parents=True)
-    except (FileExistsError, NotADirectoryError):
-        raise ExportError(f"{folder} is not a folder, so no version can be written into it.") from None
-    except OSError as error:
-        raise ExportError(f"No version can be written into {folder}: {error.strerror}.") from None
-    try:
+        make_folder(unfinished)
         yield unfinished
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-        with contextlib.suppress(OSError):  # a folder that is not empty is not ours to remove
+        with contextlib.suppress(OSError):  # a folder that is not empty has something in it that is not ours
             for path in made:
                 path.rmdir()
+
+
+def make_folder(path):
+    try:
+        path.mkdir(parents=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ExportError(f"{path.parent} is not a folder, so no version can be written into it.") from None
+    except OSError as error:
+        raise ExportError(f"No version can be written into {path.parent}: {error.strerror}.") from None
 
 
 def publish(unfinished):

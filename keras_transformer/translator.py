@@ -78,6 +78,8 @@ class Translator:
 
     def translate_n_best(self, lines, first_line=1):
         """Up to `options.n_best` different translations of each line, best first: a list of lists of Translation."""
+        if isinstance(lines, str):
+            raise TypeError(f"lines must be a list of sentences, not one string. Received: {lines!r}")
         lines = list(lines)
         results = [[Translation("", 0.0)]] * len(lines)
         encoded = {number: ids for number, ids in enumerate(self._encode(lines, first_line)) if ids}
@@ -151,6 +153,16 @@ def load_run(run_folder):
             f"{folder}: model.json has a vocabulary of {config.vocab_size} and tokenizer.model one of "
             f"{tokenizer.vocab_size}: the two do not belong together."
         )
-    transformer = Transformer(config)
-    transformer.load_weights(folder / "model.weights.h5")
-    return transformer, tokenizer
+    return with_weights(Transformer(config), folder / "model.weights.h5"), tokenizer
+
+
+def with_weights(transformer, path):
+    """The transformer, its weights read from `path`. Raises ConfigError where they are not its weights."""
+    try:
+        transformer.load_weights(path)
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(
+            f"{path} does not hold the weights of the model that model.json describes: {reason}"
+        ) from None
+    return transformer

@@ -140,6 +140,15 @@ def test_dropout_acts_in_training_only(norm):
     assert_close(without(STATES, training=True), without(STATES), atol=0)
 
 
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_dropout_has_nothing_to_drop_where_sublayers_give_zero(norm):
+    states = keras.Input((4, 8))
+    block = EncoderBlock(num_heads=2, key_dim=3, d_ff=12, norm=norm, dropout=0.5)
+    model = keras.Model(states, block(states)[0])
+    zero_outputs(block)
+    assert_close(model(STATES, training=True), model(STATES), atol=0)
+
+
 def test_dropout_falls_on_the_output_of_each_sublayer_and_never_on_the_sum():
     # Pre-norm, with sublayers of constant output 1: what is added is 0 or 1 / (1 - P_drop), twice.
     states = keras.Input((40, 8))

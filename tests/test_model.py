@@ -193,6 +193,17 @@ def test_dropout_is_drawn_anew_in_each_training_call_and_never_in_inference(mode
     assert np.abs(first - second).max() > 1e-3
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_dropout_falls_on_the_sum_of_embedding_and_position(model, side):
+    # section 5.4; what is kept is divided by 1 - P_drop
+    before, after = (model.get_layer(f"{side}_{name}").output for name in ("positions", "dropout"))
+    parts = keras.Model(model.input, [before, after])
+    before, after = (as_numpy(states) for states in parts(padded(PAIRS * 20), training=True))
+    is_kept = after != 0
+    assert (~is_kept).mean() == pytest.approx(0.1, abs=0.02)  # over 9,600 draws: s.e. 0.003
+    assert_close(after[is_kept], before[is_kept] / 0.9)
+
+
 # Numbers of weights and their shapes
 
 OPTIONS = [

@@ -9,6 +9,7 @@ import sys
 def prepare_process():
     """Logging to stderr; TensorFlow's start-up notices off, unless asked for. Call before TensorFlow is imported."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ["KERAS_BACKEND"] = "tensorflow"  # whatever the shell or ~/.keras says: this folder is TensorFlow's
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     logging.getLogger("absl").setLevel(logging.ERROR)
 

@@ -18,6 +18,13 @@ class GlobalAdam(keras.optimizers.Adam):
 
 
 def paper_optimizer(d_model, training):
-    """Adam with beta_1 0.9, beta_2 0.98, epsilon 1e-9 and the warm-up schedule (section 5.3)."""
+    """Adam with beta_1 0.9, beta_2 0.98, epsilon 1e-9 and the warm-up schedule (section 5.3).
+
+    In float16 it also scales the loss, halves the scale where a gradient overflows, and skips that update.
+    """
     schedule = WarmupInverseSquareRoot(d_model, training.warmup_steps, training.learning_rate_factor)
-    return GlobalAdam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9, name="adam")
+    adam = GlobalAdam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9, name="adam")
+    if training.precision != "mixed_float16":
+        return adam
+    # Keras' first scale, 2^15, is for a mean; our loss is a sum over tokens, and would overflow until it has come down
+    return keras.optimizers.LossScaleOptimizer(adam, 2.0 ** (15 - training.tokens_per_batch.bit_length()))

@@ -4,6 +4,7 @@ import logging
 
 import keras
 
+from keras_transformer.config import ConfigError
 from keras_transformer.model import Transformer
 from train.batches import training_dataset
 from train.callbacks import LogProgress, Progress, SaveCheckpoints, Validate, duration
@@ -43,6 +44,11 @@ def build(config, tokenizer, folder, strategy):
     """The Transformer, and the TrainingModel around it, ready for `fit`."""
     training = config.training
     settings = config.model.resolve(tokenizer.vocab_size, training.dropout, training.label_smoothing)
+    if settings.positions == "learned" and training.row_length > settings.max_positions:
+        raise ConfigError(
+            f"training.row_length {training.row_length} is more than model.max_positions {settings.max_positions}, the "
+            "learned positions that there are; make one of them fit the other."
+        )
     settings.save(folder.model)
     with strategy.scope():
         keras.utils.set_random_seed(training.seed)

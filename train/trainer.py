@@ -20,7 +20,7 @@ class TrainingModel(keras.Model):
 
     def prepare(self, optimizer, seed, label_smoothing, xla):
         """Say how to train; call it inside the strategy's scope, before `fit`."""
-        self.compile(optimizer=optimizer, jit_compile=False)
+        self.compile(optimizer=optimizer, jit_compile=False, auto_scale_loss=False)
         optimizer.build(self.trainable_variables)
         self.dropout_seed, self.label_smoothing, self.xla = seed, label_smoothing, xla
         self.dropouts = [layer for layer in self._flatten_layers() if isinstance(layer, Dropout) and layer.rate > 0]

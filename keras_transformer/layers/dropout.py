@@ -7,16 +7,18 @@ from keras import ops
 def random_bits(shape, seed):
     """One uint32 for each place of `shape`, a pure function of `seed` (two integers) and the place's number.
 
-    A counter through the finalizer "lowbias32" (Wellons 2018, "Prospecting for Hash Functions"), twice, with one word
-    of the seed added before each pass. Not for cryptography. XLA fuses it with what it multiplies; generators with a
-    state cost a pass over memory of their own, and on a CPU several times the work.
+    A counter through the finalizer "lowbias32" (Wellons 2018, "Prospecting for Hash Functions"), twice. The first word
+    of the seed counts in both passes: in the first alone it would only say where on one sequence of 2^32 numbers a mask
+    begins, and the masks of wide layers would overlap. Not for cryptography. XLA fuses it with what it multiplies;
+    generators with a state cost a pass over memory of their own, and on a CPU several times the work.
     """
     seed = ops.cast(seed, "uint32")
     size = 1
     for length in shape:
         size = size * length
     counter = ops.cast(ops.arange(size), "uint32")
-    return ops.reshape(_mix(_mix(counter + _mix(seed[0])) + seed[1]), shape)
+    stream = _mix(seed[0])
+    return ops.reshape(_mix(_mix(counter + stream) + _mix(stream + seed[1])), shape)
 
 
 def _mix(bits):

@@ -1,0 +1,46 @@
+"""`python -m export translate FOLDER`: translate with an export alone, without Keras and without the run folder."""
+
+import itertools
+import pathlib
+import sys
+from typing import Annotated
+
+import typer
+
+from export.lines import on_one_line, read_lines
+from export.process import one_sentence_for
+from export.versions import ExportError, find_version
+
+BATCHES_AT_ONCE = 100  # how many batches of lines are read, sorted by length and translated before they are written
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command(no_args_is_help=True)
+def translate(
+    folder: Annotated[
+        pathlib.Path, typer.Argument(metavar="FOLDER", help="What was exported to: its newest version; or one version.")
+    ],
+    scores: Annotated[bool, typer.Option("--scores", help="Write `score<TAB>text`.")] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Sentences translated together.")] = 32,
+):
+    """Translate standard input to standard output with an export: line in, line out, both UTF-8.
+
+    An empty line stays an empty line. How to search was decided when the export was written.
+    """
+    with one_sentence_for(ExportError, OSError):
+        version = find_version(folder)
+        from export.exported import ExportedTranslator
+
+        translator = ExportedTranslator(version, batch_size)
+        lines = read_lines(sys.stdin.buffer, "the input")
+        at_once = 1 if sys.stdin.isatty() else BATCHES_AT_ONCE * batch_size
+        while group := list(itertools.islice(lines, at_once)):
+            for translation in translator.translate(group):
+                sys.stdout.buffer.write(written(translation, scores).encode("utf-8"))
+            sys.stdout.buffer.flush()
+
+
+def written(translation, with_score):
+    text = on_one_line(translation.text)
+    return f"{translation.score:.4f}\t{text}\n" if with_score else f"{text}\n"

@@ -1,0 +1,103 @@
+"""Decoders whose outputs are known: tables of probabilities; and small Transformers that do not repeat themselves."""
+
+import functools
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+from keras import ops
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.model import Transformer
+from keras_transformer.tokens import EOS
+
+A, B = 4, 5  # the words of the tables' language
+VOCABULARY = 6  # PAD, UNK, BOS, EOS, A, B
+LENGTH = 4  # of the longest output of a table, EOS included
+PREFIXES = [word for length in range(LENGTH) for word in itertools.product((A, B), repeat=length)]  # (), (A,), (B,) ...
+OUTPUTS = [(*prefix, EOS) for prefix in PREFIXES]
+
+LIVELY = TransformerConfig(
+    vocab_size=14, encoder_layers=2, decoder_layers=2, d_model=16, d_ff=24, num_heads=2, shared_embeddings=False
+)
+
+
+class Decoder(NamedTuple):
+    step: Any
+    cache: Any
+
+
+def table(**probabilities):
+    """log P(next | prefix) as (prefixes, VOCABULARY), from `AB=[P(EOS), P(A), P(B)]`; `start` is the empty prefix.
+
+    What is not given ends with probability 1.
+    """
+    rows = np.full((len(PREFIXES), VOCABULARY), 1e-12)
+    rows[:, EOS] = 1.0
+    for name, values in probabilities.items():
+        prefix = () if name == "start" else tuple({"A": A, "B": B}[letter] for letter in name)
+        rows[PREFIXES.index(prefix), [EOS, A, B]] = np.maximum(values, 1e-12)
+    return np.log(rows)
+
+
+def random_tables(count, seed=0):
+    """`count` tables of (prefixes, VOCABULARY) in which PAD, UNK and BOS are as probable as anything."""
+    logits = np.random.default_rng(seed).normal(0.0, 2.0, (count, len(PREFIXES), VOCABULARY))
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+def decoder_of(tables, hypotheses):
+    """A step function over `tables` (B, prefixes, VOCABULARY), whose cache is the number of each row's prefix."""
+    logits = ops.convert_to_tensor(np.reshape(tables, (-1, VOCABULARY)), dtype="float32")
+    first_row = np.repeat(np.arange(len(tables)) * len(PREFIXES), hypotheses).astype("int32")
+
+    def step(prefixes, tokens, position):
+        longer = ops.clip(2 * prefixes + 1 + (tokens - A), 0, len(PREFIXES) - 1)  # its place in PREFIXES
+        prefixes = ops.where(position == 0, 0, longer)
+        return ops.take(logits, first_row + prefixes, axis=0), prefixes
+
+    return Decoder(step, ops.zeros((len(tables) * hypotheses,), dtype="int32"))
+
+
+def ranked_outputs(log_probs, alpha, limit=LENGTH):
+    """Every output of one table with at most `limit` tokens, and its score: a list of (score, tokens), best first."""
+    scored = []
+    for output in OUTPUTS:
+        if len(output) <= limit:
+            gained = [log_probs[PREFIXES.index(output[:n]), token] for n, token in enumerate(output)]
+            scored.append((sum(gained) / ((5 + len(output)) / 6) ** alpha, output))
+    return sorted(scored, reverse=True)
+
+
+@functools.cache
+def lively_transformer(config=LIVELY, seed=19):
+    """A Transformer with random weights whose outputs differ in words and length from source to source.
+
+    The same arguments give the same object, which belongs to all tests.
+    """
+    generator = np.random.default_rng(seed)
+    transformer = Transformer(config)
+    for weight in transformer.trainable_weights:
+        if weight.name == "gamma":
+            continue
+        scale = weight.shape[0] ** -0.5 if len(weight.shape) > 1 else 0.1
+        if "matrix" in weight.name:
+            scale = weight.shape[1] ** -0.5
+        if "memory_attention/" in weight.path or "feed_forward/" in weight.path or weight.path.startswith("logits"):
+            scale *= 3.0  # what a step reads from the source must outweigh what it repeats
+        weight.assign(generator.normal(0.0, scale, weight.shape))
+    return transformer
+
+
+def sources(*lengths, vocab_size=LIVELY.vocab_size, seed=0):
+    """Random source ids, int32 (B, longest of `lengths`): words, EOS, PAD."""
+    generator = np.random.default_rng(seed)
+    ids = np.zeros((len(lengths), max(lengths)), "int32")
+    for row, length in zip(ids, lengths, strict=True):
+        row[:length] = [*generator.integers(EOS + 1, vocab_size, length - 1), EOS]
+    return ids
+
+
+def tokens_of(ids):
+    """One output without its padding."""
+    return tuple(int(token) for token in np.asarray(ids) if token)

@@ -1,0 +1,195 @@
+"""The command `keras-transformer translate`: line in, line out."""
+
+import importlib
+import inspect
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from run_folders import make_run
+from typer.testing import CliRunner
+
+from keras_transformer import __main__ as command
+from keras_transformer.config import SearchOptions
+from keras_transformer.translator import Translation, Translator
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+
+class Shouter:
+    """Stands in for a Translator: translations are the line in capitals, and again with exclamation marks."""
+
+    def __init__(self):
+        self.first_lines = []
+
+    def load(self, run, options, **settings):
+        self.run, self.options, self.settings = run, options, settings
+        return self
+
+    def translate_n_best(self, lines, first_line):
+        self.first_lines.append(first_line)
+        count = self.options.n_best
+        return [[Translation(line.upper() + "!" * n, -0.25 - n) for n in range(count)] for line in lines]
+
+
+@pytest.fixture
+def shouter(monkeypatch):
+    shouter = Shouter()
+    monkeypatch.setattr(Translator, "load", shouter.load)
+    return shouter
+
+
+def translate(text, *arguments, run="some_run"):
+    """Returns click's result of `translate RUN *arguments < text`, where text is bytes."""
+    return CliRunner().invoke(command.app, ["translate", str(run), *map(str, arguments)], input=text)
+
+
+def python(*arguments, **settings):
+    """A child process with the repository on its path."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | settings.pop("env", {})
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)], env=environment, cwd=ROOT,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **settings,
+    )  # fmt: skip
+
+
+# Lines
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("a\nb\n", "A\nB\n"),
+        ("a\nb", "A\nB\n"),
+        ("a\r\nb\r\n", "A\nB\n"),
+        ("a\n\n\nb\n", "A\n\n\nB\n"),
+        ("\n", "\n"),
+        ("", ""),
+        ("\ufeffgrüße 안녕 👋\n", "GRÜSSE 안녕 👋\n"),
+        ("a\x0bb\x0cc\x85d\u2028e\rf\n", "A\x0bB\x0cC\x85D\u2028E F\n"),
+    ],
+)
+def test_a_line_of_output_for_each_line_of_input(shouter, text, expected):
+    result = translate(text.encode())
+    assert (result.exit_code, result.stdout_bytes.decode()) == (0, expected)
+
+
+def test_scores_come_first_and_a_tab_follows(shouter):
+    assert translate(b"a b\n\n", "--scores").stdout == "-0.2500\tA B\n-0.2500\t\n"
+
+
+def test_n_best_are_lines_of_number_text_and_score(shouter):
+    result = translate(b"a\nb\n", "--n-best", 2)
+    assert result.stdout == "1 ||| A ||| -0.2500\n1 ||| A! ||| -1.2500\n2 ||| B ||| -0.2500\n2 ||| B! ||| -1.2500\n"
+
+
+def test_a_line_break_inside_a_translation_becomes_a_space():
+    broken = [Translation("a\r\nb\nc", -1.0)]
+    assert command.written(1, broken, n_best=1, with_score=False) == "a b c\n"
+    assert command.written(1, broken, n_best=2, with_score=False) == "1 ||| a b c ||| -1.0000\n"
+
+
+def test_a_long_text_is_translated_piece_by_piece_and_lines_keep_their_numbers(shouter, monkeypatch):
+    monkeypatch.setattr(command, "BATCHES_AT_ONCE", 2)
+    result = translate(b"a\nb\nc\nd\ne\nf\ng\n", "--batch-size", 1, "--n-best", 2)
+    assert shouter.first_lines == [1, 3, 5, 7]
+    assert [line.split(" ||| ")[0] for line in result.stdout.splitlines()] == list("11223344556677")
+
+
+# Options
+
+
+def test_every_option_arrives(shouter):
+    arguments = "--beam-size 7 --length-penalty 0.1 --extra-length 9 --n-best 3 --batch-size 5 --max-source-tokens 99"
+    assert translate(b"", *arguments.split(), "--no-xla", run="the_run").exit_code == 0
+    assert shouter.run == pathlib.Path("the_run")
+    assert shouter.options == SearchOptions(beam_size=7, length_penalty=0.1, extra_length=9, n_best=3)
+    assert shouter.settings == {"batch_size": 5, "max_source_tokens": 99, "xla": False}
+
+
+def test_the_defaults_are_those_of_the_classes(shouter):
+    translate(b"")
+    assert shouter.options == SearchOptions()
+    parameters = inspect.signature(Translator).parameters
+    assert shouter.settings == {name: parameters[name].default for name in shouter.settings}
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["--beam-size", 0], "Error: beam_size is 0; it must be at least 1"),
+        (["--n-best", 5], "Error: n_best is 5; it must be from 1 to beam_size (4)."),
+        (["--no-xla"], "Error: There is no run folder some_run."),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_1(arguments, sentence):
+    result = translate(b"a\n", *arguments)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(sentence) and result.stderr.count("\n") == 1
+
+
+def test_what_is_not_utf_8_is_named_with_its_line(shouter):
+    result = translate(b"a\nb\nna\xefve\n")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: Line 3 of the input is not UTF-8: its byte 3 is 0xef.")
+    assert result.stderr.count("\n") == 1
+
+
+def test_an_input_that_cannot_be_read_is_a_sentence_too(shouter, monkeypatch):
+    def unreadable(stream):
+        raise IsADirectoryError(21, "Is a directory")
+
+    monkeypatch.setattr(command, "decoded_lines", unreadable)
+    result = translate(b"")
+    assert result.exit_code == 1 and result.stderr == "Error: [Errno 21] Is a directory\n"
+
+
+# The process
+
+
+def test_the_whole_way_under_a_c_locale(tmp_path):
+    run = make_run(tmp_path / "run")
+    lines = ["the fox", "", "안녕 👋", "one two three " * 9]
+    options = "--beam-size", 1, "--extra-length", 4, "--max-source-tokens", 30, "--batch-size", 2, "--no-xla"
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    process = python("-m", "keras_transformer", "translate", run, *options, env=locale)
+    found, errors = process.communicate("\n".join(lines).encode())
+    greedy = SearchOptions(beam_size=1, extra_length=4)
+    translator = Translator.load(run, greedy, batch_size=2, max_source_tokens=30, xla=False)
+    expected = [command.on_one_line(translation.text) for translation in translator.translate(lines)]
+    assert process.returncode == 0, errors.decode()
+    assert found.decode() == "".join(f"{text}\n" for text in expected)
+    assert "WARNING: line 4 has " in errors.decode()
+
+
+def test_help_needs_neither_tensorflow_nor_keras():
+    script = "import sys, keras_transformer.__main__; print([m for m in ('tensorflow', 'keras') if m in sys.modules])"
+    assert python("-c", script).communicate()[0] == b"[]\n"
+    output, _ = python("-m", "keras_transformer", "translate", "--help").communicate()
+    assert b"number ||| text ||| score" in b" ".join(output.split())
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
+def test_ctrl_c_and_a_reader_that_has_enough_end_it_quietly():
+    begin = "from keras_transformer.__main__ import leave_quietly; leave_quietly(); print('ready', flush=True)\n"
+    process = python("-c", begin + "import time; time.sleep(60)")
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGINT)
+    assert (process.communicate()[1], process.returncode) == (b"", -signal.SIGINT)
+
+    process = python("-c", begin + "while True: print('line')")
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait()) == (b"", -signal.SIGPIPE)
+
+
+def test_the_installed_command_is_this_one():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, function = project["scripts"]["keras-transformer"].split(":")
+    assert getattr(importlib.import_module(module), function) is command.main

@@ -1,0 +1,47 @@
+"""Searching is Keras alone: on another backend it finds the same, without TensorFlow."""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from decoders import lively_transformer, sources
+from examples import as_numpy
+
+from keras_transformer.decoding import IncrementalDecoder, SearchOptions, search
+
+ROOT = pathlib.Path(__file__).parent.parent
+OPTIONS = {"beam": SearchOptions(beam_size=3, n_best=3, extra_length=4), "greedy": SearchOptions(1, extra_length=4)}
+
+
+def found(name):
+    """ids and scores (B, K, L + 1), side by side."""
+    decoder = IncrementalDecoder(lively_transformer())
+    ids, scores = map(as_numpy, search(decoder, sources(2, 4, 6), OPTIONS[name]))
+    return np.concatenate([ids, scores[..., np.newaxis]], axis=-1)
+
+
+SCRIPT = """
+import sys, numpy
+from test_decoding_backends import OPTIONS, found
+numpy.savez(sys.argv[1], **{name: found(name) for name in OPTIONS})
+print("tensorflow" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_another_backend_finds_the_same_without_tensorflow(backend, tmp_path):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed: pip install -r requirements-peers.txt")
+    folders = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    environment = os.environ | {"KERAS_BACKEND": backend, "PYTHONPATH": folders, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "found.npz")]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr[-2000:]
+    with np.load(tmp_path / "found.npz") as other:
+        for name in OPTIONS:
+            np.testing.assert_allclose(other[name], found(name), atol=1e-4, rtol=1e-4)
+    assert run.stdout.split()[-1] == "False"

@@ -1,0 +1,59 @@
+"""Adam with the paper's constants, one update of it by hand, and what float16 adds."""
+
+import keras
+import numpy as np
+import pytest
+from examples import as_numpy, assert_close, normal
+
+from train.config import TrainingConfig
+from train.optimizer import paper_optimizer
+
+TRAINING = TrainingConfig(warmup_steps=100, learning_rate_factor=0.5)
+
+
+def built(training=TRAINING):
+    """A variable of three numbers and its optimizer."""
+    variable = keras.Variable(normal(3))
+    optimizer = paper_optimizer(64, training)
+    optimizer.build([variable])
+    return variable, optimizer
+
+
+def test_the_constants_are_the_papers():
+    _, optimizer = built()
+    assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.98, 1e-9)
+    assert not (optimizer.weight_decay or optimizer.clipnorm or optimizer.global_clipnorm or optimizer.use_ema)
+    assert optimizer._learning_rate.get_config() == {"d_model": 64, "warmup_steps": 100, "factor": 0.5}
+
+
+def test_updates_follow_the_equations_of_adam():
+    variable, optimizer = built()
+    expected, mean, square = as_numpy(variable), 0.0, 0.0
+    for step in (1, 2, 3):
+        gradient = normal(3, seed=step)
+        optimizer.apply([keras.ops.convert_to_tensor(gradient)])
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.98 * square + 0.02 * gradient**2
+        rate = 0.5 * 64**-0.5 * step * 100**-1.5
+        expected = expected - rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.98**step)) + 1e-9)
+        assert_close(variable, expected, atol=1e-7)
+
+
+def test_the_first_update_moves_every_weight_by_the_rate_against_its_gradients_sign():
+    variable, optimizer = built()
+    before = as_numpy(variable)
+    optimizer.apply([keras.ops.convert_to_tensor(np.array([3.0, -0.001, 40.0], "float32"))])
+    assert_close(as_numpy(variable) - before, 0.5 * 64**-0.5 * 100**-1.5 * np.array([-1, 1, -1]), atol=1e-8, rtol=1e-3)
+
+
+def test_it_comes_back_from_its_config():
+    _, optimizer = built()
+    restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(optimizer))
+    assert type(restored) is type(optimizer)
+    assert restored.get_config() == optimizer.get_config()
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16"])
+def test_only_float16_scales_the_loss(precision):
+    _, optimizer = built(TRAINING.model_copy(update={"precision": precision}))
+    assert float(optimizer.scale_loss(3.0)) == 3.0

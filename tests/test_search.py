@@ -1,0 +1,139 @@
+"""Searching with a Transformer: what a sentence becomes depends on that sentence alone."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from decoders import LIVELY, lively_transformer, sources, tokens_of
+from examples import as_numpy, assert_close
+
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding import IncrementalDecoder, SearchOptions, beam_search, search
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.tokens import BOS, EOS, PAD
+
+SOURCES = sources(2, 3, 4, 5, 6, 7, 7, 7)
+BEAM = SearchOptions(beam_size=4, n_best=4, extra_length=6)
+GREEDY = SearchOptions(beam_size=1, extra_length=6)
+
+
+def compiled(options, **how):
+    decoder = IncrementalDecoder(lively_transformer())
+    return tf.function(lambda ids: search(decoder, ids, options), **how)
+
+
+@pytest.fixture(scope="module", params=[BEAM, GREEDY], ids=["beam", "greedy"])
+def options(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def found(options):
+    """All SOURCES together, under XLA: Hypotheses."""
+    return compiled(options, jit_compile=True)(tf.constant(SOURCES))
+
+
+@pytest.fixture(scope="module")
+def search_any_shape(options):
+    """Without XLA and without a static shape, as in a served graph."""
+    return compiled(options, input_signature=[tf.TensorSpec((None, None), tf.int32)])
+
+
+def assert_same(some, others):
+    """Hypotheses of two searches: the same outputs with the same scores."""
+    for row, other, scores, other_scores in zip(
+        *map(as_numpy, (some.ids, others.ids)), some[1], others[1], strict=True
+    ):
+        assert [tokens_of(ids) for ids in row] == [tokens_of(ids) for ids in other]
+        assert_close(scores, other_scores, atol=1e-4)
+
+
+def rows_of(hypotheses, rows):
+    return type(hypotheses)(*(as_numpy(part)[rows] for part in hypotheses))
+
+
+def test_the_examples_differ(found):
+    outputs = {tokens_of(row[0]) for row in as_numpy(found.ids)}
+    assert len(outputs) >= 6 and len({len(output) for output in outputs}) >= 5
+
+
+def test_xla_and_dynamic_shapes_change_nothing(found, search_any_shape):
+    assert_same(search_any_shape(SOURCES), found)
+
+
+def test_alone_or_in_company_a_sentence_becomes_the_same(found, search_any_shape):
+    for row, ids in enumerate(SOURCES):
+        alone = ids[ids != PAD][np.newaxis]
+        assert_same(search_any_shape(alone), rows_of(found, [row]))
+
+
+def test_order_and_padding_change_nothing(found, search_any_shape):
+    order = np.random.default_rng(0).permutation(len(SOURCES))
+    padded = np.pad(SOURCES[order], ((0, 3), (0, 5)))  # three empty rows, five empty columns
+    shuffled = search_any_shape(padded)
+    assert_same(rows_of(shuffled, slice(len(SOURCES))), rows_of(found, order))
+    for row in as_numpy(shuffled.ids)[len(SOURCES) :]:
+        assert tokens_of(row[0]) == (EOS,)
+
+
+def test_scores_are_teacher_forced_log_probabilities_over_the_penalty(found, options):
+    ids, scores = as_numpy(found.ids).astype("int32"), as_numpy(found.scores)
+    hypotheses = ids.shape[1]
+    ids, source_ids = ids.reshape(-1, ids.shape[-1]), np.repeat(SOURCES, hypotheses, axis=0)
+    shifted = np.pad(ids[:, :-1], ((0, 0), (1, 0)), constant_values=BOS)
+    batch = {"source_ids": source_ids, "source_segments": (source_ids != PAD).astype("int32")}
+    batch |= {"target_ids": shifted, "target_segments": (shifted != PAD).astype("int32")}
+    log_probs = as_numpy(tf.nn.log_softmax(lively_transformer()(batch)))
+    gained = np.take_along_axis(log_probs, ids[..., np.newaxis], axis=-1)[..., 0]
+    lengths = (ids != PAD).sum(-1)
+    expected = (gained * (ids != PAD)).sum(-1) / ((5 + lengths) / 6) ** options.length_penalty
+    assert_close(scores.reshape(-1), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_no_output_is_longer_than_its_source_and_the_extra_length(found, options):
+    lengths = (as_numpy(found.ids) != PAD).sum(-1)
+    limits = (SOURCES != PAD).sum(-1, keepdims=True) + options.extra_length
+    assert (lengths <= limits).all() and (lengths == limits).any()
+
+
+def test_outputs_are_words_and_one_eos_and_come_once(found):
+    for hypotheses, scores in zip(as_numpy(found.ids), as_numpy(found.scores), strict=True):
+        outputs = [tokens_of(ids) for ids, score in zip(hypotheses, scores, strict=True) if score > NEVER / 2]
+        assert len(set(outputs)) == len(outputs)
+        assert all(output[-1] == EOS and min(output[:-1], default=9) > EOS for output in outputs)
+
+
+def test_a_beam_of_one_is_greedy():
+    decoder = IncrementalDecoder(lively_transformer())
+    limits = (SOURCES != PAD).sum(-1).astype("int32") + GREEDY.extra_length
+    length = int(limits.max())
+
+    @tf.function
+    def beam_of_one():
+        memory, cache = decoder.start(SOURCES, 1, length)
+        return beam_search(lambda cache, *state: decoder.step(memory, cache, *state), cache, limits, length, 1)
+
+    assert_same(beam_of_one(), search(decoder, SOURCES, GREEDY))
+
+
+def test_learned_positions_bound_the_output():
+    decoder = IncrementalDecoder(lively_transformer(LIVELY.replace(positions="learned", max_positions=9)))
+    ids, _ = search(decoder, SOURCES, BEAM)
+    assert (as_numpy(ids) != PAD).sum(-1).max() <= 9
+
+
+def test_a_graph_to_be_served_holds_no_operation_of_xla(search_any_shape):
+    graph = search_any_shape.get_concrete_function().graph.as_graph_def()
+    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    assert len(nodes) > 100 and not [node.op for node in nodes if "Xla" in node.op]
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("beam_size", 0), ("length_penalty", -0.1), ("length_penalty", float("nan")), ("extra_length", 0),
+        ("n_best", 0), ("n_best", 5),
+    ],
+)  # fmt: skip
+def test_options_that_make_no_sense_are_named(field, value):
+    with pytest.raises(ConfigError, match=f"{field} is {value}; it must be"):
+        SearchOptions(**{field: value})
