@@ -17,6 +17,8 @@ def main(
     """Train a Transformer as CONFIG says, or go on where its run folder stands.
 
     Leaves in the run folder what translation and export need, and report.md. Prints the run folder.
+
+    SIGTERM and Ctrl-C finish the step, write a checkpoint and exit with code 75; the same command goes on from there.
     """
     from train.command import one_sentence_for_mistakes, prepare_process
 

@@ -102,8 +102,20 @@ class Validate(keras.callbacks.Callback):
         )  # fmt: skip
 
 
+class StopWhenAsked(keras.callbacks.Callback):
+    """Ends `fit` after the step during which a StopRequest was made; stands before SaveCheckpoints."""
+
+    def __init__(self, request):
+        super().__init__()
+        self.request = request
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.request.is_made:
+            self.model.stop_training = True
+
+
 class SaveCheckpoints(keras.callbacks.Callback):
-    """Writes a checkpoint every `every` steps and at the last one."""
+    """Writes a checkpoint every `every` steps, at the last one, and when training is told to stop."""
 
     def __init__(self, progress, checkpoints, last_step, every):
         super().__init__()
@@ -111,7 +123,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         step = self.progress.step
-        if step % self.every == 0 or step == self.last_step:
+        if step % self.every == 0 or step == self.last_step or self.model.stop_training:
             self.checkpoints.save(step, self.model, self.model.optimizer, dataclasses.asdict(self.progress))
 
 

@@ -16,14 +16,18 @@ def prepare_process():
 
 @contextlib.contextmanager
 def one_sentence_for_mistakes():
-    """Turn the errors that a user can cause into a line on stderr and exit code 1."""
+    """Turn what a user can cause into a line on stderr: exit code 1 for a mistake, 75 for a training told to stop."""
     from keras_transformer.config import ConfigError
     from keras_transformer.tokenizer import TokenizerError
     from train.checkpoints import CheckpointError
+    from train.interruption import EXIT_CODE, Interrupted
     from train.sources.split import CorpusError
 
     try:
         yield
+    except Interrupted as interruption:
+        print(interruption, file=sys.stderr)
+        raise SystemExit(EXIT_CODE) from None
     except (ConfigError, TokenizerError, CheckpointError, CorpusError) as error:
         print(error, file=sys.stderr)
         raise SystemExit(1) from None

@@ -7,12 +7,14 @@ import keras
 from keras_transformer.config import ConfigError
 from keras_transformer.model import Transformer
 from train.batches import training_dataset
-from train.callbacks import LogProgress, Progress, SaveCheckpoints, Validate, duration
+from train.callbacks import LogProgress, Progress, SaveCheckpoints, StopWhenAsked, Validate, duration
 from train.checkpoints import Checkpoints
 from train.choice import choose_weights
 from train.corpus import load_corpus
 from train.data import prepare_data
 from train.devices import choose_strategy, describe
+from train.interruption import Interrupted, StopRequest
+from train.lock import run_lock
 from train.metrics import MetricsLog
 from train.optimizer import paper_optimizer
 from train.report import write_report
@@ -26,9 +28,17 @@ log = logging.getLogger("train")
 def run(config):
     """Train as `config` says, or go on where its run folder stands. Returns the RunFolder.
 
-    Raises ConfigError, CorpusError, TokenizerError or CheckpointError, each with one sentence for the user.
+    Raises ConfigError, CorpusError, TokenizerError or CheckpointError, each with one sentence for the user, and
+    Interrupted where it was asked to stop before the last step.
     """
     folder = RunFolder(config.run_folder)
+    with run_lock(folder):
+        train(config, folder)
+    return folder
+
+
+def train(config, folder):
+    """From text to weights and a report, in a run folder that nobody else writes to."""
     strategy = choose_strategy()
     data = prepare_data(config, load_corpus(config.data), folder, strategy.num_replicas_in_sync)
     folder.config.write_text(config.to_toml(), encoding="utf-8")
@@ -37,7 +47,6 @@ def run(config):
     progress = fit(config, folder, data, transformer, model, validation_loss)
     choice = choose_weights(config, folder, transformer, validation_loss)
     write_report(config, folder, data, transformer, progress, choice, describe(strategy))
-    return folder
 
 
 def build(config, tokenizer, folder, strategy):
@@ -77,17 +86,21 @@ def fit(config, folder, data, transformer, model, validation_loss):
     validation_text = ValidationText(
         transformer, data.tokenizer, data.corpus.validation, config.translation, training.xla
     )
-    model.fit(
-        training_dataset(data.batches, progress.step, training.steps),
-        steps_per_epoch=training.steps - progress.step,  # one "epoch" of Keras: ours are the data's, in `batches`
-        shuffle=False,
-        verbose=0,
-        callbacks=[
-            LogProgress(progress, metrics, training.steps, training.log_every),
-            Validate(progress, metrics, validation_loss, validation_text, training.steps, training.validate_every),
-            SaveCheckpoints(progress, checkpoints, training.steps, training.checkpoint_every),
-        ],
-    )
+    with StopRequest().listening() as stop:
+        model.fit(
+            training_dataset(data.batches, progress.step, training.steps),
+            steps_per_epoch=training.steps - progress.step,  # one "epoch" of Keras: ours are the data's, in `batches`
+            shuffle=False,
+            verbose=0,
+            callbacks=[
+                LogProgress(progress, metrics, training.steps, training.log_every),
+                Validate(progress, metrics, validation_loss, validation_text, training.steps, training.validate_every),
+                StopWhenAsked(stop),
+                SaveCheckpoints(progress, checkpoints, training.steps, training.checkpoint_every),
+            ],
+        )
     metrics.close()
+    if progress.step < training.steps:
+        raise Interrupted(progress.step)
     log.info("trained %d steps in %s", progress.step, duration(progress.seconds))
     return progress

@@ -22,4 +22,5 @@ class RunFolder:
         self.metrics = self.path / "metrics.jsonl"
         self.tensorboard = self.path / "tensorboard"
         self.report = self.path / "report.md"
+        self.lock = self.path / "lock"  # held while a process trains here
         self.check_lines = self.path / "validation.src.txt"  # source sentences for `export` to try what it wrote
