@@ -26,7 +26,8 @@ def translate(
 ):
     """Translate standard input to standard output with an export: line in, line out, both UTF-8.
 
-    An empty line stays an empty line. How to search was decided when the export was written.
+    An empty line stays an empty line. How to search, and what longer lines are cut to, was decided when the export
+    was written.
     """
     with one_sentence_for(ExportError, OSError):
         version = find_version(folder)

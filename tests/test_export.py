@@ -1,0 +1,226 @@
+"""The exported graph: it translates as the Translator does, whatever the batch, and needs neither Python nor XLA."""
+
+import keras
+import pytest
+import tensorflow as tf
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from tensorflow.core.framework.tensor_pb2 import TensorProto
+from tiny_run import OPTIONS, SENTENCES, SMALL, make_run, tokenizer_bytes, write_version
+
+from export.check import Comparison, compare, meta_graph, refuse_xla, xla_in
+from export.exported import ExportedTranslator, Translation
+from export.saved_model import WARM_UP_REQUESTS, field, varint
+from export.serving import WHITESPACE, ServedTranslator
+from export.versions import ExportError
+from keras_transformer.config import SearchOptions
+from keras_transformer.model import Transformer
+from keras_transformer.tokenizer import Tokenizer
+
+MAX_SOURCE_TOKENS = 60
+STRANGE = ["", " ", " \t\u3000\x1f", "x" * 10_000, "🙂 한국어", "▁", "\u200b", "a\x00b", "the cat\nsat"]
+VARIANTS = {
+    "separate embeddings": {"shared_embeddings": False},
+    "pre-norm": {"norm": "pre", "attention_bias": True},
+    "learned positions": {"positions": "learned", "max_positions": 24},
+}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """The Translator of a run, and the version that was written of it, which has been moved since."""
+    folder = tmp_path_factory.mktemp("export")
+    translator = write_version(make_run(folder / "run"), folder / "1", max_source_tokens=MAX_SOURCE_TOKENS)
+    (folder / "elsewhere").mkdir()
+    version = (folder / "1").rename(folder / "elsewhere" / "1")
+    return translator, ExportedTranslator(version)
+
+
+@pytest.fixture(scope="module")
+def graph(both):
+    return meta_graph(both[1].path)
+
+
+def assert_same(found, expected):
+    assert [translation.text for translation in found] == [translation.text for translation in expected]
+    assert [translation.score for translation in found] == pytest.approx([t.score for t in expected], abs=1e-4)
+
+
+def test_exported_equals_in_process(both):
+    translator, exported = both
+    expected = translator.translate(SENTENCES)
+    assert len({len(translation.ids) for translation in expected}) > 5  # some end early, some at their limit
+    assert_same(exported.translate(SENTENCES), expected)
+
+
+def test_what_is_strange_in_a_line_is_equally_strange_to_both(both):
+    translator, exported = both
+    expected = translator.translate(STRANGE)
+    found = exported.translate(STRANGE)
+    assert_same(found, expected)
+    assert found[:3] == [Translation("", 0.0)] * 3
+    assert len(expected[3].ids) <= MAX_SOURCE_TOKENS + OPTIONS.extra_length
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_kind_of_transformer_is_exported(tmp_path, variant):
+    run = make_run(tmp_path / "run", **VARIANTS[variant])
+    translator = write_version(run, tmp_path / "1", max_source_tokens=MAX_SOURCE_TOKENS)
+    lines = [*SENTENCES, "x" * 10_000, ""]
+    assert_same(ExportedTranslator(tmp_path / "1").translate(lines), translator.translate(lines))
+
+
+def test_a_beam_of_one_is_exported(tmp_path):
+    translator = write_version(make_run(tmp_path / "run"), tmp_path / "1", SearchOptions(beam_size=1, extra_length=5))
+    assert_same(ExportedTranslator(tmp_path / "1").translate(SENTENCES), translator.translate(SENTENCES))
+
+
+def test_neither_order_nor_company_changes_a_translation(both):
+    _, exported = both
+    lines = [*SENTENCES, *STRANGE]
+    together = exported.translate(lines)
+    assert_same(exported.translate(lines[::-1])[::-1], together)
+    exported = ExportedTranslator(exported.path, batch_size=1)
+    assert_same(exported.translate(lines), together)
+
+
+def test_a_batch_may_be_empty(both):
+    _, exported = both
+    assert exported.translate([]) == []
+    output = tf.saved_model.load(str(exported.path)).signatures["serving_default"](tf.constant([], tf.string))
+    assert output["translation"].shape == output["score"].shape == (0,)
+
+
+def test_whitespace_is_what_python_strips():
+    characters = [chr(code) for code in range(0x30000) if not 0xD800 <= code < 0xE000]
+    stripped = [not character.strip() for character in characters]
+    assert tf.strings.regex_full_match(tf.constant(characters), WHITESPACE).numpy().tolist() == stripped
+    assert sum(stripped) == 29
+
+
+def test_the_signature_takes_text_and_gives_translation_and_score(graph):
+    signature = graph.signature_def["serving_default"]
+    described = {
+        name: (tensor.dtype, [axis.size for axis in tensor.tensor_shape.dim])
+        for name, tensor in (*signature.inputs.items(), *signature.outputs.items())
+    }
+    assert described == {
+        "text": (tf.string.as_datatype_enum, [-1]),
+        "translation": (tf.string.as_datatype_enum, [-1]),
+        "score": (tf.float32.as_datatype_enum, [-1]),
+    }
+
+
+def test_nothing_in_the_graph_needs_xla_or_draws_random_numbers(graph, both):
+    assert xla_in(graph) == set()
+    refuse_xla(both[1].path)
+    operations = {node.op for function in graph.graph_def.library.function for node in function.node_def}
+    assert "SentencepieceTokenizeOp" in operations  # the search went through the functions, where everything is
+    assert not {operation for operation in operations if "Random" in operation or "Dropout" in operation}
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        (tf.function(lambda x: keras.ops.slice_update(x, (1,), tf.ones(2))), {"XlaDynamicUpdateSlice"}),
+        (tf.function(lambda x: x + 1.0, jit_compile=True), {"_XlaMustCompile"}),
+    ],
+    ids=["slice_update", "jit_compile"],
+)
+def test_a_graph_that_needs_xla_is_caught(tmp_path, function, found):
+    module = tf.Module()
+    module.function = function
+    signature = function.get_concrete_function(tf.TensorSpec([4]))
+    tf.saved_model.save(module, str(tmp_path), signature)
+    assert xla_in(meta_graph(tmp_path)) == found
+    with pytest.raises(ExportError, match=next(iter(found))):
+        refuse_xla(tmp_path)
+
+
+def test_only_weights_are_saved(both):
+    saved = tf.train.list_variables(str(both[1].path / "variables/variables"))
+    shapes = [tuple(shape) for name, shape in saved if name != "_CHECKPOINTABLE_OBJECT_GRAPH"]
+    assert sorted(shapes) == sorted(tuple(weight.shape) for weight in Transformer(SMALL).weights)
+
+
+def test_a_model_of_another_precision_is_refused(tmp_path):
+    (tmp_path / "tokenizer.model").write_bytes(tokenizer_bytes())
+    tokenizer = Tokenizer(tmp_path / "tokenizer.model")
+    with pytest.raises(ExportError, match="bfloat16, float32; only float32"):
+        ServedTranslator(Transformer(SMALL, dtype="mixed_bfloat16"), tokenizer, OPTIONS, MAX_SOURCE_TOKENS)
+
+
+class Fixed:
+    """A translator that knows its answers."""
+
+    def __init__(self, *answers):
+        self.answers = [Translation(*answer) for answer in answers]
+
+    def translate(self, lines):
+        return self.answers[: len(lines)]
+
+
+@pytest.mark.parametrize(
+    ("exported", "expected", "same", "ties", "different"),
+    [
+        (("x", -1.0), ("x", -1.0), 1, 0, 0),
+        (("x", -1.0), ("x", -1.00005), 1, 0, 0),
+        (("x", -1.0), ("y", -1.00005), 0, 1, 0),
+        (("x", -1.0), ("x", -1.0002), 0, 0, 1),
+        (("x", -1.0), ("y", -1.0002), 0, 0, 1),
+        (("x", float("nan")), ("x", -1.0), 0, 0, 1),
+        (("", 0.0), ("x", -3.0), 0, 0, 1),
+    ],
+)
+def test_only_rounding_is_forgiven(exported, expected, same, ties, different):
+    comparison = compare(Fixed(exported), Fixed(expected), ["line"])
+    assert (comparison.same, comparison.ties, len(comparison.differences)) == (same, ties, different)
+
+
+def test_a_comparison_says_what_it_compared_and_where_it_failed():
+    assert str(Comparison(299, 1, [])) == "compared 300 lines: 299 the same, 1 tie, 0 different"
+    comparison = compare(Fixed(("x", -1), ("y", -2)), Fixed(("x", -1), ("z", -3)), ["one", "two"])
+    assert str(comparison) == "compared 2 lines: 1 the same, 0 ties, 1 different"
+    assert str(comparison.differences[0]) == (
+        "line 2, 'two': 'y' with score -2.000000 from the export, 'z' with score -3.000000 from the Translator"
+    )
+
+
+def test_a_length_delimited_field_on_the_wire():
+    assert varint(300) == b"\xac\x02"  # the example of the protocol buffers' own documentation
+    assert field(2, b"testing") == b"\x12\x07testing"
+
+
+def prediction_log_class():
+    """tensorflow.serving.PredictionLog, as far as a predict request goes, from its published field numbers."""
+    file = descriptor_pb2.FileDescriptorProto(name="log.proto", package="serving", syntax="proto3")
+    for message, *fields in (
+        ("PredictionLog", ("predict_log", 6, ".serving.PredictLog")),
+        ("PredictLog", ("request", 1, ".serving.PredictRequest")),
+        ("PredictRequest", ("model_spec", 1, ".serving.ModelSpec"), ("inputs", 2, ".serving.Input")),
+        ("ModelSpec", ("signature_name", 3, "string")),
+        ("Input", ("key", 1, "string"), ("value", 2, "bytes")),  # the entry of a map; value is a TensorProto
+    ):
+        described = file.message_type.add(name=message)
+        for name, number, kind in fields:
+            added = described.field.add(name=name, number=number, label=3 if name == "inputs" else 1)
+            added.type = {"string": 9, "bytes": 12}.get(kind, 11)
+            if added.type == 11:
+                added.type_name = kind
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("serving.PredictionLog"))
+
+
+def test_the_warm_up_requests_are_prediction_logs(both):
+    parse = prediction_log_class().FromString
+    records = [record.numpy() for record in tf.data.TFRecordDataset(str(both[1].path / WARM_UP_REQUESTS))]
+    requests = [parse(record).predict_log.request for record in records]
+    assert [parse(record).SerializeToString() for record in records] == records  # no field is unknown or left over
+    assert {request.model_spec.signature_name for request in requests} == {"serving_default"}
+    assert {entry.key for request in requests for entry in request.inputs} == {"text"}
+    tensors = [TensorProto.FromString(request.inputs[0].value) for request in requests]
+    texts = [[text.decode() for text in tensor.string_val] for tensor in tensors]
+    assert [len(batch) for batch in texts] == [1, 1, 1, 3]
+    assert texts[3] == [text for batch in texts[:3] for text in batch]
+    lengths = [len(both[0].tokenizer.encode(text)) for text in texts[3]]
+    assert 0 < lengths[0] < lengths[1] < lengths[2]
