@@ -57,10 +57,10 @@ def translate(
         bool, typer.Option("--xla/--no-xla", help="Compile the search: seconds once for each length, then faster.")
     ] = True,
 ):
-    """Translate standard input to standard output: line in, line out, both UTF-8.
+    """Translate standard input, line by line.
 
-    An empty line stays an empty line. A score is the natural log-probability of the translation over the length
-    penalty: 0 or less, higher is better.
+    Writes one line to standard output for each line of input, an empty one for an empty one; both are UTF-8. A score
+    is the natural log-probability of the translation over the length penalty: 0 or less, higher is better.
 
     With --n-best above 1 each translation is a line `number ||| text ||| score`, where number is that of the input
     line, counted from 1.
@@ -69,9 +69,8 @@ def translate(
         options = SearchOptions(beam_size, length_penalty, extra_length, n_best)
         from keras_transformer.translator import Translator
 
-        translator = Translator.load(
-            run, options, batch_size=batch_size, max_source_tokens=max_source_tokens, xla=xla
-        )  # fmt: skip
+        settings = {"batch_size": batch_size, "max_source_tokens": max_source_tokens, "xla": xla}
+        translator = Translator.load(run, options, **settings)
         at_once = 1 if sys.stdin.isatty() else BATCHES_AT_ONCE * batch_size
         first = 1
         for lines in groups(decoded_lines(sys.stdin.buffer), at_once):

@@ -47,8 +47,12 @@ def random_tables(count, seed=0):
 
 
 def decoder_of(tables, hypotheses):
-    """A step function over `tables` (B, prefixes, VOCABULARY), whose cache is the number of each row's prefix."""
-    logits = ops.convert_to_tensor(np.reshape(tables, (-1, VOCABULARY)), dtype="float32")
+    """A step function over `tables` (B, prefixes, VOCABULARY), whose cache is the number of each row's prefix.
+
+    Its logits are the tables' log-probabilities plus a number that differs from row to row, as a network's are.
+    """
+    logits = np.reshape(tables, (-1, VOCABULARY))
+    logits = ops.convert_to_tensor(logits + np.sin(np.arange(len(logits)))[:, np.newaxis], dtype="float32")
     first_row = np.repeat(np.arange(len(tables)) * len(PREFIXES), hypotheses).astype("int32")
 
     def step(prefixes, tokens, position):

@@ -12,7 +12,7 @@ from keras_transformer.tokens import BOS, EOS, PAD
 class GreedyState(NamedTuple):
     """Between two steps; B sentences, up to L tokens."""
 
-    position: Any  # int ()
+    position: Any  # int32 ()
     ids: Any  # int32 (B, L)
     last: Any  # int32 (B,): the token chosen last
     log_probs: Any  # float32 (B,)
@@ -27,13 +27,15 @@ def greedy_search(step, cache, limits, max_length, alpha=0.6):
     Returns Hypotheses of shape (B, 1, L) and (B, 1).
     """
 
-    def is_searching(state):
+    def is_searching(*state):
+        state = GreedyState(*state)
         return ops.logical_and(state.position < max_length, ops.logical_not(ops.all(state.is_finished)))
 
-    def advance(state):
+    def advance(*state):
+        state = GreedyState(*state)
         logits, cache = step(state.cache, state.last, state.position)
         allowed = allowed_tokens(logits.shape[-1], limits == state.position + 1)
-        choosable = ops.where(allowed, logits, NEVER)
+        choosable = ops.where(allowed, logits, NEVER)  # (B, V)
         tokens = ops.where(state.is_finished, PAD, ops.cast(ops.argmax(choosable, axis=-1), "int32"))
         gained = ops.max(choosable, axis=-1) - log_normaliser(logits)[:, 0]
         is_here = ops.expand_dims(ops.arange(max_length), 0) == state.position
@@ -55,9 +57,7 @@ def greedy_search(step, cache, limits, max_length, alpha=0.6):
         is_finished=ops.zeros((sentences,), dtype="bool"),
         cache=cache,
     )
-    state = GreedyState(
-        *ops.while_loop(lambda *s: is_searching(GreedyState(*s)), lambda *s: advance(GreedyState(*s)), state)
-    )
+    state = GreedyState(*ops.while_loop(is_searching, advance, state))
     lengths = ops.sum(ops.cast(state.ids != PAD, "int32"), axis=1)
     scores = state.log_probs / length_penalty(lengths, alpha)
     return Hypotheses(ops.expand_dims(state.ids, 1), ops.expand_dims(scores, 1))
