@@ -7,6 +7,9 @@ import time
 
 import keras
 
+from train.checkpoints import CheckpointError
+from train.interruption import DivergenceError
+
 log = logging.getLogger("train")
 
 
@@ -17,6 +20,26 @@ class Progress:
     step: int = 0  # updates done
     seconds: float = 0.0  # in `fit`: compilation, validation and checkpoints included
     target_tokens: float = 0.0  # trained on
+
+
+class StopOnDivergence(keras.callbacks.Callback):
+    """Ends training at the first loss or gradient that is not finite, before a checkpoint could keep its weights.
+
+    `is_scaled`: gradients are scaled, as in float16; then a single overflow is skipped by the optimizer, and normal.
+    """
+
+    def __init__(self, progress, is_scaled):
+        super().__init__()
+        self.progress, self.watched = progress, ("loss",) if is_scaled else ("loss", "gradient_norm")
+
+    def on_train_batch_end(self, batch, logs=None):
+        for name in self.watched:
+            if not math.isfinite(float(logs[name])):
+                raise DivergenceError(
+                    f"Step {self.progress.step + 1} had a {name} of {float(logs[name])}: training has diverged. "
+                    "The last checkpoint is from before. Lower training.learning_rate_factor, raise "
+                    'training.warmup_steps, or try model.norm = "pre"; then start again to go on from that checkpoint.'
+                )
 
 
 class LogProgress(keras.callbacks.Callback):
@@ -124,7 +147,17 @@ class SaveCheckpoints(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         step = self.progress.step
         if step % self.every == 0 or step == self.last_step or self.model.stop_training:
+            self._save(step)
+
+    def _save(self, step):
+        """A full disk is said and survived, but for the last checkpoint, without which the steps since are lost."""
+        try:
             self.checkpoints.save(step, self.model, self.model.optimizer, dataclasses.asdict(self.progress))
+        except OSError as error:
+            message = f"The checkpoint of step {step} could not be written: {error}. Earlier ones are as they were."
+            if step == self.last_step or self.model.stop_training:
+                raise CheckpointError(f"{message} Make room, and start again to go on from the last one.") from None
+            log.error("%s Training goes on; make room before step %d.", message, step + self.every)
 
 
 def samples_table(samples):

@@ -1,12 +1,16 @@
 """Checkpoints: model, optimizer and step in one file each; the last ones averaged into what translation uses."""
 
 import json
+import logging
 import os
 import pathlib
 import re
 import zipfile
+import zlib
 
 import numpy as np
+
+log = logging.getLogger("train")
 
 NAME = re.compile(r"step-(\d{8})\.npz")
 
@@ -42,21 +46,24 @@ class Checkpoints:
         return path
 
     def restore_latest(self, model, optimizer):
-        """Load the newest checkpoint into model and optimizer. Returns its progress, or None if there is none."""
-        paths = self.paths()
-        if not paths:
-            return None
-        arrays = read_checkpoint(paths[-1])
-        for name, variable in named_variables(model, optimizer).items():
-            if name not in arrays:
-                raise CheckpointError(f"{paths[-1]} has no {name}: it was written by another model or optimizer.")
-            if arrays[name].shape != tuple(variable.shape):
-                raise CheckpointError(
-                    f"{paths[-1]} has {name} of shape {arrays[name].shape}; the configuration asks for "
-                    f"{tuple(variable.shape)}. Use the configuration of that run, or another run folder."
-                )
-            variable.assign(arrays[name])
-        return json.loads(str(arrays["progress"]))
+        """Load the newest whole checkpoint into model and optimizer. Returns its progress, or None if there is none.
+
+        A damaged one is set aside under another name, and said; the one before it is used. Raises CheckpointError for
+        one of another model, and where there are checkpoints but none is whole.
+        """
+        damaged = None
+        while paths := self.paths():
+            try:
+                arrays = read_checkpoint(paths[-1])
+            except CheckpointError as error:
+                damaged = paths[-1].rename(paths[-1].with_name(paths[-1].name + ".damaged"))
+                log.warning("%s It is now %s; the one before it is used.", error, damaged.name)
+                continue
+            assign(paths[-1], arrays, named_variables(model, optimizer))
+            return json.loads(str(arrays["progress"]))
+        if damaged:
+            raise CheckpointError(f"No checkpoint in {self.folder} is whole. To begin again, use another run_folder.")
+        return None
 
     def average(self, count):
         """Mean of the weights of the last `count` checkpoints (section 6.1).
@@ -71,6 +78,21 @@ class Checkpoints:
         return means, paths
 
 
+def assign(path, arrays, variables):
+    """Assign the arrays of the checkpoint at `path` to variables by name. Raises CheckpointError if they do not fit."""
+    for name in (*variables, "progress"):
+        if name not in arrays:
+            raise CheckpointError(f"{path} has no {name}: it was written by another model or optimizer.")
+    for name, variable in variables.items():
+        if arrays[name].shape != tuple(variable.shape):
+            raise CheckpointError(
+                f"{path} has {name} of shape {arrays[name].shape}; the configuration asks for "
+                f"{tuple(variable.shape)}. Use the configuration of that run, or another run_folder."
+            )
+    for name, variable in variables.items():
+        variable.assign(arrays[name])
+
+
 def named_variables(model, optimizer):
     named = {f"model/{variable.path}": variable for variable in model.weights}
     return named | {f"optimizer/{variable.path}": variable for variable in optimizer.variables}
@@ -81,18 +103,22 @@ def read_checkpoint(path, prefix=""):
     try:
         with np.load(path) as archive:
             return {name: archive[name] for name in archive.files if name.startswith(prefix)}
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is damaged ({error}). Remove it to go on from the one before.") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, TypeError) as error:
+        raise CheckpointError(f"{path} is damaged: {error}.") from None
 
 
 def write_whole(path, write):
-    """Call `write(file)` on a file aside, flush it to the disk, and rename it to `path`."""
+    """Call `write(file)` on a file aside, flush it to the disk, and rename it to `path`. On failure nothing stays."""
     aside = path.with_name(path.name + ".part")
-    with open(aside, "wb") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
+    try:
+        with open(aside, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
 
 
 def assign_weights(model, arrays):

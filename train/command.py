@@ -20,7 +20,7 @@ def one_sentence_for_mistakes():
     from keras_transformer.config import ConfigError
     from keras_transformer.tokenizer import TokenizerError
     from train.checkpoints import CheckpointError
-    from train.interruption import EXIT_CODE, Interrupted
+    from train.interruption import EXIT_CODE, DivergenceError, Interrupted
     from train.sources.split import CorpusError
 
     try:
@@ -28,6 +28,6 @@ def one_sentence_for_mistakes():
     except Interrupted as interruption:
         print(interruption, file=sys.stderr)
         raise SystemExit(EXIT_CODE) from None
-    except (ConfigError, TokenizerError, CheckpointError, CorpusError) as error:
+    except (ConfigError, TokenizerError, CheckpointError, CorpusError, DivergenceError) as error:
         print(error, file=sys.stderr)
         raise SystemExit(1) from None

@@ -1,4 +1,4 @@
-"""Stopping on request: SIGTERM and Ctrl-C end training after the step at hand, with a checkpoint."""
+"""Why training ends before its last step: because it was asked to (SIGTERM, Ctrl-C), or because it diverged."""
 
 import contextlib
 import logging
@@ -7,6 +7,10 @@ import signal
 log = logging.getLogger("train")
 
 EXIT_CODE = 75  # EX_TEMPFAIL of sysexits.h: not done, start again
+
+
+class DivergenceError(ValueError):
+    """A loss or gradient that is no number any more; the message says when, and what to change."""
 
 
 class Interrupted(Exception):

@@ -1,8 +1,11 @@
 """The run's numbers over time: `metrics.jsonl` and TensorBoard get the same."""
 
 import json
+import math
 
 import tensorflow as tf
+
+from train.checkpoints import write_whole
 
 
 class MetricsLog:
@@ -20,12 +23,14 @@ class MetricsLog:
 
     def _drop_after(self, step):
         if self.path.exists():
-            lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
-            self.path.write_text("".join(line for line in lines if _step_of(line) <= step), encoding="utf-8")
+            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+            kept = "".join(f"{line}\n" for line in lines if _step_of(line) <= step)
+            write_whole(self.path, lambda file: file.write(kept.encode("utf-8")))
 
     def write(self, step, scalars):
-        """scalars: dict from name ("train/loss") to float."""
-        self.file.write(json.dumps({"step": step, **scalars}) + "\n")
+        """scalars: dict from name ("train/loss") to float; NaN and infinity, which JSON lacks, become null there."""
+        numbers = {name: value if math.isfinite(value) else None for name, value in scalars.items()}
+        self.file.write(json.dumps({"step": step, **numbers}) + "\n")
         self.file.flush()
         with self.writer.as_default(step=step):
             for name, value in scalars.items():
@@ -43,5 +48,5 @@ class MetricsLog:
 def _step_of(line):
     try:
         return json.loads(line)["step"]
-    except json.JSONDecodeError:  # the torn last line of a process that was killed
-        return float("inf")
+    except (json.JSONDecodeError, TypeError, KeyError):  # the torn last line of a process that was killed
+        return math.inf

@@ -7,7 +7,7 @@ import keras
 from keras_transformer.config import ConfigError
 from keras_transformer.model import Transformer
 from train.batches import training_dataset
-from train.callbacks import LogProgress, Progress, SaveCheckpoints, StopWhenAsked, Validate, duration
+from train.callbacks import LogProgress, Progress, SaveCheckpoints, StopOnDivergence, StopWhenAsked, Validate, duration
 from train.checkpoints import Checkpoints
 from train.choice import choose_weights
 from train.corpus import load_corpus
@@ -18,6 +18,7 @@ from train.lock import run_lock
 from train.metrics import MetricsLog
 from train.optimizer import paper_optimizer
 from train.report import write_report
+from train.resumption import check_changes
 from train.run_folder import RunFolder
 from train.trainer import TrainingModel
 from train.validation import ValidationLoss, ValidationText
@@ -28,11 +29,12 @@ log = logging.getLogger("train")
 def run(config):
     """Train as `config` says, or go on where its run folder stands. Returns the RunFolder.
 
-    Raises ConfigError, CorpusError, TokenizerError or CheckpointError, each with one sentence for the user, and
-    Interrupted where it was asked to stop before the last step.
+    Raises ConfigError, CorpusError, TokenizerError, CheckpointError or DivergenceError, each with one sentence for the
+    user, and Interrupted where it was asked to stop before the last step.
     """
     folder = RunFolder(config.run_folder)
     with run_lock(folder):
+        check_changes(folder, config)
         train(config, folder)
     return folder
 
@@ -93,6 +95,7 @@ def fit(config, folder, data, transformer, model, validation_loss):
             shuffle=False,
             verbose=0,
             callbacks=[
+                StopOnDivergence(progress, is_scaled=training.precision == "mixed_float16"),
                 LogProgress(progress, metrics, training.steps, training.log_every),
                 Validate(progress, metrics, validation_loss, validation_text, training.steps, training.validate_every),
                 StopWhenAsked(stop),
