@@ -23,6 +23,11 @@ def batch():
     return 3.0 * normal(ROWS, LENGTH, VOCABULARY), labels, segments
 
 
+def sums_of(logits, labels, segments, smoothing=0.1):
+    """token_sums of nested lists."""
+    return token_sums(np.array(logits, "float32"), np.array(labels, "int32"), np.array(segments, "int32"), smoothing)
+
+
 def smoothed(labels, smoothing):
     """q: the label with 1 - smoothing, and smoothing shared by the whole vocabulary, the label included."""
     return (1 - smoothing) * np.eye(VOCABULARY)[labels] + smoothing / VOCABULARY
@@ -30,12 +35,12 @@ def smoothed(labels, smoothing):
 
 @pytest.mark.parametrize("smoothing", SMOOTHING)
 def test_where_all_words_are_as_likely_a_token_costs_log_V(smoothing):
-    sums = token_sums(np.full((2, 3, 8), 5.0, "float32"), [[0, 7, 3], [1, 1, 1]], np.ones((2, 3), int), smoothing)
+    sums = sums_of(np.full((2, 3, 8), 5.0), [[0, 7, 3], [1, 1, 1]], np.ones((2, 3)), smoothing)
     assert_close(sums, TokenSums(loss=6 * math.log(8), nll=6 * math.log(8), correct=6, tokens=6))
 
 
 def test_a_label_three_times_as_likely_as_the_other_word_costs_log_4_thirds():
-    sums = token_sums(np.array([[[math.log(3), 0.0]]], "float32"), [[0]], [[1]], smoothing=0.0)
+    sums = sums_of([[[math.log(3), 0.0]]], [[0]], [[1]], smoothing=0.0)
     assert_close(sums, TokenSums(loss=math.log(4 / 3), nll=math.log(4 / 3), correct=1, tokens=1))
 
 
@@ -92,8 +97,8 @@ def test_the_sums_of_two_halves_add_up_to_those_of_the_whole(batch):
 
 
 def test_correct_counts_labels_with_the_highest_logit():
-    logits = np.array([[[0, 2, 1], [0, 2, 1], [5, 2, 1], [0, 2, 1]]], "float32")
-    assert float(token_sums(logits, [[1, 2, 0, 1]], [[1, 1, 1, 0]]).correct) == 2
+    logits = [[[0, 2, 1], [0, 2, 1], [5, 2, 1], [0, 2, 1]]]
+    assert float(sums_of(logits, [[1, 2, 0, 1]], [[1, 1, 1, 0]]).correct) == 2
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHING)
@@ -107,7 +112,7 @@ def test_the_gradient_is_softmax_minus_q_at_every_real_token(smoothing, batch):
 
 
 def test_large_logits_neither_overflow_nor_lose_the_loss():
-    sums = token_sums(np.array([[[1e4, 0.0], [1e4, 0.0]]], "float32"), [[0, 1]], [[1, 1]], smoothing=0.0)
+    sums = sums_of([[[1e4, 0.0], [1e4, 0.0]]], [[0, 1]], [[1, 1]], smoothing=0.0)
     assert_close(sums, TokenSums(loss=1e4, nll=1e4, correct=1, tokens=2))
 
 

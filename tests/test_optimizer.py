@@ -57,3 +57,29 @@ def test_it_comes_back_from_its_config():
 def test_only_float16_scales_the_loss(precision):
     _, optimizer = built(TRAINING.model_copy(update={"precision": precision}))
     assert float(optimizer.scale_loss(3.0)) == 3.0
+
+
+@pytest.mark.parametrize(("tokens_per_batch", "scale"), [(4096, 4.0), (25_000, 1.0), (100_000, 0.25)])
+def test_float16_begins_with_a_scale_that_suits_a_sum_over_the_tokens_of_a_batch(tokens_per_batch, scale):
+    changes = {"precision": "mixed_float16", "tokens_per_batch": tokens_per_batch}
+    _, optimizer = built(TRAINING.model_copy(update=changes))
+    assert float(optimizer.scale_loss(1.0)) == scale
+    assert scale * tokens_per_batch == pytest.approx(2**15, rel=0.5)  # what Keras begins with for a mean
+
+
+def test_float16_divides_by_the_scale_before_the_update():
+    gradient = normal(3, seed=1)
+    half, half_optimizer = built(TRAINING.model_copy(update={"precision": "mixed_float16"}))
+    whole, optimizer = built()
+    half_optimizer.apply([half_optimizer.scale_loss(gradient)])
+    optimizer.apply([keras.ops.convert_to_tensor(gradient)])
+    assert_close(half, whole)
+
+
+def test_float16_skips_an_update_that_overflows_and_halves_the_scale():
+    variable, optimizer = built(TRAINING.model_copy(update={"precision": "mixed_float16"}))
+    before, scale = as_numpy(variable), float(optimizer.scale_loss(1.0))
+    optimizer.apply([keras.ops.convert_to_tensor(np.array([1.0, np.inf, 0.0], "float32"))])
+    assert_close(variable, before)
+    assert float(optimizer.scale_loss(1.0)) == scale / 2
+    assert int(optimizer.iterations) == 0
