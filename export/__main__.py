@@ -1,14 +1,16 @@
 """`python -m export RUN --to FOLDER` exports a trained run; `python -m export translate FOLDER` translates with it."""
 
+import logging
 import signal
 import sys
 
-from export.process import prepare_process
+from keras_transformer.console import prepare_process
 
 
 def main():
     """Dispatch on the first word: what does not begin with `translate` is an export."""
     prepare_process()
+    logging.getLogger("export").setLevel(logging.INFO)
     arguments = sys.argv[1:]
     if arguments[:1] == ["translate"]:
         from export.translate_command import app

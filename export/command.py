@@ -10,10 +10,9 @@ from typing import Annotated
 
 import typer
 
-from export.lines import read_lines
-from export.process import one_sentence_for
 from export.versions import ExportError, publish, unfinished_version
 from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.console import InputError, one_sentence_for, quiet_start, read_lines
 from keras_transformer.tokenizer import TokenizerError
 
 CHECK_LINES = "validation.src.txt"  # sentences that training leaves in the run folder
@@ -62,7 +61,7 @@ def export(
     To translate with an export alone: `python -m export translate FOLDER < in.txt > out.txt`; its options are
     listed by `python -m export translate --help`.
     """
-    with one_sentence_for(ConfigError, TokenizerError, ExportError, OSError):
+    with one_sentence_for(ConfigError, TokenizerError, ExportError, InputError, OSError):
         if no_check and check:
             raise ExportError("--check FILE and --no-check contradict each other: give one of them.")
         print(
@@ -78,10 +77,11 @@ def export_run(run, folder, options, max_source_tokens=512, check=None, no_check
     Returns the path of the version. Raises ConfigError where the run cannot be opened, ExportError where the export
     cannot be written, or differs.
     """
-    from export.check import refuse_xla
-    from export.saved_model import write_saved_model
-    from export.serving import ServedTranslator
-    from keras_transformer.translator import Translator, load_run
+    with quiet_start():
+        from export.check import refuse_xla
+        from export.saved_model import write_saved_model
+        from export.serving import ServedTranslator
+        from keras_transformer.translator import Translator, load_run
 
     transformer, tokenizer = load_run(run)
     lines = [] if no_check else check_lines(run, check)

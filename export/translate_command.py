@@ -1,4 +1,4 @@
-"""`python -m export translate FOLDER`: translate with an export alone, without Keras and without the run folder."""
+"""`python -m export translate FOLDER`: translate with an export alone, without its run folder and model code."""
 
 import itertools
 import pathlib
@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from export.lines import on_one_line, read_lines
-from export.process import one_sentence_for
 from export.versions import ExportError, find_version
+from keras_transformer.console import InputError, on_one_line, one_sentence_for, quiet_start, read_lines
 
 BATCHES_AT_ONCE = 100  # how many batches of lines are read, sorted by length and translated before they are written
 
@@ -29,11 +28,13 @@ def translate(
     An empty line stays an empty line. How to search, and what longer lines are cut to, was decided when the export
     was written.
     """
-    with one_sentence_for(ExportError, OSError):
+    with one_sentence_for(ExportError, InputError, OSError):
         version = find_version(folder)
-        from export.exported import ExportedTranslator
+        with quiet_start():
+            from export.exported import ExportedTranslator
 
-        translator = ExportedTranslator(version, batch_size)
+            translator = ExportedTranslator(version, batch_size)
+            translator.translate([""])  # the tokenizer inside has a notice of its own at its first use
         lines = read_lines(sys.stdin.buffer, "the input")
         at_once = 1 if sys.stdin.isatty() else BATCHES_AT_ONCE * batch_size
         while group := list(itertools.islice(lines, at_once)):

@@ -3,13 +3,8 @@
 TensorFlow is imported by the command that needs it, so that `--help` answers at once.
 """
 
-import codecs
-import contextlib
 import itertools
-import logging
-import os
 import pathlib
-import re
 import signal
 import sys
 from typing import Annotated
@@ -17,15 +12,19 @@ from typing import Annotated
 import typer
 
 from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.console import (
+    InputError,
+    on_one_line,
+    one_sentence_for,
+    prepare_process,
+    quiet_start,
+    read_lines,
+)
 from keras_transformer.tokenizer import TokenizerError
 
 BATCHES_AT_ONCE = 100  # how many batches of lines are read, sorted by length and translated before they are written
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-
-
-class InputError(ValueError):
-    """Text that cannot be read; the message says where and why."""
 
 
 @app.callback()
@@ -65,33 +64,20 @@ def translate(
     With --n-best above 1 each translation is a line `number ||| text ||| score`, where number is that of the input
     line, counted from 1.
     """
-    with one_sentence_for_mistakes():
+    with one_sentence_for(ConfigError, TokenizerError, InputError, OSError):
         options = SearchOptions(beam_size, length_penalty, extra_length, n_best)
-        from keras_transformer.translator import Translator
+        with quiet_start():
+            from keras_transformer.translator import Translator
 
         settings = {"batch_size": batch_size, "max_source_tokens": max_source_tokens, "xla": xla}
         translator = Translator.load(run, options, **settings)
         at_once = 1 if sys.stdin.isatty() else BATCHES_AT_ONCE * batch_size
         first = 1
-        for lines in groups(decoded_lines(sys.stdin.buffer), at_once):
+        for lines in groups(read_lines(sys.stdin.buffer, "the input"), at_once):
             for number, translations in enumerate(translator.translate_n_best(lines, first_line=first), first):
                 sys.stdout.buffer.write(written(number, translations, n_best, scores).encode("utf-8"))
             sys.stdout.buffer.flush()
             first += len(lines)
-
-
-def decoded_lines(stream):
-    """The lines of a binary stream of UTF-8, ended by LF or CRLF. Raises InputError that names the line."""
-    for number, line in enumerate(stream, 1):
-        if number == 1:
-            line = line.removeprefix(codecs.BOM_UTF8)
-        try:
-            yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"Line {number} of the input is not UTF-8: its byte {error.start + 1} is 0x{line[error.start]:02x}. "
-                "Convert it first, for example with `iconv -f LATIN1 -t UTF-8`."
-            ) from None
 
 
 def groups(lines, size):
@@ -110,25 +96,9 @@ def written(number, translations, n_best, with_score):
     return f"{score}\t{text}\n" if with_score else f"{text}\n"
 
 
-def on_one_line(text):
-    return re.sub(r"[\r\n]+", " ", text)
-
-
-@contextlib.contextmanager
-def one_sentence_for_mistakes():
-    """Turn the errors that a user can cause into a line on stderr and exit code 1."""
-    try:
-        yield
-    except (ConfigError, TokenizerError, InputError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from None
-
-
 def main():
     """The entry point: settings that concern the whole process, then the command."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # not even that there is no GPU
-    os.environ["KERAS_BACKEND"] = "tensorflow"  # whatever the shell or ~/.keras says: the Translator compiles with it
-    logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
+    prepare_process()
     leave_quietly()
     app()
 

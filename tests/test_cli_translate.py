@@ -143,10 +143,10 @@ def test_what_is_not_utf_8_is_named_with_its_line(shouter):
 
 
 def test_an_input_that_cannot_be_read_is_a_sentence_too(shouter, monkeypatch):
-    def unreadable(stream):
+    def unreadable(stream, name):
         raise IsADirectoryError(21, "Is a directory")
 
-    monkeypatch.setattr(command, "decoded_lines", unreadable)
+    monkeypatch.setattr(command, "read_lines", unreadable)
     result = translate(b"")
     assert result.exit_code == 1 and result.stderr == "Error: [Errno 21] Is a directory\n"
 

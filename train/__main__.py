@@ -20,14 +20,15 @@ def main(
 
     SIGTERM and Ctrl-C finish the step, write a checkpoint and exit with code 75; the same command goes on from there.
     """
-    from train.command import one_sentence_for_mistakes, prepare_process
+    from keras_transformer.console import quiet_start
+    from train.command import command
 
-    prepare_process()
-    with one_sentence_for_mistakes():
+    with command():
         from train.config import load_config
 
         settings = load_config(config, set)
-        from train.run import run
+        with quiet_start():
+            from train.run import run
 
         folder = run(settings)
     print(folder.path)

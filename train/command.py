@@ -1,33 +1,26 @@
-"""What both commands of this folder share: quiet start-up, logging, and one sentence for a user's mistake."""
+"""What both commands of this folder share: one sentence, and an exit code, for each way in which they can end early."""
 
 import contextlib
-import logging
-import os
-import sys
 
+import typer
 
-def prepare_process():
-    """Logging to stderr; TensorFlow's start-up notices off, unless asked for. Call before TensorFlow is imported."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ["KERAS_BACKEND"] = "tensorflow"  # whatever the shell or ~/.keras says: this folder is TensorFlow's
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
-    logging.getLogger("absl").setLevel(logging.ERROR)
+from keras_transformer.config import ConfigError
+from keras_transformer.console import one_sentence_for, prepare_process
+from keras_transformer.tokenizer import TokenizerError
+from train.checkpoints import CheckpointError
+from train.interruption import EXIT_CODE, DivergenceError, Interrupted
+from train.sources.split import CorpusError
+
+LOG = {"log_format": "%(asctime)s %(message)s", "datefmt": "%H:%M:%S", "level": "INFO"}
 
 
 @contextlib.contextmanager
-def one_sentence_for_mistakes():
-    """Turn what a user can cause into a line on stderr: exit code 1 for a mistake, 75 for a training told to stop."""
-    from keras_transformer.config import ConfigError
-    from keras_transformer.tokenizer import TokenizerError
-    from train.checkpoints import CheckpointError
-    from train.interruption import EXIT_CODE, DivergenceError, Interrupted
-    from train.sources.split import CorpusError
-
-    try:
-        yield
-    except Interrupted as interruption:
-        print(interruption, file=sys.stderr)
-        raise SystemExit(EXIT_CODE) from None
-    except (ConfigError, TokenizerError, CheckpointError, CorpusError, DivergenceError) as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(1) from None
+def command():
+    """Around a command: exit code 1 and a sentence for a user's mistake, 75 for a training that was told to stop."""
+    prepare_process(**LOG)
+    with one_sentence_for(ConfigError, TokenizerError, CheckpointError, CorpusError, DivergenceError):
+        try:
+            yield
+        except Interrupted as interruption:
+            typer.echo(interruption, err=True)
+            raise typer.Exit(EXIT_CODE) from None

@@ -26,18 +26,19 @@ def main(
 
     Without --source and --reference, the test set of the run's own configuration (validation, if it has none).
     """
-    from train.command import one_sentence_for_mistakes, prepare_process
+    from keras_transformer.console import quiet_start
+    from train.command import command
 
-    prepare_process()
-    with one_sentence_for_mistakes():
+    with command():
         from keras_transformer.config import ConfigError
         from train.config import RunConfig
 
         if bool(source) != bool(reference):
             raise ConfigError("--source and --reference belong together: give both, or neither.")
-        from keras_transformer.decoding import SearchOptions
-        from keras_transformer.translator import Translator
-        from train.scores import score
+        with quiet_start():
+            from keras_transformer.decoding import SearchOptions
+            from keras_transformer.translator import Translator
+            from train.scores import score
 
         translator = Translator.load(run, SearchOptions(beam_size, length_penalty), batch_size=batch_size)
         config = RunConfig.model_validate(tomllib.loads((pathlib.Path(run) / "config.toml").read_text("utf-8")))
