@@ -1,0 +1,90 @@
+"""Ending before the last step: on request after the step at hand, at a loss that is no number, never a full disk."""
+
+import errno
+import logging
+import os
+import signal
+import types
+
+import pytest
+
+from train.callbacks import Progress, SaveCheckpoints, StopOnDivergence, StopWhenAsked
+from train.checkpoints import CheckpointError
+from train.interruption import DivergenceError, StopRequest
+
+
+class Disk:
+    """Stands for Checkpoints: remembers what was saved, or is full."""
+
+    def __init__(self, is_full=False):
+        self.saved, self.is_full = [], is_full
+
+    def save(self, step, model, optimizer, progress):
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.saved.append((step, progress))
+
+
+def with_model(callback):
+    callback.set_model(types.SimpleNamespace(stop_training=False, optimizer=None))
+    return callback
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_asks_and_the_handlers_come_back(number):
+    before = signal.getsignal(number)
+    with StopRequest().listening() as request:
+        assert not request.is_made
+        os.kill(os.getpid(), number)
+        assert request.is_made
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # a second Ctrl-C leaves at once
+    assert signal.getsignal(number) is before
+
+
+def test_a_request_stops_training_and_the_checkpoint_of_that_step_is_written():
+    request, disk, progress = StopRequest(), Disk(), Progress(step=7)
+    stop = with_model(StopWhenAsked(request))
+    save = with_model(SaveCheckpoints(progress, disk, last_step=100, every=50))
+    save.set_model(stop.model)
+    for is_made in (False, True):
+        request.is_made = is_made
+        stop.on_train_batch_end(0)
+        save.on_train_batch_end(0)
+    assert stop.model.stop_training
+    assert [step for step, _ in disk.saved] == [7]
+
+
+def test_checkpoints_are_written_every_so_many_steps_and_at_the_last():
+    disk, progress = Disk(), Progress()
+    save = with_model(SaveCheckpoints(progress, disk, last_step=7, every=3))
+    for progress.step in range(1, 8):
+        save.on_train_batch_end(0)
+    assert [step for step, _ in disk.saved] == [3, 6, 7]
+    assert disk.saved[-1][1]["step"] == 7
+
+
+def test_a_full_disk_is_said_and_training_goes_on_until_a_checkpoint_that_cannot_be_missed(caplog):
+    save = with_model(SaveCheckpoints(Progress(step=3), Disk(is_full=True), last_step=9, every=3))
+    with caplog.at_level(logging.ERROR, logger="train"):
+        save.on_train_batch_end(0)
+    assert "step 3 could not be written" in caplog.text and "No space left" in caplog.text
+    save.progress.step = 9
+    with pytest.raises(CheckpointError, match="step 9 could not be written"):
+        save.on_train_batch_end(0)
+
+
+@pytest.mark.parametrize(
+    "logs", [{"loss": float("nan"), "gradient_norm": 1.0}, {"loss": 1.0, "gradient_norm": float("inf")}]
+)
+def test_a_loss_or_gradient_that_is_no_number_stops_at_its_step(logs):
+    watch = with_model(StopOnDivergence(Progress(step=41), is_scaled=False))
+    watch.on_train_batch_end(0, {"loss": 1.0, "gradient_norm": 1.0})
+    with pytest.raises(DivergenceError, match="Step 42 had a .*learning_rate_factor"):
+        watch.on_train_batch_end(0, logs)
+
+
+def test_under_loss_scaling_an_overflowing_gradient_is_normal():
+    watch = with_model(StopOnDivergence(Progress(), is_scaled=True))
+    watch.on_train_batch_end(0, {"loss": 1.0, "gradient_norm": float("inf")})
+    with pytest.raises(DivergenceError):
+        watch.on_train_batch_end(0, {"loss": float("inf"), "gradient_norm": 1.0})

@@ -1,0 +1,45 @@
+"""One trainer to a run folder."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.config import ConfigError
+from train.lock import run_lock
+from train.run_folder import RunFolder
+
+
+def test_a_second_trainer_is_refused_with_the_number_of_the_first(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    with run_lock(folder):
+        with pytest.raises(ConfigError, match=f"is being trained by process {os.getpid()}"):
+            with run_lock(folder):
+                pass
+
+
+def test_the_lock_is_free_again_afterwards_also_after_an_error(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(ZeroDivisionError):
+        with run_lock(folder):
+            raise ZeroDivisionError
+    with run_lock(folder):
+        assert folder.lock.read_text() == f"{os.getpid()}\n"
+
+
+def test_the_lock_dies_with_its_process(tmp_path):
+    hold = (
+        "import sys, time\nfrom train.lock import run_lock\nfrom train.run_folder import RunFolder\n"
+        "with run_lock(RunFolder(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", hold, tmp_path / "run"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "held\n"
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(ConfigError, match=f"process {process.pid}"):
+        with run_lock(folder):
+            pass
+    process.kill()
+    process.wait()
+    with run_lock(folder):
+        assert folder.lock.read_text() == f"{os.getpid()}\n"
