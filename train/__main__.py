@@ -13,6 +13,9 @@ def main(
     set: Annotated[
         list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a key; may be repeated.")
     ] = [],  # noqa: B006
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read, encode and pack; say what was found and what it will take; stop.")
+    ] = False,
 ):
     """Train a Transformer as CONFIG says, or go on where its run folder stands.
 
@@ -28,9 +31,11 @@ def main(
 
         settings = load_config(config, set)
         with quiet_start():
-            from train.run import run
-
-        folder = run(settings)
+            from train import run
+        if dry_run:
+            run.dry_run(settings)
+            return
+        folder = run.run(settings)
     print(folder.path)
 
 

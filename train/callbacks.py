@@ -116,12 +116,14 @@ class Validate(keras.callbacks.Callback):
             "validation/perplexity": math.exp(min(sums.nll / sums.tokens, 700.0)),
             "validation/token_accuracy": sums.correct / sums.tokens,
             "validation/bleu": scores.bleu,
+            "validation/exact": scores.exact,
         }
         self.metrics.write(step, values)
         self.metrics.write_text(step, "validation/samples", samples_table(samples[: self.SAMPLES]))
         log.info(
-            "validation at step %d: loss %.3f  perplexity %.2f  BLEU %.2f  e.g. %r",
-            step, values["validation/loss"], values["validation/perplexity"], scores.bleu, samples[0].translation,
+            "validation at step %d: loss %.3f  perplexity %.2f  BLEU %.2f  exact %.1f%%  e.g. %r",
+            step, values["validation/loss"], values["validation/perplexity"], scores.bleu, scores.exact,
+            samples[0].translation,
         )  # fmt: skip
 
 

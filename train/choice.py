@@ -36,7 +36,7 @@ def choose_weights(config, folder, transformer, validation_loss):
     transformer.save_weights(aside)
     aside.replace(folder.weights)
     best = average_sums if is_average_better else last_sums
-    return Choice(sentence, *losses, math.exp(best.nll / best.tokens))
+    return Choice(sentence, *losses, math.exp(min(best.nll / best.tokens, 700.0)))
 
 
 def measure(transformer, weights, validation_loss):

@@ -8,10 +8,13 @@ import pydantic
 import tomli_w
 
 from keras_transformer.config import ConfigError, preset
+from train.config_sentences import sentence
 
 
 class Section(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = pydantic.ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=()
+    )
 
 
 class NumbersData(Section):
@@ -40,6 +43,18 @@ class FilesData(Section):
     train: list[list[str] | str] = pydantic.Field(min_length=1)
     validation: list[list[str] | str] = pydantic.Field(min_length=1)
     test: list[list[str] | str] = []
+
+    @pydantic.field_validator("train", "validation", "test", mode="before")
+    @classmethod
+    def check_entries(cls, entries):
+        is_list = isinstance(entries, list)
+        for entry in entries if is_list else []:
+            is_list &= (
+                isinstance(entry, str) or isinstance(entry, list) and all(isinstance(path, str) for path in entry)
+            )
+        if not is_list:
+            raise ValueError(f"expected a list of [source file, target file] or of TSV files, found {entries!r}")
+        return entries
 
 
 class TfdsData(Section):
@@ -140,6 +155,19 @@ class RunConfig(Section):
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
 
+SECTIONS = {
+    "data": (NumbersData, FilesData, TfdsData),
+    "tokenizer": (TokenizerConfig,),
+    "model": (ModelConfig,),
+    "training": (TrainingConfig,),
+    "translation": (TranslationConfig,),
+}
+KEYS = [
+    "run_folder",
+    *(f"{name}.{key}" for name, kinds in SECTIONS.items() for kind in kinds for key in kind.model_fields),
+]
+
+
 def load_config(path, overrides=()):
     """Read a TOML file, apply `section.key=value` overrides, check it.
 
@@ -151,18 +179,41 @@ def load_config(path, overrides=()):
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file {path}. See configs/ for examples.") from None
+    except OSError as error:
+        raise ConfigError(f"The configuration file {path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from None
     for override in overrides:
         _apply_override(values, override)
-    return check_config(values, path)
+    return check_config(values, path, overrides)
 
 
-def check_config(values, path):
+def check_config(values, path, overrides=()):
+    """Values of TOML -> RunConfig, with a model that can be built; `path` and `overrides` say where they are from."""
+
+    def where(key):
+        options = [override for override in overrides if f"{override.partition('=')[0].strip()}.".startswith(f"{key}.")]
+        return f"--set {options[-1]}" if options else path
+
     try:
-        return RunConfig.model_validate(values)
+        config = RunConfig.model_validate(values)
+        _check_model(config)
     except pydantic.ValidationError as error:
-        raise ConfigError("\n".join(_sentence(path, problem) for problem in error.errors())) from None
+        raise ConfigError("\n".join(sentence(finding, where, KEYS) for finding in error.errors())) from None
+    except ConfigError as error:
+        raise ConfigError(f"{where('model')}: {error}") from None
+    return config
+
+
+def _check_model(config):
+    """Raises ConfigError now, not after the corpus is read, for a model that cannot be built or cannot be trained."""
+    training = config.training
+    model = config.model.resolve(config.tokenizer.vocab_size, training.dropout, training.label_smoothing)
+    if model.positions == "learned" and training.row_length > model.max_positions:
+        raise ConfigError(
+            f"training.row_length {training.row_length} is more than model.max_positions {model.max_positions}, the "
+            "learned positions that there are; make one of them fit the other."
+        )
 
 
 def _apply_override(values, override):
@@ -179,16 +230,3 @@ def _apply_override(values, override):
         if not isinstance(values, dict):
             raise ConfigError(f"--set {override}: {section} is a value, not a section.")
     values[name] = value
-
-
-def _sentence(path, problem):
-    # pydantic names the branch of the union as a part of the place ("data", "files", "train"): leave it out
-    place = [str(part) for part in problem["loc"]]
-    if place[:1] == ["data"] and len(place) > 1 and place[1] in ("numbers", "files", "tfds"):
-        del place[1]
-    key = ".".join(place) or "the file"
-    found = f", found {problem['input']!r}" if problem["type"] not in ("missing", "extra_forbidden") else ""
-    reason = {"extra_forbidden": "there is no such key", "missing": "this key is missing"}.get(
-        problem["type"], problem["msg"]
-    )
-    return f"{path}: {key}: {reason}{found}."

@@ -1,7 +1,6 @@
 """`python -m train.evaluate RUN --source FILE --reference FILE`: translate and score."""
 
 import pathlib
-import tomllib
 from typing import Annotated
 
 import typer
@@ -31,7 +30,7 @@ def main(
 
     with command():
         from keras_transformer.config import ConfigError
-        from train.config import RunConfig
+        from train.config import load_config
 
         if bool(source) != bool(reference):
             raise ConfigError("--source and --reference belong together: give both, or neither.")
@@ -41,11 +40,11 @@ def main(
             from train.scores import score
 
         translator = Translator.load(run, SearchOptions(beam_size, length_penalty), batch_size=batch_size)
-        config = RunConfig.model_validate(tomllib.loads((pathlib.Path(run) / "config.toml").read_text("utf-8")))
-        pairs = list(pairs_of_files(source, reference) if source else pairs_of_run(config))
+        config = load_config(pathlib.Path(run) / "config.toml")
+        pairs = pairs_of_files(source, reference) if source else list(pairs_of_run(config))
         texts = [translation.text for translation in translator.translate([pair[0] for pair in pairs])]
         if output:
-            pathlib.Path(output).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+            write_lines(output, texts)
         language = config.data.target_language if tokenised else None
         scores = score(texts, [pair[1] for pair in pairs], language)
     print("\n".join(scores.lines()))
@@ -59,10 +58,24 @@ def pairs_of_run(config):
 
 
 def pairs_of_files(source, reference):
-    """All lines, empty ones too: a test set is scored whole."""
+    """All lines, empty ones too: a test set is scored whole. Raises CorpusError if there is none."""
     from train.sources.files import read_aligned
+    from train.sources.split import CorpusError
 
-    return read_aligned(pathlib.Path(source), pathlib.Path(reference))
+    pairs = list(read_aligned(pathlib.Path(source), pathlib.Path(reference)))
+    if not pairs:
+        raise CorpusError(f"{source} and {reference} are empty: there is nothing to score.")
+    return pairs
+
+
+def write_lines(path, texts):
+    from keras_transformer.config import ConfigError
+    from keras_transformer.console import on_one_line
+
+    try:
+        pathlib.Path(path).write_text("".join(f"{on_one_line(text)}\n" for text in texts), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--output {path} cannot be written: {error.strerror}.") from None
 
 
 if __name__ == "__main__":

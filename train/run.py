@@ -1,10 +1,10 @@
 """The story of a run: from a configuration to a run folder that can translate."""
 
 import logging
+import tempfile
 
 import keras
 
-from keras_transformer.config import ConfigError
 from keras_transformer.model import Transformer
 from train.batches import training_dataset
 from train.callbacks import LogProgress, Progress, SaveCheckpoints, StopOnDivergence, StopWhenAsked, Validate, duration
@@ -17,6 +17,7 @@ from train.interruption import Interrupted, StopRequest
 from train.lock import run_lock
 from train.metrics import MetricsLog
 from train.optimizer import paper_optimizer
+from train.preflight import report_preflight
 from train.report import write_report
 from train.resumption import check_changes
 from train.run_folder import RunFolder
@@ -39,28 +40,37 @@ def run(config):
     return folder
 
 
+def dry_run(config):
+    """Only what comes before the first step: read, encode, pack, and log what was found. Leaves nothing behind."""
+    strategy = choose_strategy()
+    with tempfile.TemporaryDirectory() as folder:
+        data = prepare_data(config, load_corpus(config.data), RunFolder(folder), strategy.num_replicas_in_sync)
+    report_preflight(config, data, transformer_config(config, data.tokenizer), strategy.num_replicas_in_sync)
+
+
 def train(config, folder):
     """From text to weights and a report, in a run folder that nobody else writes to."""
     strategy = choose_strategy()
     data = prepare_data(config, load_corpus(config.data), folder, strategy.num_replicas_in_sync)
+    settings = transformer_config(config, data.tokenizer)
+    report_preflight(config, data, settings, strategy.num_replicas_in_sync)
     folder.config.write_text(config.to_toml(), encoding="utf-8")
-    transformer, model = build(config, data.tokenizer, folder, strategy)
+    settings.save(folder.model)
+    transformer, model = build(config.training, settings, strategy)
     validation_loss = ValidationLoss(model, data.validation, model.label_smoothing, config.training.xla)
     progress = fit(config, folder, data, transformer, model, validation_loss)
     choice = choose_weights(config, folder, transformer, validation_loss)
     write_report(config, folder, data, transformer, progress, choice, describe(strategy))
 
 
-def build(config, tokenizer, folder, strategy):
-    """The Transformer, and the TrainingModel around it, ready for `fit`."""
+def transformer_config(config, tokenizer):
+    """The TransformerConfig that the sections of a RunConfig and the tokenizer make together."""
     training = config.training
-    settings = config.model.resolve(tokenizer.vocab_size, training.dropout, training.label_smoothing)
-    if settings.positions == "learned" and training.row_length > settings.max_positions:
-        raise ConfigError(
-            f"training.row_length {training.row_length} is more than model.max_positions {settings.max_positions}, the "
-            "learned positions that there are; make one of them fit the other."
-        )
-    settings.save(folder.model)
+    return config.model.resolve(tokenizer.vocab_size, training.dropout, training.label_smoothing)
+
+
+def build(training, settings, strategy):
+    """The Transformer, and the TrainingModel around it, ready for `fit`."""
     with strategy.scope():
         keras.utils.set_random_seed(training.seed)
         transformer = Transformer(settings, dtype=training.precision)

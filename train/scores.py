@@ -27,22 +27,20 @@ class Scores:
 def score(translations, references, tokenised_language=None):
     """Score translations against one reference each.
 
-    Raw text by default: cased, tokenised by sacreBLEU ("13a"). With `tokenised_language` ("de"), both sides are
-    punctuation-normalised, tokenised as Moses does for that language and lower-cased before: what papers on Multi30k
-    report. The two are not comparable.
+    BLEU is of raw text by default: cased, tokenised by sacreBLEU ("13a"). With `tokenised_language` ("de"), both sides
+    are punctuation-normalised, tokenised as Moses does for that language and lower-cased before: what papers on
+    Multi30k report. The two are not comparable. chrF and exact matches are of raw text always.
     Raises ValueError if there is nothing to score, or not one reference a translation.
     """
     if len(translations) != len(references) or not translations:
         raise ValueError(f"{len(translations):,} translations and {len(references):,} references: it takes one each.")
-    if tokenised_language:
-        translations = tokenise(translations, tokenised_language)
-        references = tokenise(references, tokenised_language)
-        bleu = sacrebleu.metrics.BLEU(tokenize="none", lowercase=True, force=True)
-    else:
-        bleu = sacrebleu.metrics.BLEU()
     chrf = sacrebleu.metrics.CHRF()
-    bleu_score = bleu.corpus_score(translations, [references])
     chrf_score = chrf.corpus_score(translations, [references])
+    bleu, texts = sacrebleu.metrics.BLEU(), (translations, references)
+    if tokenised_language:
+        bleu = sacrebleu.metrics.BLEU(tokenize="none", lowercase=True, force=True)
+        texts = [tokenise(lines, tokenised_language) for lines in texts]
+    bleu_score = bleu.corpus_score(texts[0], [texts[1]])
     hits = sum(ours == theirs for ours, theirs in zip(translations, references, strict=True))
     return Scores(
         bleu=bleu_score.score,
@@ -55,13 +53,11 @@ def score(translations, references, tokenised_language=None):
 
 
 def tokenise(lines, language):
-    """Moses punctuation normalisation and tokenisation, then lower case."""
+    """Moses punctuation normalisation and tokenisation, then lower case: the text of Multi30k's *.lc.norm.tok.* files.
+
+    Of its validation and test lines 99.9 per cent become the same to the letter (tests/test_bleu.py).
+    """
     import sacremoses
 
     normaliser, tokeniser = sacremoses.MosesPunctNormalizer(language), sacremoses.MosesTokenizer(language)
-    return [
-        tokeniser.tokenize(
-            normaliser.normalize(line), return_str=True, escape=False, aggressive_dash_splits=True
-        ).lower()
-        for line in lines
-    ]
+    return [tokeniser.tokenize(normaliser.normalize(line), return_str=True, escape=True).lower() for line in lines]

@@ -1,0 +1,204 @@
+"""The run configuration: what is written comes through, and every mistake is named with what it must be instead."""
+
+import pathlib
+
+import pytest
+
+from keras_transformer.config import ConfigError, preset
+from train.config import load_config
+
+ROOT = pathlib.Path(__file__).parent.parent
+NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
+FILES = 'run_folder = "runs/x"\n[data]\nsource = "files"\ntrain = [["a.en", "a.de"]]\nvalidation = ["b.tsv"]\n'
+TFDS = 'run_folder = "runs/x"\n[data]\nsource = "tfds"\nname = "a/b"\nsource_language = "en"\ntarget_language = "de"\n'
+
+
+@pytest.fixture
+def load(tmp_path):
+    """A function from the text of a TOML file, and overrides, to its configuration."""
+
+    def load(text, *overrides):
+        path = tmp_path / "run.toml"
+        path.write_text(text, encoding="utf-8")
+        return load_config(path, overrides)
+
+    return load
+
+
+def resolved(config):
+    return config.model.resolve(config.tokenizer.vocab_size, config.training.dropout, config.training.label_smoothing)
+
+
+# what comes through
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.name)
+def test_every_configuration_that_comes_with_the_project_loads_and_makes_a_model(path):
+    config = load_config(path)
+    assert resolved(config).vocab_size == config.tokenizer.vocab_size
+
+
+@pytest.mark.parametrize("text", [NUMBERS, FILES, TFDS])
+def test_what_is_left_out_is_the_papers(load, text):
+    config = load(text)
+    assert resolved(config) == preset("base").replace(vocab_size=8_000)
+    training = config.training
+    assert (training.steps, training.tokens_per_batch, training.warmup_steps) == (100_000, 25_000, 4_000)
+    assert (training.learning_rate_factor, training.average_checkpoints) == (1.0, 5)
+    assert (config.translation.beam_size, config.translation.length_penalty) == (4, 0.6)
+
+
+@pytest.mark.parametrize("text", [NUMBERS, FILES, TFDS])
+def test_the_effective_configuration_loads_as_the_same(load, text):
+    config = load(text, "training.steps=7", "model.preset=tiny", "training.dropout=0.2", "model.norm=pre")
+    assert load(config.to_toml()) == config
+
+
+def test_an_override_is_toml_or_a_bare_word_and_stands_above_the_file(load):
+    text = NUMBERS + "[training]\nsteps = 5\nwarmup_steps = 6\n"
+    config = load(text, "training.steps=10", 'model.preset="tiny"', "run_folder=runs/y", "training.xla=false")
+    assert (config.training.steps, config.training.warmup_steps) == (10, 6)
+    assert (config.model.preset, config.run_folder, config.training.xla) == ("tiny", "runs/y", False)
+
+
+def test_the_last_override_of_a_key_counts(load):
+    assert load(NUMBERS, "training.steps=10", "training.steps=20").training.steps == 20
+
+
+def test_a_value_may_hold_an_equals_sign(load):
+    assert load(NUMBERS, "run_folder=runs/a=b").run_folder == "runs/a=b"
+
+
+def test_a_whole_number_is_a_number(load):
+    assert load(NUMBERS, "training.learning_rate_factor=2").training.learning_rate_factor == 2.0
+
+
+# the model
+
+
+def test_head_widths_follow_a_changed_width_unless_they_are_given(load):
+    assert resolved(load(NUMBERS, "model.d_model=256")).key_dim == 32
+    assert resolved(load(NUMBERS, "model.num_heads=4")).value_dim == 128
+    model = resolved(load(NUMBERS, "model.d_model=256", "model.key_dim=64"))
+    assert (model.key_dim, model.value_dim) == (64, 32)
+
+
+def test_a_preset_brings_its_dropout_and_training_may_change_it(load):
+    assert resolved(load(NUMBERS, "model.preset=big")).dropout == 0.3
+    model = resolved(load(NUMBERS, "model.preset=big", "training.dropout=0.05", "training.label_smoothing=0"))
+    assert (model.dropout, model.label_smoothing) == (0.05, 0.0)
+
+
+def test_the_vocabulary_is_the_tokenizers(load):
+    assert resolved(load(NUMBERS, "model.preset=tiny", "tokenizer.vocab_size=500")).vocab_size == 500
+
+
+# mistakes: where, which key, what was found, what it must be
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("training.stepz=3", "there is no key training.stepz; did you mean training.steps?"),
+        ("steps=3", "there is no key steps; did you mean training.steps?"),
+        ("model.vocab_size=500", "there is no key model.vocab_size; did you mean tokenizer.vocab_size?"),
+        ("model.dropout=0.1", "there is no key model.dropout; did you mean training.dropout?"),
+        ("nothing.like.it=1", "there is no key nothing."),
+        ("data.train=x", "there is no key data.train where data.source is 'numbers'."),
+        ("data.source=web", "data.source is 'web'; it must be one of 'numbers', 'files', 'tfds'."),
+        ("data.maximum=many", "data.maximum is 'many'; it must be a whole number."),
+        ("training.steps=many", "training.steps is 'many'; it must be a whole number."),
+        ("training.steps=", "training.steps is ''; it must be a whole number."),
+        ('training.steps="100"', "training.steps is '100'; it must be a whole number."),
+        ("training.steps=1.5", "training.steps is 1.5; it must be a whole number."),
+        ("training.steps=true", "training.steps is True; it must be a whole number."),
+        ("training.steps=0", "training.steps is 0; it must be at least 1."),
+        ("training.steps.more=3", "training.steps is {'more': 3}; it must be a whole number."),
+        ("training=5", "training is 5; it must be a section with keys of its own."),
+        ("training.xla=1", "training.xla is 1; it must be true or false."),
+        ("training.dropout=1", "training.dropout is 1; it must be below 1.0."),
+        ("training.dropout=nan", "training.dropout is nan; it must be a finite number."),
+        ("training.learning_rate_factor=high", "training.learning_rate_factor is 'high'; it must be a number."),
+        ("training.learning_rate_factor=0", "training.learning_rate_factor is 0; it must be above 0.0."),
+        ("training.precision=half", "is 'half'; it must be 'float32', 'mixed_bfloat16' or 'mixed_float16'."),
+        ("training.tokens_per_batch=100", "training: tokens_per_batch 100 is less than one row of 128."),
+        ("training.keep_checkpoints=2", "training: average_checkpoints 5 is more than keep_checkpoints 2."),
+        ("tokenizer.vocab_size=100", "tokenizer.vocab_size is 100; it must be at least 260."),
+        ("translation.beam_size=0", "translation.beam_size is 0; it must be at least 1."),
+        ("run_folder=3", "run_folder is 3; it must be a string."),
+        ("model.preset=gigantic", "There is no preset 'gigantic'; there are tiny, base, big, "),
+        (
+            "model.d_model=100",
+            "model.d_model is 100; it must be a multiple of num_heads (8), or key_dim must be given.",
+        ),
+        ("model.norm=middle", "model.norm is 'middle'; it must be one of ('post', 'pre')."),
+        ("model.encoder_layers=0", "model.encoder_layers is 0; it must be a whole number of at least 1."),
+    ],
+)
+def test_a_wrong_override_is_named_with_what_it_must_be(load, override, sentence):
+    with pytest.raises(ConfigError) as error:
+        load(NUMBERS, "training.seed=1", override)
+    found = str(error.value)
+    assert found.startswith(f"--set {override}: ") and sentence in found and "\n" not in found
+
+
+@pytest.mark.parametrize("override", ["training.steps", "=3", " =3", ""])
+def test_an_override_without_key_or_value_is_shown_how(load, override):
+    with pytest.raises(
+        ConfigError, match=f"--set {override}: expected section.key=value, for example training.steps=1"
+    ):
+        load(NUMBERS, override)
+
+
+def test_an_override_inside_a_value_is_refused(load):
+    with pytest.raises(ConfigError, match="--set run_folder.name=x: run_folder is a value, not a section."):
+        load(NUMBERS, "run_folder.name=x")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('[data]\nsource = "numbers"\n', "run_folder is missing."),
+        ('run_folder = "x"\n', "data is missing."),
+        ('run_folder = "x"\n[data]\n', "data.source is missing."),
+        (TFDS.replace('name = "a/b"\n', ""), "data.name is missing where data.source is 'tfds'."),
+        (FILES.replace("train =", "training ="), "data.train is missing where data.source is 'files'."),
+        (FILES.replace('[["a.en", "a.de"]]', "[]"), "data.train is []; it must be a list with at least 1 entry."),
+        (FILES + 'test = "c.tsv"\n', "data.test: expected a list of [source file, target file] or of TSV files, found"),
+        (
+            FILES + "test = [[1, 2]]\n",
+            "data.test: expected a list of [source file, target file] or of TSV files, found",
+        ),
+        (NUMBERS + "[training]\nsteps = 0\n", "training.steps is 0; it must be at least 1."),
+        (NUMBERS + "[training]\nsteps 5\n", "is not valid TOML: Expected '=' after a key"),
+        (NUMBERS + "[training]\nsteps = 1\nsteps = 2\n", "is not valid TOML: Cannot overwrite a value"),
+    ],
+)
+def test_a_mistake_in_the_file_is_said_with_its_name(load, text, sentence, tmp_path):
+    with pytest.raises(ConfigError) as error:
+        load(text)
+    assert str(error.value).startswith(str(tmp_path / "run.toml")) and sentence in str(error.value)
+
+
+def test_several_mistakes_are_said_at_once_each_in_its_line(load):
+    with pytest.raises(ConfigError) as error:
+        load(NUMBERS + "[training]\nstepz = 1\nsteps = 0\n[model]\npreset = 3\n")
+    lines = str(error.value).splitlines()
+    assert len(lines) == 3 and all("run.toml: " in line for line in lines)
+
+
+def test_more_positions_than_the_model_learns_are_refused(load):
+    overrides = ["model.positions=learned", "model.max_positions=64"]
+    with pytest.raises(ConfigError, match="training.row_length 128 is more than model.max_positions 64"):
+        load(NUMBERS, *overrides)
+    assert load(NUMBERS, *overrides, "training.row_length=64").training.row_length == 64
+
+
+def test_a_file_that_is_not_there_or_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="There is no configuration file .*none.toml. See configs/ for examples."):
+        load_config(tmp_path / "none.toml")
+    with pytest.raises(ConfigError, match=f"The configuration file {tmp_path} cannot be read: Is a directory."):
+        load_config(tmp_path)
+    (tmp_path / "latin.toml").write_bytes('run_folder = "grün"'.encode("latin-1"))
+    with pytest.raises(ConfigError, match="latin.toml is not valid TOML: 'utf-8' codec can't decode byte 0xfc"):
+        load_config(tmp_path / "latin.toml")
