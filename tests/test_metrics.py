@@ -53,17 +53,29 @@ def test_a_line_is_in_the_file_before_the_next_step(folder):
     metrics.close()
 
 
-def test_texts_go_to_tensorboard(folder):
+def test_texts_go_to_both_too(folder):
     metrics = MetricsLog(folder, 0)
-    metrics.write_text(7, "validation/samples", "| a | b |")
+    metrics.write(7, {"validation/samples": "| ä | 한 |"})
     metrics.close()
-    assert read_events(folder.tensorboard) == {"validation/samples": [(7, "| a | b |")]}
+    assert read_events(folder.tensorboard) == {"validation/samples": [(7, "| ä | 한 |")]}
+    assert lines_of(folder) == [{"step": 7, "validation/samples": "| ä | 한 |"}]
 
 
 def test_what_came_after_the_checkpoint_is_dropped_and_comes_again(folder):
     write(folder, 0, 5)
     write(folder, 3, 6)
     assert steps_of(folder) == [1, 2, 3, 4, 5, 6]
+    assert [step for step, _ in read_events(folder.tensorboard)["train/loss"]] == [1, 2, 3, 4, 5, 6]
+
+
+def test_curves_are_whole_after_a_process_that_was_killed_before_it_could_write_them(folder):
+    metrics = MetricsLog(folder, 0)
+    metrics.write(1, {"train/loss": 4.0, "train/text": "one"})
+    metrics.file.close()  # killed: TensorBoard's writer was never flushed
+    write(folder, 1, 2)
+    events = read_events(folder.tensorboard)
+    assert events["train/loss"] == [(1, 4.0), (2, 5.0)]
+    assert events["train/text"] == [(1, "one")]
 
 
 def test_a_run_begun_anew_begins_a_file_anew(folder):

@@ -118,8 +118,7 @@ class Validate(keras.callbacks.Callback):
             "validation/bleu": scores.bleu,
             "validation/exact": scores.exact,
         }
-        self.metrics.write(step, values)
-        self.metrics.write_text(step, "validation/samples", samples_table(samples[: self.SAMPLES]))
+        self.metrics.write(step, {**values, "validation/samples": samples_table(samples[: self.SAMPLES])})
         log.info(
             "validation at step %d: loss %.3f  perplexity %.2f  BLEU %.2f  exact %.1f%%  e.g. %r",
             step, values["validation/loss"], values["validation/perplexity"], scores.bleu, scores.exact,

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import tensorflow as tf
 
@@ -9,44 +10,58 @@ from train.checkpoints import write_whole
 
 
 class MetricsLog:
-    """Writes scalars and texts of one step to metrics.jsonl and to TensorBoard.
+    """Writes the numbers and texts of a step to metrics.jsonl and to TensorBoard.
 
-    Steps are updates, counted from 1 over the whole run: a resumed run goes on where it was, and lines of
-    metrics.jsonl that come after the checkpoint it goes on from are dropped, because they will come again.
+    Steps are updates, counted from 1 over the whole run. What a run that goes on from `first_step` wrote after that
+    step will come again: metrics.jsonl is cut there, and TensorBoard's files, which cannot be, are written anew from
+    it, so that no step is in the curves twice and none is missing.
     """
 
     def __init__(self, folder, first_step):
-        self.path = folder.metrics
-        self._drop_after(first_step)
-        self.file = open(self.path, "a", encoding="utf-8")
+        kept = kept_lines(folder.metrics, first_step)
+        shutil.rmtree(folder.tensorboard, ignore_errors=True)
+        self.file = open(folder.metrics, "a", encoding="utf-8")
         self.writer = tf.summary.create_file_writer(str(folder.tensorboard))
+        for line in kept:
+            self._show(line.pop("step"), line)
 
-    def _drop_after(self, step):
-        if self.path.exists():
-            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
-            kept = "".join(f"{line}\n" for line in lines if _step_of(line) <= step)
-            write_whole(self.path, lambda file: file.write(kept.encode("utf-8")))
-
-    def write(self, step, scalars):
-        """scalars: dict from name ("train/loss") to float; NaN and infinity, which JSON lacks, become null there."""
-        numbers = {name: value if math.isfinite(value) else None for name, value in scalars.items()}
-        self.file.write(json.dumps({"step": step, **numbers}) + "\n")
+    def write(self, step, values):
+        """values: dict from name ("train/loss") to float or Markdown; NaN and infinity become null in the file."""
+        line = {
+            name: value if isinstance(value, str) or math.isfinite(value) else None for name, value in values.items()
+        }
+        self.file.write(json.dumps({"step": step, **line}, ensure_ascii=False) + "\n")
         self.file.flush()
-        with self.writer.as_default(step=step):
-            for name, value in scalars.items():
-                tf.summary.scalar(name, value)
+        self._show(step, line)
 
-    def write_text(self, step, name, markdown):
+    def _show(self, step, values):
         with self.writer.as_default(step=step):
-            tf.summary.text(name, markdown)
+            for name, value in values.items():
+                if isinstance(value, str):
+                    tf.summary.text(name, value)
+                else:
+                    tf.summary.scalar(name, math.nan if value is None else value)
 
     def close(self):
         self.writer.close()
         self.file.close()
 
 
-def _step_of(line):
+def kept_lines(path, last_step):
+    """Cut metrics.jsonl after `last_step`, and at a torn line of a process that was killed. Returns the lines left."""
+    if not path.exists():
+        return []
+    lines = (parsed(line) for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
+    kept = [line for line in lines if line["step"] <= last_step]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept)
+    write_whole(path, lambda file: file.write(text.encode("utf-8")))
+    return kept
+
+
+def parsed(line):
+    """A line as a dict with its step; what is no such line has a step past every other."""
     try:
-        return json.loads(line)["step"]
-    except (json.JSONDecodeError, TypeError, KeyError):  # the torn last line of a process that was killed
-        return math.inf
+        values = json.loads(line)
+        return {**values, "step": int(values["step"])}
+    except (json.JSONDecodeError, TypeError, KeyError, ValueError):
+        return {"step": math.inf}
