@@ -61,6 +61,15 @@ def test_texts_go_to_both_too(folder):
     assert lines_of(folder) == [{"step": 7, "validation/samples": "| ä | 한 |"}]
 
 
+@pytest.mark.parametrize("separator", ["\u2028", "\x85", "\x0c", "\n"])
+def test_a_text_with_any_line_separator_in_it_outlives_a_resumption(folder, separator):
+    metrics = MetricsLog(folder, 0)
+    metrics.write(1, {"validation/samples": f"one{separator}two"})
+    metrics.close()
+    write(folder, 1, 2)
+    assert read_events(folder.tensorboard)["validation/samples"] == [(1, f"one{separator}two")]
+
+
 def test_what_came_after_the_checkpoint_is_dropped_and_comes_again(folder):
     write(folder, 0, 5)
     write(folder, 3, 6)

@@ -7,6 +7,7 @@ import time
 
 import keras
 
+from keras_transformer.console import on_one_line
 from train.checkpoints import CheckpointError
 from train.interruption import DivergenceError
 
@@ -164,7 +165,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
 def samples_table(samples):
     """Samples as a Markdown table."""
     rows = ["| source | reference | translation |", "|---|---|---|"]
-    rows += ["| " + " | ".join(cell.replace("|", "\\|") for cell in sample) + " |" for sample in samples]
+    rows += ["| " + " | ".join(on_one_line(cell).replace("|", "\\|") for cell in sample) + " |" for sample in samples]
     return "\n".join(rows)
 
 

@@ -51,7 +51,7 @@ def kept_lines(path, last_step):
     """Cut metrics.jsonl after `last_step`, and at a torn line of a process that was killed. Returns the lines left."""
     if not path.exists():
         return []
-    lines = (parsed(line) for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
+    lines = (parsed(line) for line in path.read_text(encoding="utf-8", errors="replace").split("\n"))
     kept = [line for line in lines if line["step"] <= last_step]
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept)
     write_whole(path, lambda file: file.write(text.encode("utf-8")))

@@ -1,0 +1,59 @@
+"""Beside the steps: what is counted, when validation comes, and how durations and samples are written."""
+
+import types
+
+import pytest
+
+from train.callbacks import LogProgress, Progress, Validate, duration, samples_table
+from train.loss import TokenSums
+from train.validation import Sample
+
+LOGS = {"loss": 2.0, "nll": 0.0, "accuracy": 0.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 70.0}
+
+
+class Written(list):
+    """Stands for MetricsLog: a list of (step, values)."""
+
+    def write(self, step, values):
+        self.append((step, values))
+
+
+def test_steps_tokens_and_time_are_counted_on_from_where_the_run_stands():
+    progress, written = Progress(step=10, seconds=5.0, target_tokens=100.0), Written()
+    callback = LogProgress(progress, written, last_step=12, log_every=100)
+    callback.on_train_begin()
+    for batch in range(2):
+        callback.on_train_batch_begin(batch)
+        callback.on_train_batch_end(batch, LOGS)
+    assert (progress.step, progress.target_tokens) == (12, 240.0) and 5.0 < progress.seconds < 6.0
+    assert [step for step, _ in written] == [11, 12]
+    assert (written[0][1]["train/loss"], written[0][1]["train/perplexity"]) == (2.0, 1.0)
+
+
+def test_validation_comes_every_so_many_steps_and_after_the_last():
+    progress, written = Progress(), Written()
+    scores = types.SimpleNamespace(bleu=12.0, exact=25.0)
+    callback = Validate(
+        progress, written, lambda: TokenSums(6.0, 0.0, 1.0, 4.0), lambda: (scores, [Sample("a", "b", "c")]), 7, 3
+    )
+    for progress.step in range(1, 8):
+        callback.on_train_batch_end(0)
+    assert [step for step, _ in written] == [3, 6, 7]
+    values = written[0][1]
+    assert [values[f"validation/{name}"] for name in ("loss", "perplexity", "token_accuracy", "bleu", "exact")] == [
+        1.5, 1.0, 0.25, 12.0, 25.0,
+    ]  # fmt: skip
+    assert "| a | b | c |" in values["validation/samples"]
+
+
+def test_a_sample_is_one_row_of_three_cells_whatever_is_in_it():
+    table = samples_table([Sample("a|b", "c", "d\ne\r\nf")])
+    assert table.splitlines()[2:] == [r"| a\|b | c | d e f |"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (9, "9 s"), (59.6, "1 min 00 s"), (65, "1 min 05 s"), (3599, "59 min 59 s"), (3725, "1 h 02 min")],
+)
+def test_a_duration_is_said_in_its_two_largest_units(seconds, text):
+    assert duration(seconds) == text

@@ -1,0 +1,194 @@
+"""`python -m train` from end to end: what a run leaves behind, going on with it, and a user's mistakes."""
+
+import contextlib
+import functools
+import logging
+import re
+import tomllib
+
+import numpy as np
+import pytest
+from event_files import read_events
+from numbers_run import assert_one_sentence, help_of, invoke, metrics_of, write_config
+
+import train.__main__
+from keras_transformer.config import TransformerConfig
+from keras_transformer.tokenizer import Tokenizer
+from train.checkpoints import read_checkpoint
+from train.config import load_config
+
+train_command = functools.partial(invoke, train.__main__.app)
+
+
+@pytest.fixture(scope="module")
+def continued(tmp_path_factory):
+    """A run folder trained in two parts, three steps and then the rest, and what the second part logged."""
+    config = write_config(tmp_path_factory.mktemp("continued"))
+    first = train_command(config, "--set", "training.steps=3")
+    with logged_lines() as lines:
+        second = train_command(config)
+    assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
+    return config.with_suffix(""), lines
+
+
+@contextlib.contextmanager
+def logged_lines():
+    """The list of what `train` logs meanwhile."""
+    log, lines, handler = logging.getLogger("train"), [], logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    yield lines
+    log.removeHandler(handler)
+    log.setLevel(logging.NOTSET)
+
+
+# what a run leaves behind
+
+
+def test_the_command_prints_the_run_folder_and_tells_the_rest_to_stderr(finished):
+    _, folder, process = finished
+    assert process.stdout == f"{folder}\n"
+    assert "step 4/5  loss " in process.stderr and "target tokens/s" in process.stderr
+    assert "Traceback" not in process.stderr and "WARNING" not in process.stderr
+
+
+def test_the_run_folder_has_everything_that_the_contract_names(finished):
+    config, folder, _ = finished
+    for name in ("config.toml", "tokenizer.model", "model.json", "model.weights.h5", "metrics.jsonl", "report.md"):
+        assert (folder / name).stat().st_size > 0
+    assert [path.name for path in sorted((folder / "checkpoints").iterdir())] == [
+        "step-00000002.npz", "step-00000004.npz", "step-00000005.npz",
+    ]  # fmt: skip
+    assert any((folder / "tensorboard").iterdir())
+    assert load_config(folder / "config.toml") == load_config(config)
+    model = TransformerConfig.load(folder / "model.json")
+    assert (model.vocab_size, model.d_model, model.key_dim, model.dropout) == (300, 16, 8, 0.3)
+    assert Tokenizer(folder / "tokenizer.model").vocab_size == 300
+    assert len((folder / "validation.src.txt").read_text(encoding="utf-8").splitlines()) == 8
+    assert not list(folder.rglob("*.part")) and not (folder / "writing.weights.h5").exists()
+
+
+def test_the_metrics_hold_every_step_and_every_validation(finished):
+    lines = metrics_of(finished[1])
+    names = {"loss", "perplexity", "token_accuracy", "learning_rate", "gradient_norm", "tokens_per_second"}
+    steps = [line for line in lines if "train/loss" in line]
+    assert [line["step"] for line in steps] == [1, 2, 3, 4, 5]
+    assert all(set(line) == {"step"} | {f"train/{name}" for name in names} for line in steps)
+    validations = [line for line in lines if "validation/loss" in line]
+    assert [line["step"] for line in validations] == [2, 4, 5]
+    names = {"loss", "perplexity", "token_accuracy", "bleu", "exact", "samples"}
+    assert all(set(line) == {"step"} | {f"validation/{name}" for name in names} for line in validations)
+    assert validations[-1]["validation/loss"] < validations[0]["validation/loss"]
+
+
+def test_tensorboard_shows_the_same_and_sample_translations(finished):
+    folder = finished[1]
+    events = read_events(folder / "tensorboard")
+    for name in ("train/loss", "train/gradient_norm", "validation/bleu", "validation/loss"):
+        expected = [(line["step"], pytest.approx(line[name])) for line in metrics_of(folder) if name in line]
+        assert events[name] == expected
+    assert [step for step, _ in events["validation/samples"]] == [2, 4, 5]
+    table = events["validation/samples"][0][1].splitlines()
+    assert table[:2] == ["| source | reference | translation |", "|---|---|---|"] and len(table) == 2 + 5
+
+
+def test_the_report_says_what_was_trained_on_what_and_how_good_it_is(finished):
+    config, folder, _ = finished
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert report.startswith("# run\n\nen to de.\n")
+    headings = re.findall(r"^## (\S+)", report, re.MULTILINE)
+    assert headings == ["Scores", "Training", "Corpus", "Sample", "Configuration"]
+    assert re.search(r"^- BLEU \d+\.\d\d  nrefs:1\|case:mixed\|eff:no\|tok:13a\|", report, re.MULTILINE)
+    assert re.search(r"^- chrF \d+\.\d\d  nrefs:1\|", report, re.MULTILINE)
+    assert re.search(r"kept the (last checkpoint|average of the last 2 checkpoints): validation loss \d", report)
+    weights = sum(array.size for array in read_checkpoint(folder / "checkpoints/step-00000005.npz", "model/").values())
+    for row in (f"parameters | {weights:,}", "updates | 5, of 4 rows of 64 positions", "vocabulary | 300 pieces"):
+        assert f"| {row}" in report
+    samples = report.split("## Sample translations")[1].split("## Configuration")[0]
+    assert samples.count("\n|") == 2 + 10
+    effective = tomllib.loads(report.split("```toml\n")[1].split("```")[0])
+    assert effective == tomllib.loads(load_config(config).to_toml())
+
+
+# going on
+
+
+def test_a_finished_run_is_not_trained_again(finished):
+    config, folder, _ = finished
+    files = [folder / "metrics.jsonl", *(folder / "checkpoints").iterdir()]
+    before = [path.read_bytes() for path in files]
+    again = train_command(config)
+    assert (again.exit_code, again.stdout) == (0, f"{folder}\n")
+    assert [path.read_bytes() for path in files] == before
+
+
+def test_a_run_asked_for_more_steps_goes_on_and_says_so(continued):
+    folder, lines = continued
+    assert "going on from the checkpoint of step 3" in lines
+    assert any(re.fullmatch(r"trained 5 steps in \d+ s", line) for line in lines)
+    assert any(
+        line.startswith("the configuration has changed") and "training.steps was 3 and is 5" in line for line in lines
+    )
+    assert [line["step"] for line in metrics_of(folder) if "train/loss" in line] == [1, 2, 3, 4, 5]
+
+
+def test_in_two_parts_or_in_one_it_is_the_same_run_to_the_last_bit(finished, continued):
+    name = "checkpoints/step-00000005.npz"
+    one, other = read_checkpoint(finished[1] / name), read_checkpoint(continued[0] / name)
+    assert one.keys() == other.keys() and len(one) > 50
+    for key in one.keys() - {"progress"}:  # which holds seconds
+        np.testing.assert_array_equal(one[key], other[key])
+    losses = [
+        [line["train/loss"] for line in metrics_of(run) if "train/loss" in line] for run in (finished[1], continued[0])
+    ]
+    assert losses[0] == losses[1]
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("override", "parts"),
+    [
+        ("training.stepz=3", ["training.stepz", "did you mean training.steps?"]),
+        ("data.maximum=10", ["320 pairs", "11 numbers"]),
+        ("tokenizer.vocab_size=5000", ["tokenizer.vocab_size is 5000", "the largest possible size is "]),
+        ("tokenizer.model=none.model", ["none.model", "No such file"]),
+        ("training.row_length=8", ["has no sentence pair left", "Raise training.row_length"]),
+        ("run_folder=/dev/null/run", ["run_folder /dev/null/run cannot be made: Not a directory"]),
+    ],
+)
+def test_a_mistake_in_the_configuration_is_one_sentence(tmp_path, override, parts):
+    assert_one_sentence(train_command(write_config(tmp_path), "--set", override), *parts)
+
+
+def test_a_missing_configuration_is_one_sentence(tmp_path):
+    assert_one_sentence(train_command(tmp_path / "none.toml"), tmp_path / "none.toml", "configs/")
+
+
+def test_a_missing_corpus_file_is_one_sentence(tmp_path):
+    config = write_config(tmp_path)
+    data = 'source = "files"\ntrain = [["none.en", "none.de"]]\nvalidation = [["none.en", "none.de"]]\n\n[tokenizer]'
+    before, after = config.read_text(encoding="utf-8").split("[tokenizer]")
+    config.write_text(before.split('source = "numbers"')[0] + data + after, encoding="utf-8")
+    assert_one_sentence(train_command(config), "data.train names none.en, but there is no such file.")
+
+
+def test_a_run_folder_that_is_a_file_is_one_sentence(tmp_path):
+    config = write_config(tmp_path)
+    config.with_suffix("").write_text("hello", encoding="utf-8")
+    assert_one_sentence(train_command(config), f"run_folder {config.with_suffix('')} cannot be made: File exists")
+
+
+def test_another_model_in_a_run_folder_is_refused_before_anything_in_it_changes(finished):
+    config, folder, _ = finished
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "lock"]
+    before = [path.read_bytes() for path in files]
+    assert_one_sentence(train_command(config, "--set", "model.d_model=32"), folder, "model.d_model was 16 and is 32")
+    assert [path.read_bytes() for path in files] == before
+
+
+def test_help_answers_without_waiting_for_tensorflow():
+    text = help_of("train")
+    assert "--set" in text and "imported: set()" in text
