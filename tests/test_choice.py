@@ -1,5 +1,7 @@
 """The average of the last checkpoints or the last one: the better on validation is kept, and said."""
 
+import types
+
 import keras
 import numpy as np
 import pytest
@@ -28,16 +30,24 @@ def one_weight():
     return keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False, name="dense")], name="model")
 
 
-def choose(folder, best, average=2):
-    """Choose among weights whose loss, summed over two tokens, is twice their distance from `best`."""
+def choose(folder, best, average=2, best_bleu=None):
+    """Choose among weights whose loss, summed over two tokens, is twice their distance from `best`.
+
+    BLEU is 50 less the distance from `best_bleu`, or 0 where that is None.
+    """
     model = one_weight()
     config = RunConfig(run_folder=str(folder.path), data=DATA, training={"average_checkpoints": average})
 
-    def validation_loss():
-        distance = abs(float(as_numpy(model.weights[0])[0, 0]) - best)
-        return TokenSums(loss=2 * distance, nll=distance, correct=0.0, tokens=2.0)
+    def distance_from(value):
+        return abs(float(as_numpy(model.weights[0])[0, 0]) - value)
 
-    return choose_weights(config, folder, model, validation_loss), model
+    def validation_loss():
+        return TokenSums(loss=2 * distance_from(best), nll=distance_from(best), correct=0.0, tokens=2.0)
+
+    def validation_text():
+        return types.SimpleNamespace(bleu=0.0 if best_bleu is None else 50 - distance_from(best_bleu)), []
+
+    return choose_weights(config, folder, model, validation_loss, validation_text), model
 
 
 def kept(folder):
@@ -50,9 +60,21 @@ def test_the_average_is_kept_where_it_is_better(folder):
     choice, model = choose(folder, best=2.0)
     assert_close(kept(folder), [[2.0]])
     assert_close(model.weights[0], [[2.0]])
-    assert (choice.average_loss, choice.last_loss, choice.perplexity) == pytest.approx((0.0, 1.0, 1.0))
-    expected = "kept the average of the last 2 checkpoints: validation loss 0.0000; the last checkpoint: 1.0000"
-    assert choice.sentence == expected
+    assert (choice.average.negative_loss, choice.last.negative_loss) == pytest.approx((0.0, -1.0))
+    assert choice.perplexity == pytest.approx(1.0)
+    assert choice.sentence == (
+        "kept the average of the last 2 checkpoints: validation BLEU 0.00, loss 0.0000; "
+        "the last checkpoint: validation BLEU 0.00, loss 1.0000"
+    )
+
+
+def test_bleu_decides_before_the_loss(folder):
+    choice, _ = choose(folder, best=2.0, best_bleu=3.0)
+    assert_close(kept(folder), [[3.0]])
+    assert choice.sentence == (
+        "kept the last checkpoint: validation BLEU 50.00, loss 1.0000; "
+        "the average of the last 2 checkpoints: validation BLEU 49.00, loss 0.0000"
+    )
 
 
 def test_the_last_checkpoint_is_kept_where_it_is_better(folder):
@@ -60,7 +82,9 @@ def test_the_last_checkpoint_is_kept_where_it_is_better(folder):
     assert_close(kept(folder), [[3.0]])
     assert_close(model.weights[0], [[3.0]])
     assert choice.perplexity == pytest.approx(np.exp(0.25))
-    assert choice.sentence.startswith("kept the last checkpoint: validation loss 0.5000; the average of the last 3 ")
+    assert choice.sentence.startswith(
+        "kept the last checkpoint: validation BLEU 0.00, loss 0.5000; the average of the "
+    )
 
 
 def test_fewer_checkpoints_than_asked_for_are_counted_as_they_are(folder):

@@ -58,8 +58,11 @@ def train(config, folder):
     settings.save(folder.model)
     transformer, model = build(config.training, settings, strategy)
     validation_loss = ValidationLoss(model, data.validation, model.label_smoothing, config.training.xla)
-    progress = fit(config, folder, data, transformer, model, validation_loss)
-    choice = choose_weights(config, folder, transformer, validation_loss)
+    validation_text = ValidationText(
+        transformer, data.tokenizer, data.corpus.validation, config.translation, config.training.xla
+    )
+    progress = fit(config, folder, data, model, validation_loss, validation_text)
+    choice = choose_weights(config, folder, transformer, validation_loss, validation_text)
     write_report(config, folder, data, transformer, progress, choice, describe(strategy))
 
 
@@ -84,7 +87,7 @@ def build(training, settings, strategy):
     return transformer, model
 
 
-def fit(config, folder, data, transformer, model, validation_loss):
+def fit(config, folder, data, model, validation_loss, validation_text):
     """Train from the last checkpoint, if there is one, to the last step. Returns the Progress."""
     training = config.training
     checkpoints = Checkpoints(folder.checkpoints, training.keep_checkpoints)
@@ -95,9 +98,6 @@ def fit(config, folder, data, transformer, model, validation_loss):
         log.info("all %d steps are done", training.steps)
         return progress
     metrics = MetricsLog(folder, progress.step)
-    validation_text = ValidationText(
-        transformer, data.tokenizer, data.corpus.validation, config.translation, training.xla
-    )
     with StopRequest().listening() as stop:
         model.fit(
             training_dataset(data.batches, progress.step, training.steps),
