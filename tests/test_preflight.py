@@ -39,12 +39,12 @@ def test_memory_is_weights_four_times_over_and_what_a_batch_needs():
     settings = preset("tiny").replace(vocab_size=300)
     weights = 16 * parameter_count(settings)
 
-    def estimate(rows, replicas=1):
-        return preflight.memory_bytes(settings, types.SimpleNamespace(rows_per_batch=rows, row_length=64), replicas)
+    def estimate(rows, parts=1):
+        return preflight.memory_bytes(settings, types.SimpleNamespace(rows_per_batch=rows, row_length=64), parts)
 
     assert estimate(0) == weights
     assert estimate(8) - weights == 2 * (estimate(4) - weights)
-    assert estimate(8, replicas=2) == estimate(4)
+    assert estimate(8, parts=2) == estimate(4)
 
 
 def test_the_speed_of_a_matrix_product_is_a_plausible_number_of_flops():

@@ -187,6 +187,25 @@ def test_a_float16_step_that_overflows_changes_no_weight_and_the_next_ones_train
     assert any((one != other).any() for one, other in zip(weights_of(model), before, strict=True))
 
 
+# micro-batches
+
+
+@pytest.mark.parametrize("micro_batches", [2, 4])
+def test_micro_batches_make_the_update_of_the_whole_batch(micro_batches):
+    logs, weights = trained(micro_batches=micro_batches)
+    whole_logs, whole_weights = trained()
+    assert_close(values_of(logs), values_of(whole_logs))  # the learning rate too: it counts updates
+    for one, other in zip(weights, whole_weights, strict=True):
+        assert_close(one, other)
+
+
+def test_every_micro_batch_draws_dropout_masks_of_its_own():
+    model = training_model(dropout=0.5, micro_batches=2)
+    states = [model.dropout_states(tf.constant(3), tf.constant(share)) for share in (0, 1)]
+    seeds = {tuple(as_numpy(seed)) for share in states for _, seed in share}
+    assert len(seeds) == 2 * len(model.dropouts) > 0
+
+
 # several devices: a process of its own, since devices are configured before TensorFlow starts
 
 

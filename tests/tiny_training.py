@@ -38,7 +38,10 @@ def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
     keras.utils.set_random_seed(weights_seed)
     transformer = Transformer(config.replace(dropout=dropout), dtype=training.precision)
     model = TrainingModel(transformer.input, transformer.output)
-    model.prepare(paper_optimizer(config.d_model, training), training.seed, config.label_smoothing, training.xla)
+    model.prepare(
+        paper_optimizer(config.d_model, training), training.seed, config.label_smoothing, training.xla,
+        training.micro_batches,
+    )  # fmt: skip
     return model
 
 

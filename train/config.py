@@ -108,6 +108,7 @@ class ModelConfig(Section):
 class TrainingConfig(Section):
     steps: int = pydantic.Field(100_000, ge=1)  # updates
     tokens_per_batch: int = pydantic.Field(25_000, ge=1)  # target positions an update, and as many source positions
+    micro_batches: int = pydantic.Field(1, ge=1)  # parts in which a device does its share of a batch, to save memory
     row_length: int = pydantic.Field(128, ge=8)  # positions of one packed row; the longest pair that is trained on
     seed: int = pydantic.Field(1, ge=0)
     dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's

@@ -33,10 +33,12 @@ def prepare_data(config, corpus, folder, replicas):
     train = encode_corpus(corpus.train, tokenizer, training.row_length)
     validation = encode_corpus(corpus.validation, tokenizer, training.row_length)
     rows = training.tokens_per_batch // training.row_length
-    if rows % replicas:
+    parts = replicas * training.micro_batches
+    if rows % parts:
         raise ConfigError(
             f"training.tokens_per_batch {training.tokens_per_batch} makes {rows} rows of {training.row_length}, which "
-            f"{replicas} devices cannot share evenly; make it a multiple of {training.row_length * replicas}."
+            f"do not divide into {replicas} devices times {training.micro_batches} micro-batches; make it a multiple "
+            f"of {training.row_length * parts}."
         )
     batches = PackedBatches(train, training.tokens_per_batch, training.row_length, training.seed)
     for name, pairs in (("training", train), ("validation", validation)):

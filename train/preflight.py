@@ -62,7 +62,8 @@ def cost_lines(config, data, settings, replicas):
         f"a step: about {tokens:,.0f} target tokens, {flops:.2e} FLOPs; {config.training.steps:,} steps take about "
         f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}"
     )
-    yield f"memory of one device: about {memory_bytes(settings, batches, replicas) / 2**30:.1f} GiB"
+    parts = replicas * config.training.micro_batches
+    yield f"memory of one device: about {memory_bytes(settings, batches, parts) / 2**30:.1f} GiB"
 
 
 def matrix_flops(size=1024, seconds=0.5):
@@ -80,14 +81,15 @@ def matrix_flops(size=1024, seconds=0.5):
     return 2 * size**3 / best
 
 
-def memory_bytes(settings, batches, replicas):
+def memory_bytes(settings, batches, parts):
     """Weights, gradients and Adam's two moments; logits and their gradient; what the backward pass keeps of each block.
 
-    An estimate from shapes in float32: a block keeps about 8 arrays of d_model, 2 of d_ff and one of scores a head.
+    An estimate from shapes in float32, for a batch done in `parts`, by devices or one after the other: a block keeps
+    about 8 arrays of d_model, 2 of d_ff and one of scores a head.
     """
     from keras_transformer.model import parameter_count
 
-    rows, length = batches.rows_per_batch // replicas, batches.row_length
+    rows, length = batches.rows_per_batch // parts, batches.row_length
     blocks = settings.encoder_layers + 2 * settings.decoder_layers
     a_position = blocks * (8 * settings.d_model + 2 * settings.d_ff + 2 * settings.num_heads * length)
     return 4 * (4 * parameter_count(settings) + rows * length * (2 * settings.vocab_size + a_position))

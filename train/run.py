@@ -79,8 +79,9 @@ def build(training, settings, strategy):
         transformer = Transformer(settings, dtype=training.precision)
         model = TrainingModel(transformer.input, transformer.output)
         model.prepare(
-            paper_optimizer(settings.d_model, training), training.seed, settings.label_smoothing, training.xla
-        )
+            paper_optimizer(settings.d_model, training), training.seed, settings.label_smoothing, training.xla,
+            training.micro_batches,
+        )  # fmt: skip
     log.info(
         "%s parameters; training on %s, %s", f"{transformer.count_params():,}", describe(strategy), training.precision
     )

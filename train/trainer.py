@@ -18,11 +18,16 @@ class TrainingModel(keras.Model):
     over replicas, then divided by the global token count: one replica or eight, the update is the same.
     """
 
-    def prepare(self, optimizer, seed, label_smoothing, xla):
-        """Say how to train; call it inside the strategy's scope, before `fit`."""
+    def prepare(self, optimizer, seed, label_smoothing, xla, micro_batches=1):
+        """Say how to train; call it inside the strategy's scope, before `fit`.
+
+        `micro_batches`: each replica does its rows in so many parts, one after the other, and updates once: the same
+        update in less memory. The rows of a replica must be a multiple of it.
+        """
         self.compile(optimizer=optimizer, jit_compile=False, auto_scale_loss=False)
         optimizer.build(self.trainable_variables)
         self.dropout_seed, self.label_smoothing, self.xla = seed, label_smoothing, xla
+        self.micro_batches = micro_batches
         self.dropouts = [layer for layer in self._flatten_layers() if isinstance(layer, Dropout) and layer.rate > 0]
 
     def make_train_function(self, force=False):
@@ -35,10 +40,14 @@ class TrainingModel(keras.Model):
         def replica_step(batch):
             context = tf.distribute.get_replica_context()
             step = tf.convert_to_tensor(self.optimizer.iterations)
-            sums, gradients = compute(batch, step, context.replica_id_in_sync_group)
+            total = None
+            for number, part in enumerate(self.parts(batch)):
+                share = context.replica_id_in_sync_group * self.micro_batches + number
+                found = compute(part, step, share)
+                total = found if total is None else tf.nest.map_structure(tf.add, total, found)
             if not is_alone:
-                sums, gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, (sums, gradients))
-            return self.update(sums, gradients)
+                total = context.all_reduce(tf.distribute.ReduceOp.SUM, total)
+            return self.update(*total)
 
         @tf.function
         def train_function(iterator):
@@ -48,10 +57,20 @@ class TrainingModel(keras.Model):
         self.train_function = train_function
         return train_function
 
-    def sums_and_gradients(self, batch, step, replica):
-        """The sums of one replica's batch and the gradients of its summed (and, in float16, scaled) loss."""
+    def parts(self, batch):
+        """A replica's batch as its micro-batches, all of one shape."""
+        if self.micro_batches == 1:
+            return [batch]
+        columns = [tf.split(ids, self.micro_batches) for ids in batch.values()]
+        return [dict(zip(batch, part, strict=True)) for part in zip(*columns, strict=True)]
+
+    def sums_and_gradients(self, batch, step, share):
+        """The sums of one micro-batch and the gradients of its summed (and, in float16, scaled) loss.
+
+        `share` numbers the micro-batches of a step over all replicas: each draws dropout masks of its own.
+        """
         inputs = {name: batch[name] for name in ("source_ids", "source_segments", "target_ids", "target_segments")}
-        with keras.StatelessScope(state_mapping=self.dropout_states(step, replica)):
+        with keras.StatelessScope(state_mapping=self.dropout_states(step, share)):
             with tf.GradientTape() as tape:
                 logits = self(inputs, training=True)
                 sums = token_sums(logits, batch["labels"], batch["target_segments"], self.label_smoothing)
@@ -59,13 +78,13 @@ class TrainingModel(keras.Model):
             gradients = tape.gradient(scaled, self.trainable_variables)
         return sums, [tf.convert_to_tensor(gradient) for gradient in gradients]  # embeddings' IndexedSlices too
 
-    def dropout_states(self, step, replica):
-        """Every dropout layer's random state as a function of (seed, step, replica, layer): nothing to save."""
-        replicas = self.distribute_strategy.num_replicas_in_sync
+    def dropout_states(self, step, share):
+        """Every dropout layer's random state as a function of (seed, step, share, layer): nothing to save."""
+        shares = self.distribute_strategy.num_replicas_in_sync * self.micro_batches
         states = []
         for number, layer in enumerate(self.dropouts):
-            stream = (self.dropout_seed * DRAWS_PER_RUN + number) * replicas
-            stream = tf.constant(stream, "int64") + tf.cast(replica, "int64")
+            stream = (self.dropout_seed * DRAWS_PER_RUN + number) * shares
+            stream = tf.constant(stream, "int64") + tf.cast(share, "int64")
             states.append((layer.seed_generator.state, tf.stack([stream, tf.cast(step, "int64")])))
         return states
 
