@@ -178,7 +178,10 @@ def test_help_needs_neither_tensorflow_nor_keras():
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
 def test_ctrl_c_and_a_reader_that_has_enough_end_it_quietly():
-    begin = "from keras_transformer.__main__ import leave_quietly; leave_quietly(); print('ready', flush=True)\n"
+    begin = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job ignores it
+        "from keras_transformer.__main__ import leave_quietly; leave_quietly(); print('ready', flush=True)\n"
+    )
     process = python("-c", begin + "import time; time.sleep(60)")
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGINT)

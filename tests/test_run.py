@@ -101,7 +101,7 @@ def test_the_report_says_what_was_trained_on_what_and_how_good_it_is(finished):
     assert headings == ["Scores", "Training", "Corpus", "Sample", "Configuration"]
     assert re.search(r"^- BLEU \d+\.\d\d  nrefs:1\|case:mixed\|eff:no\|tok:13a\|", report, re.MULTILINE)
     assert re.search(r"^- chrF \d+\.\d\d  nrefs:1\|", report, re.MULTILINE)
-    assert re.search(r"kept the (last checkpoint|average of the last 2 checkpoints): validation loss \d", report)
+    assert re.search(r"kept the (last checkpoint|average of the last 2 checkpoints): validation BLEU \d", report)
     weights = sum(array.size for array in read_checkpoint(folder / "checkpoints/step-00000005.npz", "model/").values())
     for row in (f"parameters | {weights:,}", "updates | 5, of 4 rows of 64 positions", "vocabulary | 300 pieces"):
         assert f"| {row}" in report
