@@ -1,0 +1,92 @@
+"""Killed at any moment and started again, a run ends as if nothing had happened: weights bit for bit, curves whole."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+from event_files import read_events
+from numbers_run import ROOT, metrics_of, write_config
+
+KILLS = 10
+STEPS = 100 * KILLS
+OPTIONS = (
+    "training.checkpoint_every=7",
+    "training.validate_every=1000",
+    "training.xla=true",
+    "translation.beam_size=1",
+)
+
+
+def start(config, log):
+    options = [word for option in (*OPTIONS, f"training.steps={STEPS}") for word in ("--set", option)]
+    command = [sys.executable, "-m", "train", config, *options]
+    return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=log, stderr=log)
+
+
+def finish(config, log):
+    assert start(config, log).wait(timeout=300) == 0, open(log.name).read()
+
+
+def wait_until(is_so, process):
+    until = time.monotonic() + 300
+    while not is_so() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.001)
+
+
+def kill_at_a_random_moment(process, checkpoints, chance, is_amid_a_write):
+    """After the first checkpoint that this process has written; half of the time while it writes another."""
+    before = set(checkpoints.glob("*.npz"))
+    wait_until(lambda: set(checkpoints.glob("*.npz")) - before, process)
+    if is_amid_a_write:
+        wait_until(lambda: any(checkpoints.glob("*.part")), process)
+    else:
+        time.sleep(0.3 * chance.random())
+    was_running = process.poll() is None
+    process.kill()
+    process.wait()
+    return was_running
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The run folders of a run that was left in peace and of one that was killed, and how many kills hit it."""
+    folder, chance = tmp_path_factory.mktemp("killed"), random.Random(1)
+    calm, killed = write_config(folder, "calm"), write_config(folder, "killed")
+    with open(folder / "log", "w", encoding="utf-8") as log:
+        finish(calm, log)
+        checkpoints = folder / "killed" / "checkpoints"
+        hits = [
+            kill_at_a_random_moment(start(killed, log), checkpoints, chance, is_amid_a_write=number % 2 == 1)
+            for number in range(KILLS)
+        ]
+        finish(killed, log)
+    return folder / "calm", folder / "killed", sum(hits)
+
+
+def weights_of(run):
+    found = {}
+    with h5py.File(run / "model.weights.h5") as file:
+        file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def test_the_final_weights_are_those_of_an_undisturbed_run_bit_for_bit(runs):
+    calm, killed, hits = runs
+    expected, found = weights_of(calm), weights_of(killed)
+    assert hits == KILLS
+    assert expected.keys() == found.keys() and len(expected) > 20
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value)
+
+
+def test_no_step_is_in_the_curves_twice_and_none_is_missing(runs):
+    calm, killed, _ = runs
+    lines = [[line for line in metrics_of(run) if "train/loss" in line] for run in (calm, killed)]
+    assert [line["step"] for line in lines[1]] == list(range(1, STEPS + 1))
+    assert [line["train/loss"] for line in lines[1]] == [line["train/loss"] for line in lines[0]]
+    assert [step for step, _ in read_events(killed / "tensorboard")["train/loss"]] == list(range(1, STEPS + 1))
