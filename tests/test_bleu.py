@@ -1,6 +1,7 @@
 """BLEU and chrF: sacreBLEU's own numbers with its signatures, and the tokenised variant of papers on Multi30k."""
 
 import gzip
+import logging
 import pathlib
 import subprocess
 import sys
@@ -126,3 +127,10 @@ def test_multi30k_becomes_the_text_that_published_scores_are_computed_on(split, 
     assert len(ours) == len(theirs)
     different = [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
     assert len(different) <= 1  # a line or none of about 1,000: where Moses in Perl and in Python differ
+
+
+def test_a_language_without_rules_of_its_own_is_said(caplog):
+    with caplog.at_level(logging.WARNING, logger="train"):
+        assert tokenise(["Hier."], "de") == ["hier ."] and not caplog.messages
+        assert tokenise(["Here."], "target") == ["here ."]
+    assert len(caplog.messages) == 1 and "no rules for the language 'target'" in caplog.messages[0]
