@@ -1,6 +1,5 @@
 """`python -m export translate FOLDER`: translate with an export alone, without its run folder and model code."""
 
-import itertools
 import pathlib
 import sys
 from typing import Annotated
@@ -8,9 +7,7 @@ from typing import Annotated
 import typer
 
 from export.versions import ExportError, find_version
-from keras_transformer.console import InputError, on_one_line, one_sentence_for, quiet_start, read_lines
-
-BATCHES_AT_ONCE = 100  # how many batches of lines are read, sorted by length and translated before they are written
+from keras_transformer.console import InputError, groups, on_one_line, one_sentence_for, quiet_start, read_lines
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -36,8 +33,7 @@ def translate(
             translator = ExportedTranslator(version, batch_size)
             translator.translate([""])  # the tokenizer inside has a notice of its own at its first use
         lines = read_lines(sys.stdin.buffer, "the input")
-        at_once = 1 if sys.stdin.isatty() else BATCHES_AT_ONCE * batch_size
-        while group := list(itertools.islice(lines, at_once)):
+        for group in groups(lines, sys.stdin, batch_size):
             for translation in translator.translate(group):
                 sys.stdout.buffer.write(written(translation, scores).encode("utf-8"))
             sys.stdout.buffer.flush()

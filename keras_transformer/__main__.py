@@ -3,7 +3,6 @@
 TensorFlow is imported by the command that needs it, so that `--help` answers at once.
 """
 
-import itertools
 import pathlib
 import signal
 import sys
@@ -14,6 +13,7 @@ import typer
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.console import (
     InputError,
+    groups,
     on_one_line,
     one_sentence_for,
     prepare_process,
@@ -21,8 +21,6 @@ from keras_transformer.console import (
     read_lines,
 )
 from keras_transformer.tokenizer import TokenizerError
-
-BATCHES_AT_ONCE = 100  # how many batches of lines are read, sorted by length and translated before they are written
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -71,20 +69,12 @@ def translate(
 
         settings = {"batch_size": batch_size, "max_source_tokens": max_source_tokens, "xla": xla}
         translator = Translator.load(run, options, **settings)
-        at_once = 1 if sys.stdin.isatty() else BATCHES_AT_ONCE * batch_size
         first = 1
-        for lines in groups(read_lines(sys.stdin.buffer, "the input"), at_once):
+        for lines in groups(read_lines(sys.stdin.buffer, "the input"), sys.stdin, batch_size):
             for number, translations in enumerate(translator.translate_n_best(lines, first_line=first), first):
                 sys.stdout.buffer.write(written(number, translations, n_best, scores).encode("utf-8"))
             sys.stdout.buffer.flush()
             first += len(lines)
-
-
-def groups(lines, size):
-    """Lists of up to `size` lines."""
-    lines = iter(lines)
-    while group := list(itertools.islice(lines, size)):
-        yield group
 
 
 def written(number, translations, n_best, with_score):

@@ -2,6 +2,7 @@
 
 import codecs
 import contextlib
+import itertools
 import logging
 import os
 import re
@@ -9,6 +10,8 @@ import sys
 import tempfile
 
 import typer
+
+BATCHES_AT_ONCE = 100
 
 
 class InputError(ValueError):
@@ -71,6 +74,13 @@ def read_lines(stream, name):
                 f"Line {number} of {name} is not UTF-8: its byte {error.start + 1} is 0x{line[error.start]:02x}. "
                 "Convert it first, for example with `iconv -f LATIN1 -t UTF-8`."
             ) from None
+
+
+def groups(lines, stream, batch_size):
+    """Lists of as many lines as are sorted by length and translated before they are written; one from a terminal."""
+    lines, size = iter(lines), 1 if stream.isatty() else BATCHES_AT_ONCE * batch_size
+    while group := list(itertools.islice(lines, size)):
+        yield group
 
 
 def on_one_line(text):

@@ -1,19 +1,14 @@
 """The model is Keras alone: on another backend it computes the same, without TensorFlow."""
 
 import functools
-import importlib.util
-import os
-import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from examples import SMALL, batch_of
+from other_backend import run_without_tensorflow
 
 from keras_transformer.model import Transformer
 
-ROOT = pathlib.Path(__file__).parent.parent
 CONFIGS = {"post": SMALL, "pre": SMALL.replace(norm="pre", positions="learned", attention_bias=True)}
 ROWS = [[([5, 6, 7, 3], [2, 8, 9]), ([10, 3], [2, 11])], [([12, 13, 3], [2, 14, 15, 16])]]
 
@@ -38,14 +33,7 @@ print("tensorflow" in sys.modules)
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_another_backend_gives_the_same_logits_without_tensorflow(backend, tmp_path):
-    if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"{backend} is not installed: pip install -r requirements-peers.txt")
-    folders = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    environment = os.environ | {"KERAS_BACKEND": backend, "PYTHONPATH": folders, "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "logits.npz")]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stderr[-2000:]
+    run_without_tensorflow(backend, SCRIPT, tmp_path / "logits.npz")
     with np.load(tmp_path / "logits.npz") as found:
         for norm in CONFIGS:
             np.testing.assert_allclose(found[norm], logits(norm), atol=1e-5, rtol=1e-5)
-    assert run.stdout.split()[-1] == "False"

@@ -14,6 +14,7 @@ from run_folders import make_run
 from typer.testing import CliRunner
 
 from keras_transformer import __main__ as command
+from keras_transformer import console
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
 
@@ -94,7 +95,7 @@ def test_a_line_break_inside_a_translation_becomes_a_space():
 
 
 def test_a_long_text_is_translated_piece_by_piece_and_lines_keep_their_numbers(shouter, monkeypatch):
-    monkeypatch.setattr(command, "BATCHES_AT_ONCE", 2)
+    monkeypatch.setattr(console, "BATCHES_AT_ONCE", 2)
     result = translate(b"a\nb\nc\nd\ne\nf\ng\n", "--batch-size", 1, "--n-best", 2)
     assert shouter.first_lines == [1, 3, 5, 7]
     assert [line.split(" ||| ")[0] for line in result.stdout.splitlines()] == list("11223344556677")

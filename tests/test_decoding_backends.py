@@ -1,19 +1,13 @@
 """Searching is Keras alone: on another backend it finds the same, without TensorFlow."""
 
-import importlib.util
-import os
-import pathlib
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from decoders import lively_transformer, sources
 from examples import as_numpy
+from other_backend import run_without_tensorflow
 
 from keras_transformer.decoding import IncrementalDecoder, SearchOptions, search
 
-ROOT = pathlib.Path(__file__).parent.parent
 OPTIONS = {"beam": SearchOptions(beam_size=3, n_best=3, extra_length=4), "greedy": SearchOptions(1, extra_length=4)}
 
 
@@ -34,14 +28,7 @@ print("tensorflow" in sys.modules)
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_another_backend_finds_the_same_without_tensorflow(backend, tmp_path):
-    if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"{backend} is not installed: pip install -r requirements-peers.txt")
-    folders = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    environment = os.environ | {"KERAS_BACKEND": backend, "PYTHONPATH": folders, "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "found.npz")]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stderr[-2000:]
+    run_without_tensorflow(backend, SCRIPT, tmp_path / "found.npz")
     with np.load(tmp_path / "found.npz") as other:
         for name in OPTIONS:
             np.testing.assert_allclose(other[name], found(name), atol=1e-4, rtol=1e-4)
-    assert run.stdout.split()[-1] == "False"

@@ -10,6 +10,7 @@ import keras
 from keras_transformer.console import on_one_line
 from train.checkpoints import CheckpointError
 from train.interruption import DivergenceError
+from train.loss import perplexity
 
 log = logging.getLogger("train")
 
@@ -68,12 +69,12 @@ class LogProgress(keras.callbacks.Callback):
         self.progress.seconds += now - self.previous
         self.progress.target_tokens += logs["tokens"]
         self.previous = now
-        perplexity = math.exp(min(logs["nll"], 700.0))
+        train_perplexity = perplexity(logs["nll"])
         self.metrics.write(
             self.progress.step,
             {
                 "train/loss": logs["loss"],
-                "train/perplexity": perplexity,
+                "train/perplexity": train_perplexity,
                 "train/token_accuracy": logs["accuracy"],
                 "train/learning_rate": logs["learning_rate"],
                 "train/gradient_norm": logs["gradient_norm"],
@@ -90,7 +91,7 @@ class LogProgress(keras.callbacks.Callback):
             left = seconds / len(self.rates) * (self.last_step - self.progress.step)
             log.info(
                 "step %d/%d  loss %.3f  perplexity %.2f  accuracy %.1f%%  %s target tokens/s  %s left",
-                self.progress.step, self.last_step, logs["loss"], perplexity, 100 * logs["accuracy"],
+                self.progress.step, self.last_step, logs["loss"], train_perplexity, 100 * logs["accuracy"],
                 f"{tokens / seconds:,.0f}", duration(left),
             )  # fmt: skip
             self.rates.clear()
@@ -114,7 +115,7 @@ class Validate(keras.callbacks.Callback):
         scores, samples = self.validation_text()
         values = {
             "validation/loss": sums.loss / sums.tokens,
-            "validation/perplexity": math.exp(min(sums.nll / sums.tokens, 700.0)),
+            "validation/perplexity": perplexity(sums.nll / sums.tokens),
             "validation/token_accuracy": sums.correct / sums.tokens,
             "validation/bleu": scores.bleu,
             "validation/exact": scores.exact,

@@ -23,8 +23,8 @@ class Checkpoints:
     """The folder `checkpoints/` of a run: step-00001000.npz and so on, the last `keep` of them.
 
     A file holds every weight under "model/<path>", every optimizer variable (the count of updates among them) under
-    "optimizer/<path>", and `progress` (JSON: step, best score). It is written aside and renamed, so a file under its
-    own name is whole; a zip archive carries a checksum for each array, so a torn one is noticed when read.
+    "optimizer/<path>", and `progress` (JSON: step, seconds, target tokens). It is written aside and renamed, so a file
+    under its own name is whole; a zip archive carries a checksum for each array, so a torn one is noticed when read.
     """
 
     def __init__(self, folder, keep=5):

@@ -1,10 +1,10 @@
 """Which weights translation shall use: the average of the last checkpoints, or the last one."""
 
 import logging
-import math
 from typing import NamedTuple
 
 from train.checkpoints import Checkpoints, assign_weights
+from train.loss import perplexity
 
 log = logging.getLogger("train")
 
@@ -60,5 +60,4 @@ def choose_weights(config, folder, transformer, validation_loss, validation_text
 def measure(transformer, weights, validation_loss, validation_text):
     assign_weights(transformer, weights)
     sums, (scores, _) = validation_loss(), validation_text()
-    perplexity = math.exp(min(sums.nll / sums.tokens, 700.0))
-    return Measured(round(scores.bleu, 2), -sums.loss / sums.tokens, perplexity)
+    return Measured(round(scores.bleu, 2), -sums.loss / sums.tokens, perplexity(sums.nll / sums.tokens))

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from keras_transformer.config import ConfigError, SearchOptions
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -16,8 +18,10 @@ def main(
     tokenised: Annotated[
         bool, typer.Option("--tokenised", help="Score Moses-tokenised, lower-cased text instead of raw text.")
     ] = False,
-    beam_size: Annotated[int, typer.Option(help="1 is greedy search.")] = 4,
-    length_penalty: Annotated[float, typer.Option(help="The exponent alpha; 0 is none.")] = 0.6,
+    beam_size: Annotated[int, typer.Option(help="1 is greedy search.")] = SearchOptions.beam_size,
+    length_penalty: Annotated[
+        float, typer.Option(help="The exponent alpha; 0 is none.")
+    ] = SearchOptions.length_penalty,
     batch_size: Annotated[int, typer.Option(help="Sentences searched together.")] = 64,
     output: Annotated[str, typer.Option(help="Where to write the translations.")] = "",
 ):
@@ -29,13 +33,11 @@ def main(
     from train.command import command
 
     with command():
-        from keras_transformer.config import ConfigError
         from train.config import load_config
 
         if bool(source) != bool(reference):
             raise ConfigError("--source and --reference belong together: give both, or neither.")
         with quiet_start():
-            from keras_transformer.decoding import SearchOptions
             from keras_transformer.translator import Translator
             from train.scores import score
 
@@ -69,7 +71,6 @@ def pairs_of_files(source, reference):
 
 
 def write_lines(path, texts):
-    from keras_transformer.config import ConfigError
     from keras_transformer.console import on_one_line
 
     try:

@@ -23,3 +23,9 @@ def forward_flops(config, source_length, target_length):
 def training_flops(config, source_length, target_length):
     """Forward and backward pass: the backward one multiplies twice as much."""
     return 3 * forward_flops(config, source_length, target_length)
+
+
+def corpus_flops(config, pairs, target_tokens):
+    """Training FLOPs of `target_tokens` of an EncodedPairs, every sentence taken to have the mean length."""
+    source_length, target_length = pairs.source_tokens / len(pairs), pairs.target_tokens / len(pairs)
+    return training_flops(config, source_length, target_length) / target_length * target_tokens

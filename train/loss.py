@@ -1,5 +1,6 @@
 """Label-smoothed cross-entropy as sums over real tokens (Vaswani et al. 2017, section 5.4; Szegedy et al. 2015)."""
 
+import math
 from typing import Any, NamedTuple
 
 from keras import ops
@@ -36,6 +37,11 @@ def token_sums(logits, labels, segments, smoothing=0.1):
         correct=ops.sum(ops.cast(label_logit >= highest, "float32") * is_real),
         tokens=ops.sum(is_real),
     )
+
+
+def perplexity(nll):
+    """exp(nll), nll in nats a token; kept finite where a diverged model would overflow a float."""
+    return math.exp(min(nll, 700.0))
 
 
 def logsumexp(logits, highest):

@@ -7,12 +7,12 @@ import time
 import numpy as np
 
 from train.callbacks import duration
-from train.flops import training_flops
+from train.flops import corpus_flops
 
 log = logging.getLogger("train")
 
 PERCENTILES = (50, 90, 99, 100)
-SUSTAINED = 0.6  # share of a large matrix product's speed that training reaches; see `time_estimate`
+SUSTAINED = 0.6  # share of a large matrix product's speed that training reaches, as a rule
 
 
 def report_preflight(config, data, settings, replicas):
@@ -53,10 +53,9 @@ def length_lines(data):
 
 def cost_lines(config, data, settings, replicas):
     """Tokens and FLOPs of a step; time and memory, estimated."""
-    batches, pairs = data.batches, data.train
-    source, target = pairs.source_tokens / len(pairs), pairs.target_tokens / len(pairs)
+    batches = data.batches
     tokens = batches.rows_per_batch * batches.row_length * (1 - batches.target_padding)
-    flops = training_flops(settings, source, target) / target * tokens
+    flops = corpus_flops(settings, data.train, tokens)
     seconds = flops / (SUSTAINED * matrix_flops() * replicas) * config.training.steps
     yield (
         f"a step: about {tokens:,.0f} target tokens, {flops:.2e} FLOPs; {config.training.steps:,} steps take about "

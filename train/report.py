@@ -1,13 +1,14 @@
 """report.md: what was trained, on what, for how long, and how good it is, in one page that can be cited."""
 
 import importlib.metadata
+import os
 import platform
 
 from keras_transformer.decoding import SearchOptions
 from keras_transformer.translator import Translator, load_run
 from train.callbacks import duration, samples_table
 from train.corpus import skipped_sentence
-from train.flops import training_flops
+from train.flops import corpus_flops
 from train.scores import score
 from train.validation import Sample
 
@@ -43,9 +44,8 @@ def score_lines(name, scores, options, choice):
 
 
 def training_table(config, data, transformer, progress, devices):
-    pairs, batches = data.train, data.batches
-    lengths = pairs.source_tokens / len(pairs), pairs.target_tokens / len(pairs)
-    flops = training_flops(transformer.transformer_config, *lengths) / lengths[1] * progress.target_tokens
+    batches = data.batches
+    flops = corpus_flops(transformer.transformer_config, data.train, progress.target_tokens)
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
     return table(
         ("parameters", f"{transformer.count_params():,}"),
@@ -82,8 +82,6 @@ def table(*rows):
 
 def processor():
     """The processor's name where the system tells it, and how many of its cores this process sees."""
-    import os
-
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             name = next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
