@@ -36,6 +36,7 @@ class TrainingModel(keras.Model):
         strategy = self.distribute_strategy
         compute = tf.function(self.sums_and_gradients, jit_compile=self.xla)
         is_alone = strategy.num_replicas_in_sync == 1
+        update = tf.function(self.update, jit_compile=self.xla) if is_alone else self.update
 
         def replica_step(batch):
             context = tf.distribute.get_replica_context()
@@ -47,7 +48,7 @@ class TrainingModel(keras.Model):
                 total = found if total is None else tf.nest.map_structure(tf.add, total, found)
             if not is_alone:
                 total = context.all_reduce(tf.distribute.ReduceOp.SUM, total)
-            return self.update(*total)
+            return update(*total)
 
         @tf.function
         def train_function(iterator):
