@@ -1,10 +1,12 @@
 """Beside the steps: what is counted, when validation comes, and how durations and samples are written."""
 
+import logging
+import re
 import types
 
 import pytest
 
-from train.callbacks import LogProgress, Progress, Validate, duration, samples_table
+from train.callbacks import LogCompilation, LogProgress, Progress, Validate, duration, samples_table
 from train.loss import TokenSums
 from train.validation import Sample
 
@@ -28,6 +30,23 @@ def test_steps_tokens_and_time_are_counted_on_from_where_the_run_stands():
     assert (progress.step, progress.target_tokens) == (12, 240.0) and 5.0 < progress.seconds < 6.0
     assert [step for step, _ in written] == [11, 12]
     assert (written[0][1]["train/loss"], written[0][1]["train/perplexity"]) == (2.0, 1.0)
+
+
+def test_the_first_step_of_a_process_says_what_is_compiled_and_how_long_it_took(caplog):
+    callback = LogCompilation(types.SimpleNamespace(rows_per_batch=32, row_length=128))
+    strategy = types.SimpleNamespace(num_replicas_in_sync=2)
+    model = types.SimpleNamespace(xla=True, micro_batches=4, distribute_strategy=strategy, count_params=lambda: 1_000)
+    callback.set_model(model)
+    with caplog.at_level(logging.INFO, logger="train"):
+        for batch in range(3):
+            callback.on_train_batch_begin(batch)
+            callback.on_train_batch_end(batch, LOGS)
+    compiled, took = caplog.messages
+    assert compiled == (
+        "compiling the training step with XLA: 4 of a batch's 32 rows, of 128 source and as many target positions, "
+        "through 1,000 parameters ..."
+    )
+    assert re.fullmatch(r"the first step took \d+\.\d s, compilation included", took)
 
 
 def test_validation_comes_every_so_many_steps_and_after_the_last():

@@ -1,4 +1,4 @@
-"""Ending before the last step: on request after the step at hand, at a loss that is no number, never a full disk."""
+"""Ending before the last step: on request after the step at hand, never for a full disk."""
 
 import errno
 import logging
@@ -8,9 +8,9 @@ import types
 
 import pytest
 
-from train.callbacks import Progress, SaveCheckpoints, StopOnDivergence, StopWhenAsked
+from train.callbacks import Progress, SaveCheckpoints, StopWhenAsked
 from train.checkpoints import CheckpointError
-from train.interruption import DivergenceError, StopRequest
+from train.interruption import StopRequest
 
 
 class Disk:
@@ -71,20 +71,3 @@ def test_a_full_disk_is_said_and_training_goes_on_until_a_checkpoint_that_cannot
     save.progress.step = 9
     with pytest.raises(CheckpointError, match="step 9 could not be written"):
         save.on_train_batch_end(0)
-
-
-@pytest.mark.parametrize(
-    "logs", [{"loss": float("nan"), "gradient_norm": 1.0}, {"loss": 1.0, "gradient_norm": float("inf")}]
-)
-def test_a_loss_or_gradient_that_is_no_number_stops_at_its_step(logs):
-    watch = with_model(StopOnDivergence(Progress(step=41), is_scaled=False))
-    watch.on_train_batch_end(0, {"loss": 1.0, "gradient_norm": 1.0})
-    with pytest.raises(DivergenceError, match="Step 42 had a .*learning_rate_factor"):
-        watch.on_train_batch_end(0, logs)
-
-
-def test_under_loss_scaling_an_overflowing_gradient_is_normal():
-    watch = with_model(StopOnDivergence(Progress(), is_scaled=True))
-    watch.on_train_batch_end(0, {"loss": 1.0, "gradient_norm": float("inf")})
-    with pytest.raises(DivergenceError):
-        watch.on_train_batch_end(0, {"loss": float("inf"), "gradient_norm": 1.0})

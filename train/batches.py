@@ -17,7 +17,7 @@ from keras_transformer.tokens import BOS, PAD
 from train.encoded import EncodedPairs, encode_corpus
 from train.packing import Packing, pack
 
-__all__ = ["EncodedPairs", "PackedBatches", "encode_corpus", "padded_batches", "training_dataset"]
+__all__ = ["EncodedPairs", "PackedBatches", "batch_number", "encode_corpus", "padded_batches", "training_dataset"]
 
 FIELDS = ("source_ids", "source_segments", "target_ids", "target_segments", "labels")
 
@@ -55,13 +55,27 @@ class PackedBatches:
         return pack(self.pairs.source.lengths, self.pairs.target.lengths, self.row_length, rng)
 
 
-def training_dataset(batches, first_step, last_step):
-    """tf.data.Dataset of the batches of steps first_step .. last_step - 1, made in the background ahead of use."""
+def batch_number(step, skipped):
+    """The number of the batch of update `step`, both counted from 0, in a stream without the batches `skipped`.
+
+    Without batches 1 and 2, the updates 0, 1, 2 train on the batches 0, 3, 4.
+    """
+    number = step
+    for batch in sorted(skipped):
+        number += batch <= number
+    return number
+
+
+def training_dataset(batches, first_step, last_step, skipped=()):
+    """tf.data.Dataset of the batches of steps first_step .. last_step - 1, made in the background ahead of use.
+
+    `skipped`: numbers of the batches that are left out of the stream.
+    """
     import tensorflow
 
     shape = (batches.rows_per_batch, batches.row_length)
     return tensorflow.data.Dataset.from_generator(
-        lambda: map(batches.batch, range(first_step, last_step)),
+        lambda: (batches.batch(batch_number(step, skipped)) for step in range(first_step, last_step)),
         output_signature={field: tensorflow.TensorSpec(shape, tensorflow.int32) for field in FIELDS},
     ).prefetch(16)
 

@@ -2,14 +2,13 @@
 
 import dataclasses
 import logging
-import math
 import time
 
 import keras
 
 from keras_transformer.console import on_one_line
+from train.batches import batch_number
 from train.checkpoints import CheckpointError
-from train.interruption import DivergenceError
 from train.loss import perplexity
 
 log = logging.getLogger("train")
@@ -22,26 +21,40 @@ class Progress:
     step: int = 0  # updates done
     seconds: float = 0.0  # in `fit`: compilation, validation and checkpoints included
     target_tokens: float = 0.0  # trained on
+    has_learned: bool = False  # some step had a loss below guessing's
+    skipped: list[int] = dataclasses.field(default_factory=list)  # batches left out of the stream, counted from 0
+
+    @property
+    def batch(self):
+        """The number of the batch that the next update trains on, counted from 0."""
+        return batch_number(self.step, self.skipped)
 
 
-class StopOnDivergence(keras.callbacks.Callback):
-    """Ends training at the first loss or gradient that is not finite, before a checkpoint could keep its weights.
+class LogCompilation(keras.callbacks.Callback):
+    """Says what the first step of a process compiles, and how long that step took."""
 
-    `is_scaled`: gradients are scaled, as in float16; then a single overflow is skipped by the optimizer, and normal.
-    """
-
-    def __init__(self, progress, is_scaled):
+    def __init__(self, batches):
         super().__init__()
-        self.progress, self.watched = progress, ("loss",) if is_scaled else ("loss", "gradient_norm")
+        self.batches, self.is_compiled = batches, False
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if self.is_compiled:
+            return
+        rows, parts = self.batches.rows_per_batch, self.model.micro_batches
+        log.info(
+            "compiling the training step %s XLA: %d of a batch's %d rows, of %d source and as many target positions, "
+            "through %s parameters ...",
+            "with" if self.model.xla else "without",
+            rows // (self.model.distribute_strategy.num_replicas_in_sync * parts), rows,
+            self.batches.row_length, f"{self.model.count_params():,}",
+        )  # fmt: skip
+        self.began = time.perf_counter()
 
     def on_train_batch_end(self, batch, logs=None):
-        for name in self.watched:
-            if not math.isfinite(float(logs[name])):
-                raise DivergenceError(
-                    f"Step {self.progress.step + 1} had a {name} of {float(logs[name])}: training has diverged. "
-                    "The last checkpoint is from before. Lower training.learning_rate_factor, raise "
-                    'training.warmup_steps, or try model.norm = "pre"; then start again to go on from that checkpoint.'
-                )
+        if not self.is_compiled:
+            float(logs["loss"])  # waits for the step
+            log.info("the first step took %.1f s, compilation included", time.perf_counter() - self.began)
+            self.is_compiled = True
 
 
 class LogProgress(keras.callbacks.Callback):
@@ -53,7 +66,6 @@ class LogProgress(keras.callbacks.Callback):
         self.last_step, self.log_every = last_step, log_every
 
     def on_train_begin(self, logs=None):
-        log.info("compiling the training step ...")
         self.previous = time.perf_counter()
         self.is_first = True
         self.rates = []  # (tokens, seconds) of the steps since the last line, without what happened between them
@@ -82,7 +94,6 @@ class LogProgress(keras.callbacks.Callback):
             },
         )
         if self.is_first:
-            log.info("the first step took %.1f s, compilation included", seconds)
             self.is_first = False
             return
         self.rates.append((logs["tokens"], seconds))

@@ -23,7 +23,7 @@ class Checkpoints:
     """The folder `checkpoints/` of a run: step-00001000.npz and so on, the last `keep` of them.
 
     A file holds every weight under "model/<path>", every optimizer variable (the count of updates among them) under
-    "optimizer/<path>", and `progress` (JSON: step, seconds, target tokens). It is written aside and renamed, so a file
+    "optimizer/<path>", and `progress` (JSON of a Progress). It is written aside and renamed, so a file
     under its own name is whole; a zip archive carries a checksum for each array, so a torn one is noticed when read.
     """
 
@@ -66,11 +66,12 @@ class Checkpoints:
         return None
 
     def average(self, count):
-        """Mean of the weights of the last `count` checkpoints (section 6.1).
+        """Mean of the weights of the last `count` checkpoints (section 6.1), but for untrained ones, of step 0.
 
         Returns a dict from weight path to array, and the paths of the checkpoints used.
         """
-        paths, total = self.paths()[-count:], {}
+        trained = [path for path in self.paths() if int(NAME.fullmatch(path.name)[1])]
+        paths, total = trained[-count:], {}
         for path in paths:
             for name, array in read_checkpoint(path, "model/").items():
                 total[name] = total.get(name, 0.0) + array.astype("float64")

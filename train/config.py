@@ -120,6 +120,7 @@ class TrainingConfig(Section):
     average_checkpoints: int = pydantic.Field(5, ge=1)
     validate_every: int = pydantic.Field(1_000, ge=1)  # steps
     log_every: int = pydantic.Field(50, ge=1)  # steps
+    on_divergence: Literal["stop", "rewind"] = "stop"  # rewind: to the last checkpoint, and on without that batch
     xla: bool = True
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
 

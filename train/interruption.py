@@ -10,7 +10,14 @@ EXIT_CODE = 75  # EX_TEMPFAIL of sysexits.h: not done, start again
 
 
 class DivergenceError(ValueError):
-    """A loss or gradient that is no number any more; the message says when, and what to change."""
+    """A loss or gradient that is no number any more, or a loss that explodes.
+
+    `finding`: when, on which batch, and what was seen. The message also says what to do.
+    """
+
+    def __init__(self, finding, advice):
+        super().__init__(f"{finding} {advice}")
+        self.finding = finding
 
 
 class Interrupted(Exception):

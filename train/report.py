@@ -47,10 +47,12 @@ def training_table(config, data, transformer, progress, devices):
     batches = data.batches
     flops = corpus_flops(transformer.transformer_config, data.train, progress.target_tokens)
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+    numbers = ", ".join(map(str, progress.skipped))
     return table(
         ("parameters", f"{transformer.count_params():,}"),
         ("updates", f"{progress.step:,}, of {batches.rows_per_batch} rows of {batches.row_length} positions"),
         ("epochs", f"{progress.step / batches.steps_per_epoch:.1f}"),
+        ("left out after divergence", f"{len(progress.skipped)} batches" + (f": {numbers}" if numbers else "")),
         ("target tokens", f"{progress.target_tokens:,.0f}"),
         ("time", f"{duration(progress.seconds)}, validation included"),
         ("training FLOPs", f"{flops:.2e}, estimated from the shapes of the matrix products at mean sentence length"),

@@ -1,0 +1,287 @@
+"""Training that diverges stops at that step and says on what, or goes back and ends as if the batch had never been."""
+
+import errno
+import logging
+import math
+import re
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from event_files import read_events
+from numbers_run import metrics_of
+from tiny_training import BATCHES, PAIRS, TINY, training_model, weights_of
+
+from train.batches import batch_number
+from train.callbacks import Progress
+from train.checkpoints import CheckpointError, Checkpoints, read_checkpoint
+from train.config import NumbersData, RunConfig, TrainingConfig
+from train.divergence import REWINDS, StopOnDivergence, has_exploded
+from train.fitting import fit
+from train.interruption import DivergenceError
+from train.loss import TokenSums
+from train.report import training_table
+from train.run_folder import RunFolder
+from train.trainer import TrainingModel
+from train.validation import Sample
+
+POISON = 1_000  # a label that is no token
+STEPS, EVERY = 11, 4  # steps of a run, and those of which there is a checkpoint
+EARLY, LATER = 2, 6  # batches of which one is trained on before the first checkpoint, the other before the second
+
+
+class Poisoned:
+    """The stream BATCHES, with POISON for a label in the batches that `is_bad` names."""
+
+    def __init__(self, is_bad):
+        self.is_bad = is_bad
+
+    def __getattr__(self, name):
+        return getattr(BATCHES, name)
+
+    def batch(self, number):
+        batch = BATCHES.batch(number)
+        return batch | {"labels": np.full_like(batch["labels"], POISON)} if self.is_bad(number) else batch
+
+
+class Without(Poisoned):
+    """The stream BATCHES as if it had never had the batches `left_out`."""
+
+    def __init__(self, *left_out):
+        self.left_out = left_out
+
+    def batch(self, number):
+        return [BATCHES.batch(n) for n in range(number + len(self.left_out) + 1) if n not in self.left_out][number]
+
+
+def diverging_model(harm):
+    """A TrainingModel whose loss and gradients are more by `harm` on a batch with POISON in it."""
+    model = training_model(dropout=0.2)
+
+    def sums_and_gradients(batch, step, share):
+        sums, gradients = TrainingModel.sums_and_gradients(model, batch, step, share)
+        added = tf.where(tf.reduce_any(batch["labels"] == POISON), harm, 0.0)
+        return sums._replace(loss=sums.loss + added * sums.tokens), [gradient + added for gradient in gradients]
+
+    model.sums_and_gradients = sums_and_gradients
+    return model
+
+
+def config_of(folder, on_divergence):
+    training = TrainingConfig(
+        steps=STEPS, tokens_per_batch=64, row_length=16, warmup_steps=20, xla=False, checkpoint_every=EVERY,
+        validate_every=LATER + 1, on_divergence=on_divergence,
+    )  # fmt: skip
+    return RunConfig(run_folder=str(folder), data=NumbersData(source="numbers"), training=training)
+
+
+def train(
+    folder, batches, on_divergence="rewind", harm=math.nan, validation_loss=lambda: TokenSums(1.0, 1.0, 1.0, 1.0)
+):
+    """`fit` in `folder` from where it stands. Returns the model and the Progress."""
+    data = types.SimpleNamespace(batches=batches, tokenizer=types.SimpleNamespace(vocab_size=TINY.vocab_size))
+    model = diverging_model(harm)
+    scores = types.SimpleNamespace(bleu=0.0, exact=0.0)
+    progress = fit(
+        config_of(folder, on_divergence), RunFolder(folder), data, model, validation_loss,
+        lambda: (scores, [Sample("a", "b", "c")]),
+    )  # fmt: skip
+    return model, progress
+
+
+def steps_of(folder):
+    return [line["step"] for line in metrics_of(folder) if "train/loss" in line]
+
+
+def assert_same_weights(model, other):
+    for one, two in zip(weights_of(model), weights_of(other), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def assert_same_averages(checkpoints, others):
+    """The weights of step 0, to which a run may go back, are in no average."""
+    assert checkpoints.paths()[0].name == "step-00000000.npz"
+    (average, paths), (expected, other_paths) = checkpoints.average(5), others.average(5)
+    assert [path.name for path in paths] == [path.name for path in other_paths] and len(paths) == 3
+    for name, value in expected.items():
+        np.testing.assert_array_equal(average[name], value)
+
+
+# what is seen
+
+
+@pytest.mark.parametrize(
+    ("loss", "has_learned", "expected"),
+    [(6.2, True, False), (6.3, True, True), (math.inf, True, True), (6.3, False, False), (100.0, False, False)],
+)
+def test_a_loss_above_twice_guessing_has_exploded_once_the_run_was_better_than_guessing(loss, has_learned, expected):
+    assert 2 * math.log(TINY.vocab_size) == pytest.approx(6.27, abs=0.01)
+    assert has_exploded(loss, TINY.vocab_size, has_learned) is expected
+
+
+def seen(progress, loss, norm=1.0, is_scaled=False):
+    watch = StopOnDivergence(progress, BATCHES, TINY.vocab_size, is_scaled)
+    watch.on_train_batch_end(0, {"loss": loss, "gradient_norm": norm})
+
+
+@pytest.mark.parametrize(("loss", "norm"), [(math.nan, 1.0), (1.0, math.inf), (7.0, 1.0)])
+def test_it_stops_with_the_step_the_batch_what_was_seen_and_what_to_change(loss, norm):
+    progress = Progress(step=41, skipped=[5])
+    seen(progress, 1.0)
+    with pytest.raises(DivergenceError) as caught:
+        seen(progress, loss, norm)
+    epoch, first_row = 42 // BATCHES.steps_per_epoch, 42 % BATCHES.steps_per_epoch * BATCHES.rows_per_batch
+    for part in (
+        "Step 42, on batch 42 ", f"epoch {epoch}, 4 rows from row {first_row} on", f"loss of {loss:g} ",
+        f"norm of {norm:g},", "training.learning_rate_factor", "training.warmup_steps", 'on_divergence = "rewind"',
+    ):  # fmt: skip
+        assert part in str(caught.value)
+
+
+def test_a_run_that_begins_worse_than_guessing_goes_on_and_learns_only_below_it():
+    progress = Progress()
+    for loss, has_learned in ((50.0, False), (3.2, False), (3.1, True), (6.2, True)):  # log(23) is 3.135
+        seen(progress, loss)
+        assert progress.has_learned is has_learned
+
+
+def test_under_loss_scaling_an_overflowing_gradient_is_normal():
+    seen(Progress(), 1.0, math.inf, is_scaled=True)
+    with pytest.raises(DivergenceError):
+        seen(Progress(), math.inf, is_scaled=True)
+
+
+# which batch is whose
+
+
+@pytest.mark.parametrize(
+    ("skipped", "expected"),
+    [([], [0, 1, 2, 3]), ([0], [1, 2, 3, 4]), ([2], [0, 1, 3, 4]), ([1, 2], [0, 3, 4, 5]), ([3, 1], [0, 2, 4, 5])],
+)
+def test_the_steps_go_through_the_stream_without_the_batches_left_out(skipped, expected):
+    assert [batch_number(step, skipped) for step in range(4)] == expected
+
+
+def test_leaving_out_the_batch_of_a_step_changes_no_step_before_it():
+    skipped = []
+    for step in (7, 3, 3, 9):
+        before = [batch_number(earlier, skipped) for earlier in range(step)]
+        skipped.append(batch_number(step, skipped))
+        assert [batch_number(earlier, skipped) for earlier in range(step)] == before
+    assert len(set(skipped)) == 4
+    assert not {batch_number(step, skipped) for step in range(20)} & set(skipped)
+
+
+# stop
+
+
+@pytest.mark.parametrize("harm", [math.nan, 1e6])
+def test_stopping_leaves_the_checkpoint_before_and_every_step_before(tmp_path, harm):
+    with pytest.raises(DivergenceError, match=rf"Step {LATER + 1}, on batch {LATER} "):
+        train(tmp_path, Poisoned(lambda number: number == LATER), "stop", harm)
+    assert [path.name for path in Checkpoints(tmp_path / "checkpoints").paths()] == [f"step-{EVERY:08d}.npz"]
+    assert steps_of(tmp_path) == list(range(1, LATER + 1))
+    arrays = read_checkpoint(tmp_path / f"checkpoints/step-{EVERY:08d}.npz")
+    assert all(np.isfinite(array).all() for name, array in arrays.items() if name != "progress")
+
+
+# rewind
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    """A function from batches to the model of a run, and its folder, in which the stream never had them."""
+    found = {}
+
+    def trained(*left_out):
+        if left_out not in found:
+            folder = tmp_path_factory.mktemp("calm")
+            found[left_out] = train(folder, Without(*left_out), "stop")[0], folder
+        return found[left_out]
+
+    return trained
+
+
+@pytest.mark.parametrize(
+    ("bad", "harm"),
+    [((LATER,), math.nan), ((LATER,), 1e6), ((EARLY,), math.nan), ((LATER, LATER + 1, LATER + 2), math.nan)],
+)
+def test_after_a_rewind_the_run_is_the_one_without_that_batch_bit_for_bit(tmp_path, caplog, calm, bad, harm):
+    with caplog.at_level(logging.INFO, logger="train"):
+        model, progress = train(tmp_path, Poisoned(lambda number: number in bad), harm=harm)
+    expected, calm_folder = calm(*bad)
+    assert_same_weights(model, expected)
+    assert progress.skipped == list(bad) and progress.step == STEPS
+    lines = [
+        [line["train/loss"] for line in metrics_of(run) if "train/loss" in line] for run in (tmp_path, calm_folder)
+    ]
+    assert lines[0] == lines[1]
+    assert steps_of(tmp_path) == list(range(1, STEPS + 1))
+    assert [step for step, _ in read_events(tmp_path / "tensorboard")["train/loss"]] == list(range(1, STEPS + 1))
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    back = EVERY if bad[0] > EVERY else 0
+    assert [f"batches left out: {count}" in line for count, line in enumerate(warnings, start=1)] == [True] * len(bad)
+    assert f"Step {bad[0] + 1}, on batch {bad[0]} " in warnings[0] and f"Going back to step {back}," in warnings[0]
+    assert re.search(rf"trained {STEPS} steps in \d+ s; batches left out: {len(bad)}\n", caplog.text)
+    assert caplog.text.count("compiling the training step") == 1
+    assert_same_averages(Checkpoints(tmp_path / "checkpoints"), Checkpoints(calm_folder / "checkpoints"))
+
+
+class Killed(BaseException):
+    """Stands for kill -9."""
+
+
+def test_killed_after_a_rewind_and_started_again_it_ends_the_same(tmp_path, calm):
+    """Killed between the rewind to step 4 and the checkpoint of step 8, the first that knows of the batch left out."""
+
+    def kill():
+        raise Killed
+
+    batches = Poisoned(lambda number: number == LATER)
+    with pytest.raises(Killed):
+        train(tmp_path, batches, validation_loss=kill)  # at step 7, which diverged before it was validated
+    names = [path.name for path in Checkpoints(tmp_path / "checkpoints").paths()]
+    assert names == ["step-00000000.npz", f"step-{EVERY:08d}.npz"]
+    model, progress = train(tmp_path, batches)
+    assert_same_weights(model, calm(LATER)[0])
+    assert progress.skipped == [LATER] and steps_of(tmp_path) == list(range(1, STEPS + 1))
+
+
+def test_what_was_left_out_before_a_checkpoint_is_left_out_after_it_by_another_process(tmp_path, caplog, calm):
+    batches = Poisoned(lambda number: number == LATER)
+    train(tmp_path, batches)
+    (tmp_path / f"checkpoints/step-{STEPS:08d}.npz").unlink()
+    with caplog.at_level(logging.INFO, logger="train"):
+        model, progress = train(tmp_path, batches, "stop")
+    assert f"going on from the checkpoint of step {2 * EVERY}" in caplog.text
+    assert_same_weights(model, calm(LATER)[0])
+    assert progress.skipped == [LATER] and progress.has_learned
+
+
+def test_where_every_batch_diverges_it_stops_after_so_many_rewinds(tmp_path):
+    with pytest.raises(
+        DivergenceError, match=f"{REWINDS} batches have been left out since the checkpoint of step {EVERY}"
+    ):
+        train(tmp_path, Poisoned(lambda number: number >= LATER))
+    assert [path.name for path in Checkpoints(tmp_path / "checkpoints").paths()][-1] == f"step-{EVERY:08d}.npz"
+
+
+# what is told
+
+
+def test_a_first_checkpoint_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
+    def save(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Checkpoints, "save", save)
+    with pytest.raises(CheckpointError, match="checkpoint of step 0.*No space left.*Make room"):
+        train(tmp_path, BATCHES)
+
+
+@pytest.mark.parametrize(("skipped", "row"), [([], "0 batches"), ([6, 19], "2 batches: 6, 19")])
+def test_the_report_counts_and_names_the_batches_left_out(tmp_path, skipped, row):
+    transformer = types.SimpleNamespace(transformer_config=TINY, count_params=lambda: 1)
+    data = types.SimpleNamespace(batches=BATCHES, train=PAIRS)
+    table = training_table(config_of(tmp_path, "rewind"), data, transformer, Progress(skipped=skipped), "one CPU")
+    assert f"| left out after divergence | {row} |" in table
