@@ -1,0 +1,59 @@
+"""The contestant of this project: its model, its loss, its optimizer, one XLA program a step."""
+
+import itertools
+import time
+
+import jax
+import jax.numpy as jnp
+import keras
+
+from benchmarks.on_accelerator.jax_step import JaxTraining
+from benchmarks.on_accelerator.training import Ready, Round
+
+FUSED_CALL = "__cudnn$fmha"  # how the kernel is called in a compiled program
+
+
+class KerasOnJax:
+    """Builds and compiles on creation; `round(steps)` trains."""
+
+    def __init__(self, task, batches):
+        keras.utils.set_random_seed(0)
+        self.batches = itertools.cycle(jax.device_put([_arrays(batch) for batch in batches]))
+        notes = []
+        if task.attention == "explicit":
+            keras.config.disable_flash_attention()
+        started = time.perf_counter()
+        try:
+            self._compile(task)
+        except jax.errors.JaxRuntimeError as error:
+            if task.attention == "explicit":
+                raise
+            notes.append(f"its fused attention did not compile ({str(error).splitlines()[0]}); the formula instead")
+            keras.config.disable_flash_attention()
+            self._compile(task)
+        self.round(1)
+        is_fused = FUSED_CALL in self.compiled.as_text()
+        notes.append("attention: cuDNN's fused kernel" if is_fused else "attention: the explicit formula")
+        self.ready = Ready("keras_transformer, JAX", time.perf_counter() - started, notes)
+
+    def _compile(self, task):
+        training = JaxTraining(task.config, task)
+        self.state = training.first_state()
+        # All that a step changes is given away, and its memory used again
+        self.compiled = jax.jit(training.step, donate_argnums=0).lower(self.state, next(self.batches)).compile()
+
+    def round(self, steps):
+        """Train for so many steps. Returns a Round."""
+        sums = []
+        started = time.perf_counter()
+        for _ in range(steps):
+            self.state, found = self.compiled(self.state, next(self.batches))
+            sums.append(found)
+        jax.block_until_ready(self.state)
+        seconds = time.perf_counter() - started
+        first, last = (float(found.loss / found.tokens) for found in (sums[0], sums[-1]))
+        return Round(steps, seconds, first, last, (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use"))
+
+
+def _arrays(batch):
+    return {name: jnp.asarray(ids) for name, ids in batch.items()}
