@@ -11,7 +11,7 @@ from jax._src.cudnn import fused_attention_stablehlo as cudnn
 from keras import ops
 
 from benchmarks.on_accelerator.jax_step import JaxTraining
-from benchmarks.on_accelerator.keras_jax import FUSED_CALL
+from benchmarks.on_accelerator.keras_jax import FUSED_CALL, KerasOnJax
 from benchmarks.on_accelerator.training import Task
 from keras_transformer.config import TransformerConfig, base
 from keras_transformer.layers import attention
@@ -125,6 +125,16 @@ def memory():
     return found
 
 
+def notes_where_the_kernel_fails():
+    """What the contestant says on a chip whose cuDNN has no such kernel after all."""
+    failure = jax.errors.JaxRuntimeError("no engine\nand much more")
+    with patch(KerasOnJax, "_start", side_effect=[failure, False]):
+        notes = KerasOnJax(Task("tiny", 0, 0, "fused", warmup_steps=20), []).ready.notes
+    is_disabled = keras.config.is_flash_attention_enabled() is False
+    keras.config.enable_flash_attention()
+    return [*notes, f"disabled: {is_disabled}"]
+
+
 def losses(config, weights, batches):
     """Means of the loss over the steps of these batches, from these weights, by their paths."""
     model = training(config)
@@ -150,6 +160,7 @@ def main(given, path):
         path,
         losses=losses(config, weights, batches),
         kernel_calls=kernel_calls(),
+        notes=notes_where_the_kernel_fails(),
         weights_if_explicit=holds_attention_weights(False),
         weights_if_fused=holds_attention_weights(True),
         **kernel_is_taken(),

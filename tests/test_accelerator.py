@@ -109,6 +109,11 @@ def test_the_fused_kernel_is_taken_where_it_is_right(on_jax, case, is_taken):
     assert getattr(on_jax, f"taken_{case}") == is_taken
 
 
+def test_where_the_fused_kernel_fails_the_formula_takes_over_and_it_is_said(on_jax):
+    failed = "with fused attention it did not run: no engine"
+    assert on_jax.notes.tolist() == [failed, "attention: the explicit formula", "disabled: True"]
+
+
 # the data
 
 

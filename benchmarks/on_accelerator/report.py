@@ -94,9 +94,9 @@ def page(chip, results, command, shape):
     if chip["platform"] == "cpu":
         parts.append(
             "**No accelerator could be had.** The numbers below are those of a CPU, which other work may have shared, "
-            "with a small model: they show\nthat the benchmark runs, not how fast anything is on a chip that it was "
-            "written for. On a machine with one, the same\ncommand fills this page with base and big. To reach on one "
-            "H200: base at 45 per cent of the measured matrix product, big\nat 55, both ahead of torch.compile, and so "
+            "with a small\nmodel: they show that the benchmark runs, not how fast anything is on a chip that it was "
+            "written for. On a\nmachine with one, the same command fills this page with base and big. To reach on one "
+            "H200: base at 45\nper cent of the measured matrix product, big at 55, both ahead of torch.compile, and so "
             "the paper's base run in under 2 hours."
         )
     parts += [f"`{command}`", chip_line(chip), shape, table(results, chip["matrix_flops"])]
