@@ -19,7 +19,8 @@ def scaled_dot_product_attention(query, key, value, mask=None):
     The softmax is computed in float32, or in float64 where the inputs are, whatever the policy. Scores that
     float16 cannot hold become its largest number, not infinity, of which softmax would make NaN.
     Returns output (B, H, Q, d_v) and weights (B, H, Q, K), whose rows sum to 1; a query with nothing to attend
-    to has weights and output 0.
+    to has weights and output 0. Where `has_fused_kernel`, the output comes from that kernel, and a compiled graph in
+    which nobody reads the weights never makes them.
     """
     d_k = ops.shape(query)[-1]
     query = query * ops.cast(d_k**-0.5, query.dtype)
@@ -28,7 +29,39 @@ def scaled_dot_product_attention(query, key, value, mask=None):
         scores = ops.clip(scores, -LARGEST_FLOAT16, LARGEST_FLOAT16)
     weights = masked_softmax(ops.cast(scores, keras.backend.result_type(scores.dtype, "float32")), mask)
     weights = ops.cast(weights, value.dtype)
+    if has_fused_kernel(query, key, value):
+        return fused_attention(query, key, value, mask), weights
     return ops.matmul(weights, value), weights
+
+
+def has_fused_kernel(query, key, value):
+    """Whether the backend attends between such tensors in one kernel, with no scores in memory: decided in tracing.
+
+    That is JAX on a GPU, through cuDNN, in bfloat16; Keras looks at the chip itself, and falls back where it is too
+    old. Not in float16: there the mask adds -32,768, which a score can outweigh. Not on a TPU: Keras' kernel takes the
+    mask of the first row for all. `keras.config.disable_flash_attention()` says no for everyone.
+    """
+    if keras.backend.backend() != "jax" or keras.config.is_flash_attention_enabled() is False:
+        return False
+    import jax
+
+    if jax.default_backend() != "gpu" or keras.backend.standardize_dtype(query.dtype) != "bfloat16":
+        return False
+    (queries, d_k), (keys, d_v) = query.shape[-2:], value.shape[-2:]
+    return d_k == d_v and d_k % 8 == 0 and d_k <= 128 and queries % 2 == 0 and keys % 2 == 0  # cuDNN's conditions
+
+
+def fused_attention(query, key, value, mask=None):
+    """The output of `scaled_dot_product_attention` in one kernel, from queries that are scaled already."""
+    query, key, value = (ops.swapaxes(states, 1, 2) for states in (query, key, value))  # (B, L, H, d), as Keras wants
+    if mask is not None:
+        mask = ops.logical_and(mask, ops.ones((1, 1, query.shape[1], key.shape[1]), "bool"))  # cuDNN does not broadcast
+    output = ops.dot_product_attention(query, key, value, mask=mask, scale=1.0)
+    output = ops.swapaxes(output, 1, 2)
+    if mask is None:
+        return output
+    # To a query with nothing to attend to the kernel gives the mean of all values, padding's too
+    return ops.where(ops.any(mask, axis=-1, keepdims=True), output, ops.cast(0.0, output.dtype))
 
 
 def masked_softmax(scores, mask=None):

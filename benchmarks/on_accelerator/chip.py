@@ -1,0 +1,74 @@
+"""The device that JAX finds: its name, what runs it, and how fast it multiplies matrices in bfloat16."""
+
+import dataclasses
+import importlib.metadata
+import os
+import platform
+import time
+
+PACKAGES = ("jax", "jaxlib", "keras", "torch", "numpy")
+SIZES = {"cpu": 1024}  # of the matrices, by platform
+LARGE = 8192
+
+
+@dataclasses.dataclass(frozen=True)
+class Chip:
+    platform: str  # "gpu", "tpu" or "cpu"
+    name: str
+    versions: dict
+    matrix_size: int
+    matrix_flops: float  # FLOPs a second of a bfloat16 product of square matrices of that size
+
+    @property
+    def is_accelerator(self):
+        return self.platform != "cpu"
+
+
+def measure_chip():
+    """The Chip of this process."""
+    import jax
+
+    device = jax.devices()[0]
+    size = SIZES.get(device.platform, LARGE)
+    name = f"{processor_name()}, {os.cpu_count()} cores" if device.platform == "cpu" else device.device_kind
+    return Chip(device.platform, name, versions(), size, matrix_flops(size))
+
+
+def matrix_flops(size, products=10, repeats=5):
+    """FLOPs a second of a (size, size) bfloat16 product through JAX: the best of several rows of products.
+
+    Random numbers, not zeros: a chip that is held back by its power multiplies zeros faster.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    left, right = jax.random.normal(jax.random.key(0), (2, size, size), jnp.bfloat16)
+    product = jax.jit(jnp.matmul)
+    product(left, right).block_until_ready()
+    best = float("inf")
+    for _ in range(repeats):
+        started = time.perf_counter()
+        results = [product(left, right) for _ in range(products)]
+        results[-1].block_until_ready()
+        best = min(best, (time.perf_counter() - started) / products)
+    return 2 * size**3 / best
+
+
+def versions():
+    """Versions of the packages that are installed, and of Python."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def processor_name():
+    """The processor's name as Linux gives it, or its architecture."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.machine()

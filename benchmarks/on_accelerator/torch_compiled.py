@@ -1,0 +1,106 @@
+"""The other contestant: torch.nn.Transformer with torch.compile, bfloat16 by autocast.
+
+The same shapes, dropout places, loss and optimizer, and its own weights: biases in attention, and a LayerNorm more at
+the end of encoder and decoder. It attends over whole rows, by its causal flag alone, so that PyTorch can take its
+fastest kernel: easier work than ours, which keeps the sentences of a row apart.
+"""
+
+import itertools
+import math
+import time
+
+import torch
+from torch.nn import functional
+
+from benchmarks.on_accelerator.training import Ready, Round
+from keras_transformer.tokens import PAD
+
+
+class TorchTransformer(torch.nn.Module):
+    """ids (B, S) and (B, T) -> logits (B, T, vocab_size); one matrix for source, target and logits."""
+
+    def __init__(self, config, length):
+        super().__init__()
+        self.d_model, self.dropout = config.d_model, config.dropout
+        self.matrix = torch.nn.Parameter(torch.randn(config.vocab_size, config.d_model) * config.d_model**-0.5)
+        self.transformer = torch.nn.Transformer(
+            config.d_model, config.num_heads, config.encoder_layers, config.decoder_layers, config.d_ff,
+            config.dropout, config.activation, batch_first=True,
+        )  # fmt: skip
+        for layer in (*self.transformer.encoder.layers, *self.transformer.decoder.layers):
+            layer.dropout.p = 0.0  # inside the feed-forward network, where the paper has none
+        for module in self.transformer.modules():
+            if isinstance(module, torch.nn.MultiheadAttention):
+                module.dropout = 0.0  # of attention weights
+        self.register_buffer("positions", sinusoids(length, config.d_model))
+        self.register_buffer("causal", torch.nn.Transformer.generate_square_subsequent_mask(length))
+
+    def forward(self, source_ids, target_ids):
+        source, target = (self.embedded(ids) for ids in (source_ids, target_ids))
+        states = self.transformer(source, target, tgt_mask=self.causal, tgt_is_causal=True)
+        return functional.linear(states, self.matrix)
+
+    def embedded(self, ids):
+        states = functional.embedding(ids, self.matrix) * math.sqrt(self.d_model) + self.positions
+        return functional.dropout(states, self.dropout, self.training)
+
+
+def sinusoids(length, d_model):
+    """Section 3.5 of the paper: float32 (length, d_model)."""
+    wavelengths = 10000.0 ** (torch.arange(0, d_model, 2) / d_model)
+    angles = torch.arange(length)[:, None] / wavelengths
+    return torch.stack([angles.sin(), angles.cos()], -1).reshape(length, d_model)
+
+
+class TorchCompiled:
+    """Builds and compiles on creation; `round(steps)` trains."""
+
+    def __init__(self, task, batches):
+        torch.manual_seed(0)
+        torch.set_float32_matmul_precision("high")
+        self.config, self.task = task.config, task
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        started = time.perf_counter()
+        self.model = TorchTransformer(self.config, task.row_length).to(self.device)
+        self.loss = torch.compile(self.mean_loss)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+        self.steps_done = 0
+        self.batches = itertools.cycle([self._tensors(batch) for batch in batches])
+        self.round(1)
+        self.ready = Ready("torch.nn.Transformer, torch.compile", time.perf_counter() - started, [])
+
+    def mean_loss(self, batch):
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.task.precision == "mixed_bfloat16"):
+            logits = self.model(batch["source_ids"], batch["target_ids"])
+            return functional.cross_entropy(
+                logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=PAD,
+                label_smoothing=self.config.label_smoothing,
+            )  # fmt: skip
+
+    def step(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(next(self.batches))
+        loss.backward()
+        self.steps_done += 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate(self.steps_done)
+        self.optimizer.step()
+        return loss.detach()
+
+    def learning_rate(self, step):
+        """Section 5.3 of the paper, in Python numbers."""
+        warmup = self.task.warmup_steps**-1.5
+        return self.task.learning_rate_factor * self.config.d_model**-0.5 * min(step**-0.5, step * warmup)
+
+    def round(self, steps):
+        """Train for so many steps. Returns a Round."""
+        started = time.perf_counter()
+        losses = [self.step() for _ in range(steps)]
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        seconds = time.perf_counter() - started
+        peak = torch.cuda.max_memory_allocated() if self.device == "cuda" else None
+        return Round(steps, seconds, losses[0].item(), losses[-1].item(), peak)
+
+    def _tensors(self, batch):
+        return {name: torch.as_tensor(ids, dtype=torch.long, device=self.device) for name, ids in batch.items()}
