@@ -17,7 +17,7 @@ PACKAGES = {"torch_eager": "torch", "torch_compile": "torch", "keras_hub": "kera
 class Lane(NamedTuple):
     """One thing that a contestant can be timed at."""
 
-    run: Callable[[int], None]  # do so many steps, one after the other, and return when the last is finished
+    run: Callable[[int], float]  # do so many steps; returns, when the last is finished, a number it found: the loss
     work: float  # of one step: target tokens, of a matrix product FLOPs
 
 

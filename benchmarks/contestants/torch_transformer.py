@@ -41,14 +41,20 @@ class TorchTransformer(nn.Module):
 
     def forward(self, source_ids, target_ids, source_padding, target_padding, labels):
         """The smoothed cross-entropy, averaged over real tokens; paddings are True where there is none."""
+        source_scores, target_scores = as_scores(source_padding), as_scores(target_padding)
         states = self.transformer(
             self.embed(source_ids), self.embed(target_ids), tgt_mask=self.causal, tgt_is_causal=True,
-            src_key_padding_mask=source_padding, tgt_key_padding_mask=target_padding,
-            memory_key_padding_mask=source_padding,
+            src_key_padding_mask=source_scores, tgt_key_padding_mask=target_scores,
+            memory_key_padding_mask=source_scores,
         )  # fmt: skip
         logits = F.linear(states, self.embedding.weight)
         labels = labels.masked_fill(target_padding, -100)  # what cross_entropy leaves out
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=self.smoothing)
+
+
+def as_scores(padding):
+    """A padding mask as what is added to scores, made once and not in every layer."""
+    return torch.zeros(padding.shape, device=padding.device).masked_fill(padding, float("-inf"))
 
 
 def sinusoids(length, d_model):
