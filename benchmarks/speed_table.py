@@ -1,12 +1,12 @@
 """What a training-speed benchmark found: medians, ratios and their spread, as JSON and as a table."""
 
 import json
-import os
 import pathlib
 import platform
 from importlib import metadata
 from statistics import median
 
+from benchmarks.contestants import cores
 from train.flops import training_flops
 
 PACKAGES = "tensorflow", "keras", "keras-hub", "torch", "numpy"
@@ -14,14 +14,21 @@ PEERS = {
     "torch_eager": "`torch.nn.Transformer`, eager",
     "torch_compile": "`torch.nn.Transformer`, `torch.compile`",
     "keras_hub": "keras-hub layers, `fit` as shipped",
+    "torch_eager_paper_dropout": "`torch.nn.Transformer`, eager, dropout where the paper has it",
+    "torch_compile_paper_dropout": "`torch.nn.Transformer`, `torch.compile`, dropout where the paper has it",
 }
 NOTES = """\
 Everybody trains the same post-norm model from the same weights on the same batch, of which every position is a real
 token, and finds the same loss before training: label-smoothed (0.1) cross-entropy averaged over real target tokens,
 dropout as configured, Adam with the paper's warm-up, float32, one tied embedding matrix, padding and causal masks.
 PyTorch and keras-hub have biases in their attention projections (the paper has none), hence more parameters, and put
-dropout on the attention weights as well, PyTorch also inside the feed-forward network. Each contestant has a process
-of its own; they take turns, round after round, and a number is the median of its rounds (least to most in brackets).
+dropout on the attention weights as well, PyTorch also inside the feed-forward network, as they are shipped
+(`--contestants` also knows `torch_eager_paper_dropout` and `torch_compile_paper_dropout`, which have it where the paper
+has, on embeddings and on the output of sublayers, and then a faster attention). Nobody may use a GPU.
+
+Each contestant has a process of its own; they take turns, round after round, and a number is the median of its rounds,
+with the least and the most in brackets. On a machine that has other work to do, PyTorch loses more than XLA does, since
+its threads wait for each other after every operation: the load stands above.
 
 `gemm_peak` is the float32 product of two 2048 x 2048 matrices through XLA; our share of it counts model FLOPs
 (`train/flops.py`: forward pass times three, matrix products alone). `real_data_step_time` is the time of a step on
@@ -29,8 +36,10 @@ batches that are packed on the way, from a synthetic corpus of 29,000 pairs with
 of a step on one such batch, again and again."""
 
 
-def summary(timings, workloads, rounds, command):
+def summary(timings, workloads, rounds, command, load):
     """Everything that was found, ready for JSON. `timings`: Timings by size; `workloads`: Workload by size.
+
+    `load`: how many processes wanted to work in the minute before, None where the system does not say.
 
     Keys of its parts are "size/lane". `ratios`: ours over theirs in target tokens a second, both medians over rounds;
     "size/gemm_peak" our model FLOPs a second over those of the matrix product; "size/real_data_step_time" see NOTES.
@@ -39,8 +48,8 @@ def summary(timings, workloads, rounds, command):
     found = {
         "ratios": {}, "spreads": {}, "tokens_per_second": {}, "gemm_gflops": {}, "model_gflops": {}, "parameters": {},
         "starting_loss": {}, "per_round": {}, "idle_core_share": {},
-        "versions": versions(), "processor": processor(), "cores": len(os.sched_getaffinity(0)), "command": command,
-        "rounds": rounds,
+        "versions": versions(), "processor": processor(), "cores": cores(), "command": command,
+        "rounds": rounds, "load_before": load,
     }  # fmt: skip
     for size, timing in timings.items():
         rates = {lane: [timing.work[lane] / one for one in seconds] for lane, seconds in timing.seconds.items()}
@@ -101,6 +110,8 @@ def as_markdown(found):
 def heading(found):
     yield f"`{found['command'].strip()}` on {found['processor']}, {found['cores']} cores; {found['rounds']} rounds."
     yield ", ".join(f"{package} {version}" for package, version in found["versions"].items()) + "."
+    if found["load_before"] is not None:
+        yield f"Load of the machine in the minute before: {found['load_before']:.2f}."
     yield f"Of a core, a waiting contestant used at most {max(found['idle_core_share'].values()):.1%}."
     yield ""
 

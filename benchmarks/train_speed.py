@@ -2,13 +2,14 @@
 
 import contextlib
 import importlib.util
+import os
 import pathlib
 import sys
 from typing import Annotated, NamedTuple
 
 import typer
 
-from benchmarks.contestants import PACKAGES, PREPARE
+from benchmarks.contestants import PACKAGES, PREPARE, USUAL
 from benchmarks.contestants.workload import SIZES
 from benchmarks.speed_table import as_markdown, summary, write_results
 from benchmarks.worker import BenchmarkError, Worker
@@ -36,7 +37,7 @@ def main(
     quick: Annotated[bool, typer.Option("--quick", help="The size tiny alone, in less than five minutes.")] = False,
     rounds: Annotated[int, typer.Option(min=1, help="Turns of each contestant; the median counts.")] = 5,
     sizes: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(SIZES),
-    contestants: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(PREPARE),
+    contestants: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(USUAL),
     results: Annotated[
         pathlib.Path | None,
         typer.Option(help="Folder for train_speed.md and .json; benchmarks/results after a run of everything."),
@@ -47,12 +48,13 @@ def main(
         sizes = ["tiny"] if quick else chosen(sizes, SIZES, "size")
         contestants = chosen(contestants, PREPARE, "contestant")
         check_packages(contestants)
-        is_whole = set(sizes) == set(SIZES) and set(contestants) == set(PREPARE)
+        is_whole = set(sizes) == set(SIZES) and set(contestants) >= set(USUAL)
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
         timings = {}
         for size in sizes:
             with workers_for(contestants, SIZES[size]) as workers:
                 timings[size] = measure(workers, rounds, QUICK_SECONDS if quick else SECONDS)
-        found = summary(timings, SIZES, rounds, "python -m benchmarks.train_speed " + " ".join(sys.argv[1:]))
+        found = summary(timings, SIZES, rounds, "python -m benchmarks.train_speed " + " ".join(sys.argv[1:]), load)
     print(as_markdown(found))
     if results or is_whole:
         write_results(found, results or RESULTS)
@@ -73,15 +75,17 @@ def check_packages(contestants):
 
 @contextlib.contextmanager
 def workers_for(contestants, workload):
-    """Workers that have started to get ready; stopped at the end, whatever happens."""
+    """Workers that have started to get ready; none is left at the end, whatever happens."""
     workers = []
     try:
         for name in contestants:
             workers.append(Worker(name, workload))
         yield workers
+        for worker in workers:
+            worker.dismiss()
     finally:
         for worker in workers:
-            worker.stop()
+            worker.kill()
 
 
 def measure(workers, rounds, seconds):

@@ -2,10 +2,13 @@
 
 import multiprocessing
 import os
+import signal
 import time
 from typing import NamedTuple
 
 WARM_UP = 2  # steps: whatever is compiled, is compiled in these
+
+GRACE = 10  # seconds in which a contestant may end by itself
 
 
 class BenchmarkError(ValueError):
@@ -48,8 +51,14 @@ class Worker:
         self.connection.send((lane, steps))
         return self._answer()
 
-    def stop(self):
-        self.process.terminate()
+    def dismiss(self):
+        """Tell it that nothing more will be asked, and wait for its end."""
+        self.connection.close()
+        self.process.join(GRACE)
+
+    def kill(self):
+        """End it whatever it is doing, if it has not ended yet."""
+        self.process.kill()
         self.process.join()
 
     def _answer(self):
@@ -67,6 +76,7 @@ def serve(connection, contestant, workload):
     """The far end: get ready, then run what is asked for until the near end is gone."""
     from keras_transformer.console import prepare_process, quiet_start
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the near end, which then ends this one
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # processors are compared
     prepare_process()
     with quiet_start():

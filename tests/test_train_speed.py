@@ -82,7 +82,7 @@ def test_the_ratios_are_quotients_of_medians():
         parameters={"ours": 10, "torch_eager": 12}, loss={"ours": 3.0, "torch_eager": 3.0},
         idle_share={"ours": 0.02, "torch_eager": 0.01},
     )  # fmt: skip
-    found = summary({"test": timings}, {"test": WORKLOAD}, 3, "command")
+    found = summary({"test": timings}, {"test": WORKLOAD}, 3, "command", load=0.25)
     assert found["tokens_per_second"]["test/ours"] == 12 and found["tokens_per_second"]["test/torch_eager"] == 3
     assert found["ratios"]["test/torch_eager"] == 4 and found["spreads"]["test/torch_eager"] == [2, 6]
     assert found["ratios"]["test/gemm_peak"] == pytest.approx(12 / 16)
@@ -115,7 +115,7 @@ def test_a_contestant_that_dies_is_named():
     worker = Worker("nobody", WORKLOAD)
     with pytest.raises(BenchmarkError, match="nobody ended with exit code 1"):
         worker.describe()
-    worker.stop()
+    worker.kill()
 
 
 def invoke(*arguments):

@@ -1,6 +1,7 @@
 """Who trains in `benchmarks/train_speed.py`: each a module with a function that gives a Contestant."""
 
 import importlib
+import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,8 +11,11 @@ PREPARE = {  # name -> the function that makes it ready, imported in the contest
     "torch_compile": "benchmarks.contestants.torch_transformer:prepare_compiled",
     "keras_hub": "benchmarks.contestants.keras_hub_layers:prepare",
     "gemm_peak": "benchmarks.contestants.matrix_product:prepare",
+    "torch_eager_paper_dropout": "benchmarks.contestants.torch_transformer:prepare_eager_paper_dropout",
+    "torch_compile_paper_dropout": "benchmarks.contestants.torch_transformer:prepare_compiled_paper_dropout",
 }
-PACKAGES = {"torch_eager": "torch", "torch_compile": "torch", "keras_hub": "keras_hub"}  # what it needs
+USUAL = "ours", "torch_eager", "torch_compile", "keras_hub", "gemm_peak"  # unless others are asked for
+PACKAGES = {name: name.split("_")[0] for name in PREPARE if name.startswith("torch")} | {"keras_hub": "keras_hub"}
 
 
 class Lane(NamedTuple):
@@ -27,6 +31,11 @@ class Contestant(NamedTuple):
     lanes: dict[str, Lane]
     parameters: int | None = None
     loss: float | None = None
+
+
+def cores():
+    """Cores that this process may use: everybody gets all of them."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def prepare(name, workload):

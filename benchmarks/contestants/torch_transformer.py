@@ -1,13 +1,12 @@
 """`torch.nn.Transformer` with tied embeddings, trained the way PyTorch's own advice has it; eager or compiled."""
 
 import math
-import os
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks.contestants import Contestant, Lane
+from benchmarks.contestants import Contestant, Lane, cores
 from benchmarks.contestants.workload import BETA_1, BETA_2, EPSILON, blocks
 
 
@@ -64,22 +63,49 @@ def sinusoids(length, d_model):
 
 
 def prepare_eager(workload):
-    return prepare(workload, "torch_eager", lambda model: model)
+    return prepare("torch_eager", workload, TorchTransformer(workload), eager)
 
 
 def prepare_compiled(workload):
-    return prepare(workload, "torch_compile", lambda model: torch.compile(model, dynamic=False))
+    return prepare("torch_compile", workload, TorchTransformer(workload), compiled)
 
 
-def prepare(workload, name, compiled):
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
+def prepare_eager_paper_dropout(workload):
+    return prepare("torch_eager_paper_dropout", workload, with_paper_dropout(workload), eager)
+
+
+def prepare_compiled_paper_dropout(workload):
+    return prepare("torch_compile_paper_dropout", workload, with_paper_dropout(workload), compiled)
+
+
+def eager(model):
+    return model
+
+
+def compiled(model):
+    return torch.compile(model, dynamic=False)  # model and loss together, so that they can be fused
+
+
+def with_paper_dropout(workload):
+    """Dropout on embeddings and on the output of sublayers only (section 5.4): torch then has a faster attention."""
     model = TorchTransformer(workload)
+    for layer in (*model.transformer.encoder.layers, *model.transformer.decoder.layers):
+        layer.dropout.p = 0.0  # inside the feed-forward network
+        for attention in ("self_attn", "multihead_attn"):
+            if hasattr(layer, attention):
+                getattr(layer, attention).dropout = 0.0  # on its weights
+    return model
+
+
+def prepare(name, workload, model, ready):
+    """One lane. `ready`: what makes of the model a function to call in a step."""
+    torch.set_num_threads(cores())
     load(model, workload)
     batch = tensors(workload.batch())
     with torch.no_grad():
         loss = float(model.eval()(**batch))
     model.train()
-    lanes = {name: Lane(trainer(model, compiled(model), batch, workload), workload.tokens)}
+    lanes = {name: Lane(trainer(model, ready(model), batch, workload), workload.tokens)}
     return Contestant(lanes, sum(weight.numel() for weight in model.parameters()), loss)
 
 
