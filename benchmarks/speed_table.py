@@ -108,7 +108,7 @@ def as_markdown(found):
 
 
 def heading(found):
-    yield f"`{found['command'].strip()}` on {found['processor']}, {found['cores']} cores; {found['rounds']} rounds."
+    yield f"`{found['command'].strip()}` on {found['processor']}, {found['cores']} cores; rounds: {found['rounds']}."
     yield ", ".join(f"{package} {version}" for package, version in found["versions"].items()) + "."
     if found["load_before"] is not None:
         yield f"Load of the machine in the minute before: {found['load_before']:.2f}."

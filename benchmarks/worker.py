@@ -67,8 +67,8 @@ class Worker:
         except EOFError:
             self.process.join()
             raise BenchmarkError(
-                f"{self.name} ended with exit code {self.process.exitcode} (-9: out of memory). What it said is above; "
-                "--contestants leaves it out."
+                f"{self.name} ended with exit code {self.process.exitcode} (-9: killed, as when memory runs out). What "
+                "it said is above; --contestants leaves it out."
             ) from None
 
 
