@@ -44,12 +44,11 @@ class Worker:
 
     def describe(self):
         """Wait until it is ready. Returns its Description."""
-        return self._answer()
+        return self._ask()
 
     def run(self, lane, steps):
         """Let it do so many steps. Returns the Turn."""
-        self.connection.send((lane, steps))
-        return self._answer()
+        return self._ask(lane, steps)
 
     def dismiss(self):
         """Tell it that nothing more will be asked, and wait for its end."""
@@ -61,10 +60,12 @@ class Worker:
         self.process.kill()
         self.process.join()
 
-    def _answer(self):
+    def _ask(self, *order):
         try:
+            if order:
+                self.connection.send(order)
             return self.connection.recv()
-        except EOFError:
+        except (EOFError, OSError):  # nobody at the far end
             self.process.join()
             raise BenchmarkError(
                 f"{self.name} ended with exit code {self.process.exitcode} (-9: killed, as when memory runs out). What "
