@@ -1,0 +1,82 @@
+"""What every contestant does: a model of one size, from the same weights, on the same batch."""
+
+import dataclasses
+
+import numpy as np
+
+from keras_transformer.config import TransformerConfig, base, tiny
+from keras_transformer.tokens import BOS, EOS
+
+FIRST_PIECE = 4  # the ids before are PAD, UNK, BOS and EOS
+BETA_1, BETA_2, EPSILON = 0.9, 0.98, 1e-9  # Adam's, section 5.3
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """`rows` sentence pairs of exactly `length` tokens a side, end of sentence included: no position is padding.
+
+    Real text is packed into rows of `packed_length`, as many as make about the same number of positions.
+    """
+
+    config: TransformerConfig
+    rows: int
+    length: int
+    packed_length: int = 64
+    warmup_steps: int = 4000
+
+    @property
+    def tokens(self):
+        """Target tokens of a batch, and as many source tokens."""
+        return self.rows * self.length
+
+    def batch(self, seed=1):
+        """The one Batch, as train/batches.py describes it: a dict of int32 arrays (rows, length)."""
+        rng = np.random.default_rng(seed)
+        source, labels = rng.integers(FIRST_PIECE, self.config.vocab_size, (2, self.rows, self.length), np.int32)
+        source[:, -1] = labels[:, -1] = EOS
+        target = np.roll(labels, 1, axis=1)
+        target[:, 0] = BOS
+        segments = np.ones_like(labels)
+        return {
+            "source_ids": source, "source_segments": segments, "target_ids": target, "target_segments": segments,
+            "labels": labels,
+        }  # fmt: skip
+
+    def weights(self, seed=1):
+        """The starting weights of every contestant: name -> float32 array.
+
+        Matrices map rows to columns, (inputs, outputs). Biases that a contestant has beside them start at 0, the
+        scales of its LayerNorms at 1.
+        """
+        config, rng = self.config, np.random.default_rng(seed)
+        weights = {"embedding": rng.normal(0, config.d_model**-0.5, (config.vocab_size, config.d_model))}
+        for block, attentions in blocks(config):
+            for attention in attentions:
+                for projection in ("query", "key", "value", "output"):
+                    weights[f"{block}.{attention}.{projection}"] = glorot(rng, config.d_model, config.d_model)
+            weights[f"{block}.inner"] = glorot(rng, config.d_model, config.d_ff)
+            weights[f"{block}.outer"] = glorot(rng, config.d_ff, config.d_model)
+        return {name: matrix.astype("float32") for name, matrix in weights.items()}
+
+
+def blocks(config):
+    """The names of all blocks, first to last, with those of their attentions."""
+    for number in range(1, config.encoder_layers + 1):
+        yield f"encoder_block_{number}", ("self_attention",)
+    for number in range(1, config.decoder_layers + 1):
+        yield f"decoder_block_{number}", ("self_attention", "memory_attention")
+
+
+def glorot(rng, inputs, outputs):
+    """Uniform, of variance 2 / (inputs + outputs) (Glorot and Bengio 2010)."""
+    limit = (6 / (inputs + outputs)) ** 0.5
+    return rng.uniform(-limit, limit, (inputs, outputs))
+
+
+SIZES = {
+    "tiny": Workload(tiny, rows=128, length=32),
+    "small": Workload(
+        tiny.replace(encoder_layers=3, decoder_layers=3, d_model=256, d_ff=1024, dropout=0.25), rows=128, length=32
+    ),
+    "base": Workload(base.replace(vocab_size=32_000), rows=32, length=32),
+}

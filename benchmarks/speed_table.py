@@ -1,0 +1,160 @@
+"""What a training-speed benchmark found: medians, ratios and their spread, as JSON and as a table."""
+
+import json
+import pathlib
+import platform
+from importlib import metadata
+from statistics import median
+
+from benchmarks.contestants import cores
+from train.flops import training_flops
+
+PACKAGES = "tensorflow", "keras", "keras-hub", "torch", "numpy"
+PEERS = {
+    "torch_eager": "`torch.nn.Transformer`, eager",
+    "torch_compile": "`torch.nn.Transformer`, `torch.compile`",
+    "keras_hub": "keras-hub layers, `fit` as shipped",
+    "torch_eager_paper_dropout": "`torch.nn.Transformer`, eager, dropout where the paper has it",
+    "torch_compile_paper_dropout": "`torch.nn.Transformer`, `torch.compile`, dropout where the paper has it",
+}
+NOTES = """\
+Everybody trains the same post-norm model from the same weights on the same batch, of which every position is a real
+token, and finds the same loss before training: label-smoothed (0.1) cross-entropy averaged over real target tokens,
+dropout as configured, Adam with the paper's warm-up, float32, one tied embedding matrix, padding and causal masks.
+PyTorch and keras-hub have biases in their attention projections (the paper has none), hence more parameters, and put
+dropout on the attention weights as well, PyTorch also inside the feed-forward network, as they are shipped
+(`--contestants` also knows `torch_eager_paper_dropout` and `torch_compile_paper_dropout`, which have it where the paper
+has, on embeddings and on the output of sublayers, and then a faster attention). Nobody may use a GPU.
+
+Each contestant has a process of its own; they take turns, round after round, and a number is the median of its rounds,
+with the least and the most in brackets. On a machine that has other work to do, PyTorch loses more than XLA does, since
+its threads wait for each other after every operation: the load stands above.
+
+`gemm_peak` is the float32 product of two 2048 x 2048 matrices through XLA; our share of it counts model FLOPs
+(`train/flops.py`: forward pass times three, matrix products alone). `real_data_step_time` is the time of a step on
+batches that are packed on the way, from a synthetic corpus of 29,000 pairs with lengths like Multi30k's, over the time
+of a step on one such batch, again and again."""
+
+
+def summary(timings, workloads, rounds, command, load):
+    """Everything that was found, ready for JSON. `timings`: Timings by size; `workloads`: Workload by size.
+
+    `load`: how many processes wanted to work in the minute before, None where the system does not say.
+
+    Keys of its parts are "size/lane". `ratios`: ours over theirs in target tokens a second, both medians over rounds;
+    "size/gemm_peak" our model FLOPs a second over those of the matrix product; "size/real_data_step_time" see NOTES.
+    `spreads`: the least and the most of the same ratio, taken round by round.
+    """
+    found = {
+        "ratios": {}, "spreads": {}, "tokens_per_second": {}, "gemm_gflops": {}, "model_gflops": {}, "parameters": {},
+        "starting_loss": {}, "per_round": {}, "idle_core_share": {},
+        "versions": versions(), "processor": processor(), "cores": cores(), "command": command,
+        "rounds": rounds, "load_before": load,
+    }  # fmt: skip
+    for size, timing in timings.items():
+        rates = {lane: [timing.work[lane] / one for one in seconds] for lane, seconds in timing.seconds.items()}
+        peak = rates.pop("gemm_peak", None)
+        found["per_round"] |= keyed(size, rates)
+        found["tokens_per_second"] |= keyed(size, {lane: median(rate) for lane, rate in rates.items()})
+        found["parameters"] |= keyed(size, timing.parameters)
+        found["starting_loss"] |= keyed(size, timing.loss)
+        found["idle_core_share"] |= keyed(size, timing.idle_share)
+        if peak:
+            found["gemm_gflops"][size] = median(peak) / 1e9
+        if "ours" not in rates:
+            continue
+        flops = [rate * flops_a_token(workloads[size]) for rate in rates["ours"]]
+        found["model_gflops"][size] = median(flops) / 1e9
+        pairs = {lane: (rates["ours"], rates[lane]) for lane in PEERS if lane in rates}
+        pairs |= {"gemm_peak": (flops, peak)} if peak else {}
+        pairs["real_data_step_time"] = timing.seconds["ours_packed_real"], timing.seconds["ours_packed_constant"]
+        for name, (ours, theirs) in pairs.items():
+            by_round = [one / other for one, other in zip(ours, theirs, strict=True)]
+            found["ratios"][f"{size}/{name}"] = median(ours) / median(theirs)
+            found["spreads"][f"{size}/{name}"] = [min(by_round), max(by_round)]
+    return found
+
+
+def keyed(size, values):
+    return {f"{size}/{name}": value for name, value in values.items()}
+
+
+def flops_a_token(workload):
+    """Training FLOPs for one target token of the workload's batch."""
+    return training_flops(workload.config, workload.length, workload.length) / workload.length
+
+
+def versions():
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def processor():
+    """The processor's name, as Linux or else Python has it."""
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def as_markdown(found):
+    """Markdown: where it ran, a table for each size, and what the numbers mean."""
+    return "\n".join(["# Training speed", "", *heading(found), *tables(found), NOTES, ""])
+
+
+def heading(found):
+    yield f"`{found['command'].strip()}` on {found['processor']}, {found['cores']} cores; rounds: {found['rounds']}."
+    yield ", ".join(f"{package} {version}" for package, version in found["versions"].items()) + "."
+    if found["load_before"] is not None:
+        yield f"Load of the machine in the minute before: {found['load_before']:.2f}."
+    yield f"Of a core, a waiting contestant used at most {max(found['idle_core_share'].values()):.1%}."
+    yield ""
+
+
+def tables(found):
+    sizes = dict.fromkeys(key.split("/")[0] for key in (*found["tokens_per_second"], *found["gemm_gflops"]))
+    for size in sizes:
+        yield from (f"## {size}", "", "| | parameters | starting loss | target tokens/s | ours : theirs |")
+        yield "|---|---:|---:|---:|---:|"
+        for name, title in {"ours": "this project", **PEERS}.items():
+            key = f"{size}/{name}"
+            if key in found["tokens_per_second"]:
+                rate, by_round = found["tokens_per_second"][key], found["per_round"][key]
+                yield (
+                    f"| {title} | {found['parameters'][key]:,} | {found['starting_loss'][key]:.5f} | {rate:,.0f} "
+                    f"({min(by_round):,.0f} to {max(by_round):,.0f}) | {ratio(found, key)} |"
+                )
+        yield ""
+        yield from (f"- {sentence}" for sentence in sentences(found, size))
+        yield ""
+
+
+def ratio(found, key):
+    if key not in found["ratios"]:
+        return ""
+    least, most = found["spreads"][key]
+    return f"**{found['ratios'][key]:.2f}** ({least:.2f} to {most:.2f})"
+
+
+def sentences(found, size):
+    if size in found["gemm_gflops"]:
+        yield f"matrix product: {found['gemm_gflops'][size]:.0f} GFLOP/s"
+    if size in found["model_gflops"]:
+        peak = f"{size}/gemm_peak"
+        share = f": {ratio(found, peak)} of the matrix product" if peak in found["ratios"] else ""
+        yield f"this project: {found['model_gflops'][size]:.0f} GFLOP/s of model work{share}"
+        real = f"{size}/real_data_step_time"
+        yield f"a step with real data over a step with a constant batch: {ratio(found, real)}"
+
+
+def write_results(found, folder):
+    """train_speed.md and train_speed.json, in `folder`."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "train_speed.md").write_text(as_markdown(found), encoding="utf-8")
+    (folder / "train_speed.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
