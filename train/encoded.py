@@ -1,9 +1,11 @@
 """A split as ids: flat arrays that hold millions of pairs without a Python object for each."""
 
 import collections
+import concurrent.futures
 import dataclasses
 import hashlib
 import itertools
+import os
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from train.packing import offsets_of
 from train.sources.split import CorpusError, skipped_sentence
 
 CHUNK = 10_000  # pairs that are encoded at once
+THREADS = min(8, os.cpu_count() or 1)  # that encode; more would wait for the one that reads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,25 +96,34 @@ def encode_corpus(split, tokenizer, row_length, source_row_length=None):
 def encoded_chunks(split, tokenizer, row_length, source_row_length=None):
     """Yield EncodedPairs of up to `CHUNK` pairs: those that can be used, and the count of those too long.
 
-    Those that the split itself leaves out are in `split.skipped` at the end.
+    Those that the split itself leaves out are in `split.skipped` at the end. Chunks are encoded in threads, since
+    SentencePiece lets go of Python's lock; as many are in memory as there are threads.
     """
-    source_row_length = source_row_length or row_length
+    pairs, pending = iter(split), collections.deque()
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as threads:
+        while chunk := list(itertools.islice(pairs, CHUNK)):
+            pending.append(threads.submit(_encode, chunk, tokenizer, row_length, source_row_length or row_length))
+            if len(pending) > THREADS:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+def _encode(pairs, tokenizer, row_length, source_row_length):
     dtype = np.uint16 if tokenizer.vocab_size <= 2**16 else np.int32
-    pairs = iter(split)
-    while chunk := list(itertools.islice(pairs, CHUNK)):
-        encoded = zip(*map(tokenizer.encode_batch, zip(*chunk, strict=True)), pair_keys(chunk).tolist(), strict=True)
-        fitting = [
-            (source + [EOS], target + [EOS], key)
-            for source, target, key in encoded
-            if len(source) < source_row_length and len(target) < row_length
-        ]
-        sources, targets, keys = zip(*fitting, strict=True) if fitting else ((), (), ())
-        yield EncodedPairs(
-            Sentences.of(sources, dtype),
-            Sentences.of(targets, dtype),
-            collections.Counter({_too_long(row_length, source_row_length): len(chunk) - len(fitting)}),
-            np.array(keys, np.uint64),
-        )
+    encoded = zip(*map(tokenizer.encode_batch, zip(*pairs, strict=True)), pair_keys(pairs).tolist(), strict=True)
+    fitting = [
+        (source + [EOS], target + [EOS], key)
+        for source, target, key in encoded
+        if len(source) < source_row_length and len(target) < row_length
+    ]
+    sources, targets, keys = zip(*fitting, strict=True) if fitting else ((), (), ())
+    return EncodedPairs(
+        Sentences.of(sources, dtype),
+        Sentences.of(targets, dtype),
+        collections.Counter({_too_long(row_length, source_row_length): len(pairs) - len(fitting)}),
+        np.array(keys, np.uint64),
+    )
 
 
 def pair_keys(pairs):
