@@ -31,8 +31,8 @@ class PackedBatches:
     the workers'. Joined in their order, the workers' rows are the batch of one worker.
 
     An epoch is `steps_per_epoch` batches, as many as epoch 0 takes. Each epoch is shuffled and packed anew, every pair
-    in it once; the rows that its last batch lacks are the first ones of the epoch again. (An epoch that takes more
-    rows than there is place for leaves out the last of them: a few in 100,000, others in each epoch.)
+    in it once; the rows that its last batch lacks are the first ones of the epoch again. (Of an epoch that takes more
+    rows than its batches have, the last ones are left out: a row or two of thousands, others in each epoch.)
     """
 
     def __init__(self, pairs, tokens_per_batch, row_length, seed, source_row_length=None, share=Share()):  # noqa: B008

@@ -61,7 +61,8 @@ def prepare_data(config, corpus, folder, replicas, share=Share()):  # noqa: B008
         batches.source_row_length, batches.row_length, 100 * batches.padding, batches.rows_per_batch,
         batches.steps_per_epoch, training.steps / batches.steps_per_epoch, training.steps,
     )  # fmt: skip
-    keep_check_lines(corpus, folder)
+    if share.is_chief:
+        keep_check_lines(corpus, folder)
     return Data(corpus, tokenizer, train, validation, batches)
 
 
