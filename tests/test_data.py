@@ -15,7 +15,7 @@ def test_of_more_text_than_the_trainer_takes_it_says_how_much_is_drawn(tmp_path,
     pairs = [(f"one {number}", f"two {number} two") for number in range(50)]
     split = Split("data.train", lambda: iter(pairs))
     with caplog.at_level(logging.INFO, "train"):
-        learn_tokenizer(270, [split, split], tmp_path / "tokenizer.model")
+        learn_tokenizer(280, [split, split], tmp_path / "tokenizer.model")
     said = f"the tokenizer was trained on {limit} sentences, drawn at random from 200"
     assert (said in caplog.messages) == is_said
     assert (tmp_path / "tokenizer.model").stat().st_size > 0
