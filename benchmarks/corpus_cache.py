@@ -87,10 +87,12 @@ def first_batch(config: str):
 
     config = load_config(config)
     data = prepare_data(config, load_corpus(config.data), RunFolder(config.run_folder), replicas=1)
+    started = time.perf_counter()
+    for line in (*corpus_lines(data), *length_lines(data)):
+        print(line, file=sys.stderr)
+    preflight = time.perf_counter() - started
     next(iter(training_dataset(data.batches, 0, 1)))
     arrived, started = time.time(), time.perf_counter()
-    lines = [*corpus_lines(data), *length_lines(data)]
-    preflight, started = time.perf_counter() - started, time.perf_counter()
     for step in range(1, 1 + BATCHES):
         data.batches.batch(step)
     report({
@@ -100,7 +102,6 @@ def first_batch(config: str):
         "padding": data.batches.padding,
         "pairs": len(data.train),
         "tokens": [data.train.source_tokens, data.train.target_tokens],
-        "lines": lines,
     })  # fmt: skip
 
 
@@ -176,12 +177,13 @@ def page(pairs, stages, text, cached):
         f"Synthetic text of {text / 2**30:.2f} GiB: {second['tokens'][0]:,} source and {second['tokens'][1]:,} target "
         f"tokens in {second['pairs']:,} pairs.",
         "",
-        "| stage, each in a process of its own | seconds to the first batch, imports included | peak resident GiB |",
+        "| stage, a process of its own | seconds to the first batch, imports included | peak resident GiB |",
         "|---|---|---|",
         *rows,
         "",
+        f"In these seconds, preflight looks for duplicates, overlap and lengths: {first['preflight']:.1f} s and "
+        f"{second['preflight']:.1f} s. Resident are also the pages of mapped files that were touched.",
         f"On disk: {cached / 2**30:.2f} GiB of ids, offsets and keys, {cached / second['pairs']:.0f} bytes a pair.",
-        f"Preflight (duplicates, overlap, lengths): {first['preflight']:.1f} s and {second['preflight']:.1f} s.",
         f"Padding: {second['padding']:.2%} of rows of 256. A batch of 25,088 positions takes "
         f"{1000 * second['batch']:.1f} ms, mean of {BATCHES:,} made one after the other.",
         "",

@@ -216,12 +216,13 @@ def _check_model(config):
     """Raises ConfigError now, not after the corpus is read, for a model that cannot be built or cannot be trained."""
     training = config.training
     model = config.model.resolve(config.tokenizer.vocab_size, training.dropout, training.label_smoothing)
-    row_length = max(training.row_length, training.source_row_length or 0)
-    if model.positions == "learned" and row_length > model.max_positions:
-        raise ConfigError(
-            f"training.row_length {row_length} is more than model.max_positions {model.max_positions}, the "
-            "learned positions that there are; make one of them fit the other."
-        )
+    for key in ("row_length", "source_row_length"):
+        length = getattr(training, key) or 0
+        if model.positions == "learned" and length > model.max_positions:
+            raise ConfigError(
+                f"training.{key} {length} is more than model.max_positions {model.max_positions}, the learned "
+                "positions that there are; make one of them fit the other."
+            )
 
 
 def _apply_override(values, override):
