@@ -15,7 +15,7 @@ from keras_transformer.tokens import BOS, EOS, PAD, UNK
 SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 CHARACTER_COVERAGE = 0.9999  # share of the text's characters with a piece of their own; the rest are spelled in bytes
 TRAINING_CHARACTERS = 4_000  # longest stretch handed to the trainer, which drops longer lines without a word
-TRAINING_SENTENCES = 2_000_000  # how many of them it draws at random from a larger corpus, to stay within memory
+TRAINING_SENTENCES = 5_000_000  # how many of them it samples from a larger corpus, to stay within memory
 
 
 class TokenizerError(ValueError):

@@ -1,6 +1,7 @@
 """A run's text made ready: tokenizer, encoded splits, batches, and what was found on the way."""
 
 import dataclasses
+import itertools
 import logging
 import math
 import pathlib
@@ -8,7 +9,7 @@ import shutil
 from typing import Any
 
 from keras_transformer.config import ConfigError
-from keras_transformer.tokenizer import TRAINING_SENTENCES, Tokenizer, train_tokenizer
+from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from train.batches import EncodedPairs, PackedBatches, ShardedBatches, encode_corpus
 from train.cache import CorpusCache
 from train.corpus import skipped_sentence
@@ -17,6 +18,7 @@ from train.share import Share
 
 log = logging.getLogger("train")
 
+TOKENIZER_PAIRS = 1_000_000  # at most, of which a tokenizer is learned: more would hardly change it, but take gigabytes
 CHECK_LINES = 500  # source sentences that the run folder keeps, for `export` to try what it wrote
 
 
@@ -126,23 +128,27 @@ def prepare_tokenizer(settings, splits, folder):
 
 
 def learn_tokenizer(vocab_size, splits, path):
-    """Train a tokenizer on the text of all `splits`, or on a sample of it where there is much."""
+    """Train a tokenizer on the text of all `splits`, or on pairs at equal distances where there are very many."""
     log.info("training a tokenizer of %d pieces", vocab_size)
-    sentences = 0
+    sample, distance = evenly_spaced(itertools.chain.from_iterable(splits), TOKENIZER_PAIRS)
+    if distance > 1:
+        log.info("it is trained on one pair in %d, %s pairs from beginning to end", distance, f"{len(sample):,}")
+    train_tokenizer(itertools.chain.from_iterable(sample), path, vocab_size)
 
-    def counted():
-        nonlocal sentences
-        for split in splits:
-            for pair in split:
-                sentences += len(pair)
-                yield from pair
 
-    train_tokenizer(counted(), path, vocab_size)
-    if sentences > TRAINING_SENTENCES:
-        log.info(
-            "the tokenizer was trained on %s sentences, drawn at random from %s",
-            f"{TRAINING_SENTENCES:,}", f"{sentences:,}",
-        )  # fmt: skip
+def evenly_spaced(items, limit):
+    """At most `limit` of the items, an even number, at equal distances; and the distance: 1, 2, 4, 8, ...
+
+    Whoever has kept `limit` of them drops every other one and goes on at twice the distance: one pass, in the memory
+    of what is kept, and without chance, so that the same text makes the same tokenizer.
+    """
+    kept, distance = [], 1
+    for number, item in enumerate(items):
+        if number % distance == 0:
+            if len(kept) == limit:
+                kept, distance = kept[::2], 2 * distance
+            kept.append(item)
+    return kept, distance
 
 
 def keep_check_lines(corpus, folder):

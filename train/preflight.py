@@ -28,13 +28,13 @@ def report_preflight(config, data, settings, replicas):
 
 def corpus_lines(data):
     """Duplicates in training, and pairs of validation and test that are in training as well."""
-    keys = np.concatenate([shard.keys for shard in data.train.shards])
-    distinct = np.unique(keys)
-    yield f"duplicates: {len(keys) - len(distinct):,} of {len(keys):,} training pairs occur before in the same text"
+    keys = np.sort(np.concatenate([shard.keys for shard in data.train.shards]))  # np.unique takes ten times as long
+    duplicates = np.count_nonzero(keys[1:] == keys[:-1])
+    yield f"duplicates: {duplicates:,} of {len(keys):,} training pairs occur before in the same text"
     for name, split in (("validation", data.corpus.validation), ("test", data.corpus.test)):
         if split is not None:
             held_out = pair_keys(split)
-            shared = int(np.isin(held_out, distinct).sum())
+            shared = np.count_nonzero(keys[np.searchsorted(keys, held_out).clip(max=len(keys) - 1)] == held_out)
             warning = ": its scores will flatter; take these pairs out of training" if shared else ""
             yield f"overlap: {shared:,} of {len(held_out):,} {name} pairs are training pairs too{warning}"
 
