@@ -10,12 +10,9 @@ import pytest
 
 from keras_transformer.tokens import BOS, EOS, PAD
 from train.batches import FIELDS, PackedBatches, encode_corpus, padded_batches, training_dataset
-from train.config import FilesData
-from train.corpus import CorpusError, Split, load_corpus
-from train.packing import pack
+from train.corpus import CorpusError, Split
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
-MULTI30K = PROJECT.parent / "shared" / "data" / "multi30k"
 
 
 class Words:
@@ -102,44 +99,6 @@ def test_many_chunks_are_one_corpus(monkeypatch):
     assert sentences_of(encode(corpus, 40)) == sentences_of(whole)
 
 
-# packing
-
-
-def test_every_pair_has_one_place_and_no_row_is_overfull(pairs):
-    packing = pack(pairs.source.lengths, pairs.target.lengths, 40, np.random.default_rng(0))
-    assert sorted(packing.pairs) == list(range(len(pairs)))
-    rows = np.split(packing.pairs, packing.row_offsets[1:-1])
-    assert all(len(row) and pairs.source.lengths[row].sum() <= 40 for row in rows)
-    assert all(pairs.target.lengths[row].sum() <= 40 for row in rows)
-
-
-def test_where_the_window_is_short_every_pair_still_has_one_place(pairs, monkeypatch):
-    monkeypatch.setattr("train.packing.WINDOW", 3)
-    packing = pack(pairs.source.lengths, pairs.target.lengths, 40, np.random.default_rng(0))
-    assert sorted(packing.pairs) == list(range(len(pairs)))
-
-
-def test_pairs_as_long_as_a_row_get_a_row_each():
-    packing = pack(np.full(7, 40), np.full(7, 40), 40, np.random.default_rng(0))
-    assert packing.row_offsets.tolist() == list(range(8))
-
-
-def test_halves_fill_rows_without_a_gap():
-    packing = pack(np.full(8, 20), np.full(8, 20), 40, np.random.default_rng(0))
-    assert packing.num_rows == 4
-
-
-def test_where_a_row_stands_does_not_depend_on_its_length(pairs):
-    lengths = np.array([len(row) for epoch in range(20) for row in _rows(pairs, epoch)])
-    place = np.concatenate([np.arange(len(_rows(pairs, epoch))) for epoch in range(20)])
-    assert abs(np.corrcoef(lengths, place)[0, 1]) < 0.1
-
-
-def _rows(pairs, epoch):
-    packing = pack(pairs.source.lengths, pairs.target.lengths, 40, np.random.default_rng(epoch))
-    return np.split(packing.pairs, packing.row_offsets[1:-1])
-
-
 # training batches
 
 
@@ -209,7 +168,7 @@ def test_padding_is_the_share_of_positions_in_segment_0():
     for side in ("source", "target"):
         empty = np.mean([step[f"{side}_segments"] == 0 for step in steps])
         assert getattr(one_row_a_step, f"{side}_padding") == pytest.approx(empty)
-    assert one_row_a_step.padding == (one_row_a_step.source_padding + one_row_a_step.target_padding) / 2
+    assert one_row_a_step.padding == pytest.approx((one_row_a_step.source_padding + one_row_a_step.target_padding) / 2)
 
 
 def test_a_corpus_smaller_than_a_batch_fills_it_by_repetition():
@@ -230,18 +189,6 @@ def test_the_dataset_gives_the_batches_of_its_steps_in_one_static_shape(batches)
 def test_data_is_read_and_packed_without_tensorflow():
     program = "import sys, train.corpus, train.batches; sys.exit('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=PROJECT).returncode == 0
-
-
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason=f"there is no Multi30k in {MULTI30K}")
-def test_padding_on_multi30k_is_below_two_per_cent(tmp_path):
-    from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-
-    entries = [[str(MULTI30K / f"{split}.{language}.gz") for language in ("en", "de")] for split in ("train", "val")]
-    train = load_corpus(FilesData(source="files", train=entries[:1], validation=entries[1:])).train
-    train_tokenizer((sentence for pair in train for sentence in pair), tmp_path / "tokenizer.model", 8_000)
-    pairs = encode_corpus(train, Tokenizer(tmp_path / "tokenizer.model"), row_length=128)
-    assert len(pairs) == 29_000
-    assert PackedBatches(pairs, tokens_per_batch=4_096, row_length=128, seed=1).padding < 0.02
 
 
 # evaluation batches

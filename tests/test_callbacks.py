@@ -33,7 +33,7 @@ def test_steps_tokens_and_time_are_counted_on_from_where_the_run_stands():
 
 
 def test_the_first_step_of_a_process_says_what_is_compiled_and_how_long_it_took(caplog):
-    callback = LogCompilation(types.SimpleNamespace(rows_per_batch=32, row_length=128))
+    callback = LogCompilation(types.SimpleNamespace(rows_per_batch=32, row_length=128, source_row_length=124))
     strategy = types.SimpleNamespace(num_replicas_in_sync=2)
     model = types.SimpleNamespace(xla=True, micro_batches=4, distribute_strategy=strategy, count_params=lambda: 1_000)
     callback.set_model(model)
@@ -43,7 +43,7 @@ def test_the_first_step_of_a_process_says_what_is_compiled_and_how_long_it_took(
             callback.on_train_batch_end(batch, LOGS)
     compiled, took = caplog.messages
     assert compiled == (
-        "compiling the training step with XLA: 4 of a batch's 32 rows, of 128 source and as many target positions, "
+        "compiling the training step with XLA: 4 of a batch's 32 rows, of 124 source and 128 target positions, "
         "through 1,000 parameters ..."
     )
     assert re.fullmatch(r"the first step took \d+\.\d s, compilation included", took)

@@ -191,7 +191,10 @@ def test_more_positions_than_the_model_learns_are_refused(load):
     overrides = ["model.positions=learned", "model.max_positions=64"]
     with pytest.raises(ConfigError, match="training.row_length 128 is more than model.max_positions 64"):
         load(NUMBERS, *overrides)
-    assert load(NUMBERS, *overrides, "training.row_length=64").training.row_length == 64
+    overrides.append("training.row_length=64")
+    assert load(NUMBERS, *overrides).training.row_length == 64
+    with pytest.raises(ConfigError, match="training.source_row_length 65 is more than model.max_positions 64"):
+        load(NUMBERS, *overrides, "training.source_row_length=65")
 
 
 def test_a_file_that_is_not_there_or_cannot_be_read_is_named(tmp_path):

@@ -25,7 +25,7 @@ def copying_pairs(count=60):
 
 
 PAIRS = copying_pairs()
-BATCHES = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_length, seed=1)
+BATCHES = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_length, seed=3)  # its first batch has padding
 
 
 def tensors(batch):

@@ -14,7 +14,10 @@ def main(
         list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a key; may be repeated.")
     ] = [],  # noqa: B006
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read, encode and pack; say what was found and what it will take; stop.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Read, encode (into the cache) and pack; say what was found and what it will take; stop."
+        ),
     ] = False,
 ):
     """Train a Transformer as CONFIG says, or go on where its run folder stands.

@@ -9,15 +9,18 @@ A Batch is a dict of int32 arrays of shape (rows, length):
     labels            what it shall predict: pieces, EOS          5 6 EOS 4 EOS PAD
 """
 
-import functools
-
 import numpy as np
 
 from keras_transformer.tokens import BOS, PAD
-from train.encoded import EncodedPairs, encode_corpus
-from train.packing import Packing, pack
+from train.encoded import EncodedPairs, EncodedShards, encode_corpus
+from train.epochs import Epochs
+from train.packing import Packing, offsets_of
+from train.share import Share
 
-__all__ = ["EncodedPairs", "PackedBatches", "batch_number", "encode_corpus", "padded_batches", "training_dataset"]
+__all__ = [
+    "EncodedPairs", "PackedBatches", "ShardedBatches", "batch_number", "encode_corpus", "padded_batches",
+    "training_dataset",
+]  # fmt: skip
 
 FIELDS = ("source_ids", "source_segments", "target_ids", "target_segments", "labels")
 
@@ -25,34 +28,72 @@ FIELDS = ("source_ids", "source_segments", "target_ids", "target_segments", "lab
 class PackedBatches:
     """Endless training batches of one static shape; `batch(step)` depends on the arguments and the step alone.
 
-    pairs: EncodedPairs, none longer than row_length. tokens_per_batch: source positions of a batch, and as many
-    target positions; it is rounded down to whole rows. An epoch is `steps_per_epoch` batches. Each epoch is shuffled
-    and packed anew, every pair in it once; the rows that its last batch lacks are the first ones of the epoch again.
+    pairs: EncodedPairs, none longer than a row. tokens_per_batch: target positions of a batch, rounded down to whole
+    rows of `row_length`. source_row_length: source positions of a row; None for `row_length`. seed: int, or several.
+    share: which of several workers this is; each lays out its own rows of the batch, whose number is a multiple of
+    the workers'. Joined in their order, the workers' rows are the batch of one worker.
+
+    An epoch is `steps_per_epoch` batches, as many as epoch 0 takes. Each epoch is shuffled and packed anew, every pair
+    in it once; the rows that its last batch lacks are the first ones of the epoch again. (Of an epoch that takes more
+    rows than its batches have, the last ones are left out: a row or two of thousands, others in each epoch.)
     """
 
-    def __init__(self, pairs, tokens_per_batch, row_length, seed):
+    def __init__(self, pairs, tokens_per_batch, row_length, seed, source_row_length=None, share=Share()):  # noqa: B008
         self.pairs = pairs
-        self.row_length = row_length
-        self.rows_per_batch = tokens_per_batch // row_length
-        self.seed = seed
-        self._packing = functools.lru_cache(maxsize=2)(self._pack_epoch)  # two: reading ahead crosses epochs
-        first = self._packing(0)
-        self.steps_per_epoch = -(-first.num_rows // self.rows_per_batch)
-        positions = first.num_rows * row_length
-        self.source_padding = 1 - pairs.source_tokens / positions  # share of positions that hold no token
-        self.target_padding = 1 - pairs.target_tokens / positions
-        self.padding = (self.source_padding + self.target_padding) / 2
+        self.row_length, self.source_row_length = row_length, source_row_length or row_length
+        self.rows_per_batch = tokens_per_batch // row_length  # of all workers
+        self.local_rows = self.rows_per_batch // share.count  # of this one
+        self.share = share
+        self._epochs = Epochs(pairs, self.source_row_length, row_length, seed)
+        self.rows_per_epoch = self._epochs.packing(0).num_rows
+        self.steps_per_epoch = -(-self.rows_per_epoch // self.rows_per_batch)
+        self.source_padding, self.target_padding, self.padding = _padding(self, pairs)
 
     def batch(self, step):
-        """The Batch of update `step`, counted from 0."""
+        """The Batch of update `step`, counted from 0: this worker's rows of it."""
         epoch, step_in_epoch = divmod(step, self.steps_per_epoch)
-        packing = self._packing(epoch)
-        rows = np.arange(step_in_epoch * self.rows_per_batch, (step_in_epoch + 1) * self.rows_per_batch)
-        return lay_out(self.pairs, _take_rows(packing, rows % packing.num_rows), self.row_length, self.row_length)
+        packing = self._epochs.packing(epoch)
+        self._epochs.begin(epoch + 1)
+        first = step_in_epoch * self.rows_per_batch + self.share.index * self.local_rows
+        rows = np.arange(first, first + self.local_rows) % packing.num_rows
+        return lay_out(self.pairs, packing.take(rows), self.source_row_length, self.row_length)
 
-    def _pack_epoch(self, epoch):
-        rng = np.random.default_rng((self.seed, epoch))
-        return pack(self.pairs.source.lengths, self.pairs.target.lengths, self.row_length, rng)
+
+class ShardedBatches:
+    """Batches of which every shard of a corpus gives as many rows as any other, in the order of the shards.
+
+    batches: the PackedBatches of this worker's shards, all of one shape, each an endless stream with epochs of its own.
+    share: which of several workers this is; each has as many shards as any other. What is said of an epoch (its steps,
+    its padding) is about this worker's shards, and steps do not depend on it.
+    """
+
+    def __init__(self, batches, share=Share()):  # noqa: B008
+        self.batches = tuple(batches)
+        first = self.batches[0]
+        self.row_length, self.source_row_length = first.row_length, first.source_row_length
+        self.local_rows = sum(shard.local_rows for shard in self.batches)
+        self.rows_per_batch = self.local_rows * share.count
+        self.rows_per_epoch = sum(shard.rows_per_epoch for shard in self.batches)
+        self.steps_per_epoch = max(shard.steps_per_epoch for shard in self.batches)
+        self.source_padding, self.target_padding, self.padding = _padding(
+            self, EncodedShards(shard.pairs for shard in self.batches)
+        )
+
+    def batch(self, step):
+        """The Batch of update `step`, counted from 0: this worker's rows of it."""
+        parts = [shard.batch(step) for shard in self.batches]
+        return {field: np.concatenate([part[field] for part in parts]) for field in FIELDS}
+
+
+def _padding(batches, pairs):
+    """The shares of source positions, of target positions and of both together that hold no token, in epoch 0."""
+    source_positions = batches.rows_per_epoch * batches.source_row_length
+    target_positions = batches.rows_per_epoch * batches.row_length
+    return (
+        1 - pairs.source_tokens / source_positions,
+        1 - pairs.target_tokens / target_positions,
+        1 - (pairs.source_tokens + pairs.target_tokens) / (source_positions + target_positions),
+    )
 
 
 def batch_number(step, skipped):
@@ -73,10 +114,13 @@ def training_dataset(batches, first_step, last_step, skipped=()):
     """
     import tensorflow
 
-    shape = (batches.rows_per_batch, batches.row_length)
+    def spec(field):
+        length = batches.source_row_length if field.startswith("source") else batches.row_length
+        return tensorflow.TensorSpec((batches.local_rows, length), tensorflow.int32)
+
     return tensorflow.data.Dataset.from_generator(
         lambda: (batches.batch(batch_number(step, skipped)) for step in range(first_step, last_step)),
-        output_signature={field: tensorflow.TensorSpec(shape, tensorflow.int32) for field in FIELDS},
+        output_signature={field: spec(field) for field in FIELDS},
     ).prefetch(16)
 
 
@@ -108,22 +152,16 @@ def lay_out(pairs, packing, source_length, target_length):
 
 def _lay_out_side(sentences, packing, length):
     """ids and segments, int32 (rows, length), and is_first, bool (rows, length): where a sentence begins."""
-    ids = np.full((packing.num_rows, length), PAD, np.int32)
-    segments = np.zeros_like(ids)
-    is_first = np.zeros(ids.shape, bool)
-    for row in range(packing.num_rows):
-        start = 0
-        row_pairs = packing.pairs[packing.row_offsets[row] : packing.row_offsets[row + 1]]
-        for segment, pair in enumerate(row_pairs, start=1):
-            sentence = sentences[pair]
-            end = start + len(sentence)
-            ids[row, start:end] = sentence
-            segments[row, start:end] = segment
-            is_first[row, start] = True
-            start = end
-    return ids, segments, is_first
-
-
-def _take_rows(packing, rows):
-    chosen = [packing.pairs[packing.row_offsets[row] : packing.row_offsets[row + 1]] for row in rows]
-    return Packing(np.concatenate(chosen), np.concatenate([[0], np.cumsum([len(pairs) for pairs in chosen])]))
+    ids = np.full(packing.num_rows * length, PAD, np.int32)
+    segments, is_first = np.zeros_like(ids), np.zeros(ids.shape, bool)
+    rows = np.repeat(np.arange(packing.num_rows), np.diff(packing.row_offsets))  # of each pair
+    starts = sentences.offsets[packing.pairs]
+    sizes = sentences.offsets[packing.pairs + 1] - starts
+    ends = offsets_of(sizes)  # ends[i]: tokens before pair i
+    places = rows * length + ends[:-1] - ends[packing.row_offsets[rows]]  # of each pair's first token
+    tokens = np.arange(ends[-1])
+    filled = tokens + np.repeat(places - ends[:-1], sizes)
+    ids[filled] = sentences.ids[tokens + np.repeat(starts - ends[:-1], sizes)]
+    segments[filled] = np.repeat(np.arange(1, len(rows) + 1) - packing.row_offsets[rows], sizes)
+    is_first[places] = True
+    return tuple(values.reshape(packing.num_rows, length) for values in (ids, segments, is_first))

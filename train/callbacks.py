@@ -42,11 +42,11 @@ class LogCompilation(keras.callbacks.Callback):
             return
         rows, parts = self.batches.rows_per_batch, self.model.micro_batches
         log.info(
-            "compiling the training step %s XLA: %d of a batch's %d rows, of %d source and as many target positions, "
+            "compiling the training step %s XLA: %d of a batch's %d rows, of %d source and %d target positions, "
             "through %s parameters ...",
             "with" if self.model.xla else "without",
             rows // (self.model.distribute_strategy.num_replicas_in_sync * parts), rows,
-            self.batches.row_length, f"{self.model.count_params():,}",
+            self.batches.source_row_length, self.batches.row_length, f"{self.model.count_params():,}",
         )  # fmt: skip
         self.began = time.perf_counter()
 

@@ -29,6 +29,7 @@ class NumbersData(Section):
     validation_pairs: int = pydantic.Field(500, ge=1)
     test_pairs: int = pydantic.Field(1_000, ge=1)
     seed: int = pydantic.Field(1, ge=0)
+    shards: int = pydantic.Field(1, ge=1)  # see FilesData
 
 
 class FilesData(Section):
@@ -43,6 +44,7 @@ class FilesData(Section):
     train: list[list[str] | str] = pydantic.Field(min_length=1)
     validation: list[list[str] | str] = pydantic.Field(min_length=1)
     test: list[list[str] | str] = []
+    shards: int = pydantic.Field(1, ge=1)  # parts of the training text, each for one worker; entry i is of i mod shards
 
     @pydantic.field_validator("train", "validation", "test", mode="before")
     @classmethod
@@ -69,6 +71,7 @@ class TfdsData(Section):
     validation_split: str = "validation"
     test_split: str = "test"
     download: bool = True
+    shards: int = pydantic.Field(1, ge=1)  # even parts of train_split, each for one worker
 
 
 Data = Annotated[NumbersData | FilesData | TfdsData, pydantic.Field(discriminator="source")]
@@ -110,6 +113,7 @@ class TrainingConfig(Section):
     tokens_per_batch: int = pydantic.Field(25_000, ge=1)  # target positions an update, and as many source positions
     micro_batches: int = pydantic.Field(1, ge=1)  # parts in which a device does its share of a batch, to save memory
     row_length: int = pydantic.Field(128, ge=8)  # positions of one packed row; the longest pair that is trained on
+    source_row_length: int | None = pydantic.Field(None, ge=8)  # of its source side, where the two differ; None: alike
     seed: int = pydantic.Field(1, ge=0)
     dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
@@ -147,6 +151,7 @@ class TranslationConfig(Section):
 
 class RunConfig(Section):
     run_folder: str
+    cache_folder: str | None = None  # encoded text that runs share; None: "cache" beside the run folder
     data: Data
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()
@@ -166,6 +171,7 @@ SECTIONS = {
 }
 KEYS = [
     "run_folder",
+    "cache_folder",
     *(f"{name}.{key}" for name, kinds in SECTIONS.items() for kind in kinds for key in kind.model_fields),
 ]
 
@@ -211,11 +217,13 @@ def _check_model(config):
     """Raises ConfigError now, not after the corpus is read, for a model that cannot be built or cannot be trained."""
     training = config.training
     model = config.model.resolve(config.tokenizer.vocab_size, training.dropout, training.label_smoothing)
-    if model.positions == "learned" and training.row_length > model.max_positions:
-        raise ConfigError(
-            f"training.row_length {training.row_length} is more than model.max_positions {model.max_positions}, the "
-            "learned positions that there are; make one of them fit the other."
-        )
+    for key in ("row_length", "source_row_length"):
+        length = getattr(training, key) or 0
+        if model.positions == "learned" and length > model.max_positions:
+            raise ConfigError(
+                f"training.{key} {length} is more than model.max_positions {model.max_positions}, the learned "
+                "positions that there are; make one of them fit the other."
+            )
 
 
 def _apply_override(values, override):

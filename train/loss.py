@@ -56,4 +56,3 @@ def token_sums(logits, labels, segments, smoothing=0.1):
 def perplexity(nll):
     """exp(nll), nll in nats a token; kept finite where a diverged model would overflow a float."""
     return math.exp(min(nll, 700.0))
-

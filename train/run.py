@@ -37,7 +37,7 @@ def run(config):
 
 
 def dry_run(config):
-    """Only what comes before the first step: read, encode, pack, and log what was found. Leaves nothing behind."""
+    """Only what comes before the first step: read, encode, pack, log what was found. Leaves nothing but the cache."""
     strategy = choose_strategy()
     with tempfile.TemporaryDirectory() as folder:
         data = prepare_data(config, load_corpus(config.data), RunFolder(folder), strategy.num_replicas_in_sync)

@@ -1,8 +1,9 @@
 """Sentence pairs from text files: two line-aligned files, or one file with two columns."""
 
 import codecs
-import functools
 import gzip
+import itertools
+import os
 import pathlib
 
 from train.sources.split import CorpusError, Split
@@ -11,30 +12,57 @@ from train.sources.split import CorpusError, Split
 def files_splits(data):
     """FilesData -> (train, validation, test) Splits; test is None where none is given.
 
-    All files are looked for at once, so that a missing test set is named before hours of training.
+    All files are looked for at once, so that a missing test set is named before hours of training. Only those of a
+    training split with several shards are not: each worker has its own, and looks for them with `fingerprint`.
     """
-    return tuple(_split(name, getattr(data, name)) for name in ("train", "validation", "test"))
+    if len(data.train) < data.shards:
+        raise CorpusError(
+            f"data.shards is {data.shards}, but data.train has {len(data.train)} entries, and a shard is at least one: "
+            f"divide the files by lines, each side alike, for example with split -n r/{data.shards} FILE."
+        )
+    train = [_split("train", data.train[shard :: data.shards]) for shard in range(data.shards)]
+    held_out = [_split(name, getattr(data, name)) for name in ("validation", "test")]
+    for split in (*train[: data.shards == 1], *held_out):
+        if split is not None:
+            split.fingerprint()
+    return Split.of_shards("data.train", train), *held_out
 
 
 def _split(name, entries):
-    readers = [_reader(name, entry) for entry in entries]
-    return Split(f"data.{name}", lambda: (pair for read in readers for pair in read())) if readers else None
+    if not entries:
+        return None
+    files = [_files(name, entry) for entry in entries]
+    return Split(
+        f"data.{name}",
+        lambda: itertools.chain.from_iterable(map(_pairs, files)),
+        lambda: {"source": "files", "entries": [[file_stamp(path, name) for path in paths] for paths in files]},
+    )
 
 
-def _reader(name, entry):
-    """The function that reads one entry of the configuration, with its files known to exist."""
-    paths = [pathlib.Path(path).expanduser() for path in ([entry] if isinstance(entry, str) else entry)]
-    for path in paths:
-        if not path.is_file():
-            raise CorpusError(f"data.{name} names {path}, but there is no such file.")
-    if isinstance(entry, str):
-        return functools.partial(read_columns, paths[0])
-    if len(paths) != 2:
+def _files(name, entry):
+    """The paths of one entry of the configuration: source and target, or one TSV file."""
+    if not isinstance(entry, str) and len(entry) != 2:
         raise CorpusError(
-            f"data.{name} has an entry of {len(paths)} files, {entry}: "
+            f"data.{name} has an entry of {len(entry)} files, {entry}: "
             "expected [source file, target file] or one TSV file."
         )
-    return functools.partial(read_aligned, *paths)
+    return [pathlib.Path(path).expanduser() for path in ([entry] if isinstance(entry, str) else entry)]
+
+
+def _pairs(paths):
+    return read_aligned(*paths) if len(paths) == 2 else read_columns(*paths)
+
+
+def file_stamp(path, name):
+    """[resolved path, bytes, nanosecond of the last change]: a changed file has another stamp.
+
+    Not a hash of the content, which would take a full reading of the corpus at every start. Who writes other text of
+    the same length into a file and sets its time back is not found out. Raises CorpusError for a missing file.
+    """
+    if not path.is_file():
+        raise CorpusError(f"data.{name} names {path}, but there is no such file.")
+    found = os.stat(path)
+    return [str(path.resolve()), found.st_size, found.st_mtime_ns]
 
 
 def read_aligned(source_path, target_path):

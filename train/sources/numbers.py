@@ -1,7 +1,10 @@
 """Numbers spelled out in two languages: sentence pairs that need no download, and whose translation has a rule."""
 
 import functools
+import hashlib
+import itertools
 import random
+from importlib.metadata import version
 
 from train.sources.split import CorpusError, Split
 
@@ -16,6 +19,8 @@ def numbers_splits(data):
     for field in ("source_language", "target_language"):
         _check_language(field, getattr(data, field))
     sizes = {name: getattr(data, f"{name}_pairs") for name in ("train", "validation", "test")}
+    if data.train_pairs < data.shards:
+        raise CorpusError(f"data.shards is {data.shards}, but there are only {data.train_pairs} train_pairs.")
     available = data.maximum - data.minimum + 1
     if available < sum(sizes.values()):
         raise CorpusError(
@@ -23,11 +28,14 @@ def numbers_splits(data):
             f"minimum {data.minimum:,} to maximum {data.maximum:,} there are {max(0, available):,} numbers."
         )
     chosen = draw_numbers(data.minimum, data.maximum, sum(sizes.values()), data.seed)
-    splits, start = [], 0
-    for name, size in sizes.items():
-        splits.append(_split(name, chosen[start : start + size], data.source_language, data.target_language))
-        start += size
-    return tuple(splits)
+    numbers = iter(chosen)
+    train, validation, test = (list(itertools.islice(numbers, size)) for size in sizes.values())
+    shards = (_split("train", train[shard :: data.shards], data) for shard in range(data.shards))
+    return (
+        Split.of_shards("data.train_pairs", shards),
+        _split("validation", validation, data),
+        _split("test", test, data),
+    )
 
 
 def draw_numbers(minimum, maximum, count, seed):
@@ -56,12 +64,18 @@ def _magnitudes(minimum, maximum):
         low, high = high + 1, high * 10 + 9
 
 
-def _split(name, numbers, source_language, target_language):
+def _split(name, numbers, data):
+    languages = data.source_language, data.target_language
+
     @functools.cache  # a spelling takes about 0.1 ms; each split is read once for the vocabulary and once for its ids
     def pairs():
-        return [(spell(number, source_language), spell(number, target_language)) for number in numbers]
+        return [tuple(spell(number, language) for language in languages) for number in numbers]
 
-    return Split(f"data.{name}_pairs", lambda: iter(pairs()))
+    def fingerprint():
+        digest = hashlib.sha256(repr(numbers).encode()).hexdigest()
+        return {"source": "numbers", "numbers": digest, "languages": languages, "num2words": version("num2words")}
+
+    return Split(f"data.{name}_pairs", lambda: iter(pairs()), fingerprint)
 
 
 def spell(number, language):

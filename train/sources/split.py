@@ -1,6 +1,7 @@
 """What every source of sentence pairs hands over."""
 
 import collections
+import itertools
 
 
 class CorpusError(ValueError):
@@ -13,12 +14,27 @@ class Split:
     `read` is a function that returns an iterator over all pairs. A pair with an empty side teaches nothing and
     would be a row without a first word: it is left out and counted in `skipped`, by reason. The counts are those
     of the latest iteration. Raises CorpusError, at the end, if no pair is left.
+
+    `fingerprint` is a function that returns what decides the pairs, as JSON can hold it: another fingerprint, other
+    pairs. It looks for the split's files and raises CorpusError for a missing one.
+
+    `shards` are the Splits that it consists of where it is divided for several workers; else it alone.
     """
 
-    def __init__(self, name, read):
+    def __init__(self, name, read, fingerprint=None, shards=()):
         self.name = name
+        self.fingerprint = fingerprint
+        self.shards = tuple(shards) or (self,)
         self.skipped = collections.Counter()
         self._read = read
+
+    @classmethod
+    def of_shards(cls, name, shards):
+        """One Split of all pairs of `shards`, in this order."""
+        shards = tuple(shards)
+        if len(shards) == 1:
+            return shards[0]
+        return cls(name, lambda: itertools.chain.from_iterable(shard._read() for shard in shards), shards=shards)
 
     def __iter__(self):
         self.skipped.clear()

@@ -2,6 +2,7 @@
 
 import pathlib
 
+from train.sources.files import file_stamp
 from train.sources.split import CorpusError, Split
 
 
@@ -14,7 +15,12 @@ def tfds_splits(data):
     """
     builder = _folder_builder(data) if _is_translate_folder(data.data_dir) else _prepared_builder(data)
     _check_direction(builder, data)
-    return tuple(_split(builder, data, name) for name in ("train", "validation", "test"))
+    train = (_split(builder, data, "train", part) for part in _train_parts(builder, data))
+    return (
+        Split.of_shards("data.train_split", train),
+        _split(builder, data, "validation", data.validation_split),
+        _split(builder, data, "test", data.test_split) if data.test_split else None,
+    )
 
 
 def _is_translate_folder(data_dir):
@@ -61,18 +67,42 @@ def _check_direction(builder, data):
         raise CorpusError(f"data.source_language and data.target_language are both {data.source_language!r}.")
 
 
-def _split(builder, data, name):
-    split = getattr(data, f"{name}_split")
-    if name == "test" and not split:
-        return None
+def _train_parts(builder, data):
+    """data.train_split as it is, or in even parts, of which each reads its own records only."""
+    if data.shards == 1:
+        return [data.train_split]
+    if _is_translate_folder(data.data_dir):
+        raise CorpusError(
+            f"data.shards is {data.shards}, but {data.data_dir} is read from beginning to end. Divide its files and "
+            'name them with data.source = "files".'
+        )
+    return _tensorflow_datasets().even_splits(data.train_split, data.shards)
+
+
+def _split(builder, data, name, part):
+    """`part` is what TFDS calls a split: a name, or a part of one."""
     try:
-        examples = builder.as_dataset(split=split, shuffle_files=False)
+        examples = builder.as_dataset(split=part, shuffle_files=False)
     except Exception as error:  # ValueError, KeyError or AssertionError, by the kind of builder
         raise CorpusError(
-            f"data.{name}_split is {split!r}, which {data.name!r} cannot give: it has the splits "
-            f"{', '.join(builder.info.splits)}. {_first_line(error)}"
+            f"data.{name}_split is {getattr(data, f'{name}_split')!r}, which {data.name!r} cannot give: it has the "
+            f"splits {', '.join(builder.info.splits)}. {_first_line(error)}"
         ) from None
-    return Split(f"data.{name}_split", lambda: _pairs(examples, data))
+    return Split(f"data.{name}_split", lambda: _pairs(examples, data), lambda: _fingerprint(builder, data, part))
+
+
+def _fingerprint(builder, data, part):
+    """A prepared set never changes; the files of a folder may."""
+    folder = pathlib.Path(builder.data_dir)
+    files = sorted(folder.glob("*.*.txt")) if _is_translate_folder(data.data_dir) else ()
+    return {
+        "source": "tfds",
+        "set": builder.info.full_name,
+        "folder": str(folder.resolve()),
+        "files": [file_stamp(path, "data_dir") for path in files],
+        "part": str(part),
+        "languages": [data.source_language, data.target_language],
+    }
 
 
 def _pairs(examples, data):

@@ -1,0 +1,201 @@
+"""What a corpus of WMT14's size takes: seconds to the first batch, bytes on disk, memory.
+
+A synthetic corpus: words drawn from a Zipf distribution, sentence lengths from a log-normal one with WMT14's mean. Each
+stage is a process of its own, timed from its start, imports included.
+"""
+
+import importlib.metadata
+import json
+import os
+import pathlib
+import resource
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Annotated
+
+import numpy as np
+import typer
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+FORMS = 300_000  # different words of a language
+CHUNK = 50_000  # sentences that are written at once
+VALIDATION_PAIRS = 3_000  # as many as newstest2013 has, about
+BATCHES = 1_000  # that are made after the first, to see how long one takes
+CONFIG = """
+run_folder = "{folder}/run"
+data = {{source = "files", train = [["{folder}/train.a", "{folder}/train.b"]], validation = [["{folder}/val.a", "{folder}/val.b"]]}}
+tokenizer = {{vocab_size = {vocab_size}}}
+training = {{tokens_per_batch = 25088, row_length = 256}}
+"""  # noqa: E501
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    context: typer.Context,
+    pairs: Annotated[int, typer.Option(help="Sentence pairs of the corpus.")] = 4_500_000,
+    vocab_size: Annotated[int, typer.Option(help="Pieces of the tokenizer.")] = 32_000,
+    to: Annotated[str, typer.Option(help="The table is written to this file.")] = "benchmarks/results/corpus_cache.md",
+):
+    """Write a corpus into a temporary folder, start on it twice, print and write a table of what it took."""
+    if context.invoked_subcommand:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        config = folder / "config.toml"
+        config.write_text(CONFIG.format(folder=folder, vocab_size=vocab_size), encoding="utf-8")
+        write_corpus(folder, "val", VALIDATION_PAIRS, seed=1)
+        write_corpus(folder, "train", pairs, seed=2)
+        stages = {
+            "tokenizer": run_stage("learn-tokenizer", config),
+            "first start": run_stage("first-batch", config),
+            "second start": run_stage("first-batch", config),
+        }
+        text = sum(path.stat().st_size for path in folder.glob("train.*"))
+        cached = sum(path.stat().st_size for path in (folder / "cache").rglob("*") if path.is_file())
+    result = page(pairs, stages, text, cached)
+    print(result)
+    pathlib.Path(to).write_text(result, encoding="utf-8")
+
+
+@app.command(hidden=True)
+def learn_tokenizer(config: str):
+    """The stage that a run goes through once, before it encodes."""
+    from train.config import load_config
+    from train.corpus import load_corpus
+    from train.data import prepare_tokenizer
+    from train.run_folder import RunFolder
+
+    config = load_config(config)
+    prepare_tokenizer(config.tokenizer, load_corpus(config.data).train.shards, RunFolder(config.run_folder))
+    report({})
+
+
+@app.command(hidden=True)
+def first_batch(config: str):
+    """What a run does before its first step, up to the first batch that TensorFlow is given."""
+    from train.batches import training_dataset
+    from train.config import load_config
+    from train.corpus import load_corpus
+    from train.data import prepare_data
+    from train.preflight import corpus_lines, length_lines
+    from train.run_folder import RunFolder
+
+    config = load_config(config)
+    data = prepare_data(config, load_corpus(config.data), RunFolder(config.run_folder), replicas=1)
+    started = time.perf_counter()
+    for line in (*corpus_lines(data), *length_lines(data)):
+        print(line, file=sys.stderr)
+    preflight = time.perf_counter() - started
+    next(iter(training_dataset(data.batches, 0, 1)))
+    arrived, started = time.time(), time.perf_counter()
+    for step in range(1, 1 + BATCHES):
+        data.batches.batch(step)
+    report({
+        "arrived": arrived,
+        "preflight": preflight,
+        "batch": (time.perf_counter() - started) / BATCHES,
+        "padding": data.batches.padding,
+        "pairs": len(data.train),
+        "tokens": [data.train.source_tokens, data.train.target_tokens],
+    })  # fmt: skip
+
+
+def report(found):
+    print(json.dumps(found | {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+
+def run_stage(command, config):
+    """What the stage reports, and `seconds` from its start to its first batch (or its end, where it makes none)."""
+    started = time.time()
+    process = subprocess.run(
+        [sys.executable, "-m", "benchmarks.corpus_cache", command, config],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    found = json.loads(process.stdout.splitlines()[-1])
+    return found | {"seconds": found.get("arrived", time.time()) - started}
+
+
+# the corpus
+
+
+def write_corpus(folder, name, pairs, seed):
+    """Write folder/name.a and folder/name.b, `pairs` lines each; their lengths go together as translations' do."""
+    rng = np.random.default_rng(seed)
+    words = [forms(np.random.default_rng(side)) for side in range(2)]
+    ranks = np.cumsum(1 / (np.arange(FORMS) + 2.7))
+    with open(folder / f"{name}.a", "w", encoding="utf-8") as a, open(folder / f"{name}.b", "w", encoding="utf-8") as b:
+        for start in range(0, pairs, CHUNK):
+            lengths = np.exp(rng.normal(2.9, 0.6, min(CHUNK, pairs - start)))
+            for side, file in enumerate((a, b)):
+                ends = np.cumsum(
+                    np.maximum(1, lengths * np.exp(rng.normal(0, 0.15, len(lengths)))).astype(int)
+                ).tolist()
+                drawn = words[side][np.searchsorted(ranks, rng.random(ends[-1]) * ranks[-1])].tolist()
+                file.writelines(
+                    " ".join(drawn[begin:end]) + "\n" for begin, end in zip([0, *ends[:-1]], ends, strict=True)
+                )
+
+
+def forms(rng):
+    """object (FORMS,): different words of one to three syllables, those of low rank the shortest."""
+    syllables = np.array([consonant + vowel for consonant in "bcdfghjklmnprstvwz" for vowel in "aeiou"], object)
+    rng.shuffle(syllables)
+    count = len(syllables)
+    numbers = np.concatenate([
+        length_start + rng.permutation(length_end - length_start)
+        for length_start, length_end in ((0, count), (count, count**2), (count**2, count**3))
+    ])[:FORMS]  # fmt: skip
+    first, second, third = numbers // count**2, numbers // count % count, numbers % count
+    words = syllables[third]
+    words[numbers >= count] = syllables[second[numbers >= count]] + words[numbers >= count]
+    words[numbers >= count**2] = syllables[first[numbers >= count**2]] + words[numbers >= count**2]
+    return words
+
+
+# the page
+
+
+def page(pairs, stages, text, cached):
+    first, second = stages["first start"], stages["second start"]
+    packages = ", ".join(
+        f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "sentencepiece", "tensorflow")
+    )
+    rows = [f"| {name} | {stage['seconds']:.1f} | {stage['peak'] / 2**30:.2f} |" for name, stage in stages.items()]
+    return "\n".join([
+        f"# A corpus of {pairs:,} pairs",
+        "",
+        f"`{shlex.join(['python', '-m', 'benchmarks.corpus_cache', *sys.argv[1:]])}`, on {processor()}, with Python "
+        f"{sys.version.split()[0]}, {packages}.",
+        "",
+        f"Synthetic text of {text / 2**30:.2f} GiB: {second['tokens'][0]:,} source and {second['tokens'][1]:,} target "
+        f"tokens in {second['pairs']:,} pairs.",
+        "",
+        "| stage, a process of its own | seconds to the first batch, imports included | peak resident GiB |",
+        "|---|---|---|",
+        *rows,
+        "",
+        f"In these seconds, preflight looks for duplicates, overlap and lengths: {first['preflight']:.1f} s and "
+        f"{second['preflight']:.1f} s. Resident are also the pages of mapped files that were touched.",
+        f"On disk: {cached / 2**30:.2f} GiB of ids, offsets and keys, {cached / second['pairs']:.0f} bytes a pair.",
+        f"Padding: {second['padding']:.2%} of rows of 256. While the next epoch is packed, a batch of 25,088 positions "
+        f"takes {1000 * second['batch']:.1f} ms, mean of {BATCHES:,} made one after the other.",
+        "",
+    ])  # fmt: skip
+
+
+def processor():
+    """The processor's name, and how many of its cores this process sees."""
+    from train.report import processor
+
+    return processor()
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,252 @@
+"""A corpus is encoded once for all that decides its ids, and whatever happens to the cache, the ids are right."""
+
+import concurrent.futures
+import functools
+import logging
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numbers_run import ROOT, invoke, write_config
+
+import train.__main__
+from keras_transformer.tokenizer import Tokenizer, train_tokenizer
+from train.cache import CorpusCache
+from train.cache_entry import GrowingArray
+from train.config import FilesData, NumbersData
+from train.corpus import CorpusError, Split, load_corpus
+from train.encoded import encode_corpus
+
+LINES = [f"{word} {number}" for number in range(40) for word in ("one", "two two", "three three three")]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.model"
+    train_tokenizer(LINES, path, 290)
+    return Tokenizer(path)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """FilesData of two aligned files in `tmp_path`, with an empty line and lines that are too long."""
+    for name in ("en", "de"):
+        lines = ["", *(f"{line} {name}" for line in LINES), "x" * 99]
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    pair = [str(tmp_path / "en"), str(tmp_path / "de")]
+    return FilesData(source="files", train=[pair], validation=[pair])
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return CorpusCache(tmp_path / "cache")
+
+
+def entries(cache):
+    return {path for path in cache.folder.iterdir() if path.suffix != ".lock"}
+
+
+def assert_same_pairs(one, other):
+    for side in ("source", "target"):
+        np.testing.assert_array_equal(getattr(one, side).ids, getattr(other, side).ids)
+        np.testing.assert_array_equal(getattr(one, side).offsets, getattr(other, side).offsets)
+    np.testing.assert_array_equal(one.keys, other.keys)
+    assert one.skipped == other.skipped and len(one) == len(other) > 0
+
+
+def test_what_is_found_is_what_encoding_gives(cache, files, tokenizer, monkeypatch):
+    monkeypatch.setattr("train.encoded.CHUNK", 7)
+    split = load_corpus(files).train
+    expected = encode_corpus(split, tokenizer, 64)
+    assert expected.skipped == {"longer than 64 tokens": 1, "empty source": 1}
+    for _ in range(2):
+        found = cache.encoded(split, tokenizer, 64)
+        assert_same_pairs(found, expected)
+        assert found.source.ids.dtype == expected.source.ids.dtype == np.uint16
+
+
+def test_the_second_time_no_text_is_read_and_no_array_loaded(cache, tokenizer):
+    reads = [iter([("one", "two"), ("three", "one two")])]
+    split = Split("data.train", lambda: reads.pop(), lambda: "text 1")
+    first, second = cache.encoded(split, tokenizer, 64), cache.encoded(split, tokenizer, 64)
+    assert_same_pairs(first, second)
+    assert not reads
+    for array in (second.source.ids, second.source.offsets, second.target.ids, second.target.offsets, second.keys):
+        assert isinstance(array.base, np.memmap)
+
+
+# what decides the ids
+
+
+def test_the_same_text_is_one_entry_however_often_and_from_wherever_it_is_asked_for(cache, files, tokenizer, tmp_path):
+    for _ in range(2):
+        cache.encoded(load_corpus(files).train, tokenizer, 64)
+    again = files.model_copy(update={"train": [[f"{tmp_path}/../{tmp_path.name}/{name}" for name in ("en", "de")]]})
+    cache.encoded(load_corpus(again).train, tokenizer, 64, 64)
+    assert len(entries(cache)) == 1
+
+
+def test_a_changed_file_tokenizer_or_row_length_is_another_entry(cache, files, tokenizer, tmp_path):
+    def found(tokenizer=tokenizer, *row_lengths):
+        cache.encoded(load_corpus(files).train, tokenizer, *(row_lengths or (64,)))
+        return len(entries(cache))
+
+    other = tmp_path / "other.model"
+    train_tokenizer(LINES[::2], other, 289)
+    assert [found(), found(Tokenizer(other)), found(tokenizer, 63), found(tokenizer, 64, 63)] == [1, 2, 3, 4]
+    path = tmp_path / "en"
+    path.write_text(path.read_text(encoding="utf-8").replace("one", "two"), encoding="utf-8")  # as long as before
+    assert found() == 5
+    changed = path.stat()
+    os.utime(path, ns=(changed.st_atime_ns, changed.st_mtime_ns + 1))
+    assert found() == 6
+
+
+def test_numbers_are_known_by_the_numbers_and_the_languages():
+    def fingerprint(**changes):
+        data = NumbersData(**{"source": "numbers", "maximum": 99, "train_pairs": 20, "validation_pairs": 5} | changes)
+        return str(load_corpus(data.model_copy(update={"test_pairs": 5})).train.fingerprint())
+
+    assert fingerprint() == fingerprint()
+    changes = [{}, {"seed": 2}, {"target_language": "fr"}, {"source_language": "fr"}, {"train_pairs": 21}]
+    assert len({fingerprint(**change) for change in changes}) == len(changes)
+
+
+# what may happen to it
+
+
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGES = {
+    "a missing array": lambda entry: (entry / "target_ids.npy").unlink(),
+    "a cut array": lambda entry: os.truncate(entry / "source_ids.npy", 200),
+    "a changed byte": lambda entry: flip(entry / "keys.npy", -1),
+    "a changed header": lambda entry: flip(entry / "source_offsets.npy", 60),
+    "a changed count": lambda entry: flip(entry / "meta.json", -20),
+    "no meta.json": lambda entry: (entry / "meta.json").unlink(),
+    "an empty folder": lambda entry: [path.unlink() for path in entry.iterdir()],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_what_is_damaged_is_named_and_encoded_anew(cache, files, tokenizer, caplog, damage):
+    split = load_corpus(files).train
+    expected = encode_corpus(split, tokenizer, 64)
+    cache.encoded(split, tokenizer, 64)
+    (entry,) = entries(cache)
+    damage(entry)
+    with caplog.at_level(logging.INFO, "train"):
+        for _ in range(2):
+            assert_same_pairs(cache.encoded(split, tokenizer, 64), expected)
+    named, encoded, found = caplog.messages
+    assert named.startswith(f"{entry} is damaged (") and named.endswith("): encoding anew")
+    assert ", encoded in" in encoded and "found encoded" in found
+
+
+def test_what_ends_early_leaves_nothing_and_what_was_killed_is_no_obstacle(cache, files, tokenizer, tmp_path):
+    path = tmp_path / "de"
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(whole[:-90], encoding="utf-8")
+    path.write_bytes(path.read_bytes() + b"\n\xe4\n")
+    with pytest.raises(CorpusError, match="not valid UTF-8"):
+        cache.encoded(load_corpus(files).train, tokenizer, 64)
+    assert not entries(cache)
+    path.write_text(whole, encoding="utf-8")
+    cache.encoded(load_corpus(files).train, tokenizer, 64)
+    (entry,) = entries(cache)
+    entry.rename(entry.with_suffix(".part"))
+    (entry.with_suffix(".part") / "more").mkdir()
+    assert len(cache.encoded(load_corpus(files).train, tokenizer, 64)) == len(LINES)
+    assert entries(cache) == {entry}
+
+
+def test_no_pair_left_is_an_error_and_no_entry(cache, files, tokenizer):
+    with pytest.raises(CorpusError, match="data.train has no sentence pair left.*longer than 3 tokens.*row_length"):
+        cache.encoded(load_corpus(files).train, tokenizer, 3)
+    assert not entries(cache)
+
+
+PROGRAM = """
+import logging, resource, sys
+from keras_transformer.console import one_sentence_for
+from keras_transformer.tokenizer import Tokenizer
+from train.cache import CorpusCache
+from train.config import FilesData
+from train.corpus import CorpusError, load_corpus
+
+folder, model, limit = sys.argv[1:]
+logging.basicConfig(level="INFO", format="%(message)s")
+if int(limit):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+pair = [f"{folder}/en", f"{folder}/de"]
+data = FilesData(source="files", train=[pair], validation=[pair])
+try:
+    print(len(CorpusCache(f"{folder}/cache").encoded(load_corpus(data).train, Tokenizer(model), 64)))
+except CorpusError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def process(tmp_path, tokenizer, files):
+    """A function that encodes `files` in a process of its own, with a limit on the bytes of a file (0: none)."""
+    (tmp_path / "model").write_bytes(tokenizer.model_bytes)
+
+    def process(limit=0):
+        return subprocess.run(
+            [sys.executable, "-c", PROGRAM, tmp_path, tmp_path / "model", str(limit)],
+            env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+
+    return process
+
+
+def test_processes_that_want_the_same_corpus_at_once_encode_it_once(process):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        results = list(pool.map(lambda _: process(), range(3)))
+    assert [result.stdout for result in results] == [f"{len(LINES)}\n"] * 3, [result.stderr for result in results]
+    logs = "".join(result.stderr for result in results)
+    assert (logs.count(", encoded in"), logs.count("found encoded")) == (1, 2)
+
+
+def test_a_disk_without_room_is_one_sentence_and_leaves_nothing(process, cache):
+    result = process(limit=1_000)
+    assert result.stdout.startswith(f"The encoded corpus cannot be written to {cache.folder}: File too large.")
+    assert result.stdout.count("\n") == 1 and "cache_folder" in result.stdout
+    assert not entries(cache)
+
+
+def test_a_cache_folder_that_cannot_be_made_is_one_sentence(files, tokenizer, tmp_path):
+    with pytest.raises(CorpusError, match="cannot be written to .*en/cache: Not a directory.*cache_folder"):
+        CorpusCache(tmp_path / "en" / "cache").encoded(load_corpus(files).train, tokenizer, 64)
+
+
+def test_an_array_that_grew_is_the_array(tmp_path):
+    parts = [np.arange(5), np.arange(0), np.arange(100_000), np.array([-1])]
+    with GrowingArray(tmp_path / "a.npy") as array:
+        for part in parts:
+            array.append(part)
+    found = np.load(tmp_path / "a.npy")
+    np.testing.assert_array_equal(found, np.concatenate(parts))
+    assert found.dtype == np.int64
+
+
+# the command
+
+
+def test_a_dry_run_says_where_it_encoded_what_it_found_there_and_makes_no_run_folder(tmp_path, caplog):
+    config = write_config(tmp_path)
+    dry_run = functools.partial(invoke, train.__main__.app, config, "--dry-run")
+    with caplog.at_level(logging.INFO, "train"):
+        results = [dry_run(), dry_run(), dry_run("--set", f"cache_folder={tmp_path / 'elsewhere'}")]
+    assert [result.exit_code for result in results] == [0, 0, 0], results[0].output
+    lines = [line for line in caplog.messages if "encoded in" in line]
+    assert [" 300 pairs, encoded in " in line for line in lines] == [True, False, True]
+    assert [str(tmp_path / "cache") in line for line in lines] == [True, True, False]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "elsewhere", "run.toml"]

@@ -1,0 +1,231 @@
+"""A corpus in shards: every worker reads, encodes and packs its own, and the batches do not depend on their number."""
+
+import collections
+
+import numpy as np
+import pytest
+
+from keras_transformer.config import ConfigError
+from keras_transformer.tokenizer import Tokenizer
+from train.batches import FIELDS, PackedBatches
+from train.config import FilesData, NumbersData, RunConfig, TfdsData, TokenizerConfig, TrainingConfig
+from train.corpus import CorpusError, load_corpus
+from train.data import prepare_data
+from train.encoded import encode_corpus
+from train.run_folder import RunFolder
+from train.share import Share
+
+FILES = 4
+TRAINING = TrainingConfig(tokens_per_batch=32 * 8, row_length=32, source_row_length=28, seed=3)
+
+
+def sentence(rng, file):
+    return " ".join(f"{'abcd'[file]}{number}" for number in rng.integers(0, 50, rng.integers(1, 6)))
+
+
+@pytest.fixture
+def entries(tmp_path):
+    """Four entries of files; in each every word has a letter of its own, and one is larger than the others."""
+    rng, found = np.random.default_rng(0), []
+    for file in range(FILES):
+        lines = [(sentence(rng, file), sentence(rng, file)) for _ in range(60 if file < 3 else 150)]
+        paths = [tmp_path / f"{file}.{side}" for side in ("en", "de")]
+        for side, path in enumerate(paths):
+            path.write_text("".join(f"{pair[side]}\n" for pair in lines), encoding="utf-8")
+        found.append([str(path) for path in paths])
+    return found
+
+
+@pytest.fixture
+def prepare(tmp_path, entries):
+    """A function from shards and share to Data; the first call trains the tokenizer that the others use."""
+    validation = [[str(tmp_path / f"val.{side}") for side in ("en", "de")]]
+    for path in validation[0]:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("a1\nb2\n")
+
+    def prepare(shards, share=Share(), replicas=4, training=TRAINING, folder="run"):  # noqa: B008
+        config = RunConfig(
+            run_folder=str(tmp_path / folder),
+            data=FilesData(source="files", train=entries, validation=validation, shards=shards),
+            tokenizer=TokenizerConfig(vocab_size=300),
+            training=training,
+        )
+        return prepare_data(config, load_corpus(config.data), RunFolder(config.run_folder), replicas, share)
+
+    return prepare
+
+
+def letters(data, row):
+    """The letters in a row of source ids."""
+    text = data.tokenizer.decode(row.tolist())
+    return {word[0] for word in text.split()} & set("abcd")
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+@pytest.mark.parametrize("workers", [2, 4])
+def test_the_workers_rows_in_their_order_are_the_batch_of_one_worker(prepare, shards, workers):
+    alone = prepare(shards).batches
+    parts = [prepare(shards, Share(index, workers)).batches for index in range(workers)]
+    assert alone.local_rows == alone.rows_per_batch == 8
+    assert all((part.rows_per_batch, part.local_rows) == (8, 8 // workers) for part in parts)
+    for step in (0, 1, 7, 100):
+        expected, found = alone.batch(step), [part.batch(step) for part in parts]
+        assert expected["source_ids"].shape == (8, 28) and expected["labels"].shape == (8, 32)
+        for field in FIELDS:
+            np.testing.assert_array_equal(np.concatenate([part[field] for part in found]), expected[field])
+
+
+def test_every_shard_gives_as_many_rows_as_any_other_in_the_order_of_the_shards(prepare):
+    for shards, expected in ((4, ["a", "a", "b", "b", "c", "c", "d", "d"]), (2, ["ac"] * 4 + ["bd"] * 4)):
+        data = prepare(shards)
+        for step in (0, 50):
+            rows = data.batches.batch(step)["source_ids"]
+            assert all(letters(data, row) <= set(of) for row, of in zip(rows, expected, strict=True))
+
+
+def test_a_shard_goes_through_all_its_pairs_in_epochs_of_its_own(prepare):
+    data = prepare(4)
+    for stream, pairs in zip(data.batches.batches, data.train.shards, strict=True):
+        found = sum((stream.batch(step)["labels"] > 0).sum() for step in range(stream.steps_per_epoch))
+        assert pairs.target_tokens <= found <= pairs.target_tokens + 2 * 32  # its last batch may repeat a row
+    short, long = (data.batches.batches[shard].steps_per_epoch for shard in (0, 3))
+    assert long > 2 * short and data.batches.steps_per_epoch == long
+
+
+def test_jumping_to_a_step_equals_walking_there(prepare):
+    walking, steps = prepare(4).batches, 3 * prepare(4).batches.steps_per_epoch
+    walked = [walking.batch(step) for step in range(steps)]
+    for step in (steps - 1, 0, steps // 2):
+        jumped = prepare(4).batches.batch(step)
+        for field in FIELDS:
+            np.testing.assert_array_equal(jumped[field], walked[step][field])
+
+
+def test_what_is_counted_is_counted_over_all_shards(prepare):
+    one, four = prepare(1), prepare(4)
+    for name in ("source_tokens", "target_tokens", "skipped"):
+        assert getattr(one.train, name) == getattr(four.train, name)
+    assert len(one.train) == len(four.train) == 330
+    positions = sum(stream.rows_per_epoch for stream in four.batches.batches) * (28 + 32)
+    assert four.batches.padding == 1 - (one.train.source_tokens + one.train.target_tokens) / positions
+
+
+# what a worker opens
+
+
+def test_a_worker_opens_no_file_of_another_ones_shards(prepare, tmp_path):
+    expected = [prepare(4, Share(index, 2)).batches.batch(5) for index in range(2)]
+    for index, (own, others) in enumerate((((0, 1), (2, 3)), ((2, 3), (0, 1)))):
+        hidden = [tmp_path / f"{file}.{side}" for file in others for side in ("en", "de")]
+        for path in hidden:
+            path.rename(path.with_suffix(".hidden" + path.suffix))
+        (tmp_path / f"new{index}").mkdir()
+        (tmp_path / f"new{index}" / "tokenizer.model").write_bytes((tmp_path / "run" / "tokenizer.model").read_bytes())
+        found = prepare(4, Share(index, 2), folder=f"new{index}/../new{index}")
+        assert found.train.shards[0].source_tokens > 0 and len(found.train.shards) == len(own)
+        for field in FIELDS:
+            np.testing.assert_array_equal(found.batches.batch(5)[field], expected[index][field])
+        with pytest.raises(CorpusError, match=rf"data.train names .*{others[0]}.en, but there is no such file"):
+            prepare(4, Share(1 - index, 2))
+        for path in hidden:
+            path.with_suffix(".hidden" + path.suffix).rename(path)
+
+
+def test_the_chief_learns_the_tokenizer_from_its_own_shards(prepare, tmp_path):
+    for file in (2, 3):
+        (tmp_path / f"{file}.en").unlink()
+    pieces = prepare(4, Share(0, 2)).tokenizer.pieces
+    assert {"a", "b"} & set(pieces) and not any("d" in piece for piece in pieces if not piece.startswith("<"))
+
+
+# what does not divide
+
+
+@pytest.mark.parametrize(
+    ("shards", "share", "replicas", "error", "message"),
+    [
+        (4, Share(0, 3), 3, ConfigError, "data.shards is 4, .* among 3 workers; make it a multiple of 3, or 1"),
+        (1, Share(0, 3), 3, ConfigError, "makes 8 rows of 32, .* into 3 devices .* make it a multiple of 96"),
+        (3, Share(), 1, ConfigError, "makes 8 rows .* among 3 shards; make it a multiple of 96"),
+        (5, Share(), 1, CorpusError, "data.shards is 5, but data.train has 4 entries.*split -n r/5"),
+    ],
+)
+def test_what_does_not_divide_is_one_sentence(prepare, shards, share, replicas, error, message):
+    with pytest.raises(error, match=message):
+        prepare(shards, share, replicas)
+
+
+# sources
+
+
+def test_files_belong_to_shards_in_turn(entries):
+    train = load_corpus(FilesData(source="files", train=entries, validation=entries, shards=2)).train
+    found = [{word[0] for source, _ in shard for word in source.split()} for shard in train.shards]
+    assert found == [{"a", "c"}, {"b", "d"}]
+
+
+def assert_shards_divide(load, count):
+    """`load(shards)` -> Split: the shards hold every pair of the whole once, and alike many."""
+    whole, train = list(load(1)), load(count)
+    parts = [list(shard) for shard in train.shards]
+    assert collections.Counter(pair for part in parts for pair in part) == collections.Counter(whole)
+    assert collections.Counter(train) == collections.Counter(whole)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert len({str(shard.fingerprint()) for shard in train.shards}) == count
+
+
+def test_numbers_are_dealt_out():
+    def load(shards):
+        sizes = {"maximum": 99, "train_pairs": 50, "validation_pairs": 5, "test_pairs": 5}
+        return load_corpus(NumbersData(source="numbers", shards=shards, **sizes)).train
+
+    assert_shards_divide(load, 3)
+    with pytest.raises(CorpusError, match="data.shards is 51, but there are only 50 train_pairs"):
+        load(51)
+
+
+def test_a_prepared_set_is_read_in_even_parts(tmp_path):
+    tfds = pytest.importorskip("tensorflow_datasets")
+
+    class ThirtyPairs(tfds.core.GeneratorBasedBuilder):
+        VERSION = tfds.core.Version("1.0.0")
+
+        def _info(self):
+            features = tfds.features.Translation(languages=("en", "de"))
+            return tfds.core.DatasetInfo(builder=self, features=features)
+
+        def _split_generators(self, dl_manager):
+            return {name: self._generate_examples(name) for name in ("train", "validation", "test")}
+
+        def _generate_examples(self, name):
+            for number in range(31):
+                yield number, {"en": f"{name} {number}", "de": f"{number} {name}"}
+
+    ThirtyPairs(data_dir=tmp_path).download_and_prepare()
+
+    def load(shards):
+        languages = {"source_language": "en", "target_language": "de"}
+        data = TfdsData(source="tfds", name="thirty_pairs", data_dir=str(tmp_path), shards=shards, **languages)
+        return load_corpus(data).train
+
+    assert_shards_divide(load, 4)
+
+
+def test_a_folder_that_is_read_from_beginning_to_end_is_no_set_of_shards(tmp_path):
+    pytest.importorskip("tensorflow_datasets")
+    for name in ("en.train.txt", "de.train.txt"):
+        (tmp_path / name).write_text("a\nb\n")
+    languages = {"source_language": "en", "target_language": "de"}
+    data = TfdsData(source="tfds", name="x", data_dir=str(tmp_path), shards=2, **languages)
+    with pytest.raises(CorpusError, match='read from beginning to end.*data.source = "files"'):
+        load_corpus(data)
+
+
+def test_one_shard_is_what_packing_the_whole_gives(prepare, entries, tmp_path):
+    data = prepare(1)
+    split = load_corpus(FilesData(source="files", train=entries, validation=entries)).train
+    pairs = encode_corpus(split, Tokenizer(tmp_path / "run" / "tokenizer.model"), 32, 28)
+    whole = PackedBatches(pairs, TRAINING.tokens_per_batch, 32, (TRAINING.seed, 0), 28)
+    for field in FIELDS:
+        np.testing.assert_array_equal(data.batches.batch(9)[field], whole.batch(9)[field])
