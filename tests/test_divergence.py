@@ -26,13 +26,13 @@ from train.run_folder import RunFolder
 from train.trainer import TrainingModel
 from train.validation import Sample
 
-POISON = 1_000  # a label that is no token
+POISON = TINY.vocab_size - 1  # a batch of nothing but this label is in no epoch of BATCHES
 STEPS, EVERY = 11, 4  # steps of a run, and those of which there is a checkpoint
 EARLY, LATER = 2, 6  # batches of which one is trained on before the first checkpoint, the other before the second
 
 
 class Poisoned:
-    """The stream BATCHES, with POISON for a label in the batches that `is_bad` names."""
+    """The stream BATCHES, with POISON for every label of the batches that `is_bad` names."""
 
     def __init__(self, is_bad):
         self.is_bad = is_bad
@@ -56,12 +56,12 @@ class Without(Poisoned):
 
 
 def diverging_model(harm):
-    """A TrainingModel whose loss and gradients are more by `harm` on a batch with POISON in it."""
+    """A TrainingModel whose loss and gradients are more by `harm` on a batch of nothing but POISON."""
     model = training_model(dropout=0.2)
 
     def sums_and_gradients(batch, step, share):
         sums, gradients = TrainingModel.sums_and_gradients(model, batch, step, share)
-        added = tf.where(tf.reduce_any(batch["labels"] == POISON), harm, 0.0)
+        added = tf.where(tf.reduce_all(batch["labels"] == POISON), harm, 0.0)
         return sums._replace(loss=sums.loss + added * sums.tokens), [gradient + added for gradient in gradients]
 
     model.sums_and_gradients = sums_and_gradients
