@@ -16,6 +16,7 @@ import numpy as np
 from keras_transformer.tokens import BOS, PAD
 from train.encoded import EncodedPairs, encode_corpus
 from train.packing import Packing, pack
+from train.share import Share
 
 __all__ = ["EncodedPairs", "PackedBatches", "encode_corpus", "padded_batches", "training_dataset"]
 
@@ -30,10 +31,12 @@ class PackedBatches:
     and packed anew, every pair in it once; the rows that its last batch lacks are the first ones of the epoch again.
     """
 
-    def __init__(self, pairs, tokens_per_batch, row_length, seed):
+    def __init__(self, pairs, tokens_per_batch, row_length, seed, share=Share()):  # noqa: B008
         self.pairs = pairs
+        self.share = share
         self.row_length = row_length
         self.rows_per_batch = tokens_per_batch // row_length
+        self.local_rows = self.rows_per_batch // share.count
         self.seed = seed
         self._packing = functools.lru_cache(maxsize=2)(self._pack_epoch)  # two: reading ahead crosses epochs
         first = self._packing(0)
@@ -44,10 +47,11 @@ class PackedBatches:
         self.padding = (self.source_padding + self.target_padding) / 2
 
     def batch(self, step):
-        """The Batch of update `step`, counted from 0."""
+        """This worker's rows of the Batch of update `step`, counted from 0."""
         epoch, step_in_epoch = divmod(step, self.steps_per_epoch)
         packing = self._packing(epoch)
-        rows = np.arange(step_in_epoch * self.rows_per_batch, (step_in_epoch + 1) * self.rows_per_batch)
+        first = step_in_epoch * self.rows_per_batch + self.share.index * self.local_rows
+        rows = np.arange(first, first + self.local_rows)
         return lay_out(self.pairs, _take_rows(packing, rows % packing.num_rows), self.row_length, self.row_length)
 
     def _pack_epoch(self, epoch):
@@ -59,7 +63,7 @@ def training_dataset(batches, first_step, last_step):
     """tf.data.Dataset of the batches of steps first_step .. last_step - 1, made in the background ahead of use."""
     import tensorflow
 
-    shape = (batches.rows_per_batch, batches.row_length)
+    shape = (batches.local_rows, batches.row_length)
     return tensorflow.data.Dataset.from_generator(
         lambda: map(batches.batch, range(first_step, last_step)),
         output_signature={field: tensorflow.TensorSpec(shape, tensorflow.int32) for field in FIELDS},

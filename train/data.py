@@ -9,6 +9,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from train.batches import EncodedPairs, PackedBatches, encode_corpus
 from train.corpus import skipped_sentence
+from train.share import Share
 
 log = logging.getLogger("train")
 
@@ -26,7 +27,7 @@ class Data:
     batches: PackedBatches
 
 
-def prepare_data(config, corpus, folder, replicas):
+def prepare_data(config, corpus, folder, replicas, share=Share()):  # noqa: B008
     """Get the tokenizer, encode, pack; say what was found. Raises CorpusError, TokenizerError or ConfigError."""
     tokenizer = prepare_tokenizer(config.tokenizer, corpus, folder)
     training = config.training
@@ -40,7 +41,7 @@ def prepare_data(config, corpus, folder, replicas):
             f"do not divide into {replicas} devices times {training.micro_batches} micro-batches; make it a multiple "
             f"of {training.row_length * parts}."
         )
-    batches = PackedBatches(train, training.tokens_per_batch, training.row_length, training.seed)
+    batches = PackedBatches(train, training.tokens_per_batch, training.row_length, training.seed, share)
     for name, pairs in (("training", train), ("validation", validation)):
         log.info(
             "%s: %s pairs, %s source and %s target tokens; skipped: %s",

@@ -1,21 +1,24 @@
 """The story of a run: from a configuration to a run folder that can translate."""
 
 import logging
+import os
 import tempfile
 
 import keras
 
 from keras_transformer.model import Transformer
 from train.batches import training_dataset
+from train.broadcast import Broadcast, check_same, restore_everywhere
 from train.callbacks import LogProgress, Progress, SaveCheckpoints, StopOnDivergence, StopWhenAsked, Validate, duration
 from train.checkpoints import Checkpoints
 from train.choice import choose_weights
+from train.cluster import log_as, missing_workers_are_named, read_cluster
 from train.corpus import load_corpus
-from train.data import prepare_data
-from train.devices import choose_strategy, describe
-from train.interruption import Interrupted, StopRequest
-from train.lock import run_lock
-from train.metrics import MetricsLog
+from train.data import prepare_data, prepare_tokenizer
+from train.devices import choose_strategy, describe, distributed
+from train.interruption import Interrupted
+from train.lock import own_folder
+from train.metrics import MetricsLog, NoMetrics
 from train.optimizer import paper_optimizer
 from train.preflight import report_preflight
 from train.report import write_report
@@ -28,32 +31,44 @@ log = logging.getLogger("train")
 
 
 def run(config):
-    """Train as `config` says, or go on where its run folder stands. Returns the RunFolder.
+    """Train as `config` says, or go on where its run folder stands. Returns the RunFolder, and None but on the chief.
 
     Raises ConfigError, CorpusError, TokenizerError, CheckpointError or DivergenceError, each with one sentence for the
-    user, and Interrupted where it was asked to stop before the last step.
+    user, Interrupted where it was asked to stop before the last step, and WorkerLost where another worker is gone.
     """
-    folder = RunFolder(config.run_folder)
-    with run_lock(folder):
+    cluster = read_cluster(os.environ.get("TF_CONFIG"))
+    log_as(cluster.share)
+    with own_folder(config.run_folder, cluster.share) as folder, missing_workers_are_named(cluster):
         check_changes(folder, config)
-        train(config, folder)
-    return folder
+        train(config, folder, cluster)
+        return folder if cluster.share.is_chief else None
 
 
 def dry_run(config):
     """Only what comes before the first step: read, encode, pack, and log what was found. Leaves nothing behind."""
-    strategy = choose_strategy()
+    workers = read_cluster(os.environ.get("TF_CONFIG")).share.count
+    replicas = choose_strategy().num_replicas_in_sync * workers  # of this machine alone: nobody is waited for
     with tempfile.TemporaryDirectory() as folder:
-        data = prepare_data(config, load_corpus(config.data), RunFolder(folder), strategy.num_replicas_in_sync)
-    report_preflight(config, data, transformer_config(config, data.tokenizer), strategy.num_replicas_in_sync)
+        data = prepare_data(config, load_corpus(config.data), RunFolder(folder), replicas)
+    report_preflight(config, data, transformer_config(config, data.tokenizer), replicas)
 
 
-def train(config, folder):
-    """From text to weights and a report, in a run folder that nobody else writes to."""
-    strategy = choose_strategy()
-    data = prepare_data(config, load_corpus(config.data), folder, strategy.num_replicas_in_sync)
+def train(config, folder, cluster):
+    """From text to weights and a report, in a run folder that nobody else writes to.
+
+    Of several workers all take every step together; before it and after it the chief alone does what is done once.
+    """
+    strategy, share = choose_strategy(cluster), cluster.share
+    broadcast = Broadcast(strategy, share)
+    check_same(config, broadcast)
+    corpus = load_corpus(config.data)
+    if share.is_chief:
+        prepare_tokenizer(config.tokenizer, corpus, folder)
+    broadcast.file(folder.tokenizer, folder.path)
+    data = prepare_data(config, corpus, folder, strategy.num_replicas_in_sync, share)
     settings = transformer_config(config, data.tokenizer)
-    report_preflight(config, data, settings, strategy.num_replicas_in_sync)
+    if share.is_chief:
+        report_preflight(config, data, settings, strategy.num_replicas_in_sync)
     folder.config.write_text(config.to_toml(), encoding="utf-8")
     settings.save(folder.model)
     transformer, model = build(config.training, settings, strategy)
@@ -61,9 +76,10 @@ def train(config, folder):
     validation_text = ValidationText(
         transformer, data.tokenizer, data.corpus.validation, config.translation, config.training.xla
     )
-    progress = fit(config, folder, data, model, validation_loss, validation_text)
-    choice = choose_weights(config, folder, transformer, validation_loss, validation_text)
-    write_report(config, folder, data, transformer, progress, choice, describe(strategy))
+    progress = fit(config, folder, data, model, validation_loss, validation_text, broadcast)
+    if share.is_chief:
+        choice = choose_weights(config, folder, transformer, validation_loss, validation_text)
+        write_report(config, folder, data, transformer, progress, choice, describe(strategy))
 
 
 def transformer_config(config, tokenizer):
@@ -88,32 +104,37 @@ def build(training, settings, strategy):
     return transformer, model
 
 
-def fit(config, folder, data, model, validation_loss, validation_text):
+def fit(config, folder, data, model, validation_loss, validation_text, broadcast):
     """Train from the last checkpoint, if there is one, to the last step. Returns the Progress."""
-    training = config.training
+    training, share = config.training, broadcast.share
     checkpoints = Checkpoints(folder.checkpoints, training.keep_checkpoints)
-    progress = Progress(**(checkpoints.restore_latest(model, model.optimizer) or {}))
+    progress = Progress(**(restore_everywhere(checkpoints, model, broadcast) or {}))
     if progress.step:
         log.info("going on from the checkpoint of step %d", progress.step)
     if progress.step >= training.steps:
         log.info("all %d steps are done", training.steps)
         return progress
-    metrics = MetricsLog(folder, progress.step)
-    with StopRequest().listening() as stop:
+    metrics = MetricsLog(folder, progress.step) if share.is_chief else NoMetrics()
+    callbacks = [
+        StopOnDivergence(progress, is_scaled=training.precision == "mixed_float16"),
+        LogProgress(progress, metrics, training.steps, training.log_every),
+        StopWhenAsked(model.stop_request, is_alone=share.count == 1),
+    ]
+    if share.is_chief:  # the others wait in their next step meanwhile
+        callbacks.insert(
+            2, Validate(progress, metrics, validation_loss, validation_text, training.steps, training.validate_every)
+        )
+        callbacks.append(SaveCheckpoints(progress, checkpoints, training.steps, training.checkpoint_every))
+    with model.stop_request.listening():
         model.fit(
-            training_dataset(data.batches, progress.step, training.steps),
+            distributed(training_dataset(data.batches, progress.step, training.steps), broadcast.strategy),
             steps_per_epoch=training.steps - progress.step,  # one "epoch" of Keras: ours are the data's, in `batches`
             shuffle=False,
             verbose=0,
-            callbacks=[
-                StopOnDivergence(progress, is_scaled=training.precision == "mixed_float16"),
-                LogProgress(progress, metrics, training.steps, training.log_every),
-                Validate(progress, metrics, validation_loss, validation_text, training.steps, training.validate_every),
-                StopWhenAsked(stop),
-                SaveCheckpoints(progress, checkpoints, training.steps, training.checkpoint_every),
-            ],
+            callbacks=callbacks,
         )
     metrics.close()
+    broadcast.wait()  # until the chief has written the last checkpoint
     if progress.step < training.steps:
         raise Interrupted(progress.step)
     log.info("trained %d steps in %s", progress.step, duration(progress.seconds))
