@@ -14,6 +14,7 @@ from numbers_run import metrics_of
 from tiny_training import BATCHES, PAIRS, TINY, training_model, weights_of
 
 from train.batches import batch_number
+from train.broadcast import Broadcast
 from train.callbacks import Progress
 from train.checkpoints import CheckpointError, Checkpoints, read_checkpoint
 from train.config import NumbersData, RunConfig, TrainingConfig
@@ -23,6 +24,7 @@ from train.interruption import DivergenceError
 from train.loss import TokenSums
 from train.report import training_table
 from train.run_folder import RunFolder
+from train.share import Share
 from train.trainer import TrainingModel
 from train.validation import Sample
 
@@ -85,7 +87,7 @@ def train(
     scores = types.SimpleNamespace(bleu=0.0, exact=0.0)
     progress = fit(
         config_of(folder, on_divergence), RunFolder(folder), data, model, validation_loss,
-        lambda: (scores, [Sample("a", "b", "c")]),
+        lambda: (scores, [Sample("a", "b", "c")]), Broadcast(tf.distribute.get_strategy(), Share()),
     )  # fmt: skip
     return model, progress
 

@@ -9,6 +9,7 @@ from keras_transformer.model import Transformer
 from keras_transformer.tokens import EOS
 from train.batches import PackedBatches, training_dataset
 from train.config import TrainingConfig
+from train.devices import distributed
 from train.encoded import EncodedPairs, Sentences
 from train.optimizer import paper_optimizer
 from train.trainer import TrainingModel
@@ -57,7 +58,7 @@ class Logs(keras.callbacks.Callback):
 def train(model, first, last, batches=BATCHES):
     """Do the steps first .. last - 1 with `fit`, as train/run.py does. Returns the logs of each."""
     logs = Logs()
-    dataset = training_dataset(batches, first, last)
+    dataset = distributed(training_dataset(batches, first, last), model.distribute_strategy)
     model.fit(dataset, steps_per_epoch=last - first, shuffle=False, verbose=0, callbacks=[logs])
     return logs.steps
 

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from train.cluster import leaving_at_once
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -25,6 +27,8 @@ def main(
     Leaves in the run folder what translation and export need, and report.md. Prints the run folder.
 
     SIGTERM and Ctrl-C finish the step, write a checkpoint and exit with code 75; the same command goes on from there.
+
+    Several processes train as one where TF_CONFIG names them: docs/scaling.md.
     """
     from keras_transformer.console import quiet_start
     from train.command import command
@@ -39,8 +43,10 @@ def main(
             run.dry_run(settings)
             return
         folder = run.run(settings)
-    print(folder.path)
+    if folder is not None:
+        print(folder.path)
 
 
 if __name__ == "__main__":
-    app()
+    with leaving_at_once():
+        app()

@@ -140,14 +140,18 @@ class Validate(keras.callbacks.Callback):
 
 
 class StopWhenAsked(keras.callbacks.Callback):
-    """Ends `fit` after the step during which a StopRequest was made; stands before SaveCheckpoints."""
+    """Ends `fit` after the step during which a StopRequest was made; stands before SaveCheckpoints.
 
-    def __init__(self, request):
+    Of several workers each must end after the same step: there the sum of all requests that the step itself has made
+    decides, and a request made amid a step is in the sum of the next.
+    """
+
+    def __init__(self, request, is_alone=True):
         super().__init__()
-        self.request = request
+        self.request, self.is_alone = request, is_alone
 
     def on_train_batch_end(self, batch, logs=None):
-        if self.request.is_made:
+        if self.request.is_made if self.is_alone else float(logs["stop_requests"]) > 0:
             self.model.stop_training = True
 
 

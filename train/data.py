@@ -37,8 +37,8 @@ def prepare_data(config, corpus, folder, replicas, share=Share()):  # noqa: B008
     """Get the tokenizer, encode, pack; say what was found. Raises CorpusError, TokenizerError or ConfigError.
 
     replicas: of all workers. share: which of them this is. Of a corpus in several shards, it opens, encodes and packs
-    a contiguous part; of one in one shard, it holds all pairs and lays out its own rows. A worker that is not the chief
-    finds the tokenizer in `folder`.
+    a contiguous part; of one in one shard, it holds all pairs and lays out its own rows. Of several workers each finds
+    the tokenizer in `folder` (`share_tokenizer`).
     """
     training = config.training
     check_division(training, config.data.shards, replicas, share)
@@ -66,6 +66,14 @@ def prepare_data(config, corpus, folder, replicas, share=Share()):  # noqa: B008
     if share.is_chief:
         keep_check_lines(corpus, folder)
     return Data(corpus, tokenizer, train, validation, batches)
+
+
+def share_tokenizer(config, corpus, folder, replicas, broadcast):
+    """The chief's tokenizer, made now if there is none, in every worker's folder. Raises as `prepare_data` does."""
+    check_division(config.training, config.data.shards, replicas, broadcast.share)
+    if broadcast.share.is_chief:
+        prepare_tokenizer(config.tokenizer, own_shards(corpus.train, broadcast.share), folder)
+    broadcast.file(folder.tokenizer, folder.path)
 
 
 def check_division(training, shards, replicas, share):

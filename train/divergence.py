@@ -6,7 +6,6 @@ import math
 
 import keras
 
-from train.callbacks import Progress
 from train.checkpoints import CheckpointError
 from train.interruption import DivergenceError
 
@@ -57,21 +56,20 @@ class StopOnDivergence(keras.callbacks.Callback):
         )
 
 
-def train_with_rewinds(train_from, checkpoints, model, progress):
+def train_with_rewinds(train_from, restored, progress):
     """Train, and where that diverges, go back to the last checkpoint and leave that batch out of the stream.
 
-    `train_from`: function from a Progress that trains on from there, and raises DivergenceError. Returns the Progress
-    at the end. What happens after a checkpoint is a function of it: a process that is killed after a rewind and
-    started again diverges on the same batch, and rewinds again.
+    `train_from`: function from a Progress that trains on from there, and raises DivergenceError. `restored`: function
+    that loads the last checkpoint and returns its Progress. Returns the Progress at the end. What happens after a
+    checkpoint is a function of it: a process that is killed after a rewind and started again diverges on the same
+    batch, and rewinds again. Of several workers all see the same losses, and so rewind together.
     """
-    if not checkpoints.paths():
-        save_start(checkpoints, model, progress)
     while True:
         try:
             train_from(progress)
             return progress
         except DivergenceError as divergence:
-            progress = rewind(checkpoints, model, progress, divergence)
+            progress = rewind(restored, progress, divergence)
 
 
 def save_start(checkpoints, model, progress):
@@ -84,15 +82,13 @@ def save_start(checkpoints, model, progress):
         ) from None
 
 
-def rewind(checkpoints, model, diverged, divergence):
+def rewind(restored, diverged, divergence):
     """Load the last checkpoint. Returns its Progress, with the batch at which `diverged` stands left out as well.
 
     Raises DivergenceError if that would leave out more than REWINDS batches since that checkpoint.
     """
-    restored = checkpoints.restore_latest(model, model.optimizer)
-    if restored is None:
-        raise CheckpointError(f"{divergence.finding} There is no checkpoint in {checkpoints.folder} to go back to.")
-    progress = Progress(**restored)
+    if (progress := restored()) is None:
+        raise CheckpointError(f"{divergence.finding} There is no checkpoint any more to go back to.")
     skipped = sorted([*diverged.skipped, diverged.batch])
     if len(skipped) - len(progress.skipped) > REWINDS:
         remove = f" If its weights are bad already, remove step-{progress.step:08d}.npz first." if progress.step else ""

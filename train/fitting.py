@@ -5,23 +5,33 @@ import logging
 
 from train import callbacks
 from train.batches import training_dataset
+from train.broadcast import restore_everywhere
 from train.callbacks import Progress, duration
 from train.checkpoints import Checkpoints
-from train.divergence import StopOnDivergence, train_with_rewinds
-from train.interruption import Interrupted, StopRequest
-from train.metrics import MetricsLog
+from train.devices import distributed
+from train.divergence import StopOnDivergence, save_start, train_with_rewinds
+from train.interruption import Interrupted
+from train.metrics import MetricsLog, NoMetrics
 
 log = logging.getLogger("train")
 
 
-def fit(config, folder, data, model, validation_loss, validation_text):
+def fit(config, folder, data, model, validation_loss, validation_text, broadcast):
     """Train from the last checkpoint, if there is one, to the last step. Returns the Progress.
 
-    Raises DivergenceError, CheckpointError, and Interrupted where it was asked to stop before the last step.
+    Every worker takes every step; the chief alone validates and keeps metrics and checkpoints, and the others wait for
+    it in their next step. Raises DivergenceError, CheckpointError, and Interrupted where it was asked to stop before
+    the last step.
     """
-    training = config.training
+    training, share = config.training, broadcast.share
     checkpoints = Checkpoints(folder.checkpoints, training.keep_checkpoints)
-    progress = Progress(**(checkpoints.restore_latest(model, model.optimizer) or {}))
+
+    def restored():
+        """The Progress of the last checkpoint, after it is loaded on every worker; None if there is none."""
+        values = restore_everywhere(checkpoints, model, broadcast)
+        return values and Progress(**values)
+
+    progress = restored() or Progress()
     if progress.step:
         log.info("going on from the checkpoint of step %d", progress.step)
     if progress.step >= training.steps:
@@ -32,9 +42,15 @@ def fit(config, folder, data, model, validation_loss, validation_text):
 
     def train_from(progress):
         """Until the last step or a StopRequest; counts on in `progress`."""
-        with contextlib.closing(MetricsLog(folder, progress.step)) as metrics:
+        with contextlib.closing(MetricsLog(folder, progress.step) if share.is_chief else NoMetrics()) as metrics:
+            of_chief = [
+                callbacks.Validate(progress, metrics, validation_loss, validation_text, steps, training.validate_every),
+                callbacks.SaveCheckpoints(progress, checkpoints, steps, training.checkpoint_every),
+            ]
             model.fit(
-                training_dataset(data.batches, progress.step, steps, tuple(progress.skipped)),
+                distributed(
+                    training_dataset(data.batches, progress.step, steps, tuple(progress.skipped)), broadcast.strategy
+                ),
                 steps_per_epoch=steps - progress.step,  # one "epoch" of Keras: ours are the data's, in `batches`
                 shuffle=False,
                 verbose=0,
@@ -42,19 +58,19 @@ def fit(config, folder, data, model, validation_loss, validation_text):
                     compilation,
                     StopOnDivergence(progress, data.batches, data.tokenizer.vocab_size, is_scaled),
                     callbacks.LogProgress(progress, metrics, steps, training.log_every),
-                    callbacks.Validate(
-                        progress, metrics, validation_loss, validation_text, steps, training.validate_every
-                    ),
-                    callbacks.StopWhenAsked(stop),
-                    callbacks.SaveCheckpoints(progress, checkpoints, steps, training.checkpoint_every),
+                    callbacks.StopWhenAsked(model.stop_request, is_alone=share.count == 1),
+                    *(of_chief if share.is_chief else ()),
                 ],
             )
 
-    with StopRequest().listening() as stop:
+    with model.stop_request.listening():
         if training.on_divergence == "rewind":
-            progress = train_with_rewinds(train_from, checkpoints, model, progress)
+            if share.is_chief and not checkpoints.paths():
+                save_start(checkpoints, model, progress)
+            progress = train_with_rewinds(train_from, restored, progress)
         else:
             train_from(progress)
+    broadcast.wait()  # until the chief has written the last checkpoint
     if progress.step < steps:
         raise Interrupted(progress.step)
     left_out = f"; batches left out: {len(progress.skipped)}" if progress.skipped else ""

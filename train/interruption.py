@@ -1,4 +1,4 @@
-"""Why training ends before its last step: because it was asked to (SIGTERM, Ctrl-C), or because it diverged."""
+"""Why training ends before its last step: it was asked to (SIGTERM, Ctrl-C), it diverged, or a worker is gone."""
 
 import contextlib
 import logging
@@ -26,6 +26,10 @@ class Interrupted(Exception):
     def __init__(self, step):
         super().__init__(f"Stopped after step {step}; its checkpoint is written. The same command goes on from there.")
         self.step = step
+
+
+class WorkerLost(Exception):
+    """Another worker of the cluster is gone, or never came; the message says which, and how to go on."""
 
 
 class StopRequest:

@@ -3,8 +3,22 @@
 import contextlib
 import fcntl
 import os
+import tempfile
 
 from keras_transformer.config import ConfigError
+from train.run_folder import RunFolder
+
+
+@contextlib.contextmanager
+def own_folder(path, share):
+    """The run folder at `path`, locked, for the chief; a temporary one for every other worker, which keeps nothing."""
+    if share.is_chief:
+        folder = RunFolder(path)
+        with run_lock(folder):
+            yield folder
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            yield RunFolder(scratch)
 
 
 @contextlib.contextmanager

@@ -47,6 +47,16 @@ class MetricsLog:
         self.file.close()
 
 
+class NoMetrics:
+    """What a worker other than the chief has in the place of a MetricsLog: nothing is written."""
+
+    def write(self, step, values):
+        pass
+
+    def close(self):
+        pass
+
+
 def kept_lines(path, last_step):
     """Cut metrics.jsonl after `last_step`, and at a torn line of a process that was killed. Returns the lines left."""
     if not path.exists():

@@ -1,17 +1,20 @@
 """The story of a run: from a configuration to a run folder that can translate."""
 
 import logging
+import os
 import tempfile
 
 import keras
 
 from keras_transformer.model import Transformer
+from train.broadcast import Broadcast, check_same
 from train.choice import choose_weights
+from train.cluster import log_as, missing_workers_are_named, read_cluster
 from train.corpus import load_corpus
-from train.data import prepare_data
+from train.data import prepare_data, share_tokenizer
 from train.devices import choose_strategy, describe
 from train.fitting import fit
-from train.lock import run_lock
+from train.lock import own_folder
 from train.optimizer import paper_optimizer
 from train.preflight import report_preflight
 from train.report import write_report
@@ -24,32 +27,42 @@ log = logging.getLogger("train")
 
 
 def run(config):
-    """Train as `config` says, or go on where its run folder stands. Returns the RunFolder.
+    """Train as `config` says, or go on where its run folder stands. Returns the RunFolder, and None but on the chief.
 
     Raises ConfigError, CorpusError, TokenizerError, CheckpointError or DivergenceError, each with one sentence for the
-    user, and Interrupted where it was asked to stop before the last step.
+    user, Interrupted where it was asked to stop before the last step, and WorkerLost where another worker is gone.
     """
-    folder = RunFolder(config.run_folder)
-    with run_lock(folder):
+    cluster = read_cluster(os.environ.get("TF_CONFIG"))
+    log_as(cluster.share)
+    with own_folder(config.run_folder, cluster.share) as folder, missing_workers_are_named(cluster):
         check_changes(folder, config)
-        train(config, folder)
-    return folder
+        train(config, folder, cluster)
+        return folder if cluster.share.is_chief else None
 
 
 def dry_run(config):
     """Only what comes before the first step: read, encode, pack, log what was found. Leaves nothing but the cache."""
-    strategy = choose_strategy()
+    share = read_cluster(os.environ.get("TF_CONFIG")).share
+    replicas = choose_strategy().num_replicas_in_sync * share.count  # of this machine alone: nobody is waited for
     with tempfile.TemporaryDirectory() as folder:
-        data = prepare_data(config, load_corpus(config.data), RunFolder(folder), strategy.num_replicas_in_sync)
-    report_preflight(config, data, transformer_config(config, data.tokenizer), strategy.num_replicas_in_sync)
+        data = prepare_data(config, load_corpus(config.data), RunFolder(folder), replicas)
+    report_preflight(config, data, transformer_config(config, data.tokenizer), replicas)
 
 
-def train(config, folder):
-    """From text to weights and a report, in a run folder that nobody else writes to."""
-    strategy = choose_strategy()
-    data = prepare_data(config, load_corpus(config.data), folder, strategy.num_replicas_in_sync)
+def train(config, folder, cluster):
+    """From text to weights and a report, in a run folder that nobody else writes to.
+
+    Of several workers all take every step together; before it and after it the chief alone does what is done once.
+    """
+    strategy, share = choose_strategy(cluster), cluster.share
+    broadcast = Broadcast(strategy, share)
+    check_same(config, broadcast)
+    corpus, replicas = load_corpus(config.data), strategy.num_replicas_in_sync
+    share_tokenizer(config, corpus, folder, replicas, broadcast)
+    data = prepare_data(config, corpus, folder, replicas, share)
     settings = transformer_config(config, data.tokenizer)
-    report_preflight(config, data, settings, strategy.num_replicas_in_sync)
+    if share.is_chief:
+        report_preflight(config, data, settings, replicas)
     folder.config.write_text(config.to_toml(), encoding="utf-8")
     settings.save(folder.model)
     transformer, model = build(config.training, settings, strategy)
@@ -57,9 +70,10 @@ def train(config, folder):
     validation_text = ValidationText(
         transformer, data.tokenizer, data.corpus.validation, config.translation, config.training.xla
     )
-    progress = fit(config, folder, data, model, validation_loss, validation_text)
-    choice = choose_weights(config, folder, transformer, validation_loss, validation_text)
-    write_report(config, folder, data, transformer, progress, choice, describe(strategy))
+    progress = fit(config, folder, data, model, validation_loss, validation_text, broadcast)
+    if share.is_chief:
+        choice = choose_weights(config, folder, transformer, validation_loss, validation_text)
+        write_report(config, folder, data, transformer, progress, choice, describe(strategy))
 
 
 def transformer_config(config, tokenizer):

@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.layers import Dropout
+from train.interruption import StopRequest
 from train.loss import token_sums
 
 DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different run seeds apart
@@ -28,6 +29,7 @@ class TrainingModel(keras.Model):
         optimizer.build(self.trainable_variables)
         self.dropout_seed, self.label_smoothing, self.xla = seed, label_smoothing, xla
         self.micro_batches = micro_batches
+        self.stop_request = StopRequest()
         self.dropouts = [layer for layer in self._flatten_layers() if isinstance(layer, Dropout) and layer.rate > 0]
 
     def make_train_function(self, force=False):
@@ -38,7 +40,7 @@ class TrainingModel(keras.Model):
         is_alone = strategy.num_replicas_in_sync == 1
         update = tf.function(self.update, jit_compile=self.xla) if is_alone else self.update
 
-        def replica_step(batch):
+        def replica_step(batch, stop_requests):
             context = tf.distribute.get_replica_context()
             step = tf.convert_to_tensor(self.optimizer.iterations)
             total = None
@@ -47,16 +49,25 @@ class TrainingModel(keras.Model):
                 found = compute(part, step, share)
                 total = found if total is None else tf.nest.map_structure(tf.add, total, found)
             if not is_alone:
-                total = context.all_reduce(tf.distribute.ReduceOp.SUM, total)
-            return update(*total)
+                # `identity` gives the argument a device, which all_reduce goes by
+                total, stop_requests = context.all_reduce(
+                    tf.distribute.ReduceOp.SUM, (total, tf.identity(stop_requests))
+                )
+            return {**update(*total), "stop_requests": stop_requests}
 
         @tf.function
-        def train_function(iterator):
-            per_replica = strategy.run(replica_step, args=(next(iterator),))
+        def step_of_all(iterator, stop_requests):
+            per_replica = strategy.run(replica_step, args=(next(iterator), stop_requests))
             return {name: strategy.experimental_local_results(value)[0] for name, value in per_replica.items()}
+
+        def train_function(iterator):
+            return step_of_all(iterator, tf.constant(float(self.stop_request.is_made)))
 
         self.train_function = train_function
         return train_function
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Nothing: `prepare` has built all. Keras would take the mean of a batch over all workers, and fail."""
 
     def parts(self, batch):
         """A replica's batch as its micro-batches, all of one shape."""

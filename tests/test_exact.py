@@ -1,0 +1,98 @@
+"""One replica, two, two processes, two micro-batches: the same corpus and seed make the same training."""
+
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+from tiny_training import PAIRS, TRAINING, train, training_model, weights_of
+from workers import end, python, start_workers
+
+from train.batches import PackedBatches
+from train.cluster import read_cluster
+from train.devices import choose_strategy, describe
+
+STEPS = 50
+DROPPING = 8  # steps with dropout
+RATE = {"learning_rate_factor": 0.1}  # steady: where training is chaotic, differences in the last bit grow
+
+
+def train_in_both_ways(path):
+    """Train without dropout and with it, on what this process and its cluster have; write what came out to `path`."""
+    import tensorflow as tf
+
+    if count := int(os.environ.get("LOGICAL_DEVICES", 0)):
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
+    cluster = read_cluster(os.environ.get("TF_CONFIG"))
+    strategy = choose_strategy(cluster)
+    batches = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_length, 1, share=cluster.share)
+    with strategy.scope():
+        models = [training_model(dropout, xla=True, **RATE) for dropout in (0.0, 0.2)]
+    logs = [train(model, 0, steps, batches) for model, steps in zip(models, (STEPS, DROPPING), strict=True)]
+    weights = [weights_of(model) for model in models]
+    arrays = {f"{way}/{number}": array for way in (0, 1) for number, array in enumerate(weights[way])}
+    np.savez(path, found=json.dumps({"logs": logs, "devices": describe(strategy)}), **arrays)
+
+
+def read(path):
+    with np.load(path) as file:
+        found = json.loads(str(file["found"]))
+        weights = [[file[name] for name in file.files if name.startswith(f"{way}/")] for way in (0, 1)]
+    return found | {"weights": weights}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What each way of sharing the work has found: dict from its name to logs, weights and devices."""
+    folder = tmp_path_factory.mktemp("exact")
+    replicas = python(__file__, folder / "replicas.npz", log=folder / "replicas.log", LOGICAL_DEVICES="2")
+    logs = [folder / f"worker{index}.log" for index in (0, 1)]
+    workers = start_workers(lambda index: (__file__, folder / f"worker{index}.npz"), logs)
+    ended = end([replicas, *workers])
+    assert ended == [0, 0, 0], "".join(path.read_text() for path in folder.glob("*.log"))
+    found = {path.stem: read(path) for path in folder.glob("*.npz")}
+    for name, micro_batches in (("one", 1), ("micro_batches", 2)):
+        model = training_model(xla=True, micro_batches=micro_batches, **RATE)
+        found[name] = {"logs": [train(model, 0, STEPS)], "weights": [weights_of(model)]}
+    return found
+
+
+WAYS = ["replicas", "worker0", "worker1", "micro_batches"]
+
+
+def test_the_work_is_shared_as_it_says(found):
+    assert found["replicas"]["devices"] == "2 CPU replicas (MirroredStrategy)"
+    assert found["worker1"]["devices"] == "2 CPU replicas of 2 workers (MultiWorkerMirroredStrategy)"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_step_logs_the_same_global_numbers(found, way):
+    assert len(found[way]["logs"][0]) == STEPS
+    for step, expected in zip(found[way]["logs"][0], found["one"]["logs"][0], strict=True):
+        assert step == {name: pytest.approx(value, rel=1e-4) for name, value in expected.items()}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_last_weights_are_the_same(found, way):
+    for weights, expected in zip(found[way]["weights"][0], found["one"]["weights"][0], strict=True):
+        np.testing.assert_allclose(weights, expected, atol=1e-4)
+
+
+def test_training_has_gone_somewhere(found):
+    losses = [step["loss"] for step in found["one"]["logs"][0]]
+    assert losses[-1] < 0.75 * losses[0]
+
+
+# dropout
+
+
+def test_two_processes_drop_what_two_replicas_of_one_process_drop(found):
+    for worker in ("worker0", "worker1"):
+        for step, expected in zip(found[worker]["logs"][1], found["replicas"]["logs"][1], strict=True):
+            assert step == {name: pytest.approx(value, rel=1e-4) for name, value in expected.items()}
+
+
+if __name__ == "__main__":
+    train_in_both_ways(sys.argv[1])

@@ -1,0 +1,212 @@
+"""Several processes that train as one: who they are, how they find each other, and how one that is gone is missed.
+
+`TF_CONFIG` says who they are. Worker 0 is the chief: it alone has a run folder, and the others get from it what they
+need through the same collectives that sum the gradients, so that no file system has to be shared.
+"""
+
+import contextlib
+import dataclasses
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+
+from keras_transformer.config import ConfigError
+from train.interruption import WorkerLost
+from train.share import Share
+
+log = logging.getLogger("train")
+
+JOIN_SECONDS = 600  # how long a worker waits at its start for all others to be there
+FAREWELL_SECONDS = 1  # for what was said to the others to reach them
+joined = []  # the strategy of this process, once it is of a cluster: TensorFlow has one to a process
+EXPECTED = (
+    'it must be {"cluster": {"worker": ["HOST:PORT", ...]}, "task": {"type": "worker", "index": N}}, with the same '
+    "list on every worker and N from 0"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """All workers in order, and which of them this process is."""
+
+    addresses: tuple[str, ...] = ("localhost:0",)  # "host:port"; worker 0, the chief, first
+    share: Share = Share()
+
+    @property
+    def others(self):
+        """dict from "worker 1 (host:port)" to (host, port) of every worker but this one."""
+        return {
+            f"worker {index} ({address})": split_address(address)
+            for index, address in enumerate(self.addresses)
+            if index != self.share.index
+        }
+
+
+ALONE = Cluster()
+
+
+def read_cluster(text):
+    """The Cluster that the environment variable TF_CONFIG describes; one worker alone where it is None or empty.
+
+    Raises ConfigError with what was found and what it must be.
+    """
+    if not text:
+        return ALONE
+    try:
+        values = json.loads(text)
+        jobs, task = values["cluster"], values["task"]
+        kind, index = task["type"], int(task["index"])
+        addresses = {job: tuple(map(str, jobs[job])) for job in jobs}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ConfigError(f"TF_CONFIG is {text}: {type(error).__name__}, {error}; {EXPECTED}.") from None
+    if unknown := {*addresses, kind} - {"chief", "worker"}:
+        raise ConfigError(f"TF_CONFIG names {', '.join(sorted(unknown))}; a worker and a chief are all there is.")
+    if kind not in addresses or not 0 <= index < len(addresses[kind]):
+        raise ConfigError(
+            f"TF_CONFIG says that this is {kind} {index}, but its cluster has no address for it; {EXPECTED}."
+        )
+    chiefs = addresses.get("chief", ())
+    everyone = chiefs + addresses.get("worker", ())
+    if len(chiefs) > 1 or len(set(everyone)) < len(everyone):
+        raise ConfigError(f"TF_CONFIG names two chiefs, or one address twice: {', '.join(everyone)}.")
+    for address in everyone:
+        split_address(address)
+    return Cluster(everyone, Share(index + (len(chiefs) if kind == "worker" else 0), len(everyone)))
+
+
+def split_address(address):
+    """ "host:port" -> (host, port). Raises ConfigError."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ConfigError(f"TF_CONFIG has the address {address!r}; it must be HOST:PORT, for example 10.0.0.1:2222.")
+    return host.strip("[]"), int(port)
+
+
+def log_as(share):
+    """Only the chief tells the story; what another worker warns of has its number in front."""
+    if share.is_chief:
+        return
+    log.setLevel(logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(logging.Formatter(f"worker {share.index}: %(asctime)s %(message)s", "%H:%M:%S"))
+
+
+def join(cluster, seconds=JOIN_SECONDS):
+    """Wait until every worker is there. Returns the strategy that makes one of them.
+
+    To be called before TensorFlow does anything else. Raises WorkerLost for who is not there after `seconds`, and
+    ConfigError if this worker's own port is taken.
+    """
+    import tensorflow as tf
+
+    wait_for_others(cluster, seconds)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    signal.alarm(seconds)  # TensorFlow's own waiting has no limit, and no Python runs meanwhile
+    try:
+        joined.append(tf.distribute.MultiWorkerMirroredStrategy())
+        return joined[0]
+    except tf.errors.OpError as error:
+        raise WorkerLost(lost_sentence(cluster, error)) from None
+    finally:
+        signal.alarm(0)
+        for number in before:  # TensorFlow takes SIGTERM for itself; and Python cannot answer amid a collective
+            signal.signal(number, signal.SIG_DFL)
+
+
+def wait_for_others(cluster, seconds, pause=0.2):
+    """Until every other worker's port answers: in Python, so that it can be said, limited and interrupted."""
+    missing, announced, until = set(cluster.others), set(), time.monotonic() + seconds
+    with listening(cluster):
+        while missing := {name for name in missing if not answers(*cluster.others[name])}:
+            if time.monotonic() > until:
+                raise WorkerLost(
+                    f"{listed(missing)} did not answer within {seconds} s. Start every worker with the same list of "
+                    "addresses in TF_CONFIG, and see that each can reach the ports of the others."
+                )
+            if missing != announced:
+                log.info("waiting up to %d s for %s", seconds, listed(missing))
+                announced = missing
+            time.sleep(pause)
+
+
+@contextlib.contextmanager
+def listening(cluster):
+    """Within, this worker's own port answers, as it will when TensorFlow has taken it over."""
+    _, port = split_address(cluster.addresses[cluster.share.index])
+    try:
+        both = {"family": socket.AF_INET6, "dualstack_ipv6": True} if socket.has_dualstack_ipv6() else {}
+        server = socket.create_server(("", port), backlog=128, **both)
+    except OSError as error:
+        raise ConfigError(
+            f"TF_CONFIG gives this worker the port {port}, which cannot be opened: {error.strerror}. "
+            "Another process may hold it, for example this worker started twice."
+        ) from None
+    with server:
+        yield
+
+
+def answers(host, port):
+    try:
+        with socket.create_connection((host, port), timeout=2):
+            return True
+    except OSError:  # nobody there, no such host yet, or no way to it
+        return False
+
+
+@contextlib.contextmanager
+def missing_workers_are_named(cluster):
+    """Within, a collective that fails because a worker is gone raises WorkerLost, which says which one."""
+    if cluster.share.count == 1:
+        yield
+        return
+    import tensorflow as tf
+
+    gone = (
+        tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError,
+        tf.errors.DeadlineExceededError, tf.errors.FailedPreconditionError,
+    )  # fmt: skip
+    try:
+        yield
+    except gone as error:
+        raise WorkerLost(lost_sentence(cluster, error)) from None
+
+
+def lost_sentence(cluster, error):
+    silent = [name for name, address in cluster.others.items() if not answers(*address)]
+    lines = [line for line in str(error.message).splitlines() if "aborted by" in line] or [str(error.message)]
+    found = f"{listed(silent)} is gone" if silent else f"A worker is gone, or started anew ({lines[0].strip()})"
+    return (
+        f"{found}, and no step can be done without it. Start every worker again with the same command: they go on from "
+        "the last checkpoint."
+    )
+
+
+@contextlib.contextmanager
+def leaving_at_once():
+    """Around a whole command: a process of a cluster ends when its work ends, with the exit code that is raised within.
+
+    Left to itself, TensorFlow takes up to a minute to end its threads, and the others would wait for this worker.
+    """
+    code = 0
+    try:
+        yield
+    except BaseException as ending:
+        if not joined:
+            raise
+        code = ending.code if isinstance(ending, SystemExit) else 1
+        if not isinstance(ending, SystemExit):
+            traceback.print_exc()
+    if joined:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        time.sleep(FAREWELL_SECONDS)
+        os._exit(code)
+
+
+def listed(names):
+    return " and ".join(sorted(names))
