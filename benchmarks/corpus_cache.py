@@ -184,8 +184,8 @@ def page(pairs, stages, text, cached):
         f"In these seconds, preflight looks for duplicates, overlap and lengths: {first['preflight']:.1f} s and "
         f"{second['preflight']:.1f} s. Resident are also the pages of mapped files that were touched.",
         f"On disk: {cached / 2**30:.2f} GiB of ids, offsets and keys, {cached / second['pairs']:.0f} bytes a pair.",
-        f"Padding: {second['padding']:.2%} of rows of 256. While the next epoch is packed, a batch of 25,088 positions takes "
-        f"{1000 * second['batch']:.1f} ms, mean of {BATCHES:,} made one after the other.",
+        f"Padding: {second['padding']:.2%} of rows of 256. While the next epoch is packed, a batch of 25,088 positions "
+        f"takes {1000 * second['batch']:.1f} ms, mean of {BATCHES:,} made one after the other.",
         "",
     ])  # fmt: skip
 
