@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from tiny_training import PAIRS, TRAINING, train, training_model, weights_of
+from tiny_training import ORDER, PAIRS, TRAINING, train, training_model, weights_of
 from workers import end, python, start_workers
 
 from train.batches import PackedBatches
@@ -27,7 +27,7 @@ def train_in_both_ways(path):
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     strategy = choose_strategy(cluster)
-    batches = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_length, 1, share=cluster.share)
+    batches = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_length, ORDER, share=cluster.share)
     with strategy.scope():
         models = [training_model(dropout, xla=True, **RATE) for dropout in (0.0, 0.2)]
     logs = [train(model, 0, steps, batches) for model, steps in zip(models, (STEPS, DROPPING), strict=True)]
