@@ -54,6 +54,17 @@ def test_a_request_stops_training_and_the_checkpoint_of_that_step_is_written():
     assert [step for step, _ in disk.saved] == [7]
 
 
+@pytest.mark.parametrize("asked_here", [False, True])
+def test_of_several_workers_each_goes_by_the_sum_of_all_requests(asked_here):
+    request = StopRequest()
+    request.is_made = asked_here  # amid this step: the sum of the next one has it
+    stop = with_model(StopWhenAsked(request, is_alone=False))
+    stop.on_train_batch_end(0, {"stop_requests": 0.0})
+    assert not stop.model.stop_training
+    stop.on_train_batch_end(0, {"stop_requests": 1.0})
+    assert stop.model.stop_training
+
+
 def test_checkpoints_are_written_every_so_many_steps_and_at_the_last():
     disk, progress = Disk(), Progress()
     save = with_model(SaveCheckpoints(progress, disk, last_step=7, every=3))

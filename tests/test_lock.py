@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from keras_transformer.config import ConfigError
-from train.lock import run_lock
+from train.lock import own_folder, run_lock
 from train.run_folder import RunFolder
+from train.share import Share
 
 
 def test_a_second_trainer_is_refused_with_the_number_of_the_first(tmp_path):
@@ -43,3 +44,12 @@ def test_the_lock_dies_with_its_process(tmp_path):
     process.wait()
     with run_lock(folder):
         assert folder.lock.read_text() == f"{os.getpid()}\n"
+
+
+def test_of_several_workers_the_chief_alone_has_the_run_folder_and_the_others_leave_nothing(tmp_path):
+    with own_folder(tmp_path / "run", Share(0, 2)) as chief, own_folder(tmp_path / "run", Share(1, 2)) as other:
+        assert chief.path == tmp_path / "run" and chief.lock.read_text() == f"{os.getpid()}\n"
+        other.tokenizer.write_bytes(b"a copy")
+        assert other.path.exists() and tmp_path not in other.path.parents
+    assert not other.path.exists()
+    assert [path.name for path in chief.path.iterdir()] == ["lock"]

@@ -26,7 +26,8 @@ def tf_config(ports, index):
 
 def python(*arguments, log, **environment):
     """Start Python with the project and its tests on the path; stdout and stderr go to the file `log`."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])} | environment
+    settings = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = os.environ | settings | environment
     with open(log, "w", encoding="utf-8") as file:
         return subprocess.Popen([sys.executable, *map(str, arguments)], env=environment, stdout=file, stderr=file)
 

@@ -129,7 +129,7 @@ def wait_for_others(cluster, seconds, pause=0.2):
                     "addresses in TF_CONFIG, and see that each can reach the ports of the others."
                 )
             if missing != announced:
-                log.info("waiting up to %d s for %s", seconds, listed(missing))
+                log.info("waiting up to %g s for %s", seconds, listed(missing))
                 announced = missing
             time.sleep(pause)
 

@@ -1,0 +1,121 @@
+"""Several processes as one: who they are, what the chief tells the others, and what happens when one stops or dies."""
+
+import re
+import signal
+import time
+
+import numpy as np
+import pytest
+from numbers_run import metrics_of, write_config
+from workers import end, start_workers, wait_until
+
+from train.checkpoints import read_checkpoint
+from train.interruption import EXIT_CODE
+
+STEPS = 200
+OPTIONS = (
+    f"training.steps={STEPS}",
+    "training.checkpoint_every=20",
+    "training.validate_every=1000",
+    "training.dropout=0.2",
+    "translation.beam_size=1",
+)
+
+
+class Pair:
+    """Two workers that train the run of `config`; worker 1 is told of a run folder that it must not use."""
+
+    def __init__(self, config):
+        self.run, self.others = config.with_suffix(""), config.with_name("of-worker-1")
+        self.logs = [config.with_suffix(f".log{index}") for index in (0, 1)]
+        folders = self.run, self.others
+
+        def arguments(index):
+            options = *OPTIONS, f"run_folder={folders[index]}"
+            return "-m", "train", config, *(word for option in options for word in ("--set", option))
+
+        self.before = self.checkpoints()
+        self.processes = start_workers(arguments, self.logs)
+
+    def checkpoints(self):
+        return set((self.run / "checkpoints").glob("*.npz"))
+
+    def wait_for_a_checkpoint(self):
+        """Until there is one that these two have written."""
+        wait_until(lambda: self.checkpoints() - self.before, self.processes)
+
+    def end(self):
+        return end(self.processes)
+
+    def said(self):
+        return [log.read_text(encoding="utf-8") for log in self.logs]
+
+
+def kill(config, victim):
+    """Kill one of two with SIGKILL. Returns the other's exit code, how long it took, and what it said."""
+    pair = Pair(config)
+    pair.wait_for_a_checkpoint()
+    pair.processes[victim].kill()
+    began = time.monotonic()
+    codes = pair.end()
+    return codes[1 - victim], time.monotonic() - began, pair.said()[1 - victim]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A run of two that was left in peace, and one that was stopped once and lost each of the two once."""
+    folder = tmp_path_factory.mktemp("cluster")
+    calm = Pair(write_config(folder, "calm"))
+    found = {"calm": calm, "calm_codes": calm.end()}
+    config = write_config(folder, "disturbed")
+    stopped = Pair(config)
+    stopped.wait_for_a_checkpoint()
+    stopped.processes[1].send_signal(signal.SIGTERM)
+    found |= {"stopped_codes": stopped.end(), "stopped_said": stopped.said(), "stopped": stopped.checkpoints()}
+    found |= {"without_worker": kill(config, victim=1), "without_chief": kill(config, victim=0)}
+    disturbed = Pair(config)
+    return found | {"disturbed_codes": disturbed.end(), "disturbed": disturbed}
+
+
+def test_two_processes_train_to_the_end_and_the_chief_alone_writes_and_speaks(runs):
+    calm = runs["calm"]
+    assert runs["calm_codes"] == [0, 0], calm.said()
+    assert not calm.others.exists()
+    chief, other = calm.said()
+    assert "training on 2 CPU replicas of 2 workers (MultiWorkerMirroredStrategy), float32" in chief
+    assert chief.endswith(f"{calm.run}\n") and other == ""
+    assert "2 workers" in (calm.run / "report.md").read_text(encoding="utf-8")
+
+
+def test_asked_to_stop_one_both_stop_after_the_same_step_with_its_checkpoint(runs):
+    assert runs["stopped_codes"] == [EXIT_CODE, EXIT_CODE], runs["stopped_said"]
+    steps = [
+        int(re.search(r"Stopped after step (\d+); its checkpoint is written", said)[1]) for said in runs["stopped_said"]
+    ]
+    assert steps[0] == steps[1] < STEPS
+    assert max(path.name for path in runs["stopped"]) == f"step-{steps[0]:08d}.npz"
+
+
+@pytest.mark.parametrize(("survivor", "lost"), [("without_worker", 1), ("without_chief", 0)])
+def test_the_one_whose_other_dies_stops_within_a_minute_and_says_who_and_how_to_go_on(runs, survivor, lost):
+    code, seconds, said = runs[survivor]
+    assert code == EXIT_CODE, said
+    assert seconds < 60
+    assert re.search(
+        rf"worker {lost} \(127\.0\.0\.1:\d+\) is gone.*Start every worker again with the same command", said
+    )
+    assert "Traceback" not in said
+
+
+def test_stopped_and_killed_and_started_again_it_ends_as_an_undisturbed_run_bit_for_bit(runs):
+    assert runs["disturbed_codes"] == [0, 0], runs["disturbed"].said()
+    name = f"checkpoints/step-{STEPS:08d}.npz"
+    expected, found = (read_checkpoint(runs[run].run / name) for run in ("calm", "disturbed"))
+    assert expected.keys() == found.keys() and len(expected) > 50
+    for key in expected.keys() - {"progress"}:  # which holds seconds
+        np.testing.assert_array_equal(found[key], expected[key])
+    curves = [
+        [(line["step"], line["train/loss"]) for line in metrics_of(runs[run].run) if "train/loss" in line]
+        for run in ("calm", "disturbed")
+    ]
+    assert curves[0] == curves[1] and [step for step, _ in curves[0]] == list(range(1, STEPS + 1))
