@@ -10,7 +10,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).parent.parent
-PATIENCE = 300  # seconds; on a machine that does other work, starting and compiling take minutes
+PATIENCE = 900  # seconds; on a machine that does other work, starting and compiling take minutes
 
 
 def free_ports(count):

@@ -118,18 +118,22 @@ def join(cluster, seconds=JOIN_SECONDS):
             signal.signal(number, signal.SIG_DFL)
 
 
-def wait_for_others(cluster, seconds, pause=0.2):
-    """Until every other worker's port answers: in Python, so that it can be said, limited and interrupted."""
-    missing, announced, until = set(cluster.others), set(), time.monotonic() + seconds
+def wait_for_others(cluster, seconds, patience=5, pause=0.2):
+    """Until every other worker's port answers: in Python, so that it can be said, limited and interrupted.
+
+    Who is missing after `patience` seconds is said, by every worker, and again when it is somebody else.
+    """
+    missing, announced, began = set(cluster.others), set(), time.monotonic()
     with listening(cluster):
         while missing := {name for name in missing if not answers(*cluster.others[name])}:
-            if time.monotonic() > until:
+            waited = time.monotonic() - began
+            if waited > seconds:
                 raise WorkerLost(
                     f"{listed(missing)} did not answer within {seconds} s. Start every worker with the same list of "
                     "addresses in TF_CONFIG, and see that each can reach the ports of the others."
                 )
-            if missing != announced:
-                log.info("waiting up to %g s for %s", seconds, listed(missing))
+            if missing != announced and waited > patience:
+                log.warning("waiting up to %g s for %s", seconds, listed(missing))
                 announced = missing
             time.sleep(pause)
 
@@ -179,7 +183,7 @@ def missing_workers_are_named(cluster):
 def lost_sentence(cluster, error):
     silent = [name for name, address in cluster.others.items() if not answers(*address)]
     lines = [line for line in str(error.message).splitlines() if "aborted by" in line] or [str(error.message)]
-    found = f"{listed(silent)} is gone" if silent else f"A worker is gone, or started anew ({lines[0].strip()})"
+    found = f"{listed(silent)} is gone" if silent else f"A worker is gone, silent, or started anew ({lines[0].strip()})"
     return (
         f"{found}, and no step can be done without it. Start every worker again with the same command: they go on from "
         "the last checkpoint."
