@@ -31,9 +31,11 @@ with the least and the most in brackets. On a machine that has other work to do,
 its threads wait for each other after every operation: the load stands above.
 
 `gemm_peak` is the float32 product of two 2048 x 2048 matrices through XLA; our share of it counts model FLOPs
-(`train/flops.py`: forward pass times three, matrix products alone). `real_data_step_time` is the time of a step on
-batches that are packed on the way, from a synthetic corpus of 29,000 pairs with lengths like Multi30k's, over the time
-of a step on one such batch, again and again."""
+(`train/flops.py`: forward pass times three, matrix products alone). "At most" is the ratio of a step that would do
+these products at that speed and nothing else: whoever computes in float32 here does not get past it.
+
+`real_data_step_time` is the time of a step on batches that are packed on the way, from a synthetic corpus of 29,000
+pairs with lengths like Multi30k's, over the time of a step on one such batch, again and again."""
 
 
 def summary(timings, workloads, rounds, command, load):
@@ -43,11 +45,12 @@ def summary(timings, workloads, rounds, command, load):
 
     Keys of its parts are "size/lane". `ratios`: ours over theirs in target tokens a second, both medians over rounds;
     "size/gemm_peak" our model FLOPs a second over those of the matrix product; "size/real_data_step_time" see NOTES.
-    `spreads`: the least and the most of the same ratio, taken round by round.
+    `spreads`: the least and the most of the same ratio, taken round by round. `limits`: the ratio that a step would
+    reach whose matrix products ran at the measured peak and which did nothing else.
     """
     found = {
-        "ratios": {}, "spreads": {}, "tokens_per_second": {}, "gemm_gflops": {}, "model_gflops": {}, "parameters": {},
-        "starting_loss": {}, "per_round": {}, "idle_core_share": {},
+        "ratios": {}, "spreads": {}, "limits": {}, "tokens_per_second": {}, "gemm_gflops": {}, "model_gflops": {},
+        "parameters": {}, "starting_loss": {}, "per_round": {}, "idle_core_share": {},
         "versions": versions(), "processor": processor(), "cores": cores(), "command": command,
         "rounds": rounds, "load_before": load,
     }  # fmt: skip
@@ -61,6 +64,8 @@ def summary(timings, workloads, rounds, command, load):
         found["idle_core_share"] |= keyed(size, timing.idle_share)
         if peak:
             found["gemm_gflops"][size] = median(peak) / 1e9
+            fastest = median(peak) / flops_a_token(workloads[size])  # target tokens/s
+            found["limits"] |= {f"{size}/{lane}": fastest / median(rates[lane]) for lane in PEERS if lane in rates}
         if "ours" not in rates:
             continue
         flops = [rate * flops_a_token(workloads[size]) for rate in rates["ours"]]
@@ -119,15 +124,16 @@ def heading(found):
 def tables(found):
     sizes = dict.fromkeys(key.split("/")[0] for key in (*found["tokens_per_second"], *found["gemm_gflops"]))
     for size in sizes:
-        yield from (f"## {size}", "", "| | parameters | starting loss | target tokens/s | ours : theirs |")
-        yield "|---|---:|---:|---:|---:|"
+        yield from (f"## {size}", "", "| | parameters | starting loss | target tokens/s | ours : theirs | at most |")
+        yield "|---|---:|---:|---:|---:|---:|"
         for name, title in {"ours": "this project", **PEERS}.items():
             key = f"{size}/{name}"
             if key in found["tokens_per_second"]:
                 rate, by_round = found["tokens_per_second"][key], found["per_round"][key]
+                limit = f"{found['limits'][key]:.2f}" if key in found["limits"] else ""
                 yield (
                     f"| {title} | {found['parameters'][key]:,} | {found['starting_loss'][key]:.5f} | {rate:,.0f} "
-                    f"({min(by_round):,.0f} to {max(by_round):,.0f}) | {ratio(found, key)} |"
+                    f"({min(by_round):,.0f} to {max(by_round):,.0f}) | {ratio(found, key)} | {limit} |"
                 )
         yield ""
         yield from (f"- {sentence}" for sentence in sentences(found, size))

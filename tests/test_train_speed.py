@@ -86,6 +86,7 @@ def test_the_ratios_are_quotients_of_medians():
     assert found["tokens_per_second"]["test/ours"] == 12 and found["tokens_per_second"]["test/torch_eager"] == 3
     assert found["ratios"]["test/torch_eager"] == 4 and found["spreads"]["test/torch_eager"] == [2, 6]
     assert found["ratios"]["test/gemm_peak"] == pytest.approx(12 / 16)
+    assert found["limits"] == {"test/torch_eager": pytest.approx(16 / 3)}  # 16 tokens/s of products alone
     assert found["ratios"]["test/real_data_step_time"] == 2 and found["spreads"]["test/real_data_step_time"] == [1, 2]
     assert "**4.00** (2.00 to 6.00)" in as_markdown(found) and "at most 2.0%" in as_markdown(found)
 
