@@ -7,7 +7,11 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
 PACKAGES = "keras_transformer", "train", "export"
-FORBIDDEN = {"keras_transformer": {"train", "export"}, "train": {"export"}, "export": {"train"}}
+FORBIDDEN = {
+    "keras_transformer": {"train", "export", "benchmarks"},
+    "train": {"export", "benchmarks"},
+    "export": {"train", "benchmarks"},
+}
 MAY_IMPORT_TENSORFLOW = {"keras_transformer.tokenizer", "keras_transformer.translator"}
 DRAWERS = {"utils", "helpers", "common", "misc"}
 LONGEST = 300  # lines: a longer file is telling two stories
@@ -24,7 +28,7 @@ def name_of(path):
 
 
 MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in files_of(*PACKAGES)}
-EVERY_FILE = {str(path.relative_to(ROOT)): path for path in files_of(*PACKAGES, "tests")}
+EVERY_FILE = {str(path.relative_to(ROOT)): path for path in files_of(*PACKAGES, "benchmarks", "tests")}
 
 
 def imported_by(module):
