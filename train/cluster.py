@@ -23,7 +23,7 @@ log = logging.getLogger("train")
 
 JOIN_SECONDS = 600  # how long a worker waits at its start for all others to be there
 FAREWELL_SECONDS = 1  # for what was said to the others to reach them
-joined = []  # the strategy of this process, once it is of a cluster: TensorFlow has one to a process
+joined = []  # the Cluster that this process has begun to join: TensorFlow has one to a process, until its end
 EXPECTED = (
     'it must be {"cluster": {"worker": ["HOST:PORT", ...]}, "task": {"type": "worker", "index": N}}, with the same '
     "list on every worker and N from 0"
@@ -105,16 +105,18 @@ def join(cluster, seconds=JOIN_SECONDS):
     import tensorflow as tf
 
     wait_for_others(cluster, seconds)
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    signal.alarm(seconds)  # TensorFlow's own waiting has no limit, and no Python runs meanwhile
+    joined.append(cluster)
+    signal.alarm(seconds)  # TensorFlow's own waiting has no such limit, and no Python runs meanwhile
     try:
-        joined.append(tf.distribute.MultiWorkerMirroredStrategy())
-        return joined[0]
+        return tf.distribute.MultiWorkerMirroredStrategy()
     except tf.errors.OpError as error:
         raise WorkerLost(lost_sentence(cluster, error)) from None
     finally:
         signal.alarm(0)
-        for number in before:  # TensorFlow takes SIGTERM for itself; and Python cannot answer amid a collective
+        for number in (
+            signal.SIGTERM,
+            signal.SIGINT,
+        ):  # TensorFlow takes SIGTERM for itself; and Python cannot answer amid a collective
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -194,7 +196,7 @@ def lost_sentence(cluster, error):
 def leaving_at_once():
     """Around a whole command: a process of a cluster ends when its work ends, with the exit code that is raised within.
 
-    Left to itself, TensorFlow takes up to a minute to end its threads, and the others would wait for this worker.
+    Left to itself, TensorFlow takes up to half a minute to end its threads, and the others may wait for this worker.
     """
     code = 0
     try:
@@ -202,8 +204,10 @@ def leaving_at_once():
     except BaseException as ending:
         if not joined:
             raise
-        code = ending.code if isinstance(ending, SystemExit) else 1
-        if not isinstance(ending, SystemExit):
+        code = 1
+        if isinstance(ending, SystemExit) and isinstance(ending.code, int):
+            code = ending.code
+        else:
             traceback.print_exc()
     if joined:
         for stream in (sys.stdout, sys.stderr):

@@ -38,11 +38,12 @@ def describe(strategy):
 def distributed(dataset, strategy):
     """A Dataset of this worker's rows as one of which each replica gets its part, in the order of the replicas.
 
-    The dataset is taken as endless: otherwise TensorFlow would ask all workers before every step whether they have
-    data left, which costs a message, and they all have.
+    It is said to be endless, since nobody reads past its end: otherwise TensorFlow would ask all workers before every
+    step whether they have data left, which costs a message.
     """
     if strategy.num_replicas_in_sync == 1:
         return dataset
     rows = next(iter(dataset.element_spec.values())).shape[0]
-    parts = dataset.repeat().rebatch(rows // local_replicas(strategy), drop_remainder=True)
+    parts = dataset.rebatch(rows // local_replicas(strategy), drop_remainder=True)
+    parts = parts.apply(tf.data.experimental.assert_cardinality(tf.data.experimental.INFINITE_CARDINALITY))
     return strategy.distribute_datasets_from_function(lambda context: parts)
