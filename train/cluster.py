@@ -113,11 +113,8 @@ def join(cluster, seconds=JOIN_SECONDS):
         raise WorkerLost(lost_sentence(cluster, error)) from None
     finally:
         signal.alarm(0)
-        for number in (
-            signal.SIGTERM,
-            signal.SIGINT,
-        ):  # TensorFlow takes SIGTERM for itself; and Python cannot answer amid a collective
-            signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)  # TensorFlow takes SIGTERM; and Python cannot answer in a collective
 
 
 def wait_for_others(cluster, seconds, patience=5, pause=0.2):
