@@ -27,8 +27,9 @@ dropout on the attention weights as well, PyTorch also inside the feed-forward n
 has, on embeddings and on the output of sublayers, and then a faster attention). Nobody may use a GPU.
 
 Each contestant has a process of its own; they take turns, round after round, and a number is the median of its rounds,
-with the least and the most in brackets. On a machine that has other work to do, PyTorch loses more than XLA does, since
-its threads wait for each other after every operation: the load stands above.
+with the least and the most in brackets. The first step of a turn is not timed: after a wait it is slower. On a machine
+that has other work to do, PyTorch loses more than XLA does, since its threads wait for each other after every product:
+the load stands above.
 
 `gemm_peak` is the float32 product of two 2048 x 2048 matrices through XLA; our share of it counts model FLOPs
 (`train/flops.py`: forward pass times three, matrix products alone). "At most" is the ratio of a step that would do
