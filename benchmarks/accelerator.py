@@ -19,7 +19,8 @@ from benchmarks.on_accelerator.pairs import batch_flops, packed_batches, target_
 from benchmarks.on_accelerator.report import Absence, Measurement, chip_line, notes, page, table
 from benchmarks.on_accelerator.training import Task
 from keras_transformer.config import ConfigError, preset
-from keras_transformer.console import one_sentence_for
+from keras_transformer.console import exit_codes
+from keras_transformer.errors import UserError
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONTESTANTS = {"keras": "keras_transformer, JAX", "torch": "torch.nn.Transformer, torch.compile"}
@@ -30,7 +31,7 @@ STEPS, CPU_STEPS = 20, 5
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-class ContestantFailed(Exception):
+class ContestantFailed(UserError):
     """A contestant's process that could not go on; the message says why."""
 
 
@@ -97,7 +98,7 @@ def main(
     results: Annotated[pathlib.Path | None, typer.Option(help="Write the page here as well.")] = None,
 ):
     """Measure how fast the paper's models train on this machine's accelerator, or on its CPU."""
-    with one_sentence_for(ConfigError, ContestantFailed):
+    with exit_codes():
         if attention not in ("fused", "explicit"):
             raise ConfigError(f"--attention is {attention!r}; it must be fused or explicit.")
         with Contestant("chip") as chip:

@@ -65,10 +65,10 @@ def main(
 @app.command(hidden=True)
 def learn_tokenizer(config: str):
     """The stage that a run goes through once, before it encodes."""
+    from keras_transformer.run_folder import RunFolder
     from train.config import load_config
-    from train.corpus import load_corpus
-    from train.data import prepare_tokenizer
-    from train.run_folder import RunFolder
+    from train.data.prepare import load_corpus
+    from train.data.vocabulary import prepare_tokenizer
 
     config = load_config(config)
     prepare_tokenizer(config.tokenizer, load_corpus(config.data).train.shards, RunFolder(config.run_folder))
@@ -78,12 +78,11 @@ def learn_tokenizer(config: str):
 @app.command(hidden=True)
 def first_batch(config: str):
     """What a run does before its first step, up to the first batch that TensorFlow is given."""
-    from train.batches import training_dataset
+    from keras_transformer.run_folder import RunFolder
     from train.config import load_config
-    from train.corpus import load_corpus
-    from train.data import prepare_data
-    from train.preflight import corpus_lines, length_lines
-    from train.run_folder import RunFolder
+    from train.data.batches import training_dataset
+    from train.data.prepare import load_corpus, prepare_data
+    from train.evaluation.preflight import corpus_lines, length_lines
 
     config = load_config(config)
     data = prepare_data(config, load_corpus(config.data), RunFolder(config.run_folder), replicas=1)
@@ -192,7 +191,7 @@ def page(pairs, stages, text, cached):
 
 def processor():
     """The processor's name, and how many of its cores this process sees."""
-    from train.report import processor
+    from train.evaluation.report import processor
 
     return processor()
 

@@ -7,7 +7,7 @@ from importlib import metadata
 from statistics import median
 
 from benchmarks.contestants import cores
-from train.flops import training_flops
+from train.evaluation.cost import training_flops
 
 PACKAGES = "tensorflow", "keras", "keras-hub", "torch", "numpy"
 PEERS = {
@@ -32,7 +32,7 @@ that has other work to do, PyTorch loses more than XLA does, since its threads w
 the load stands above.
 
 `gemm_peak` is the float32 product of two 2048 x 2048 matrices through XLA; our share of it counts model FLOPs
-(`train/flops.py`: forward pass times three, matrix products alone). "At most" is the ratio of a step that would do
+(`train/evaluation/cost.py`: forward pass times three, matrix products alone). "At most" is the ratio of a step that would do
 these products at that speed and nothing else: whoever computes in float32 here does not get past it.
 
 `real_data_step_time` is the time of a step on batches that are packed on the way, from a synthetic corpus of 29,000

@@ -13,7 +13,7 @@ from benchmarks.contestants import PACKAGES, PREPARE, USUAL
 from benchmarks.contestants.workload import SIZES
 from benchmarks.speed_table import as_markdown, summary, write_results
 from benchmarks.worker import BenchmarkError, Worker
-from keras_transformer.console import one_sentence_for
+from keras_transformer.console import exit_codes
 
 RESULTS = pathlib.Path(__file__).parent / "results"
 SECONDS, QUICK_SECONDS = 4.0, 2.5  # of a contestant's turn in a round
@@ -44,7 +44,7 @@ def main(
     ] = None,
 ):
     """Train the same model on the same batch in each contestant, in turns, and print how much faster ours is."""
-    with one_sentence_for(BenchmarkError):
+    with exit_codes():
         sizes = ["tiny"] if quick else chosen(sizes, SIZES, "size")
         contestants = chosen(contestants, PREPARE, "contestant")
         check_packages(contestants)

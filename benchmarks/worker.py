@@ -6,12 +6,14 @@ import signal
 import time
 from typing import NamedTuple
 
+from keras_transformer.errors import UserError
+
 WARM_UP = 2  # steps: whatever is compiled, is compiled in these
 
 GRACE = 10  # seconds in which a contestant may end by itself
 
 
-class BenchmarkError(ValueError):
+class BenchmarkError(UserError):
     """A benchmark that cannot be run; the message says what is missing and what to do."""
 
 

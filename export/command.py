@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from export.versions import ExportError, publish, unfinished_version
-from keras_transformer.config import ConfigError, SearchOptions
-from keras_transformer.console import InputError, one_sentence_for, quiet_start, read_lines
-from keras_transformer.tokenizer import TokenizerError
+from keras_transformer.config import SearchOptions
+from keras_transformer.console import exit_codes, quiet_start
+from keras_transformer.files import read_lines
 
 CHECK_LINES = "validation.src.txt"  # sentences that training leaves in the run folder
 MOST_CHECK_LINES = 500
@@ -61,7 +61,7 @@ def export(
     To translate with an export alone: `python -m export translate FOLDER < in.txt > out.txt`; its options are
     listed by `python -m export translate --help`.
     """
-    with one_sentence_for(ConfigError, TokenizerError, ExportError, InputError, OSError):
+    with exit_codes():
         if no_check and check:
             raise ExportError("--check FILE and --no-check contradict each other: give one of them.")
         print(

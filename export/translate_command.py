@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from export.versions import ExportError, find_version
-from keras_transformer.console import InputError, groups, on_one_line, one_sentence_for, quiet_start, read_lines
+from export.versions import find_version
+from keras_transformer.console import exit_codes, groups, on_one_line, quiet_start
+from keras_transformer.files import read_lines
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -25,7 +26,7 @@ def translate(
     An empty line stays an empty line. How to search, and what longer lines are cut to, was decided when the export
     was written.
     """
-    with one_sentence_for(ExportError, InputError, OSError):
+    with exit_codes():
         version = find_version(folder)
         with quiet_start():
             from export.exported import ExportedTranslator

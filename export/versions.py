@@ -6,10 +6,12 @@ import pathlib
 import shutil
 import uuid
 
+from keras_transformer.errors import UserError
+
 SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
 
 
-class ExportError(ValueError):
+class ExportError(UserError):
     """An export that cannot be made, or cannot be used; the message says why."""
 
 

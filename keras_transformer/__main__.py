@@ -10,17 +10,15 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.config import SearchOptions
 from keras_transformer.console import (
-    InputError,
+    exit_codes,
     groups,
     on_one_line,
-    one_sentence_for,
     prepare_process,
     quiet_start,
-    read_lines,
 )
-from keras_transformer.tokenizer import TokenizerError
+from keras_transformer.files import read_lines
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -62,7 +60,7 @@ def translate(
     With --n-best above 1 each translation is a line `number ||| text ||| score`, where number is that of the input
     line, counted from 1.
     """
-    with one_sentence_for(ConfigError, TokenizerError, InputError, OSError):
+    with exit_codes():
         options = SearchOptions(beam_size, length_penalty, extra_length, n_best)
         with quiet_start():
             from keras_transformer.translator import Translator

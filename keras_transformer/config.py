@@ -5,11 +5,14 @@ import json
 import math
 import pathlib
 
+from keras_transformer.errors import UserError
+from keras_transformer.files import write_atomically
+
 NORMS = ("post", "pre")
 POSITIONS = ("sinusoidal", "learned")
 
 
-class ConfigError(ValueError):
+class ConfigError(UserError):
     """A configuration that makes no sense; the message says which field, what was found and what is allowed."""
 
 
@@ -99,7 +102,7 @@ class TransformerConfig:
         return cls(**fields)
 
     def save(self, path):
-        pathlib.Path(path).write_text(self.to_json(), encoding="utf-8")
+        write_atomically(path, self.to_json())
 
     @classmethod
     def load(cls, path):

@@ -1,6 +1,5 @@
 """What every command of this project shares: a quiet start, text as UTF-8 lines, one sentence for a mistake."""
 
-import codecs
 import contextlib
 import itertools
 import logging
@@ -8,21 +7,29 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
 
 import typer
 
+from keras_transformer.errors import Interrupted, UserError
+
 BATCHES_AT_ONCE = 100
+INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run the same command again
 
 
-class InputError(ValueError):
-    """Text that cannot be read; the message says where and why."""
+def prepare_process(is_long: bool = False) -> None:
+    """Settings that concern the whole process; call it before TensorFlow is imported. Logs go to stderr.
 
-
-def prepare_process(log_format="%(levelname)s: %(message)s", **log_options):
-    """Settings that concern the whole process; call before TensorFlow is imported. Logs go to stderr."""
+    `is_long`: log the progress too, each line with its time of day; otherwise only warnings.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # not even that there is no GPU
     os.environ["KERAS_BACKEND"] = "tensorflow"  # whatever the shell or ~/.keras says: commands compile with it
-    logging.basicConfig(format=log_format, stream=sys.stderr, **log_options)
+    log_format = (
+        {"format": "%(asctime)s %(message)s", "datefmt": "%H:%M:%S"}
+        if is_long
+        else {"format": "%(levelname)s: %(message)s"}
+    )
+    logging.basicConfig(level=logging.INFO if is_long else logging.WARNING, stream=sys.stderr, **log_format)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
 
@@ -50,30 +57,19 @@ def quiet_start():
 
 
 @contextlib.contextmanager
-def one_sentence_for(*mistakes):
-    """Turn the errors that a user can cause, of these classes, into a line on stderr and exit code 1."""
+def exit_codes() -> Iterator[None]:
+    """Within, an exception that a user can cause ends the command with a message on stderr and no traceback.
+
+    UserError and OSError exit with code 1, Interrupted with code 75.
+    """
     try:
         yield
-    except mistakes as error:
+    except (UserError, OSError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from None
-
-
-def read_lines(stream, name):
-    """The lines of a binary stream of UTF-8, ended by LF or CRLF: a generator of str.
-
-    Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8.
-    """
-    for number, line in enumerate(stream, start=1):
-        if number == 1:
-            line = line.removeprefix(codecs.BOM_UTF8)
-        try:
-            yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"Line {number} of {name} is not UTF-8: its byte {error.start + 1} is 0x{line[error.start]:02x}. "
-                "Convert it first, for example with `iconv -f LATIN1 -t UTF-8`."
-            ) from None
+    except Interrupted as reason:
+        typer.echo(reason, err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def groups(lines, stream, batch_size):

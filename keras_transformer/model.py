@@ -119,23 +119,3 @@ def with_attention(transformer):
         name = f"decoder_block_{number}"
         _, outputs[f"{name}/self"], outputs[f"{name}/memory"] = transformer.get_layer(name).output
     return keras.Model(transformer.input, outputs, name="transformer_with_attention")
-
-
-def parameter_count(config):
-    """Number of trainable weights, from the formula alone.
-
-    An attention has d_model h (2 d_k + 2 d_v) weights, a feed-forward network 2 d_model d_ff + d_ff + d_model, a
-    LayerNorm 2 d_model; an encoder block one attention and two norms, a decoder block two and three.
-    """
-    d_model, heads = config.d_model, config.num_heads
-    projected = heads * (2 * config.key_dim + config.value_dim)
-    attention = d_model * (projected + heads * config.value_dim)
-    if config.attention_bias:
-        attention += projected + d_model
-    feed_forward = 2 * d_model * config.d_ff + config.d_ff + d_model
-    norm = 2 * d_model
-    blocks = config.encoder_layers * (attention + feed_forward + 2 * norm)
-    blocks += config.decoder_layers * (2 * attention + feed_forward + 3 * norm)
-    tables = config.vocab_size * d_model * (1 if config.shared_embeddings else 3)
-    tables += 2 * config.max_positions * d_model if config.positions == "learned" else 0
-    return blocks + tables + (2 * norm if config.norm == "pre" else 0)

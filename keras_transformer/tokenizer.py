@@ -10,6 +10,8 @@ import re
 
 import sentencepiece
 
+from keras_transformer.errors import UserError
+from keras_transformer.files import write_atomically
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 
 SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
@@ -18,7 +20,7 @@ TRAINING_CHARACTERS = 4_000  # longest stretch handed to the trainer, which drop
 TRAINING_SENTENCES = 5_000_000  # how many of them it samples from a larger corpus, to stay within memory
 
 
-class TokenizerError(ValueError):
+class TokenizerError(UserError):
     """A vocabulary that cannot be made, or a model file that cannot be used; the message says why."""
 
 
@@ -57,7 +59,7 @@ def train_tokenizer(sentences, path, vocab_size):
         )
     except RuntimeError as error:
         raise TokenizerError(_training_sentence(str(error), vocab_size)) from None
-    _write_whole(pathlib.Path(path), model.getvalue())
+    write_atomically(path, model.getvalue())
 
 
 def _training_sentence(error, vocab_size):
@@ -75,13 +77,6 @@ def _training_sentence(error, vocab_size):
     if "sentences_.empty()" in error:
         return "There is no text to train a tokenizer on: every sentence is empty."
     return f"SentencePiece could not train a vocabulary of {vocab_size} pieces: {error}"
-
-
-def _write_whole(path, content):
-    """A file that exists is complete: whoever is interrupted here leaves none."""
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
 
 
 class Tokenizer:

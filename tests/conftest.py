@@ -11,7 +11,7 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """The configuration file, the run folder, and the ended process of a first training with numbers_run.CONFIG."""
-    from numbers_run import python, write_config
+    from tests.support.runs import python, write_config
 
     config = write_config(tmp_path_factory.mktemp("finished"))
     process = python("-m", "train", config)

@@ -9,21 +9,22 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from examples import SMALL, as_numpy, assert_close
-from other_backend import ROOT, run_without_tensorflow
-from tiny_training import BATCHES, TINY, train, training_model
 
 from benchmarks.accelerator import Contestant, ContestantFailed
 from benchmarks.on_accelerator.pairs import batch_flops, packed_batches, pair_lengths, target_tokens
 from benchmarks.on_accelerator.report import HEAD, Absence, Measurement, page, table
 from benchmarks.on_accelerator.training import Task
-from train.flops import training_flops
+from tests.support.models import SMALL, as_numpy, assert_close
+from tests.support.other_backend import ROOT, run_without_tensorflow
+from tests.support.training import BATCHES, TINY, train, training_model
+from train.evaluation.cost import training_flops
 
 STEPS = 3
 CONFIG = TINY.replace(dropout=0.1)
 
 SCRIPT = """
-import pathlib, sys, on_jax
+import pathlib, sys
+import tests.support.scripts.on_jax as on_jax
 on_jax.main(pathlib.Path(sys.argv[1]).with_name("given.npz"), sys.argv[1])
 print("tensorflow" in sys.modules)
 """

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
-from examples import as_numpy, assert_close, normal, randomise, softmax
 from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
 from keras_transformer.masks import causal_mask
+from tests.support.models import as_numpy, assert_close, normal, randomise, softmax
 
 log = math.log
 

@@ -4,10 +4,10 @@ import functools
 
 import numpy as np
 import pytest
-from examples import SMALL, batch_of
-from other_backend import run_without_tensorflow
 
 from keras_transformer.model import Transformer
+from tests.support.models import SMALL, batch_of
+from tests.support.other_backend import run_without_tensorflow
 
 CONFIGS = {"post": SMALL, "pre": SMALL.replace(norm="pre", positions="learned", attention_bias=True)}
 ROWS = [[([5, 6, 7, 3], [2, 8, 9]), ([10, 3], [2, 11])], [([12, 13, 3], [2, 14, 15, 16])]]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from keras_transformer.tokens import BOS, EOS, PAD
-from train.batches import FIELDS, PackedBatches, encode_corpus, padded_batches, training_dataset
-from train.corpus import CorpusError, Split
+from train.data.batches import FIELDS, PackedBatches, padded_batches, training_dataset
+from train.data.corpus import CorpusError, Split
+from train.data.encoding import encode_corpus
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -95,7 +96,7 @@ def test_nothing_left_is_an_error():
 def test_many_chunks_are_one_corpus(monkeypatch):
     corpus = random_corpus(25)
     whole = encode(corpus, 40)
-    monkeypatch.setattr("train.encoded.CHUNK", 10)
+    monkeypatch.setattr("train.data.encoding.CHUNK", 10)
     assert sentences_of(encode(corpus, 40)) == sentences_of(whole)
 
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from decoders import LENGTH, OUTPUTS, A, B, decoder_of, random_tables, ranked_outputs, table, tokens_of
-from examples import as_numpy, assert_close
 
 from keras_transformer.decoding import beam_search, greedy_search
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from tests.support.models import as_numpy, assert_close
+from tests.support.tables import LENGTH, OUTPUTS, A, B, decoder_of, random_tables, ranked_outputs, table, tokens_of
 
 ALPHAS = [0.0, 0.6, 1.0]
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from train.scores import score, tokenise
+from train.evaluation.bleu import score, tokenise
 
 MULTI30K = pathlib.Path(__file__).parent.parent.parent / "shared" / "data" / "multi30k"
 REFERENCES = [

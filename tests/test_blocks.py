@@ -3,9 +3,9 @@
 import keras
 import numpy as np
 import pytest
-from examples import as_numpy, assert_close, layer_norm, normal, randomise
 
 from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
+from tests.support.models import as_numpy, assert_close, layer_norm, normal, randomise
 
 EPSILON = 1e-6
 STATES, MEMORY = normal(2, 4, 8), normal(2, 5, 8, seed=1)

@@ -9,15 +9,16 @@ import sys
 
 import numpy as np
 import pytest
-from numbers_run import ROOT, invoke, write_config
 
 import train.__main__
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from train.cache import CorpusCache
-from train.cache_entry import GrowingArray
+from tests.support.runs import ROOT, invoke, write_config
 from train.config import FilesData, NumbersData
-from train.corpus import CorpusError, Split, load_corpus
-from train.encoded import encode_corpus
+from train.data.cache import CorpusCache
+from train.data.cache_entry import GrowingArray
+from train.data.corpus import CorpusError, Split
+from train.data.encoding import encode_corpus
+from train.data.prepare import load_corpus
 
 LINES = [f"{word} {number}" for number in range(40) for word in ("one", "two two", "three three three")]
 
@@ -57,7 +58,7 @@ def assert_same_pairs(one, other):
 
 
 def test_what_is_found_is_what_encoding_gives(cache, files, tokenizer, monkeypatch):
-    monkeypatch.setattr("train.encoded.CHUNK", 7)
+    monkeypatch.setattr("train.data.encoding.CHUNK", 7)
     split = load_corpus(files).train
     expected = encode_corpus(split, tokenizer, 64)
     assert expected.skipped == {"longer than 64 tokens": 1, "empty source": 1}
@@ -174,11 +175,11 @@ def test_no_pair_left_is_an_error_and_no_entry(cache, files, tokenizer):
 
 PROGRAM = """
 import logging, resource, sys
-from keras_transformer.console import one_sentence_for
+from keras_transformer.console import exit_codes
 from keras_transformer.tokenizer import Tokenizer
-from train.cache import CorpusCache
+from train.data.cache import CorpusCache
 from train.config import FilesData
-from train.corpus import CorpusError, load_corpus
+from train.data.corpus import CorpusError, load_corpus
 
 folder, model, limit = sys.argv[1:]
 logging.basicConfig(level="INFO", format="%(message)s")

@@ -6,9 +6,11 @@ import types
 
 import pytest
 
-from train.callbacks import LogCompilation, LogProgress, Progress, Validate, duration, samples_table
-from train.loss import TokenSums
-from train.validation import Sample
+from keras_transformer.losses import TokenSums
+from train.evaluation.validation import Sample
+from train.loop.callbacks import LogCompilation, LogProgress, Validate
+from train.loop.markdown import samples_table
+from train.loop.progress import Progress, duration
 
 LOGS = {"loss": 2.0, "nll": 0.0, "accuracy": 0.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 70.0}
 

@@ -3,9 +3,10 @@
 import keras
 import numpy as np
 import pytest
-from examples import as_numpy, assert_close, normal
 
-from train.checkpoints import CheckpointError, Checkpoints, assign_weights, read_checkpoint, write_whole
+from keras_transformer.files import write_atomically
+from tests.support.models import as_numpy, assert_close, normal
+from train.loop.checkpoints import CheckpointError, Checkpoints, assign_weights, read_checkpoint
 
 
 def small_model(seed=0, width=2):
@@ -200,10 +201,10 @@ def test_a_file_written_whole_holds_the_new_or_the_old_content(tmp_path):
         file.write(b"new")
         raise KeyboardInterrupt
 
-    write_whole(path, lambda file: file.write(b"old"))
+    write_atomically(path, lambda file: file.write(b"old"))
     with pytest.raises(KeyboardInterrupt):
-        write_whole(path, fail)
+        write_atomically(path, fail)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
-    write_whole(path, lambda file: file.write(b"new"))
+    write_atomically(path, lambda file: file.write(b"new"))
     assert path.read_bytes() == b"new"

@@ -10,13 +10,13 @@ import sys
 import tomllib
 
 import pytest
-from run_folders import make_run
 from typer.testing import CliRunner
 
 from keras_transformer import __main__ as command
 from keras_transformer import console
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
+from tests.support.run_folders import make_run
 
 ROOT = pathlib.Path(__file__).parent.parent
 

@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 import pytest
-from numbers_run import metrics_of, write_config
-from workers import end, start_workers, wait_until
 
-from train.checkpoints import read_checkpoint
-from train.interruption import EXIT_CODE
+from keras_transformer.console import INTERRUPTED as EXIT_CODE
+from tests.support.processes import end, start_workers, wait_until
+from tests.support.runs import metrics_of, write_config
+from train.loop.checkpoints import read_checkpoint
 
 STEPS = 80
 OPTIONS = (

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from keras_transformer.config import PRESETS, TABLE_3, ConfigError, TransformerConfig, base, big, preset, tiny
-from keras_transformer.model import parameter_count
+from train.evaluation.cost import parameter_count
 
 
 def differences(config, other):

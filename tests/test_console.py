@@ -6,7 +6,9 @@ import sys
 import pytest
 import typer
 
-from keras_transformer.console import InputError, on_one_line, one_sentence_for, quiet_start, read_lines
+from keras_transformer.console import exit_codes, on_one_line, quiet_start
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_lines
 
 
 def test_lines_end_at_line_feeds_alone_and_lose_carriage_returns_and_a_byte_order_mark():
@@ -15,7 +17,7 @@ def test_lines_end_at_line_feeds_alone_and_lose_carriage_returns_and_a_byte_orde
 
 
 def test_what_is_not_utf_8_is_named_by_line_and_byte():
-    with pytest.raises(InputError, match="Line 2 of in.txt is not UTF-8: its byte 3 is 0xff"):
+    with pytest.raises(InputError, match="in.txt, line 2 is not UTF-8: its byte 3 is 0xff"):
         list(read_lines([b"fine\n", b"ab\xff\n"], "in.txt"))
 
 
@@ -25,12 +27,12 @@ def test_a_line_break_inside_a_translation_becomes_a_space():
 
 def test_a_mistake_is_one_sentence_and_exit_code_1_and_other_errors_pass(capsys):
     with pytest.raises(typer.Exit) as end:
-        with one_sentence_for(InputError):
+        with exit_codes():
             raise InputError("Line 1 is wrong.")
     assert end.value.exit_code == 1
     assert capsys.readouterr().err == "Error: Line 1 is wrong.\n"
     with pytest.raises(ZeroDivisionError):
-        with one_sentence_for(InputError):
+        with exit_codes():
             raise ZeroDivisionError
 
 

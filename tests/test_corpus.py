@@ -5,8 +5,9 @@ import gzip
 import pytest
 
 from train.config import FilesData, NumbersData, TfdsData
-from train.corpus import CorpusError, load_corpus
-from train.sources.numbers import draw_numbers
+from train.data.corpus import CorpusError
+from train.data.numbers import draw_numbers
+from train.data.prepare import load_corpus
 
 
 def files(tmp_path, source, target, **more):

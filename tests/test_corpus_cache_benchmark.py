@@ -2,7 +2,7 @@
 
 import re
 
-from numbers_run import ROOT, python
+from tests.support.runs import ROOT, python
 
 
 def test_a_small_corpus_gives_the_table(tmp_path):

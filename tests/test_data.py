@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from train.data import evenly_spaced, learn_tokenizer
-from train.sources.split import Split
+from train.data.corpus import Split
+from train.data.vocabulary import evenly_spaced, learn_tokenizer
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 16, 17, 1_000])
@@ -17,7 +17,7 @@ def test_what_is_kept_of_many_stands_at_equal_distances_from_beginning_to_end(co
 
 @pytest.mark.parametrize(("limit", "said"), [(98, "it is trained on one pair in 2, 50 pairs"), (100, None)])
 def test_a_sample_is_mentioned_where_one_is_taken(tmp_path, monkeypatch, caplog, limit, said):
-    monkeypatch.setattr("train.data.TOKENIZER_PAIRS", limit)
+    monkeypatch.setattr("train.data.vocabulary.TOKENIZER_PAIRS", limit)
     splits = [Split("data.train", lambda: ((f"one {number}", f"two {number} two") for number in range(50)))] * 2
     with caplog.at_level(logging.INFO, "train"):
         learn_tokenizer(280, splits, tmp_path / "tokenizer.model")

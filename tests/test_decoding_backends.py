@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from decoders import lively_transformer, sources
-from examples import as_numpy
-from other_backend import run_without_tensorflow
 
 from keras_transformer.decoding import IncrementalDecoder, SearchOptions, search
+from tests.support.models import as_numpy
+from tests.support.other_backend import run_without_tensorflow
+from tests.support.tables import lively_transformer, sources
 
 OPTIONS = {"beam": SearchOptions(beam_size=3, n_best=3, extra_length=4), "greedy": SearchOptions(1, extra_length=4)}
 

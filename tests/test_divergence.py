@@ -9,24 +9,23 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
-from event_files import read_events
-from numbers_run import metrics_of
-from tiny_training import BATCHES, PAIRS, TINY, training_model, weights_of
 
-from train.batches import batch_number
-from train.broadcast import Broadcast
-from train.callbacks import Progress
-from train.checkpoints import CheckpointError, Checkpoints, read_checkpoint
+from keras_transformer.losses import TokenSums
+from keras_transformer.run_folder import RunFolder
+from tests.support.events import read_events
+from tests.support.runs import metrics_of
+from tests.support.training import BATCHES, PAIRS, TINY, training_model, weights_of
 from train.config import NumbersData, RunConfig, TrainingConfig
-from train.divergence import REWINDS, StopOnDivergence, has_exploded
-from train.fitting import fit
-from train.interruption import DivergenceError
-from train.loss import TokenSums
-from train.report import training_table
-from train.run_folder import RunFolder
-from train.share import Share
-from train.trainer import TrainingModel
-from train.validation import Sample
+from train.data.batches import batch_number
+from train.evaluation.report import training_table
+from train.evaluation.validation import Sample
+from train.loop.checkpoints import CheckpointError, Checkpoints, read_checkpoint
+from train.loop.divergence import REWINDS, DivergenceError, StopOnDivergence, has_exploded
+from train.loop.fit import fit
+from train.loop.progress import Progress
+from train.step.training_model import TrainingModel
+from train.workers.broadcast import Broadcast
+from train.workers.tf_config import Worker
 
 POISON = TINY.vocab_size - 1  # a batch of nothing but this label is in no epoch of BATCHES
 STEPS, EVERY = 11, 4  # steps of a run, and those of which there is a checkpoint
@@ -87,7 +86,7 @@ def train(
     scores = types.SimpleNamespace(bleu=0.0, exact=0.0)
     progress = fit(
         config_of(folder, on_divergence), RunFolder(folder), data, model, validation_loss,
-        lambda: (scores, [Sample("a", "b", "c")]), Broadcast(tf.distribute.get_strategy(), Share()),
+        lambda: (scores, [Sample("a", "b", "c")]), Broadcast(tf.distribute.get_strategy(), Worker()),
     )  # fmt: skip
     return model, progress
 

@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from examples import as_numpy, assert_close, normal
 
 from keras_transformer.layers.dropout import Dropout, dropout, random_bits
+from tests.support.models import as_numpy, assert_close, normal
 
 PLACES = 2**17
 CHANCE = 5.0  # standard deviations: what chance exceeds once in 1.7 million times

@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from examples import as_numpy, assert_close, normal
 
 from keras_transformer.layers import LearnedPositions, SinusoidalPositions, TokenEmbedding, sinusoidal_encoding
+from tests.support.models import as_numpy, assert_close, normal
 
 MATRIX = np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 0.0, -1.0, 0.5], [2.0, 2.0, 0.0, -1.0]], "float32")
 

@@ -3,10 +3,10 @@
 import functools
 
 import pytest
-from numbers_run import assert_one_sentence, help_of, invoke
 
 import train.evaluate
 from keras_transformer.translator import Translator
+from tests.support.runs import assert_one_sentence, help_of, invoke
 
 evaluate_command = functools.partial(invoke, train.evaluate.app)
 

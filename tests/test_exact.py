@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from tiny_training import ORDER, PAIRS, TRAINING, train, training_model, weights_of
-from workers import end, python, start_workers
 
-from train.batches import PackedBatches
-from train.cluster import read_cluster
-from train.devices import choose_strategy, describe
+from tests.support.processes import end, python, start_workers
+from tests.support.training import ORDER, PAIRS, TRAINING, train, training_model, weights_of
+from train.data.batches import PackedBatches
+from train.workers.strategy import choose_strategy, describe
+from train.workers.tf_config import read_cluster
 
 STEPS = 50
 DROPPING = 8  # steps with dropout
@@ -27,7 +27,7 @@ def train_in_both_ways(path):
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     strategy = choose_strategy(cluster)
-    batches = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_length, ORDER, share=cluster.share)
+    batches = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_length, ORDER, worker=cluster.worker)
     with strategy.scope():
         models = [training_model(dropout, xla=True, **RATE) for dropout in (0.0, 0.2)]
     logs = [train(model, 0, steps, batches) for model, steps in zip(models, (STEPS, DROPPING), strict=True)]

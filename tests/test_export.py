@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorflow.core.framework.tensor_pb2 import TensorProto
-from tiny_run import OPTIONS, SENTENCES, SMALL, make_run, tokenizer_bytes, write_version
 
 from export.check import Comparison, compare, meta_graph, refuse_xla, xla_in
 from export.exported import ExportedTranslator, Translation
@@ -15,6 +14,7 @@ from export.versions import ExportError
 from keras_transformer.config import SearchOptions
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
+from tests.support.tiny_run import OPTIONS, SENTENCES, SMALL, make_run, tokenizer_bytes, write_version
 
 MAX_SOURCE_TOKENS = 60
 STRANGE = ["", " ", " \t\u3000\x1f", "x" * 10_000, "🙂 한국어", "▁", "\u200b", "a\x00b", "the cat\nsat"]

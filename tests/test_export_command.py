@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from tiny_run import OPTIONS, SENTENCES, make_run, write_version
 from typer.testing import CliRunner
 
 from export import check, command, exported, translate_command
 from export.versions import ExportError, find_version, publish, unfinished_version
+from tests.support.tiny_run import OPTIONS, SENTENCES, make_run, write_version
 
 ROOT = pathlib.Path(__file__).parent.parent
 SEARCH = ["--extra-length", str(OPTIONS.extra_length)]

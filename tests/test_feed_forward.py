@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from examples import as_numpy, assert_close, normal, randomise
 
 from keras_transformer.layers.feed_forward import FeedForward
+from tests.support.models import as_numpy, assert_close, normal, randomise
 
 
 def built(d_ff, activation="relu", d_model=4):

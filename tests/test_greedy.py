@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from decoders import LENGTH, PREFIXES, A, B, decoder_of, random_tables, table, tokens_of
-from examples import as_numpy, assert_close
 
 from keras_transformer.decoding import greedy_search
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from tests.support.models import as_numpy, assert_close
+from tests.support.tables import LENGTH, PREFIXES, A, B, decoder_of, random_tables, table, tokens_of
 
 
 def greedy(tables, limits=None, alpha=0.6):

@@ -12,6 +12,7 @@ FORBIDDEN = {
     "train": {"export", "benchmarks"},
     "export": {"train", "benchmarks"},
 }
+ROOMS = "config", "workers", "data", "step", "loop", "evaluation", "top"  # of train/, in the direction of imports
 MAY_IMPORT_TENSORFLOW = {"keras_transformer.tokenizer", "keras_transformer.translator"}
 DRAWERS = {"utils", "helpers", "common", "misc"}
 LONGEST = 300  # lines: a longer file is telling two stories
@@ -71,6 +72,22 @@ def test_the_packages_are_found():
 @pytest.mark.parametrize("module", MODULES)
 def test_the_arrows_between_the_folders_point_one_way(module):
     assert not roots_imported_by(module) & FORBIDDEN[module.split(".")[0]]
+
+
+def room_of(module):
+    """The place in ROOMS of a module of train/: its folder; the configuration is the floor, other files the top."""
+    parts = module.split(".")
+    if parts[1:] and parts[1].startswith("config"):
+        return ROOMS.index("config")
+    return ROOMS.index(parts[1] if parts[1:] and parts[1] in ROOMS else "top")
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("train.")])
+def test_a_room_of_train_imports_only_rooms_before_it(module):
+    above = [
+        name for name in modules_imported_by(module) if name.startswith("train.") and room_of(name) > room_of(module)
+    ]
+    assert above == []
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -9,8 +9,9 @@ import time
 import h5py
 import numpy as np
 import pytest
-from event_files import read_events
-from numbers_run import ROOT, metrics_of, write_config
+
+from tests.support.events import read_events
+from tests.support.runs import ROOT, metrics_of, write_config
 
 KILLS = 10
 STEPS = 100 * KILLS

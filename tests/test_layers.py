@@ -5,10 +5,10 @@ import inspect
 import keras
 import numpy as np
 import pytest
-from examples import as_numpy, assert_close, normal, randomise
 
 import keras_transformer.layers as layers
 from keras_transformer.layers import masking
+from tests.support.models import as_numpy, assert_close, normal, randomise
 
 STATES, MEMORY = normal(2, 4, 8), normal(2, 5, 6, seed=1)
 IDS, SEGMENTS = np.array([[1, 2, 3, 0], [4, 0, 0, 0]], "int32"), np.array([[1, 1, 2, 0], [1, 0, 0, 0]], "int32")

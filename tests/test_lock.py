@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from keras_transformer.config import ConfigError
-from train.lock import own_folder, run_lock
-from train.run_folder import RunFolder
-from train.share import Share
+from keras_transformer.run_folder import RunFolder
+from train.resume import own_folder, run_lock
+from train.workers.tf_config import Worker
 
 
 def test_a_second_trainer_is_refused_with_the_number_of_the_first(tmp_path):
@@ -31,7 +31,7 @@ def test_the_lock_is_free_again_afterwards_also_after_an_error(tmp_path):
 
 def test_the_lock_dies_with_its_process(tmp_path):
     hold = (
-        "import sys, time\nfrom train.lock import run_lock\nfrom train.run_folder import RunFolder\n"
+        "import sys, time\nfrom train.resume import run_lock\nfrom keras_transformer.run_folder import RunFolder\n"
         "with run_lock(RunFolder(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", hold, tmp_path / "run"], stdout=subprocess.PIPE, text=True)
@@ -47,7 +47,7 @@ def test_the_lock_dies_with_its_process(tmp_path):
 
 
 def test_of_several_workers_the_chief_alone_has_the_run_folder_and_the_others_leave_nothing(tmp_path):
-    with own_folder(tmp_path / "run", Share(0, 2)) as chief, own_folder(tmp_path / "run", Share(1, 2)) as other:
+    with own_folder(tmp_path / "run", Worker(0, 2)) as chief, own_folder(tmp_path / "run", Worker(1, 2)) as other:
         assert chief.path == tmp_path / "run" and chief.lock.read_text() == f"{os.getpid()}\n"
         other.tokenizer.write_bytes(b"a copy")
         assert other.path.exists() and tmp_path not in other.path.parents

@@ -1,9 +1,9 @@
 """Who may attend to whom, and where a sentence begins."""
 
 import numpy as np
-from examples import as_numpy
 
 from keras_transformer.masks import causal_mask, causal_segment_mask, positions_in_segment, segment_mask
+from tests.support.models import as_numpy
 
 PACKED = np.array([[1, 1, 1, 2, 2, 0]], "int32")  # a sentence of three, one of two, one padding
 

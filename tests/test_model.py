@@ -6,10 +6,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from examples import SMALL, as_numpy, assert_close, batch_of, randomise, softmax
 
 from keras_transformer.config import PRESETS
-from keras_transformer.model import Transformer, encoder, parameter_count, with_attention
+from keras_transformer.model import Transformer, encoder, with_attention
+from tests.support.models import SMALL, as_numpy, assert_close, batch_of, randomise, softmax
+from train.evaluation.cost import parameter_count
 
 PAIRS = [([5, 6, 7, 3], [2, 8, 9, 10, 11]), ([12, 13, 3], [2, 14, 15]), ([16, 3], [2, 17, 18, 19])]
 SOURCE_LENGTH, TARGET_LENGTH = 10, 13

@@ -3,10 +3,10 @@
 import keras
 import numpy as np
 import pytest
-from examples import as_numpy, assert_close, normal
 
+from tests.support.models import as_numpy, assert_close, normal
 from train.config import TrainingConfig
-from train.optimizer import paper_optimizer
+from train.step.optimizer import paper_optimizer
 
 TRAINING = TrainingConfig(warmup_steps=100, learning_rate_factor=0.5)
 

@@ -6,12 +6,12 @@ import threading
 import numpy as np
 import pytest
 
-from train.batches import PackedBatches
 from train.config import load_config
-from train.corpus import load_corpus
-from train.encoded import EncodedPairs, Sentences, encode_corpus
-from train.epochs import Epochs
-from train.packing import Packing, offsets_of, pack
+from train.data.batches import PackedBatches
+from train.data.encoding import EncodedPairs, Sentences, encode_corpus
+from train.data.epochs import Epochs
+from train.data.packing import Packing, offsets_of, pack
+from train.data.prepare import load_corpus
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MULTI30K = ROOT.parent / "shared" / "data" / "multi30k"
@@ -38,8 +38,8 @@ def test_every_pair_has_one_place_and_no_row_is_overfull(lengths, source_row_len
 
 @pytest.mark.parametrize(("window", "stretch"), [(3, 2**16), (8192, 7), (5, 50), (1, 1)])
 def test_however_the_pairs_are_cut_up_each_has_one_place(lengths, monkeypatch, window, stretch):
-    monkeypatch.setattr("train.packing.WINDOW", window)
-    monkeypatch.setattr("train.packing.STRETCH", stretch)
+    monkeypatch.setattr("train.data.packing.WINDOW", window)
+    monkeypatch.setattr("train.data.packing.STRETCH", stretch)
     rows = rows_of(lengths, 0)
     assert sorted(np.concatenate(rows)) == list(range(500))
     assert all(max(lengths[0][row].sum(), lengths[1][row].sum()) <= 40 for row in rows)
@@ -119,7 +119,7 @@ def test_the_next_epoch_is_packed_while_this_one_is_used(lengths, monkeypatch):
         return pack(*arguments)
 
     batches = PackedBatches(pairs_of(lengths), 40 * 4, 40, seed=1)
-    monkeypatch.setattr("train.epochs.pack", pack_and_tell)
+    monkeypatch.setattr("train.data.epochs.pack", pack_and_tell)
     batches.batch(0)
     assert packed.wait(timeout=60)
 
@@ -127,7 +127,7 @@ def test_the_next_epoch_is_packed_while_this_one_is_used(lengths, monkeypatch):
 def test_what_goes_wrong_in_the_background_is_raised_where_it_is_wanted(lengths, monkeypatch):
     epochs = Epochs(pairs_of(lengths), 40, 40, seed=1)
     epochs.packing(0)
-    monkeypatch.setattr("train.epochs.pack", lambda *_: 1 // 0)
+    monkeypatch.setattr("train.data.epochs.pack", lambda *_: 1 // 0)
     epochs.begin(1)
     with pytest.raises(ZeroDivisionError):
         epochs.packing(1)

@@ -6,10 +6,10 @@ import math
 import keras_hub
 import numpy as np
 import pytest
-from examples import SMALL, as_numpy, assert_close, batch_of, normal, randomise
 
 from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock
 from keras_transformer.model import Transformer
+from tests.support.models import SMALL, as_numpy, assert_close, batch_of, normal, randomise
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is not installed: pip install -r requirements-peers.txt"

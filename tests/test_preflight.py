@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import preset
-from keras_transformer.model import parameter_count
-from train import preflight
-from train.batches import PackedBatches, ShardedBatches
-from train.corpus import Corpus
-from train.encoded import EncodedPairs, EncodedShards, Sentences, pair_keys
-from train.sources.split import Split
+from train.data.batches import PackedBatches, ShardedBatches
+from train.data.corpus import Corpus, Split
+from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys
+from train.evaluation import preflight
+from train.evaluation.cost import parameter_count
 
 
 def found(train, validation, test=None):

@@ -5,9 +5,9 @@ import logging
 import pytest
 
 from keras_transformer.config import ConfigError
+from keras_transformer.run_folder import RunFolder
 from train.config import load_config
-from train.resumption import check_changes
-from train.run_folder import RunFolder
+from train.resume import check_changes
 
 CONFIG = """
 run_folder = "run"

@@ -8,14 +8,14 @@ import tomllib
 
 import numpy as np
 import pytest
-from event_files import read_events
-from numbers_run import assert_one_sentence, help_of, invoke, metrics_of, write_config
 
 import train.__main__
 from keras_transformer.config import TransformerConfig
 from keras_transformer.tokenizer import Tokenizer
-from train.checkpoints import read_checkpoint
+from tests.support.events import read_events
+from tests.support.runs import assert_one_sentence, help_of, invoke, metrics_of, write_config
 from train.config import load_config
+from train.loop.checkpoints import read_checkpoint
 
 train_command = functools.partial(invoke, train.__main__.app)
 

@@ -8,8 +8,7 @@ import subprocess
 import pytest
 import yaml
 
-from train.cluster import read_cluster
-from train.share import Share
+from train.workers.tf_config import Worker, read_cluster
 
 PAGE = (pathlib.Path(__file__).parent.parent / "docs" / "scaling.md").read_text(encoding="utf-8")
 
@@ -17,7 +16,7 @@ PAGE = (pathlib.Path(__file__).parent.parent / "docs" / "scaling.md").read_text(
 def test_the_lines_for_two_machines_name_one_cluster_and_both_places():
     first, second = (read_cluster(text) for text in re.findall(r"export TF_CONFIG='(.*)'", PAGE))
     assert first.addresses == second.addresses == ("10.0.0.1:2222", "10.0.0.2:2222")
-    assert (first.share, second.share) == (Share(0, 2), Share(1, 2))
+    assert (first.worker, second.worker) == (Worker(0, 2), Worker(1, 2))
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,7 @@ def test_the_shell_of_a_pod_makes_its_tf_config(manifest):
             [*container["command"], script], env=environment, capture_output=True, text=True, check=True
         )
         cluster = read_cluster(shell.stdout)
-        assert cluster.share == Share(index, workers)
+        assert cluster.worker == Worker(index, workers)
         assert cluster.addresses[index] == f"transformer-{index}.{service['metadata']['name']}:2222"
 
 

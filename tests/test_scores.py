@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from examples import as_numpy, assert_close, normal
 
 from keras_transformer.decoding.scores import NEVER, allowed_tokens, length_penalty, log_normaliser
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from tests.support.models import as_numpy, assert_close, normal
 
 
 def test_one_token_has_the_penalty_1_and_seven_tokens_that_of_alpha():

@@ -7,12 +7,12 @@ import subprocess
 import sys
 
 import pytest
-from tiny_run import SENTENCES, make_run, write_version
 
 from export.check import meta_graph
 from export.saved_model import WARM_UP_TOKENS, warm_up_batches
+from tests.support.tiny_run import SENTENCES, make_run, write_version
 
-RUNTIME = pathlib.Path(__file__).with_name("serving_runtime.py")
+RUNTIME = pathlib.Path(__file__).parent / "support" / "scripts" / "serving_runtime.py"
 
 
 def package(name):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import ConfigError
+from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer
-from train.batches import FIELDS, PackedBatches
 from train.config import FilesData, NumbersData, RunConfig, TfdsData, TokenizerConfig, TrainingConfig
-from train.corpus import CorpusError, load_corpus
-from train.data import prepare_data
-from train.encoded import encode_corpus
-from train.run_folder import RunFolder
-from train.share import Share
+from train.data.batches import FIELDS, PackedBatches
+from train.data.corpus import CorpusError
+from train.data.encoding import encode_corpus
+from train.data.prepare import load_corpus, prepare_data
+from train.workers.tf_config import Worker
 
 FILES = 4
 TRAINING = TrainingConfig(tokens_per_batch=32 * 8, row_length=32, source_row_length=28, seed=3)
@@ -44,14 +44,14 @@ def prepare(tmp_path, entries):
         with open(path, "w", encoding="utf-8") as file:
             file.write("a1\nb2\n")
 
-    def prepare(shards, share=Share(), replicas=4, training=TRAINING, folder="run"):  # noqa: B008
+    def prepare(shards, worker=Worker(), replicas=4, training=TRAINING, folder="run"):  # noqa: B008
         config = RunConfig(
             run_folder=str(tmp_path / folder),
             data=FilesData(source="files", train=entries, validation=validation, shards=shards),
             tokenizer=TokenizerConfig(vocab_size=300),
             training=training,
         )
-        return prepare_data(config, load_corpus(config.data), RunFolder(config.run_folder), replicas, share)
+        return prepare_data(config, load_corpus(config.data), RunFolder(config.run_folder), replicas, worker)
 
     return prepare
 
@@ -66,7 +66,7 @@ def letters(data, row):
 @pytest.mark.parametrize("workers", [2, 4])
 def test_the_workers_rows_in_their_order_are_the_batch_of_one_worker(prepare, shards, workers):
     alone = prepare(shards).batches
-    parts = [prepare(shards, Share(index, workers)).batches for index in range(workers)]
+    parts = [prepare(shards, Worker(index, workers)).batches for index in range(workers)]
     assert alone.local_rows == alone.rows_per_batch == 8
     assert all((part.rows_per_batch, part.local_rows) == (8, 8 // workers) for part in parts)
     for step in (0, 1, 7, 100):
@@ -115,19 +115,19 @@ def test_what_is_counted_is_counted_over_all_shards(prepare):
 
 
 def test_a_worker_opens_no_file_of_another_ones_shards(prepare, tmp_path):
-    expected = [prepare(4, Share(index, 2)).batches.batch(5) for index in range(2)]
+    expected = [prepare(4, Worker(index, 2)).batches.batch(5) for index in range(2)]
     for index, (own, others) in enumerate((((0, 1), (2, 3)), ((2, 3), (0, 1)))):
         hidden = [tmp_path / f"{file}.{side}" for file in others for side in ("en", "de")]
         for path in hidden:
             path.rename(path.with_suffix(".hidden" + path.suffix))
         (tmp_path / f"new{index}").mkdir()
         (tmp_path / f"new{index}" / "tokenizer.model").write_bytes((tmp_path / "run" / "tokenizer.model").read_bytes())
-        found = prepare(4, Share(index, 2), folder=f"new{index}/../new{index}")
+        found = prepare(4, Worker(index, 2), folder=f"new{index}/../new{index}")
         assert found.train.shards[0].source_tokens > 0 and len(found.train.shards) == len(own)
         for field in FIELDS:
             np.testing.assert_array_equal(found.batches.batch(5)[field], expected[index][field])
         with pytest.raises(CorpusError, match=rf"data.train names .*{others[0]}.en, but there is no such file"):
-            prepare(4, Share(1 - index, 2))
+            prepare(4, Worker(1 - index, 2))
         for path in hidden:
             path.with_suffix(".hidden" + path.suffix).rename(path)
 
@@ -135,7 +135,7 @@ def test_a_worker_opens_no_file_of_another_ones_shards(prepare, tmp_path):
 def test_the_chief_learns_the_tokenizer_from_its_own_shards(prepare, tmp_path):
     for file in (2, 3):
         (tmp_path / f"{file}.en").unlink()
-    pieces = prepare(4, Share(0, 2)).tokenizer.pieces
+    pieces = prepare(4, Worker(0, 2)).tokenizer.pieces
     assert {"a", "b"} & set(pieces) and not any("d" in piece for piece in pieces if not piece.startswith("<"))
 
 
@@ -143,17 +143,17 @@ def test_the_chief_learns_the_tokenizer_from_its_own_shards(prepare, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("shards", "share", "replicas", "error", "message"),
+    ("shards", "worker", "replicas", "error", "message"),
     [
-        (4, Share(0, 3), 3, ConfigError, "data.shards is 4, .* among 3 workers; make it a multiple of 3, or 1"),
-        (1, Share(0, 3), 3, ConfigError, "makes 8 rows of 32, .* into 3 devices .* make it a multiple of 96"),
-        (3, Share(), 1, ConfigError, "makes 8 rows .* among 3 shards; make it a multiple of 96"),
-        (5, Share(), 1, CorpusError, "data.shards is 5, but data.train has 4 entries.*split -n r/5"),
+        (4, Worker(0, 3), 3, ConfigError, "data.shards is 4, .* among 3 workers; make it a multiple of 3, or 1"),
+        (1, Worker(0, 3), 3, ConfigError, "makes 8 rows of 32, .* into 3 devices .* make it a multiple of 96"),
+        (3, Worker(), 1, ConfigError, "makes 8 rows .* among 3 shards; make it a multiple of 96"),
+        (5, Worker(), 1, CorpusError, "data.shards is 5, but data.train has 4 entries.*split -n r/5"),
     ],
 )
-def test_what_does_not_divide_is_one_sentence(prepare, shards, share, replicas, error, message):
+def test_what_does_not_divide_is_one_sentence(prepare, shards, worker, replicas, error, message):
     with pytest.raises(error, match=message):
-        prepare(shards, share, replicas)
+        prepare(shards, worker, replicas)
 
 
 # sources

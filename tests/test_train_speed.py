@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from examples import SMALL, assert_close
 from typer.testing import CliRunner
 
 from benchmarks import train_speed
@@ -15,6 +14,7 @@ from benchmarks.speed_table import as_markdown, flops_a_token, summary
 from benchmarks.train_speed import Timings, app, check_same_loss, steps_for
 from benchmarks.worker import BenchmarkError, Turn, Worker
 from keras_transformer.tokens import BOS, EOS, PAD
+from tests.support.models import SMALL, assert_close
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is not installed: pip install -r requirements-peers.txt"

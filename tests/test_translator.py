@@ -5,7 +5,6 @@ import shutil
 
 import numpy as np
 import pytest
-from run_folders import CONFIG, SENTENCES, make_run
 
 from keras_transformer import translator as translator_module
 from keras_transformer.config import ConfigError, SearchOptions
@@ -13,6 +12,7 @@ from keras_transformer.decoding import Hypotheses
 from keras_transformer.tokenizer import TokenizerError
 from keras_transformer.tokens import EOS, PAD
 from keras_transformer.translator import LENGTHS, Translation, Translator, load_run
+from tests.support.run_folders import CONFIG, SENTENCES, make_run
 
 OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 LINES = ["the fox", "dog dog dog", "", "one", "a lazy hen", "three four"]

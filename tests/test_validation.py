@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from examples import assert_close
-from tiny_training import PAIRS, tensors, training_model
 
-import train.validation
+import train.evaluation.validation
+from keras_transformer.losses import token_sums
 from keras_transformer.tokens import EOS
-from train.batches import lay_out
-from train.loss import token_sums
-from train.packing import Packing
-from train.validation import ValidationLoss
+from tests.support.models import assert_close
+from tests.support.training import PAIRS, tensors, training_model
+from train.data.batches import lay_out
+from train.data.packing import Packing
+from train.evaluation.validation import ValidationLoss
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_the_sums_are_those_of_all_pairs_with_dropout_off(model, sums):
 
 
 def test_the_size_of_its_batches_changes_nothing(model, sums, monkeypatch):
-    monkeypatch.setattr(train.validation, "ROWS", 7)
+    monkeypatch.setattr(train.evaluation.validation, "ROWS", 7)
     assert_close(ValidationLoss(model, PAIRS, 0.1, xla=False)(), sums, rtol=1e-4)
 
 

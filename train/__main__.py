@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from train.cluster import leaving_at_once
+from train.workers.rendezvous import leaving_at_once
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -30,10 +30,10 @@ def main(
 
     Several processes train as one where TF_CONFIG names them: docs/scaling.md.
     """
-    from keras_transformer.console import quiet_start
-    from train.command import command
+    from keras_transformer.console import exit_codes, prepare_process, quiet_start
 
-    with command():
+    prepare_process(is_long=True)
+    with exit_codes():
         from train.config import load_config
 
         settings = load_config(config, set)

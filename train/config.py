@@ -8,7 +8,7 @@ import pydantic
 import tomli_w
 
 from keras_transformer.config import ConfigError, preset
-from train.config_sentences import sentence
+from train.config_errors import sentence
 
 
 class Section(pydantic.BaseModel):

@@ -29,17 +29,17 @@ def main(
 
     Without --source and --reference, the test set of the run's own configuration (validation, if it has none).
     """
-    from keras_transformer.console import quiet_start
-    from train.command import command
+    from keras_transformer.console import exit_codes, prepare_process, quiet_start
 
-    with command():
+    prepare_process(is_long=True)
+    with exit_codes():
         from train.config import load_config
 
         if bool(source) != bool(reference):
             raise ConfigError("--source and --reference belong together: give both, or neither.")
         with quiet_start():
             from keras_transformer.translator import Translator
-            from train.scores import score
+            from train.evaluation.bleu import score
 
         translator = Translator.load(run, SearchOptions(beam_size, length_penalty), batch_size=batch_size)
         config = load_config(pathlib.Path(run) / "config.toml")
@@ -53,7 +53,7 @@ def main(
 
 
 def pairs_of_run(config):
-    from train.corpus import load_corpus
+    from train.data.prepare import load_corpus
 
     corpus = load_corpus(config.data)
     return corpus.test or corpus.validation
@@ -61,8 +61,8 @@ def pairs_of_run(config):
 
 def pairs_of_files(source, reference):
     """All lines, empty ones too: a test set is scored whole. Raises CorpusError if there is none."""
-    from train.sources.files import read_aligned
-    from train.sources.split import CorpusError
+    from train.data.corpus import CorpusError
+    from train.data.files import read_aligned
 
     pairs = list(read_aligned(pathlib.Path(source), pathlib.Path(reference)))
     if not pairs:

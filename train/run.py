@@ -7,21 +7,21 @@ import tempfile
 import keras
 
 from keras_transformer.model import Transformer
-from train.broadcast import Broadcast, check_same
-from train.choice import choose_weights
-from train.cluster import log_as, missing_workers_are_named, read_cluster
-from train.corpus import load_corpus
-from train.data import prepare_data, share_tokenizer
-from train.devices import choose_strategy, describe
-from train.fitting import fit
-from train.lock import own_folder
-from train.optimizer import paper_optimizer
-from train.preflight import report_preflight
-from train.report import write_report
-from train.resumption import check_changes
-from train.run_folder import RunFolder
-from train.trainer import TrainingModel
-from train.validation import ValidationLoss, ValidationText
+from keras_transformer.run_folder import RunFolder
+from train.data.prepare import load_corpus, prepare_data
+from train.data.vocabulary import share_tokenizer
+from train.evaluation.preflight import report_preflight
+from train.evaluation.report import write_report
+from train.evaluation.selection import choose_weights
+from train.evaluation.validation import ValidationLoss, ValidationText
+from train.loop.fit import fit
+from train.resume import check_changes, check_same, own_folder
+from train.step.optimizer import paper_optimizer
+from train.step.training_model import TrainingModel
+from train.workers.broadcast import Broadcast
+from train.workers.rendezvous import log_as, missing_workers_are_named
+from train.workers.strategy import choose_strategy, describe
+from train.workers.tf_config import read_cluster
 
 log = logging.getLogger("train")
 
@@ -33,17 +33,17 @@ def run(config):
     user, Interrupted where it was asked to stop before the last step, and WorkerLost where another worker is gone.
     """
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
-    log_as(cluster.share)
-    with own_folder(config.run_folder, cluster.share) as folder, missing_workers_are_named(cluster):
+    log_as(cluster.worker)
+    with own_folder(config.run_folder, cluster.worker) as folder, missing_workers_are_named(cluster):
         check_changes(folder, config)
         train(config, folder, cluster)
-        return folder if cluster.share.is_chief else None
+        return folder if cluster.worker.is_chief else None
 
 
 def dry_run(config):
     """Only what comes before the first step: read, encode, pack, log what was found. Leaves nothing but the cache."""
-    share = read_cluster(os.environ.get("TF_CONFIG")).share
-    replicas = choose_strategy().num_replicas_in_sync * share.count  # of this machine alone: nobody is waited for
+    worker = read_cluster(os.environ.get("TF_CONFIG")).worker
+    replicas = choose_strategy().num_replicas_in_sync * worker.count  # of this machine alone: nobody is waited for
     with tempfile.TemporaryDirectory() as folder:
         data = prepare_data(config, load_corpus(config.data), RunFolder(folder), replicas)
     report_preflight(config, data, transformer_config(config, data.tokenizer), replicas)
@@ -54,14 +54,14 @@ def train(config, folder, cluster):
 
     Of several workers all take every step together; before it and after it the chief alone does what is done once.
     """
-    strategy, share = choose_strategy(cluster), cluster.share
-    broadcast = Broadcast(strategy, share)
+    strategy, worker = choose_strategy(cluster), cluster.worker
+    broadcast = Broadcast(strategy, worker)
     check_same(config, broadcast)
     corpus, replicas = load_corpus(config.data), strategy.num_replicas_in_sync
     share_tokenizer(config, corpus, folder, replicas, broadcast)
-    data = prepare_data(config, corpus, folder, replicas, share)
+    data = prepare_data(config, corpus, folder, replicas, worker)
     settings = transformer_config(config, data.tokenizer)
-    if share.is_chief:
+    if worker.is_chief:
         report_preflight(config, data, settings, replicas)
     folder.config.write_text(config.to_toml(), encoding="utf-8")
     settings.save(folder.model)
@@ -71,7 +71,7 @@ def train(config, folder, cluster):
         transformer, data.tokenizer, data.corpus.validation, config.translation, config.training.xla
     )
     progress = fit(config, folder, data, model, validation_loss, validation_text, broadcast)
-    if share.is_chief:
+    if worker.is_chief:
         choice = choose_weights(config, folder, transformer, validation_loss, validation_text)
         write_report(config, folder, data, transformer, progress, choice, describe(strategy))
 

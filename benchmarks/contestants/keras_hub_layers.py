@@ -7,7 +7,7 @@ from keras import ops
 
 from benchmarks.contestants import Contestant, Lane
 from benchmarks.contestants.workload import BETA_1, BETA_2, EPSILON, blocks
-from train.schedule import WarmupInverseSquareRoot
+from keras_transformer.schedules import WarmupInverseSquareRoot
 
 INPUTS = "source_ids", "source_segments", "target_ids", "target_segments"
 

@@ -5,13 +5,13 @@ import tensorflow as tf
 
 from benchmarks.contestants import Contestant, Lane
 from benchmarks.contestants.workload import FIRST_PIECE, blocks
+from keras_transformer.losses import token_sums
 from keras_transformer.tokens import EOS
-from train.batches import EncodedPairs, PackedBatches, training_dataset
 from train.config import TrainingConfig
-from train.devices import choose_strategy
-from train.encoded import Sentences
-from train.loss import token_sums
+from train.data.batches import PackedBatches, training_dataset
+from train.data.encoding import EncodedPairs, Sentences
 from train.run import build
+from train.workers.strategy import choose_strategy
 
 PAIRS = 29_000  # as many as Multi30k has
 LENGTHS = {

@@ -30,7 +30,7 @@ class Workload:
         return self.rows * self.length
 
     def batch(self, seed=1):
-        """The one Batch, as train/batches.py describes it: a dict of int32 arrays (rows, length)."""
+        """The one Batch, as train/data/batches.py describes it: a dict of int32 arrays (rows, length)."""
         rng = np.random.default_rng(seed)
         source, labels = rng.integers(FIRST_PIECE, self.config.vocab_size, (2, self.rows, self.length), np.int32)
         source[:, -1] = labels[:, -1] = EOS

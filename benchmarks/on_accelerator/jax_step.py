@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import keras
 
 from keras_transformer.layers import Dropout
+from keras_transformer.losses import TokenSums, token_sums
 from keras_transformer.model import Transformer
-from train.loss import TokenSums, token_sums
-from train.optimizer import paper_optimizer
+from train.step.optimizer import paper_optimizer
 
 
 class State(NamedTuple):
@@ -23,7 +23,7 @@ class State(NamedTuple):
 class JaxTraining:
     """A Transformer with shared embeddings and post-norm, as all presets are, the paper's Adam, and `step`.
 
-    Dropout masks are those of train/trainer.py under run seed 0: the same function of (step, layer).
+    Dropout masks are those of train/step/training_model.py under run seed 0: the same function of (step, layer).
     """
 
     def __init__(self, config, task):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from keras_transformer.tokens import EOS
-from train.batches import PackedBatches
-from train.encoded import EncodedPairs, Sentences
-from train.flops import training_flops
+from train.data.batches import PackedBatches
+from train.data.encoding import EncodedPairs, Sentences
+from train.evaluation.cost import training_flops
 
 MEAN_LENGTH = 28  # tokens of a sentence of WMT14 en-de with 37,000 pieces, end of sentence included
 SPREAD = 0.6  # of the logarithm of a length
@@ -17,7 +17,7 @@ def packed_batches(vocab_size, tokens, row_length, seed=0):
     """Batches of `tokens` source and `tokens` target positions in packed rows, as training packs them.
 
     Lengths are log-normal, a target about as long as its source; ids follow Zipf's law, so that an embedding's gradient
-    meets the same rows again and again, as with words. Returns a list of Batch (see train/batches.py).
+    meets the same rows again and again, as with words. Returns a list of Batch (see train/data/batches.py).
     """
     rows = tokens // row_length
     rng = np.random.default_rng(seed)

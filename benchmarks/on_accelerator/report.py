@@ -106,7 +106,7 @@ def page(chip, results, command, shape):
 
 
 EXPLANATION = """\
-Model FLOPs are those of `train/flops.py`: matrix products over real tokens, each attending within its own sentence, the
+Model FLOPs are those of `train/evaluation/cost.py`: matrix products over real tokens, each attending within its own sentence, the
 backward pass twice the forward one. What is computed on padding, between sentences of a row or a second time counts for
 nothing. Both contestants are credited with the same FLOPs. Rounds of steps alternate between them; the median counts.
 Until ready: building, compiling and the first step. Loss: label-smoothed, nats a token, from the first measured step to

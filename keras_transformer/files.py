@@ -1,0 +1,50 @@
+"""Reading lines of text and replacing files atomically: the same for every file of this project."""
+
+import codecs
+import os
+import pathlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
+
+from keras_transformer.errors import InputError
+
+
+def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object] | bytes | str) -> None:
+    """Replace the file at `path` in one step, so that a reader finds the old content or the new one, never a part.
+
+    `write` is the content (a str is written as UTF-8), or a function that writes it to a binary file. The content is
+    flushed to the disk beside `path` under the name `path.part`, which is then renamed. On failure nothing stays.
+    Raises what the file system raises, as OSError.
+    """
+    path = pathlib.Path(path)
+    part = path.with_name(path.name + ".part")
+    try:
+        with open(part, "wb") as file:
+            if callable(write):
+                write(file)
+            else:
+                file.write(write.encode("utf-8") if isinstance(write, str) else write)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def read_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str]:
+    r"""Yield the lines of a binary stream of UTF-8, each without its "\n" or "\r\n".
+
+    Nothing else ends a line: U+2028 or a form feed inside a sentence stays inside it. A byte order mark at the very
+    beginning is skipped. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8.
+    """
+    for number, line in enumerate(stream, start=1):
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        try:
+            yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{name}, line {number:,} is not UTF-8: its byte {error.start + 1} is 0x{line[error.start]:02x}. "
+                "Convert it first, for example with `iconv -f LATIN1 -t UTF-8`."
+            ) from None

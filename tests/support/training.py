@@ -1,0 +1,68 @@
+"""A training of seconds that several tests share: sentences to copy, a model of 16 dimensions, and its steps."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.model import Transformer
+from keras_transformer.tokens import EOS
+from train.config import TrainingConfig
+from train.data.batches import PackedBatches, training_dataset
+from train.data.encoding import EncodedPairs, Sentences
+from train.step.optimizer import paper_optimizer
+from train.step.training_model import TrainingModel
+from train.workers.strategy import distributed
+
+TINY = TransformerConfig(vocab_size=23, encoder_layers=1, decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
+TRAINING = TrainingConfig(tokens_per_batch=64, row_length=16, warmup_steps=20, xla=False)
+
+
+def copying_pairs(count=60):
+    """Sentences of 2 to 6 tokens and EOS, each its own translation."""
+    rng = np.random.default_rng(0)
+    sentences = [[*map(int, rng.integers(4, TINY.vocab_size, rng.integers(2, 7))), EOS] for _ in range(count)]
+    return EncodedPairs(Sentences.of(sentences, np.uint16), Sentences.of(sentences, np.uint16), {})
+
+
+PAIRS = copying_pairs()
+ORDER = 3  # the seed of their shuffling
+BATCHES = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_length, ORDER)  # its first batch has padding
+
+
+def tensors(batch):
+    return {name: tf.constant(ids) for name, ids in batch.items()}
+
+
+def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
+    """A TrainingModel ready for its first step; `training` changes fields of TRAINING."""
+    training = TRAINING.model_copy(update=training)
+    keras.utils.set_random_seed(weights_seed)
+    transformer = Transformer(config.replace(dropout=dropout), dtype=training.precision)
+    model = TrainingModel(transformer.input, transformer.output)
+    model.prepare(
+        paper_optimizer(config.d_model, training), training.seed, config.label_smoothing, training.xla,
+        training.micro_batches,
+    )  # fmt: skip
+    return model
+
+
+class Logs(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.steps = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps.append({name: float(value) for name, value in logs.items()})
+
+
+def train(model, first, last, batches=BATCHES):
+    """Do the steps first .. last - 1 with `fit`, as train/run.py does. Returns the logs of each."""
+    logs = Logs()
+    dataset = distributed(training_dataset(batches, first, last), model.distribute_strategy)
+    model.fit(dataset, steps_per_epoch=last - first, shuffle=False, verbose=0, callbacks=[logs])
+    return logs.steps
+
+
+def weights_of(model):
+    return [np.asarray(weight.value) for weight in model.weights]

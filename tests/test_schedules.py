@@ -1,0 +1,63 @@
+"""The paper's learning rate (section 5.3, eq. 3): its peak, its two halves, the + 1, and its way through a file."""
+
+import keras
+import pytest
+
+from keras_transformer.schedules import WarmupInverseSquareRoot
+
+BASE = WarmupInverseSquareRoot(512, 4000)
+
+
+def rate(step, schedule=BASE):
+    """Of update `step` as the paper counts, from 1; Keras asks with the number of updates done."""
+    return float(schedule(step - 1))
+
+
+def test_for_512_and_4000_the_peak_is_6_99e_4_at_step_4000():
+    assert rate(4000) == pytest.approx(6.99e-4, abs=5e-7)
+    assert rate(4000) == max(map(rate, (1, 3999, 4000, 4001, 100_000)))
+
+
+def test_the_rate_rises_in_equal_steps_from_the_first_update_on():
+    first = 512**-0.5 * 4000**-1.5
+    for step in (1, 2, 10, 1000, 4000):
+        assert rate(step) == pytest.approx(step * first)
+
+
+def test_after_warm_up_four_times_the_steps_halve_the_rate():
+    for step in (4000, 10_000, 100_000):
+        assert rate(4 * step) == pytest.approx(rate(step) / 2)
+
+
+def test_keras_first_update_number_0_is_the_papers_step_1():
+    assert float(BASE(0)) == pytest.approx(512**-0.5 * 1 * 4000**-1.5)
+
+
+def test_at_the_end_of_warm_up_both_halves_agree():
+    assert rate(100, WarmupInverseSquareRoot(64, 100)) == pytest.approx(64**-0.5 * 100**-0.5) == 1 / 80
+
+
+def test_the_factor_scales_the_whole_curve():
+    twice = WarmupInverseSquareRoot(512, 4000, factor=2.0)
+    for step in (1, 4000, 50_000):
+        assert rate(step, twice) == pytest.approx(2 * rate(step))
+
+
+def test_without_warm_up_to_speak_of_it_only_falls():
+    falling = [rate(step, WarmupInverseSquareRoot(512, 1)) for step in range(1, 6)]
+    assert falling == sorted(falling, reverse=True)
+
+
+def test_it_comes_back_from_its_config():
+    schedule = WarmupInverseSquareRoot(256, 1000, 0.8)
+    restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(schedule))
+    assert isinstance(restored, WarmupInverseSquareRoot)
+    assert restored.get_config() == schedule.get_config() == {"d_model": 256, "warmup_steps": 1000, "factor": 0.8}
+    assert rate(17, restored) == rate(17, schedule)
+
+
+@pytest.mark.parametrize("arguments", [{"d_model": 0}, {"warmup_steps": 0}, {"warmup_steps": -5}, {"factor": 0.0}])
+def test_what_is_not_above_0_is_refused_by_name(arguments):
+    ((name, value),) = arguments.items()
+    with pytest.raises(ValueError, match=f"{name} must be above 0. Received: {name}={value}"):
+        WarmupInverseSquareRoot(**{"d_model": 512, **arguments})

@@ -1,1 +1,0 @@
-"""Where sentence pairs come from: one module a source, each handing over its Splits."""

@@ -1,0 +1,80 @@
+"""Which worker this process is: the environment variable TF_CONFIG, read and checked."""
+
+import dataclasses
+import json
+from typing import NamedTuple
+
+from keras_transformer.config import ConfigError
+
+EXPECTED = (
+    'it must be {"cluster": {"worker": ["HOST:PORT", ...]}, "task": {"type": "worker", "index": N}}, with the same '
+    "list on every worker and N from 0"
+)
+
+
+class Worker(NamedTuple):
+    """Worker `index`, counted from 0, of `count`. Worker 0 is the chief."""
+
+    index: int = 0
+    count: int = 1
+
+    @property
+    def is_chief(self):
+        return self.index == 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """All workers in order, and which of them this process is."""
+
+    addresses: tuple[str, ...] = ("localhost:0",)  # "host:port"; worker 0, the chief, first
+    worker: Worker = Worker()
+
+    @property
+    def others(self):
+        """dict from "worker 1 (host:port)" to (host, port) of every worker but this one."""
+        return {
+            f"worker {index} ({address})": split_address(address)
+            for index, address in enumerate(self.addresses)
+            if index != self.worker.index
+        }
+
+
+ALONE = Cluster()
+
+
+def read_cluster(text):
+    """The Cluster that the environment variable TF_CONFIG describes; one worker alone where it is None or empty.
+
+    Raises ConfigError with what was found and what it must be.
+    """
+    if not text:
+        return ALONE
+    try:
+        values = json.loads(text)
+        jobs, task = values["cluster"], values["task"]
+        kind, index = task["type"], int(task["index"])
+        addresses = {job: tuple(map(str, jobs[job])) for job in jobs}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ConfigError(f"TF_CONFIG is {text}: {type(error).__name__}, {error}; {EXPECTED}.") from None
+    if unknown := {*addresses, kind} - {"chief", "worker"}:
+        raise ConfigError(f"TF_CONFIG names {', '.join(sorted(unknown))}; a worker and a chief are all there is.")
+    if kind not in addresses or not 0 <= index < len(addresses[kind]):
+        raise ConfigError(
+            f"TF_CONFIG says that this is {kind} {index}, but its cluster has no address for it; {EXPECTED}."
+        )
+    chiefs = addresses.get("chief", ())
+    everyone = chiefs + addresses.get("worker", ())
+    if len(chiefs) > 1 or len(set(everyone)) < len(everyone):
+        raise ConfigError(f"TF_CONFIG names two chiefs, or one address twice: {', '.join(everyone)}.")
+    for address in everyone:
+        split_address(address)
+    return Cluster(everyone, Worker(index + (len(chiefs) if kind == "worker" else 0), len(everyone)))
+
+
+def split_address(address):
+    """ "host:port" -> (host, port). Raises ConfigError."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ConfigError(f"TF_CONFIG has the address {address!r}; it must be HOST:PORT, for example 10.0.0.1:2222.")
+    return host.strip("[]"), int(port)
