@@ -1,5 +1,6 @@
 # make demo    a fresh machine to a translated sentence
 # make test    every test
+# make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
 # make peers   what comparisons with other implementations need; `make test` then skips none of them
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,7 +10,7 @@ python := $(VENV)/bin/python
 runs := runs/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: install demo test peers clean
+.PHONY: install demo multi30k test peers clean
 
 install: $(VENV)/installed
 
@@ -27,6 +28,9 @@ demo: install
 	@echo
 	@echo "two hundred and forty-one, translated from exports/numbers:"
 	@echo "two hundred and forty-one" | $(python) -m export translate exports/numbers
+
+multi30k: install
+	$(python) -m train.data.multi30k $(if $(FROM),--from '$(FROM)')
 
 test: install
 	$(python) -m pytest

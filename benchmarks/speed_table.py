@@ -32,8 +32,8 @@ that has other work to do, PyTorch loses more than XLA does, since its threads w
 the load stands above.
 
 `gemm_peak` is the float32 product of two 2048 x 2048 matrices through XLA; our share of it counts model FLOPs
-(`train/evaluation/cost.py`: forward pass times three, matrix products alone). "At most" is the ratio of a step that would do
-these products at that speed and nothing else: whoever computes in float32 here does not get past it.
+(`train/evaluation/cost.py`: forward pass times three, matrix products alone). "At most" is the ratio of a step that
+would do these products at that speed and nothing else: whoever computes in float32 here does not get past it.
 
 `real_data_step_time` is the time of a step on batches that are packed on the way, from a synthetic corpus of 29,000
 pairs with lengths like Multi30k's, over the time of a step on one such batch, again and again."""

@@ -106,12 +106,13 @@ def page(chip, results, command, shape):
 
 
 EXPLANATION = """\
-Model FLOPs are those of `train/evaluation/cost.py`: matrix products over real tokens, each attending within its own sentence, the
-backward pass twice the forward one. What is computed on padding, between sentences of a row or a second time counts for
-nothing. Both contestants are credited with the same FLOPs. Rounds of steps alternate between them; the median counts.
-Until ready: building, compiling and the first step. Loss: label-smoothed, nats a token, from the first measured step to
-the last, on ids drawn by Zipf's law.
+Model FLOPs are those of `train/evaluation/cost.py`: the matrix products over real tokens, if each sentence attends only
+to itself; the backward pass counts twice the forward pass. Work on padding, between the sentences of a row, or done a
+second time counts for nothing. Both contestants are credited with the same FLOPs. Rounds of steps alternate between
+them; the median round counts. "Until ready": building, compiling and the first step. "Loss": label-smoothed, in nats
+per token, from the first measured step to the last, on ids drawn by Zipf's law.
 
 `torch.nn.Transformer` has the same widths, dropout places, loss, optimizer and tied embedding, and attention biases and
 two LayerNorms of its own. It attends over whole rows by its causal flag alone, so that PyTorch can choose its fastest
-kernel; `keras_transformer` keeps the sentences of a row apart, as training does."""
+kernel; `keras_transformer` keeps the sentences of a row apart, as training does.
+"""

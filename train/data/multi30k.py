@@ -1,0 +1,155 @@
+"""`python -m train.data.multi30k`: put the Multi30k corpus into data/multi30k, each file checked by its SHA-256.
+
+Multi30k (Elliott et al. 2016; French: Elliott et al. 2017), task 1: one English, German and French description of each
+of 31,014 images of Flickr30k, for non-commercial research and education.
+"""
+
+import gzip
+import hashlib
+import logging
+import pathlib
+import zlib
+from typing import Annotated
+
+import typer
+
+from keras_transformer.errors import UserError
+from keras_transformer.files import write_atomically
+
+REPOSITORY = "https://github.com/multi30k/dataset"
+COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
+DOWNLOADS = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/task1/raw"
+BESIDE = pathlib.Path("../shared/data/multi30k")  # a copy beside the checkout, which needs no network
+TIMEOUT = 30  # seconds without an answer or without data
+RETRIES = 3
+
+# SHA-256 of the unpacked text, so that a file that was packed again is the same file.
+SUMS = {
+    "train.en.gz": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
+    "train.de.gz": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
+    "train.fr.gz": "5925a3c18f1587b6b54b87743106e6e8ab93618edb6f65d19eac0621f853a10d",
+    "val.en.gz": "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
+    "val.de.gz": "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660",
+    "val.fr.gz": "5304e444d842e962b2dda4d816b70b22a1765b15401642b7ca37a67477e708dc",
+    "test_2016_flickr.en.gz": "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182",
+    "test_2016_flickr.de.gz": "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16",
+    "test_2016_flickr.fr.gz": "cb3160d69b002bb638e66cc7612fcd56cb0af82eadc9c142dedc438afb885ef6",
+}
+BY_HAND = (
+    f"Or download the files from {REPOSITORY} (folder data/task1/raw) by hand and run `make multi30k FROM=FOLDER`."
+)
+
+log = logging.getLogger("train")
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    place: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="FOLDER|URL",
+            help=f"Where the .gz files are; by default {BESIDE} if that folder exists, else {REPOSITORY}.",
+        ),
+    ] = "",
+    to: Annotated[pathlib.Path, typer.Option(help="The folder to put them into.")] = pathlib.Path("data/multi30k"),
+) -> None:
+    """Put the nine files of Multi30k that the configurations read into a folder.
+
+    Files that are there already and intact are kept, so the same command continues after an error.
+    """
+    from keras_transformer.console import exit_codes, prepare_process
+
+    prepare_process(is_long=True)
+    with exit_codes():
+        put_files(place or (str(BESIDE) if BESIDE.is_dir() else DOWNLOADS), to)
+
+
+def put_files(place: str, folder: pathlib.Path) -> None:
+    """Copy or download every file of SUMS from `place`, a folder or a URL, into `folder`, one after the other.
+
+    Raises UserError for the first file that cannot be had or is not the one that SUMS describes.
+    """
+    is_url = place.startswith(("http://", "https://"))
+    if not is_url and not pathlib.Path(place).is_dir():
+        raise UserError(f"--from is {place}, which is neither a folder nor a URL. {BY_HAND}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (name, expected) in enumerate(SUMS.items(), start=1):
+        target = folder / name
+        if target.is_file() and sum_of_text(target.read_bytes()) == expected:
+            log.info(f"{number} of {len(SUMS)}: {target} is there already")
+            continue
+        origin = f"{place.rstrip('/')}/{name}"
+        content = download(origin) if is_url else read_file(pathlib.Path(origin))
+        check_sum(content, expected, origin)
+        write_atomically(target, content)
+        log.info(f"{number} of {len(SUMS)}: {target}, {len(content):,} bytes from {origin}")
+    log.info(f"{folder} is complete. Multi30k is for non-commercial research and education only.")
+
+
+def read_file(path: pathlib.Path) -> bytes:
+    """The content of a file. Raises UserError if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}. --from must be a folder with all files.") from None
+
+
+def download(url: str) -> bytes:
+    """The content of a URL. Raises UserError if the server cannot be reached, refuses, or breaks off."""
+    import requests
+    from requests.adapters import HTTPAdapter
+    from urllib3 import Retry
+
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # else each retry is a warning with addresses of objects
+    retries = Retry(RETRIES, backoff_factor=0.3, status_forcelist=(429, 500, 502, 503, 504), raise_on_status=False)
+    with requests.Session() as session:
+        session.mount(url, HTTPAdapter(max_retries=retries))
+        try:
+            response = session.get(url, timeout=TIMEOUT, headers={"Accept-Encoding": "identity"})
+        except requests.RequestException as error:
+            raise UserError(
+                f"{url} cannot be downloaded: {reason_of(error)}. Check the network and run the same command again; "
+                f"complete files are kept. {BY_HAND}"
+            ) from None
+    if not response.ok:
+        raise UserError(
+            f"{url} cannot be downloaded: the server answers {response.status_code} {response.reason}. {BY_HAND}"
+        )
+    return response.content
+
+
+def reason_of(error: BaseException) -> str:
+    """The innermost cause of an exception, in one line: the outer ones repeat it with addresses of objects."""
+    while (cause := getattr(error, "reason", None) or error.__cause__ or error.__context__) and cause is not error:
+        if not isinstance(cause, BaseException):
+            break
+        error = cause
+    return f"{type(error).__name__}: {error}".replace("\n", " ")
+
+
+def sum_of_text(content: bytes) -> str | None:
+    """SHA-256 of the text that is packed in `content`, None if it is no complete gzip stream."""
+    try:
+        return hashlib.sha256(gzip.decompress(content)).hexdigest()
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
+def check_sum(content: bytes, expected: str, origin: str) -> None:
+    """Raises UserError if `content` is damaged or another text."""
+    found = sum_of_text(content)
+    if found is None:
+        raise UserError(
+            f"{origin} ({len(content):,} bytes) is not a complete gzip file: run the same command again. {BY_HAND}"
+        )
+    if found != expected:
+        raise UserError(
+            f"{origin} is not the file of Multi30k: the SHA-256 of its unpacked text is {found}, expected {expected}. "
+            f"{BY_HAND}"
+        )
+
+
+if __name__ == "__main__":
+    app()
