@@ -6,8 +6,7 @@ import types
 
 import pytest
 
-from keras_transformer.losses import TokenSums
-from train.evaluation.validation import Sample
+from train.evaluation.validation import Sample, Validation
 from train.loop.callbacks import LogCompilation, LogProgress, Validate
 from train.loop.markdown import samples_table
 from train.loop.progress import Progress, duration
@@ -54,9 +53,8 @@ def test_the_first_step_of_a_process_says_what_is_compiled_and_how_long_it_took(
 def test_validation_comes_every_so_many_steps_and_after_the_last():
     progress, written = Progress(), Written()
     scores = types.SimpleNamespace(bleu=12.0, exact=25.0)
-    callback = Validate(
-        progress, written, lambda: TokenSums(6.0, 0.0, 1.0, 4.0), lambda: (scores, [Sample("a", "b", "c")]), 7, 3
-    )
+    validation = Validation(1.5, 1.0, 0.25, scores, [Sample("a", "b", "c")])
+    callback = Validate(progress, written, lambda: validation, 7, 3)
     for progress.step in range(1, 8):
         callback.on_train_batch_end(0)
     assert [step for step, _ in written] == [3, 6, 7]

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.losses import TokenSums
 from keras_transformer.run_folder import RunFolder
 from tests.support.events import read_events
 from tests.support.runs import metrics_of
@@ -18,7 +17,7 @@ from tests.support.training import BATCHES, PAIRS, TINY, training_model, weights
 from train.config import NumbersData, RunConfig, TrainingConfig
 from train.data.batches import batch_number
 from train.evaluation.report import training_table
-from train.evaluation.validation import Sample
+from train.evaluation.validation import Sample, Validation
 from train.loop.checkpoints import CheckpointError, Checkpoints, read_checkpoint
 from train.loop.divergence import REWINDS, DivergenceError, StopOnDivergence, has_exploded
 from train.loop.fit import fit
@@ -77,16 +76,17 @@ def config_of(folder, on_divergence):
     return RunConfig(run_folder=str(folder), data=NumbersData(source="numbers"), training=training)
 
 
-def train(
-    folder, batches, on_divergence="rewind", harm=math.nan, validation_loss=lambda: TokenSums(1.0, 1.0, 1.0, 1.0)
-):
+def validation():
+    return Validation(1.0, 1.0, 1.0, types.SimpleNamespace(bleu=0.0, exact=0.0), [Sample("a", "b", "c")])
+
+
+def train(folder, batches, on_divergence="rewind", harm=math.nan, validator=validation):
     """`fit` in `folder` from where it stands. Returns the model and the Progress."""
     data = types.SimpleNamespace(batches=batches, tokenizer=types.SimpleNamespace(vocab_size=TINY.vocab_size))
     model = diverging_model(harm)
-    scores = types.SimpleNamespace(bleu=0.0, exact=0.0)
     progress = fit(
-        config_of(folder, on_divergence), RunFolder(folder), data, model, validation_loss,
-        lambda: (scores, [Sample("a", "b", "c")]), Broadcast(tf.distribute.get_strategy(), Worker()),
+        config_of(folder, on_divergence), RunFolder(folder), data, model, validator,
+        Broadcast(tf.distribute.get_strategy(), Worker()),
     )  # fmt: skip
     return model, progress
 
@@ -241,7 +241,7 @@ def test_killed_after_a_rewind_and_started_again_it_ends_the_same(tmp_path, calm
 
     batches = Poisoned(lambda number: number == LATER)
     with pytest.raises(Killed):
-        train(tmp_path, batches, validation_loss=kill)  # at step 7, which diverged before it was validated
+        train(tmp_path, batches, validator=kill)  # at step 7, which diverged before it was validated
     names = [path.name for path in Checkpoints(tmp_path / "checkpoints").paths()]
     assert names == ["step-00000000.npz", f"step-{EVERY:08d}.npz"]
     model, progress = train(tmp_path, batches)

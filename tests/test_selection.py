@@ -1,19 +1,16 @@
-"""The average of the last checkpoints or the last one: the better on validation is kept, and said."""
+"""Selection: the average of the last checkpoints or the last one, whichever is better on validation."""
 
 import types
 
 import keras
-import numpy as np
 import pytest
 
-from keras_transformer.losses import TokenSums
 from keras_transformer.run_folder import RunFolder
 from tests.support.models import as_numpy, assert_close
-from train.config import RunConfig
-from train.evaluation.selection import choose_weights
+from train.config import TrainingConfig
+from train.evaluation.selection import select_weights
+from train.evaluation.validation import Validation
 from train.loop.checkpoints import Checkpoints
-
-DATA = {"source": "numbers"}
 
 
 @pytest.fixture
@@ -30,24 +27,19 @@ def one_weight():
     return keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False, name="dense")], name="model")
 
 
-def choose(folder, best, average=2, best_bleu=None):
-    """Choose among weights whose loss, summed over two tokens, is twice their distance from `best`.
-
-    BLEU is 50 less the distance from `best_bleu`, or 0 where that is None.
-    """
+def select(folder, loss, average=2, bleu=lambda weight: 0.0, perplexity=lambda weight: 1.0):
+    """Select by functions of the weight. Returns the Selection and the model."""
     model = one_weight()
-    config = RunConfig(run_folder=str(folder.path), data=DATA, training={"average_checkpoints": average})
 
-    def distance_from(value):
-        return abs(float(as_numpy(model.weights[0])[0, 0]) - value)
+    def validator():
+        weight = float(as_numpy(model.weights[0])[0, 0])
+        return Validation(loss(weight), perplexity(weight), 0.0, types.SimpleNamespace(bleu=bleu(weight)), [])
 
-    def validation_loss():
-        return TokenSums(loss=2 * distance_from(best), nll=distance_from(best), correct=0.0, tokens=2.0)
+    return select_weights(folder, TrainingConfig(average_checkpoints=average), model, validator), model
 
-    def validation_text():
-        return types.SimpleNamespace(bleu=0.0 if best_bleu is None else 50 - distance_from(best_bleu)), []
 
-    return choose_weights(config, folder, model, validation_loss, validation_text), model
+def distance_from(value):
+    return lambda weight: abs(weight - value)
 
 
 def kept(folder):
@@ -56,44 +48,58 @@ def kept(folder):
     return as_numpy(model.weights[0])
 
 
-def test_the_average_is_kept_where_it_is_better(folder):
-    choice, model = choose(folder, best=2.0)
+def test_the_average_is_kept_if_its_loss_is_lower(folder):
+    selection, model = select(folder, distance_from(2.0))
     assert_close(kept(folder), [[2.0]])
     assert_close(model.weights[0], [[2.0]])
-    assert (choice.average.negative_loss, choice.last.negative_loss) == pytest.approx((0.0, -1.0))
-    assert choice.perplexity == pytest.approx(1.0)
-    assert choice.sentence == (
+    assert selection.kept.validation.loss == pytest.approx(0.0)
+    assert str(selection) == (
         "kept the average of the last 2 checkpoints: validation BLEU 0.00, loss 0.0000; "
         "the last checkpoint: validation BLEU 0.00, loss 1.0000"
     )
 
 
-def test_bleu_decides_before_the_loss(folder):
-    choice, _ = choose(folder, best=2.0, best_bleu=3.0)
+def test_the_last_checkpoint_is_kept_if_its_loss_is_lower(folder):
+    selection, model = select(folder, distance_from(3.5), average=3)
     assert_close(kept(folder), [[3.0]])
-    assert choice.sentence == (
+    assert_close(model.weights[0], [[3.0]])
+    assert (selection.kept.name, selection.kept.validation.loss) == ("the last checkpoint", 0.5)
+
+
+def test_bleu_decides_before_the_loss(folder):
+    selection, _ = select(folder, distance_from(2.0), bleu=lambda weight: 47 + weight)
+    assert_close(kept(folder), [[3.0]])
+    assert str(selection) == (
         "kept the last checkpoint: validation BLEU 50.00, loss 1.0000; "
         "the average of the last 2 checkpoints: validation BLEU 49.00, loss 0.0000"
     )
 
 
-def test_the_last_checkpoint_is_kept_where_it_is_better(folder):
-    choice, model = choose(folder, best=3.5, average=3)
-    assert_close(kept(folder), [[3.0]])
-    assert_close(model.weights[0], [[3.0]])
-    assert choice.perplexity == pytest.approx(np.exp(0.25))
-    assert choice.sentence.startswith(
-        "kept the last checkpoint: validation BLEU 0.00, loss 0.5000; the average of the "
-    )
+def test_a_difference_in_bleu_that_is_not_printed_decides_nothing(folder):
+    select(folder, distance_from(2.0), bleu=lambda weight: 47 + weight / 1000)
+    assert_close(kept(folder), [[2.0]])
+
+
+def test_perplexity_decides_nothing(folder):
+    for sign in (1, -1):
+        selection, _ = select(folder, lambda weight: 1.0, perplexity=lambda weight, sign=sign: 10 + sign * weight)
+        assert selection.kept.name == "the average of the last 2 checkpoints"
 
 
 def test_fewer_checkpoints_than_asked_for_are_counted_as_they_are(folder):
-    choice, _ = choose(folder, best=0.0, average=5)
-    assert "the average of the last 3 checkpoints" in choice.sentence
+    selection, _ = select(folder, distance_from(0.0), average=5)
+    assert "the average of the last 3 checkpoints" in str(selection)
 
 
-def test_the_file_of_weights_has_its_name_only_when_it_is_whole(folder, monkeypatch):
-    choose(folder, best=2.0)
+def test_one_checkpoint_is_validated_once(folder):
+    selection, _ = select(folder, distance_from(0.0), average=1)
+    assert_close(kept(folder), [[3.0]])
+    assert str(selection) == "kept the last checkpoint: validation BLEU 0.00, loss 3.0000"
+
+
+def test_an_interrupted_write_keeps_the_old_weights(folder, monkeypatch):
+    select(folder, distance_from(2.0))
+    names = {path.name for path in folder.path.iterdir()}
     before = folder.weights.read_bytes()
 
     def save_half(model, path):
@@ -102,5 +108,6 @@ def test_the_file_of_weights_has_its_name_only_when_it_is_whole(folder, monkeypa
 
     monkeypatch.setattr(keras.Sequential, "save_weights", save_half)
     with pytest.raises(OSError, match="disk full"):
-        choose(folder, best=3.0)
+        select(folder, distance_from(3.0))
     assert folder.weights.read_bytes() == before
+    assert {path.name for path in folder.path.iterdir()} == names

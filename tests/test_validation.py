@@ -1,48 +1,92 @@
-"""Validation: the loss of every pair once, whatever the batches, and samples beside their references."""
+"""Validation: the loss of every pair once, whatever the batches; translations of the first sentences."""
+
+import types
 
 import numpy as np
 import pytest
 
 import train.evaluation.validation
+from keras_transformer.config import SearchOptions
 from keras_transformer.losses import token_sums
+from keras_transformer.model import Transformer
 from keras_transformer.tokens import EOS
-from tests.support.models import assert_close
-from tests.support.training import PAIRS, tensors, training_model
+from tests.support.models import as_numpy, assert_close, randomise
+from tests.support.training import PAIRS, TINY, tensors
+from train.config import TranslationConfig
 from train.data.batches import lay_out
+from train.data.corpus import Split
 from train.data.packing import Packing
-from train.evaluation.validation import ValidationLoss
+from train.evaluation.validation import Sample, Validator
+
+TEXTS = [("one", "eins"), ("two", "zwei"), ("three", "drei")]
+SMOOTHING = 0.3  # not the default
+
+
+class Tokenizer:
+    """Every line is its length in letters; every output is read as its ids."""
+
+    def encode_batch(self, lines):
+        return [[4 + len(line)] for line in lines]
+
+    def decode(self, ids):
+        return " ".join(map(str, ids))
 
 
 @pytest.fixture(scope="module")
-def model():
-    return training_model(dropout=0.5)
+def transformer():
+    return randomise(Transformer(TINY.replace(dropout=0.5, label_smoothing=SMOOTHING)))
 
 
-@pytest.fixture(scope="module")
-def sums(model):
-    return ValidationLoss(model, PAIRS, 0.1, xla=False)()
+@pytest.fixture
+def validator(transformer):
+    return validator_of(transformer)
 
 
-def test_the_sums_are_those_of_all_pairs_with_dropout_off(model, sums):
+def validator_of(transformer, **translation):
+    corpus = types.SimpleNamespace(validation=Split("validation", lambda: iter(TEXTS)))
+    data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=PAIRS)
+    return Validator(transformer, data, TranslationConfig(**translation), xla=False)
+
+
+def test_the_means_are_those_of_all_tokens_of_all_pairs_with_dropout_off(transformer, validator):
     one_to_a_row = Packing(np.arange(len(PAIRS)), np.arange(len(PAIRS) + 1))
-    batch = lay_out(PAIRS, one_to_a_row, 8, 8)
-    logits = model({name: batch[name] for name in model.input}, training=False)
-    assert_close(sums, token_sums(logits, *(tensors(batch)[name] for name in ("labels", "target_segments"))), rtol=1e-4)
-    assert sums.tokens == PAIRS.target_tokens == (PAIRS.target.ids == EOS).sum() + (PAIRS.target.ids != EOS).sum()
+    batch = tensors(lay_out(PAIRS, one_to_a_row, 8, 8))
+    logits = transformer({name: batch[name] for name in transformer.input}, training=False)
+    sums = token_sums(logits, batch["labels"], batch["target_segments"], SMOOTHING)
+    tokens = PAIRS.target_tokens
+    assert tokens == (PAIRS.target.ids == EOS).sum() + (PAIRS.target.ids != EOS).sum() == float(sums.tokens)
+    validation = validator()
+    assert_close(validation.loss, as_numpy(sums.loss) / tokens, rtol=1e-4)
+    assert_close(validation.perplexity, np.exp(as_numpy(sums.nll) / tokens), rtol=1e-4)
+    assert_close(validation.token_accuracy, as_numpy(sums.correct) / tokens, rtol=1e-4)
 
 
-def test_the_size_of_its_batches_changes_nothing(model, sums, monkeypatch):
+def test_the_size_of_its_batches_changes_nothing(transformer, validator, monkeypatch):
+    expected = validator()
     monkeypatch.setattr(train.evaluation.validation, "ROWS", 7)
-    assert_close(ValidationLoss(model, PAIRS, 0.1, xla=False)(), sums, rtol=1e-4)
+    assert_close(validator_of(transformer)()[:3], expected[:3], rtol=1e-4)
 
 
-def test_asked_again_it_answers_the_same_and_follows_the_weights(model):
-    validation_loss = ValidationLoss(model, PAIRS, 0.1, xla=False)
-    first = validation_loss()
-    assert validation_loss() == first
-    weight = model.trainable_variables[0]
+def test_called_again_it_returns_the_same_and_follows_the_weights(transformer, validator):
+    first = validator()
+    assert validator() == first
+    weight = transformer.trainable_variables[0]
     before = weight.numpy()
     weight.assign(2 * before)
-    assert validation_loss() != first
+    assert validator().loss != first.loss
     weight.assign(before)
-    assert validation_loss() == first
+    assert validator() == first
+
+
+def test_samples_are_the_first_sentences_with_their_references_and_translations(transformer):
+    validator = validator_of(transformer, validation_sentences=2)
+    validation = validator()
+    texts = [translation.text for translation in validator.translator.translate(["one", "two"])]
+    assert validation.samples == [Sample(*pair, text) for pair, text in zip(TEXTS[:2], texts, strict=True)]
+    assert validation.scores.sentences == 2 and validation.scores.exact == 0.0
+
+
+def test_it_translates_with_the_options_of_the_configuration(transformer):
+    given = {"beam_size": 5, "validation_beam_size": 3, "length_penalty": 0.25, "batch_size": 7}
+    translator = validator_of(transformer, **given).translator
+    assert (translator.options, translator.batch_size) == (SearchOptions(beam_size=3, length_penalty=0.25), 7)

@@ -12,8 +12,8 @@ from train.data.prepare import load_corpus, prepare_data
 from train.data.vocabulary import share_tokenizer
 from train.evaluation.preflight import report_preflight
 from train.evaluation.report import write_report
-from train.evaluation.selection import choose_weights
-from train.evaluation.validation import ValidationLoss, ValidationText
+from train.evaluation.selection import select_weights
+from train.evaluation.validation import Validator
 from train.loop.fit import fit
 from train.resume import check_changes, check_same, own_folder
 from train.step.optimizer import paper_optimizer
@@ -66,14 +66,11 @@ def train(config, folder, cluster):
     folder.config.write_text(config.to_toml(), encoding="utf-8")
     settings.save(folder.model)
     transformer, model = build(config.training, settings, strategy)
-    validation_loss = ValidationLoss(model, data.validation, model.label_smoothing, config.training.xla)
-    validation_text = ValidationText(
-        transformer, data.tokenizer, data.corpus.validation, config.translation, config.training.xla
-    )
-    progress = fit(config, folder, data, model, validation_loss, validation_text, broadcast)
+    validator = Validator(transformer, data, config.translation, config.training.xla)
+    progress = fit(config, folder, data, model, validator, broadcast)
     if worker.is_chief:
-        choice = choose_weights(config, folder, transformer, validation_loss, validation_text)
-        write_report(config, folder, data, transformer, progress, choice, describe(strategy))
+        selection = select_weights(folder, config.training, transformer, validator)
+        write_report(config, folder, data, transformer, progress, selection, describe(strategy))
 
 
 def transformer_config(config, tokenizer):

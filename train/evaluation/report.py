@@ -17,7 +17,7 @@ SAMPLES = 10
 PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "sacrebleu")
 
 
-def write_report(config, folder, data, transformer, progress, choice, devices):
+def write_report(config, folder, data, transformer, progress, selection, devices):
     """Translate the test set (validation, where there is none) with what was kept, score it, write it all down."""
     split = data.corpus.test or data.corpus.validation
     pairs = list(split)
@@ -29,7 +29,7 @@ def write_report(config, folder, data, transformer, progress, choice, devices):
     sections = [
         f"# {folder.path.name}",
         f"{data.corpus.source_language} to {data.corpus.target_language}.",
-        "## Scores\n\n" + score_lines(split.name, scores, options, choice),
+        "## Scores\n\n" + score_lines(split.name, scores, options, selection),
         "## Training\n\n" + training_table(config, data, transformer, progress, devices),
         "## Corpus\n\n" + corpus_table(data),
         f"## Sample translations ({split.name})\n\n" + samples_table(samples[:SAMPLES]),
@@ -38,10 +38,12 @@ def write_report(config, folder, data, transformer, progress, choice, devices):
     folder.report.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
 
 
-def score_lines(name, scores, options, choice):
+def score_lines(name, scores, options, selection):
     lines = [f"{name}, beam {options.beam_size}, length penalty {options.length_penalty}, raw text:", ""]
     lines += [f"- {line}" for line in scores.lines()]
-    return "\n".join([*lines, f"- validation perplexity {choice.perplexity:.3f} per token; {choice.sentence}"])
+    return "\n".join(
+        [*lines, f"- validation perplexity {selection.kept.validation.perplexity:.3f} per token; {selection}"]
+    )
 
 
 def training_table(config, data, transformer, progress, devices):

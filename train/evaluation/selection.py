@@ -1,63 +1,90 @@
-"""Which weights translation shall use: the average of the last checkpoints, or the last one."""
+"""Selection of the weights that translation uses: the average of the last checkpoints, or the last one."""
 
 import logging
-from typing import NamedTuple
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from keras_transformer.losses import perplexity
+import keras
+
+from keras_transformer.run_folder import RunFolder
+from train.config import TrainingConfig
+from train.evaluation.validation import Validation
 from train.loop.checkpoints import Checkpoints, assign_weights
 
 log = logging.getLogger("train")
 
 
-class Measured(NamedTuple):
-    """What a set of weights achieves on the validation set; the greater tuple is the better one."""
+class Candidate(NamedTuple):
+    """A set of weights that translation could use."""
 
-    bleu: float  # in hundredths of a point as printed; 0 for both where references are shorter than four words
-    negative_loss: float  # nats a token
-    perplexity: float
-
-    def __str__(self):
-        return f"validation BLEU {self.bleu:.2f}, loss {-self.negative_loss:.4f}"
-
-
-class Choice(NamedTuple):
-    """What was kept in model.weights.h5, as a sentence, and what both candidates achieved."""
-
-    sentence: str
-    average: Measured
-    last: Measured
+    name: str  # "the last checkpoint"
+    weights: dict[str, Any]  # from weight path to array
+    validation: Validation
 
     @property
-    def perplexity(self):
-        return max(self.average, self.last).perplexity
+    def bleu(self) -> float:
+        """Validation BLEU as printed: a difference that nobody can see decides nothing."""
+        return round(self.validation.scores.bleu, 2)
+
+    def __str__(self) -> str:
+        return f"{self.name}: validation BLEU {self.bleu:.2f}, loss {self.validation.loss:.4f}"
 
 
-def choose_weights(config, folder, transformer, validation_loss, validation_text):
-    """Keep the better of the two on validation (section 6.1 averages 5 checkpoints for base, 20 for big).
+class Selection(NamedTuple):
+    """The candidate whose weights are in model.weights.h5, and the others."""
 
-    The better has the higher BLEU or, where that is the same, the lower loss. Label smoothing makes the loss of an
-    average, which is less sure of itself, look worse than its translations are.
+    kept: Candidate
+    others: list[Candidate]
+
+    def __str__(self) -> str:
+        return "; ".join([f"kept {self.kept}", *map(str, self.others)])
+
+
+def select_weights(
+    folder: RunFolder, training: TrainingConfig, transformer: keras.Model, validator: Callable[[], Validation]
+) -> Selection:
+    """Write the better candidate to model.weights.h5 (section 6.1 averages 5 checkpoints for base, 20 for big).
+
+    The better one has the higher BLEU or, if that is the same, the lower loss. BLEU comes first because label
+    smoothing makes the loss of averaged weights, which are less sure of themselves, look worse than they translate.
     """
-    checkpoints = Checkpoints(folder.checkpoints, config.training.keep_checkpoints)
-    average_weights, paths = checkpoints.average(config.training.average_checkpoints)
-    last_weights, _ = checkpoints.average(1)
-    average = measure(transformer, average_weights, validation_loss, validation_text)
-    last = measure(transformer, last_weights, validation_loss, validation_text)
     candidates = [
-        (average, f"the average of the last {len(paths)} checkpoints", average_weights),
-        (last, "the last checkpoint", last_weights),
+        measured(name, weights, transformer, validator)
+        for name, weights in candidate_weights(folder, training.average_checkpoints)
     ]
-    (best, kept, weights), (other, left, _) = candidates if average >= last else candidates[::-1]
-    sentence = f"kept {kept}: {best}; {left}: {other}"
-    log.info(sentence)
-    assign_weights(transformer, weights)
-    aside = folder.weights.with_name("writing.weights.h5")
-    transformer.save_weights(aside)
-    aside.replace(folder.weights)
-    return Choice(sentence, average, last)
+    kept = max(candidates, key=lambda candidate: (candidate.bleu, -candidate.validation.loss))
+    selection = Selection(kept, [candidate for candidate in candidates if candidate is not kept])
+    log.info(selection)
+    assign_weights(transformer, kept.weights)
+    save_weights(transformer, folder.weights)
+    return selection
 
 
-def measure(transformer, weights, validation_loss, validation_text):
+def candidate_weights(folder: RunFolder, average_checkpoints: int) -> list[tuple[str, dict[str, Any]]]:
+    """Names and weights of the candidates. If there is one checkpoint to average, it is the only candidate."""
+    checkpoints = Checkpoints(folder.checkpoints)
+    average, paths = checkpoints.average(average_checkpoints)
+    last, _ = checkpoints.average(1)
+    candidates = [(f"the average of the last {len(paths)} checkpoints", average), ("the last checkpoint", last)]
+    return candidates if len(paths) > 1 else candidates[1:]
+
+
+def measured(
+    name: str, weights: dict[str, Any], transformer: keras.Model, validator: Callable[[], Validation]
+) -> Candidate:
+    """The Candidate of these weights, which the transformer has afterwards."""
     assign_weights(transformer, weights)
-    sums, (scores, _) = validation_loss(), validation_text()
-    return Measured(round(scores.bleu, 2), -sums.loss / sums.tokens, perplexity(sums.nll / sums.tokens))
+    return Candidate(name, weights, validator())
+
+
+def save_weights(transformer: keras.Model, path: pathlib.Path) -> None:
+    """Replace the file at `path` in one step: a reader finds the old weights or the new ones, never a part."""
+    part = path.with_name("part.weights.h5")  # Keras requires this ending
+    try:
+        transformer.save_weights(part)
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

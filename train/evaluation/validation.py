@@ -1,56 +1,83 @@
-"""How good the model is on text it does not train on: loss, BLEU, sample translations."""
+"""Validation: loss, scores and sample translations on text that the model is not trained on."""
 
+import itertools
 from typing import NamedTuple
 
+import keras
 import tensorflow as tf
 
-from keras_transformer.decoding import SearchOptions
-from keras_transformer.losses import TokenSums, token_sums
+from keras_transformer.config import SearchOptions
+from keras_transformer.losses import TokenSums, perplexity, token_sums
 from keras_transformer.translator import Translator
+from train.config import TranslationConfig
 from train.data.batches import padded_batches
-from train.evaluation.bleu import score
+from train.data.encoding import EncodedPairs
+from train.data.prepare import Data
+from train.evaluation.bleu import Scores, score
 
-ROWS = 64  # sentences of a validation batch
+ROWS = 64  # sentence pairs per validation batch
 
 
 class Sample(NamedTuple):
+    """One sentence of the validation text, its reference, and what the model makes of it."""
+
     source: str
     reference: str
     translation: str
 
 
-class ValidationLoss:
-    """Loss and perplexity of the model, as its weights are, over all pairs of an EncodedPairs."""
+class Validation(NamedTuple):
+    """What one set of weights achieves on the validation split."""
 
-    def __init__(self, model, pairs, label_smoothing, xla):
-        self.pairs = pairs
-
-        def sums(batch):
-            logits = model({name: batch[name] for name in model.input}, training=False)
-            return token_sums(logits, batch["labels"], batch["target_segments"], label_smoothing)
-
-        self.sums = tf.function(sums, jit_compile=xla)
-
-    def __call__(self):
-        """Returns TokenSums of floats over the whole set."""
-        totals = [0.0] * len(TokenSums._fields)
-        for _, batch in padded_batches(self.pairs, ROWS):
-            sums = self.sums({name: tf.constant(ids) for name, ids in batch.items()})
-            totals = [total + float(value) for total, value in zip(totals, sums, strict=True)]
-        return TokenSums(*totals)
+    loss: float  # label-smoothed cross-entropy, nats per target token
+    perplexity: float  # exp(negative log-likelihood per target token)
+    token_accuracy: float  # share of target tokens that have the highest logit, in [0, 1]
+    scores: Scores  # of the translations of the first sentences
+    samples: list[Sample]  # those sentences and their translations
 
 
-class ValidationText:
-    """BLEU and samples of the model, as its weights are, over the first pairs of a split."""
+class Validator:
+    """Validates the transformer with the weights that it has when called.
 
-    def __init__(self, transformer, tokenizer, split, settings, xla):
-        pairs = [pair for pair, _ in zip(split, range(settings.validation_sentences), strict=False)]
-        self.sources, self.references = [source for source, _ in pairs], [target for _, target in pairs]
-        options = SearchOptions(beam_size=settings.validation_beam_size, length_penalty=settings.length_penalty)
-        self.translator = Translator(transformer, tokenizer, options, settings.batch_size, xla=xla)
+    Loss, perplexity and accuracy are of all pairs of the validation split; scores and samples of its first
+    `translation.validation_sentences`. `xla`: compile both.
+    """
 
-    def __call__(self):
-        """Returns Scores, and a Sample of every sentence."""
+    def __init__(self, transformer: keras.Model, data: Data, translation: TranslationConfig, xla: bool):
+        self.pairs = data.validation
+        self.sums_of_batch = batch_sums(transformer, xla)
+        texts = list(itertools.islice(data.corpus.validation, translation.validation_sentences))
+        self.sources, self.references = [source for source, _ in texts], [reference for _, reference in texts]
+        options = SearchOptions(translation.validation_beam_size, translation.length_penalty)
+        self.translator = Translator(transformer, data.tokenizer, options, translation.batch_size, xla=xla)
+
+    def __call__(self) -> Validation:
+        sums = total_sums(self.sums_of_batch, self.pairs)
         translations = [translation.text for translation in self.translator.translate(self.sources)]
-        samples = [Sample(*texts) for texts in zip(self.sources, self.references, translations, strict=True)]
-        return score(translations, self.references), samples
+        return Validation(
+            loss=sums.loss / sums.tokens,
+            perplexity=perplexity(sums.nll / sums.tokens),
+            token_accuracy=sums.correct / sums.tokens,
+            scores=score(translations, self.references),
+            samples=[Sample(*texts) for texts in zip(self.sources, self.references, translations, strict=True)],
+        )
+
+
+def batch_sums(transformer: keras.Model, xla: bool):
+    """A compiled function from a batch to its TokenSums, without dropout, smoothed as the training loss is."""
+    smoothing = transformer.transformer_config.label_smoothing
+
+    def sums(batch):
+        logits = transformer({name: batch[name] for name in transformer.input}, training=False)
+        return token_sums(logits, batch["labels"], batch["target_segments"], smoothing)
+
+    return tf.function(sums, jit_compile=xla)
+
+
+def total_sums(sums_of_batch, pairs: EncodedPairs) -> TokenSums:
+    """The sum of `sums_of_batch` over all pairs, as TokenSums of Python floats."""
+    totals = [0.0] * len(TokenSums._fields)
+    for _, batch in padded_batches(pairs, ROWS):
+        sums = sums_of_batch({name: tf.constant(ids) for name, ids in batch.items()})
+        totals = [total + float(value) for total, value in zip(totals, sums, strict=True)]
+    return TokenSums(*totals)

@@ -97,21 +97,21 @@ class Validate(keras.callbacks.Callback):
 
     SAMPLES = 5
 
-    def __init__(self, progress, metrics, validation_loss, validation_text, last_step, every):
+    def __init__(self, progress, metrics, validator, last_step, every):
         super().__init__()
         self.progress, self.metrics, self.last_step, self.every = progress, metrics, last_step, every
-        self.validation_loss, self.validation_text = validation_loss, validation_text
+        self.validator = validator
 
     def on_train_batch_end(self, batch, logs=None):
         step = self.progress.step
         if step % self.every and step != self.last_step:
             return
-        sums = self.validation_loss()
-        scores, samples = self.validation_text()
+        validation = self.validator()
+        scores, samples = validation.scores, validation.samples
         values = {
-            "validation/loss": sums.loss / sums.tokens,
-            "validation/perplexity": perplexity(sums.nll / sums.tokens),
-            "validation/token_accuracy": sums.correct / sums.tokens,
+            "validation/loss": validation.loss,
+            "validation/perplexity": validation.perplexity,
+            "validation/token_accuracy": validation.token_accuracy,
             "validation/bleu": scores.bleu,
             "validation/exact": scores.exact,
         }

@@ -16,7 +16,7 @@ from train.workers.strategy import distributed
 log = logging.getLogger("train")
 
 
-def fit(config, folder, data, model, validation_loss, validation_text, broadcast):
+def fit(config, folder, data, model, validator, broadcast):
     """Train from the last checkpoint, if there is one, to the last step. Returns the Progress.
 
     Every worker takes every step; the chief alone validates and keeps metrics and checkpoints, and the others wait for
@@ -44,7 +44,7 @@ def fit(config, folder, data, model, validation_loss, validation_text, broadcast
         """Until the last step or a StopRequest; counts on in `progress`."""
         with contextlib.closing(MetricsLog(folder, progress.step) if worker.is_chief else NoMetrics()) as metrics:
             of_chief = [
-                callbacks.Validate(progress, metrics, validation_loss, validation_text, steps, training.validate_every),
+                callbacks.Validate(progress, metrics, validator, steps, training.validate_every),
                 callbacks.SaveCheckpoints(progress, checkpoints, steps, training.checkpoint_every),
             ]
             model.fit(
