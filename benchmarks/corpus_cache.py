@@ -4,7 +4,6 @@ A synthetic corpus: words drawn from a Zipf distribution, sentence lengths from 
 stage is a process of its own, timed from its start, imports included.
 """
 
-import importlib.metadata
 import json
 import os
 import pathlib
@@ -18,6 +17,8 @@ from typing import Annotated
 
 import numpy as np
 import typer
+
+from train.evaluation.machine import processor_and_cores, versions
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -163,15 +164,13 @@ def forms(rng):
 
 def page(pairs, stages, text, cached):
     first, second = stages["first start"], stages["second start"]
-    packages = ", ".join(
-        f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "sentencepiece", "tensorflow")
-    )
+    packages = versions(["numpy", "sentencepiece", "tensorflow"])
     rows = [f"| {name} | {stage['seconds']:.1f} | {stage['peak'] / 2**30:.2f} |" for name, stage in stages.items()]
     return "\n".join([
         f"# A corpus of {pairs:,} pairs",
         "",
-        f"`{shlex.join(['python', '-m', 'benchmarks.corpus_cache', *sys.argv[1:]])}`, on {processor()}, with Python "
-        f"{sys.version.split()[0]}, {packages}.",
+        f"`{shlex.join(['python', '-m', 'benchmarks.corpus_cache', *sys.argv[1:]])}`, on {processor_and_cores()}, with "
+        f"{', '.join(f'{name} {version}' for name, version in packages.items())}.",
         "",
         f"Synthetic text of {text / 2**30:.2f} GiB: {second['tokens'][0]:,} source and {second['tokens'][1]:,} target "
         f"tokens in {second['pairs']:,} pairs.",
@@ -187,13 +186,6 @@ def page(pairs, stages, text, cached):
         f"takes {1000 * second['batch']:.1f} ms, mean of {BATCHES:,} made one after the other.",
         "",
     ])  # fmt: skip
-
-
-def processor():
-    """The processor's name, and how many of its cores this process sees."""
-    from train.evaluation.report import processor
-
-    return processor()
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 import json
 import pathlib
-import platform
-from importlib import metadata
 from statistics import median
 
 from benchmarks.contestants import cores
 from train.evaluation.cost import training_flops
+from train.evaluation.machine import processor, versions
 
 PACKAGES = "tensorflow", "keras", "keras-hub", "torch", "numpy"
 PEERS = {
@@ -52,7 +51,7 @@ def summary(timings, workloads, rounds, command, load):
     found = {
         "ratios": {}, "spreads": {}, "limits": {}, "tokens_per_second": {}, "gemm_gflops": {}, "model_gflops": {},
         "parameters": {}, "starting_loss": {}, "per_round": {}, "idle_core_share": {},
-        "versions": versions(), "processor": processor(), "cores": cores(), "command": command,
+        "versions": versions(PACKAGES), "processor": processor(), "cores": cores(), "command": command,
         "rounds": rounds, "load_before": load,
     }  # fmt: skip
     for size, timing in timings.items():
@@ -88,24 +87,6 @@ def keyed(size, values):
 def flops_a_token(workload):
     """Training FLOPs for one target token of the workload's batch."""
     return training_flops(workload.config, workload.length, workload.length) / workload.length
-
-
-def versions():
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def processor():
-    """The processor's name, as Linux or else Python has it."""
-    cpuinfo = pathlib.Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def as_markdown(found):

@@ -1,10 +1,9 @@
 """The device that JAX finds: its name, what runs it, and how fast it multiplies matrices in bfloat16."""
 
 import dataclasses
-import importlib.metadata
-import os
-import platform
 import time
+
+from train.evaluation.machine import processor_and_cores, versions
 
 PACKAGES = ("jax", "jaxlib", "keras", "torch", "numpy")
 SIZES = {"cpu": 1024}  # of the matrices, by platform
@@ -30,8 +29,8 @@ def measure_chip():
 
     device = jax.devices()[0]
     size = SIZES.get(device.platform, LARGE)
-    name = f"{processor_name()}, {os.cpu_count()} cores" if device.platform == "cpu" else device.device_kind
-    return Chip(device.platform, name, versions(), size, matrix_flops(size))
+    name = processor_and_cores() if device.platform == "cpu" else device.device_kind
+    return Chip(device.platform, name, versions(PACKAGES), size, matrix_flops(size))
 
 
 def matrix_flops(size, products=10, repeats=5):
@@ -52,23 +51,3 @@ def matrix_flops(size, products=10, repeats=5):
         results[-1].block_until_ready()
         best = min(best, (time.perf_counter() - started) / products)
     return 2 * size**3 / best
-
-
-def versions():
-    """Versions of the packages that are installed, and of Python."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def processor_name():
-    """The processor's name as Linux gives it, or its architecture."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.machine()

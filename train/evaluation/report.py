@@ -1,7 +1,5 @@
 """report.md: what was trained, on what, for how long, and how good it is, in one page that can be cited."""
 
-import importlib.metadata
-import os
 import platform
 
 from keras_transformer.decoding import SearchOptions
@@ -9,6 +7,7 @@ from keras_transformer.translator import Translator, load_run
 from train.data.corpus import skipped_sentence
 from train.evaluation.bleu import score
 from train.evaluation.cost import corpus_flops
+from train.evaluation.machine import processor_and_cores, versions
 from train.evaluation.validation import Sample
 from train.loop.markdown import samples_table, table
 from train.loop.progress import duration
@@ -49,7 +48,8 @@ def score_lines(name, scores, options, selection):
 def training_table(config, data, transformer, progress, devices):
     batches = data.batches
     flops = corpus_flops(transformer.transformer_config, data.train, progress.target_tokens)
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+    packages = versions(PACKAGES)
+    python = packages.pop("python")
     numbers = ", ".join(map(str, progress.skipped))
     return table(
         ("parameters", f"{transformer.count_params():,}"),
@@ -60,8 +60,8 @@ def training_table(config, data, transformer, progress, devices):
         ("time", f"{duration(progress.seconds)}, validation included"),
         ("training FLOPs", f"{flops:.2e}, estimated from the shapes of the matrix products at mean sentence length"),
         ("devices", f"{devices}, {config.training.precision}, XLA {'on' if config.training.xla else 'off'}"),
-        ("machine", f"{platform.machine()}, {processor()}, Python {platform.python_version()}"),
-        ("packages", versions),
+        ("machine", f"{platform.machine()}, {processor_and_cores()}, Python {python}"),
+        ("packages", ", ".join(f"{name} {version}" for name, version in packages.items())),
     )
 
 
@@ -79,13 +79,3 @@ def counts(pairs):
         f"{len(pairs):,}; {pairs.source_tokens:,} source and {pairs.target_tokens:,} target tokens; "
         f"skipped: {skipped_sentence(pairs.skipped)}"
     )
-
-
-def processor():
-    """The processor's name where the system tells it, and how many of its cores this process sees."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            name = next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        name = platform.processor() or "unknown processor"
-    return f"{name}, {os.cpu_count()} cores"
