@@ -12,7 +12,7 @@ from keras_transformer.config import ConfigError
 from tests.support.processes import free_ports
 from tests.support.runs import write_config
 from train.config import load_config
-from train.resume import check_same
+from train.resume import check_same_on_all_workers
 from train.workers import broadcast
 from train.workers.broadcast import Broadcast
 from train.workers.rendezvous import WorkerLost, listening, log_as, lost_sentence, wait_for_others
@@ -190,7 +190,7 @@ def test_alone_nothing_is_sent(wire, tmp_path):
 
 def test_a_worker_with_another_configuration_is_refused_with_both_values_and_paths_may_differ(wire, tmp_path):
     path = write_config(tmp_path)
-    check_same(load_config(path), Broadcast(wire, Worker(0, 2)))
-    check_same(load_config(path, ["run_folder=elsewhere"]), wire.of_the_other())
+    check_same_on_all_workers(load_config(path), Broadcast(wire, Worker(0, 2)))
+    check_same_on_all_workers(load_config(path, ["run_folder=elsewhere"]), wire.of_the_other())
     with pytest.raises(ConfigError, match="training.seed is 2 here and 1 there. Start every worker with the same one"):
-        check_same(load_config(path, ["training.seed=2"]), wire.of_the_other())
+        check_same_on_all_workers(load_config(path, ["training.seed=2"]), wire.of_the_other())

@@ -1,26 +1,36 @@
-"""One trainer to a run folder: a lock that dies with its process."""
+"""The run folder of a training: who may write to it, and which configuration may continue it."""
 
 import contextlib
+import dataclasses
 import fcntl
 import logging
 import os
 import tempfile
 import tomllib
+from collections.abc import Iterator
+from typing import Any
 
-from keras_transformer.config import ConfigError
+from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.files import write_atomically
 from keras_transformer.run_folder import RunFolder
+from train.config import RunConfig
+from train.workers.broadcast import Broadcast
+from train.workers.tf_config import Worker
 
 log = logging.getLogger("train")
 
-FIXED = ("model.", "tokenizer.")  # sections that decide what a weight means
-OWN_KEYS = (  # paths
+FIXED_SECTIONS = ("model.", "tokenizer.")  # they decide what a weight means
+OWN_KEYS = (  # paths, which may differ between workers
     "run_folder", "cache_folder", "data.train", "data.validation", "data.test", "data.data_dir", "tokenizer.model",
 )  # fmt: skip
 
 
 @contextlib.contextmanager
-def own_folder(path, worker):
-    """The run folder at `path`, locked, for the chief; a temporary one for every other worker, which keeps nothing."""
+def run_folder_of(path: str, worker: Worker) -> Iterator[RunFolder]:
+    """Yields the run folder at `path`, locked, on the chief; a temporary one on every other worker.
+
+    Raises ConfigError if it cannot be created or locked.
+    """
     if worker.is_chief:
         folder = RunFolder(path)
         create(folder)
@@ -31,20 +41,40 @@ def own_folder(path, worker):
             yield RunFolder(scratch)
 
 
-@contextlib.contextmanager
-def run_lock(folder):
-    """Hold the run folder while training. The system lets go of it however the process ends.
+def create(folder: RunFolder) -> None:
+    """Create the run folder. Raises ConfigError if the file system refuses."""
+    try:
+        folder.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"run_folder {folder.path} cannot be created: {error.strerror}.") from None
 
-    Raises ConfigError where another process holds it, with that process's number.
+
+@contextlib.contextmanager
+def run_lock(folder: RunFolder) -> Iterator[None]:
+    """Holds the lock of the run folder, which the system releases however the process ends.
+
+    Raises ConfigError if another process holds it, with that process's number, and if the folder cannot be locked.
     """
-    with open(folder.lock, "a+", encoding="ascii") as file:
+    try:
+        file = open(folder.lock, "a+", encoding="ascii")
+    except OSError as error:
+        raise ConfigError(
+            f"run_folder {folder.path} cannot be written to: {error.strerror}. Make it writable, or set another "
+            "run_folder."
+        ) from None
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
             holder = file.read().strip() or "unknown"
             raise ConfigError(
-                f"{folder.path} is being trained by process {holder}. Wait for it, stop it, or use another run_folder."
+                f"{folder.path} is being trained by process {holder}. Wait for it, stop it, or set another run_folder."
+            ) from None
+        except OSError as error:
+            raise ConfigError(
+                f"run_folder {folder.path} cannot be locked against a second training: {error.strerror}. "
+                "Set a run_folder on a file system that has flock, such as a local disk."
             ) from None
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
@@ -52,62 +82,90 @@ def run_lock(folder):
         yield
 
 
-def check_changes(folder, config):
-    """Compare `config` with the configuration of the run folder, if training in it has begun.
+def write_configuration(folder: RunFolder, config: RunConfig, transformer_config: TransformerConfig) -> None:
+    """Write config.toml and model.json, each in one step: if the process is killed, the old or the new file stays."""
+    transformer_config.save(folder.model)
+    write_atomically(folder.config, config.to_toml())
 
-    Every key that differs is logged. Raises ConfigError if one of them changes the meaning of the weights.
+
+def check_unchanged(folder: RunFolder, config: RunConfig) -> None:
+    """Compare `config` with what the run folder records, if it has a checkpoint. Logs every key that differs.
+
+    config.toml is the record. If it is damaged or missing, a warning says so and model.json takes its place: the
+    caller writes config.toml again. Raises ConfigError if a key differs that changes what the weights mean.
     """
-    if not folder.config.exists() or not any(folder.checkpoints.glob("*.npz")):
+    if not any(folder.checkpoints.glob("*.npz")):
         return
     try:
-        before = flat(tomllib.loads(folder.config.read_text(encoding="utf-8")))
-    except tomllib.TOMLDecodeError as error:
+        recorded = flattened(folder.config.read_text(encoding="utf-8"))
+        if not recorded:
+            raise ValueError("it is empty")
+    except (OSError, ValueError) as error:  # ValueError: neither TOML nor UTF-8
+        log.warning("%s cannot be read (%s): it is written again from the given configuration", folder.config, error)
+        refuse(folder, differences(*model_fields(folder, config)))
+        return
+    changes = differences(recorded, flattened(config.to_toml()))
+    changes.pop("run_folder", None)
+    refuse(folder, {key: change for key, change in changes.items() if key.startswith(FIXED_SECTIONS)})
+    for key, (before, now) in changes.items():
+        log.info("the configuration has changed since this run began: %s was %s and is %s", key, before, now)
+
+
+def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields of the TransformerConfig in model.json, and those that `config` asks for; none if there is no file.
+
+    The vocabulary's size and the two rates are not in the model section, so they are taken from model.json.
+    """
+    if not folder.model.exists():
+        return {}, {}
+    recorded = TransformerConfig.load(folder.model)
+    asked = config.model.resolve(recorded.vocab_size, recorded.dropout, recorded.label_smoothing)
+    return tuple(
+        {f"model.{name}": value for name, value in dataclasses.asdict(found).items()} for found in (recorded, asked)
+    )
+
+
+def refuse(folder: RunFolder, changes: dict[str, tuple[str, str]]) -> None:
+    """Raises ConfigError if there are any of these changes."""
+    if changes:
+        found = "; ".join(f"{key} was {before} and is {now}" for key, (before, now) in changes.items())
         raise ConfigError(
-            f"{folder.config} is not valid TOML: {error}. It is the run's own record; restore it."
-        ) from None
-    now = flat(tomllib.loads(config.to_toml()))
-    changes = {
-        key: f"{key} was {before.get(key, 'not set')!r} and is {now.get(key, 'not set')!r}"
-        for key in sorted(before.keys() | now.keys())
-        if before.get(key) != now.get(key) and key != "run_folder"
-    }
-    refused = [sentence for key, sentence in changes.items() if key.startswith(FIXED)]
-    if refused:
-        raise ConfigError(
-            f"{folder.path} was begun with another model or tokenizer: {'; '.join(refused)}. "
-            "Its weights would mean something else: go back to that configuration, or use another run_folder."
+            f"{folder.path} was begun with another model or tokenizer: {found}. Its weights would mean something else: "
+            "go back to that configuration, or set another run_folder."
         )
-    for sentence in changes.values():
-        log.info("the configuration has changed since this run began: %s", sentence)
 
 
-def check_same(config, broadcast):
-    """Raises ConfigError on a worker whose configuration is not the chief's; paths may differ."""
-    here = flat(tomllib.loads(config.to_toml()))
-    chief = flat(tomllib.loads(broadcast.text(config.to_toml())))
-    differences = [
-        f"{key} is {here.get(key, 'not set')!r} here and {chief.get(key, 'not set')!r} there"
-        for key in sorted(here.keys() | chief.keys())
-        if here.get(key) != chief.get(key) and key not in OWN_KEYS
+def check_same_on_all_workers(config: RunConfig, broadcast: Broadcast) -> None:
+    """Raises ConfigError on a worker whose configuration differs from the chief's; paths may differ."""
+    chief = broadcast.text(config.to_toml())
+    found = differences(flattened(config.to_toml()), flattened(chief))
+    different = [
+        f"{key} is {here} here and {there} there" for key, (here, there) in found.items() if key not in OWN_KEYS
     ]
-    if differences:
+    if different:
         raise ConfigError(
-            f"This worker's configuration is not that of worker 0: {'; '.join(differences)}. "
-            "Start every worker with the same one."
+            f"This worker's configuration is not that of worker 0: {'; '.join(different)}. "
+            "Start every worker with the same configuration."
         )
 
 
-def flat(values, prefix=""):
-    """{"a": {"b": 1}} -> {"a.b": 1}"""
-    pairs = {}
-    for key, value in values.items():
-        pairs |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return pairs
+def differences(one: dict[str, Any], other: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Of each key at which two flat configurations differ, both values as text; "not set" for a missing one."""
+    return {
+        key: tuple(repr(values[key]) if key in values else "not set" for values in (one, other))
+        for key in sorted(one.keys() | other.keys())
+        if one.get(key) != other.get(key)
+    }
 
 
-def create(folder):
-    """Create the run folder. Raises ConfigError, if the file system refuses."""
-    try:
-        folder.path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"run_folder {folder.path} cannot be made: {error.strerror}.") from None
+def flattened(toml: str) -> dict[str, Any]:
+    """TOML text as one dict: [a] b = 1 becomes {"a.b": 1}."""
+
+    def pairs(values, prefix):
+        for key, value in values.items():
+            if isinstance(value, dict):
+                yield from pairs(value, f"{prefix}{key}.")
+            else:
+                yield f"{prefix}{key}", value
+
+    return dict(pairs(tomllib.loads(toml), ""))

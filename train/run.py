@@ -15,7 +15,7 @@ from train.evaluation.report import write_report
 from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validator
 from train.loop.fit import fit
-from train.resume import check_changes, check_same, own_folder
+from train.resume import check_same_on_all_workers, check_unchanged, run_folder_of, write_configuration
 from train.step.optimizer import paper_optimizer
 from train.step.training_model import TrainingModel
 from train.workers.broadcast import Broadcast
@@ -34,8 +34,8 @@ def run(config):
     """
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
-    with own_folder(config.run_folder, cluster.worker) as folder, missing_workers_are_named(cluster):
-        check_changes(folder, config)
+    with run_folder_of(config.run_folder, cluster.worker) as folder, missing_workers_are_named(cluster):
+        check_unchanged(folder, config)
         train(config, folder, cluster)
         return folder if cluster.worker.is_chief else None
 
@@ -56,15 +56,14 @@ def train(config, folder, cluster):
     """
     strategy, worker = choose_strategy(cluster), cluster.worker
     broadcast = Broadcast(strategy, worker)
-    check_same(config, broadcast)
+    check_same_on_all_workers(config, broadcast)
     corpus, replicas = load_corpus(config.data), strategy.num_replicas_in_sync
     share_tokenizer(config, corpus, folder, replicas, broadcast)
     data = prepare_data(config, corpus, folder, replicas, worker)
     settings = transformer_config(config, data.tokenizer)
     if worker.is_chief:
         report_preflight(config, data, settings, replicas)
-    folder.config.write_text(config.to_toml(), encoding="utf-8")
-    settings.save(folder.model)
+    write_configuration(folder, config, settings)
     transformer, model = build(config.training, settings, strategy)
     validator = Validator(transformer, data, config.translation, config.training.xla)
     progress = fit(config, folder, data, model, validator, broadcast)

@@ -1,0 +1,177 @@
+"""The run folder: one training at a time, and which changes of the configuration a run accepts when it continues."""
+
+import errno
+import fcntl
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.config import ConfigError
+from keras_transformer.run_folder import RunFolder
+from train.config import load_config
+from train.resume import check_unchanged, differences, flattened, run_folder_of, run_lock, write_configuration
+from train.workers.tf_config import Worker
+
+CONFIG = """
+run_folder = "run"
+[data]
+source = "numbers"
+[model]
+preset = "tiny"
+"""
+
+
+# the lock
+
+
+def test_a_second_training_is_refused_with_the_process_number_of_the_first(tmp_path):
+    folder = RunFolder(tmp_path)
+    with run_lock(folder):
+        with pytest.raises(ConfigError, match=f"by process {os.getpid()}"):
+            with run_lock(folder):
+                pass
+
+
+def test_the_lock_is_free_again_after_an_error(tmp_path):
+    folder = RunFolder(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        with run_lock(folder):
+            raise ZeroDivisionError
+    with run_lock(folder):
+        assert folder.lock.read_text() == f"{os.getpid()}\n"
+
+
+def test_the_lock_dies_with_its_process(tmp_path):
+    hold = (
+        "import sys, time\nfrom train.resume import run_lock\nfrom keras_transformer.run_folder import RunFolder\n"
+        "with run_lock(RunFolder(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", hold, tmp_path], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "held\n"
+    folder = RunFolder(tmp_path)
+    with pytest.raises(ConfigError, match=f"process {process.pid}"):
+        with run_lock(folder):
+            pass
+    process.kill()
+    process.wait()
+    with run_lock(folder):
+        assert folder.lock.read_text() == f"{os.getpid()}\n"
+
+
+def test_a_file_system_without_locks_is_one_sentence(tmp_path, monkeypatch):
+    def flock(file, operation):
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(ConfigError, match=f"run_folder {tmp_path} .*Operation not supported.*flock"):
+        with run_lock(RunFolder(tmp_path)):
+            pass
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.lock.mkdir()  # refuses root too, whom a folder's mode does not stop
+    with pytest.raises(ConfigError, match=f"run_folder {tmp_path} .*Is a directory"):
+        with run_lock(folder):
+            pass
+
+
+def test_only_the_chief_has_the_run_folder_and_other_workers_leave_nothing(tmp_path):
+    path = str(tmp_path / "run")
+    with run_folder_of(path, Worker(0, 2)) as chief, run_folder_of(path, Worker(1, 2)) as other:
+        assert chief.path == tmp_path / "run" and chief.lock.read_text() == f"{os.getpid()}\n"
+        other.tokenizer.write_bytes(b"a copy")
+        assert other.path.exists() and tmp_path not in other.path.parents
+    assert not other.path.exists()
+    assert [path.name for path in chief.path.iterdir()] == ["lock"]
+
+
+# the configuration of a run that continues
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run folder with a checkpoint, begun with CONFIG."""
+    folder = RunFolder(tmp_path / "run")
+    folder.checkpoints.mkdir(parents=True)
+    (folder.checkpoints / "step-00000010.npz").touch()
+    record(folder, configuration(folder))
+    return folder
+
+
+def configuration(folder, *overrides):
+    path = folder.path.with_suffix(".toml")
+    path.write_text(CONFIG)
+    return load_config(path, overrides)
+
+
+def record(folder, config):
+    write_configuration(folder, config, config.model.resolve(vocab_size=300))
+
+
+def test_the_same_configuration_logs_nothing(folder, caplog):
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder))
+    assert not caplog.messages
+
+
+def test_a_key_that_may_change_is_logged_with_both_values(folder, caplog):
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder, "training.steps=7", "training.dropout=0.2", "run_folder='x'"))
+    assert len(caplog.messages) == 2
+    logged = "\n".join(caplog.messages)
+    assert "training.steps was 100000 and is 7" in logged and "training.dropout was not set and is 0.2" in logged
+
+
+FIXED = ["model.d_model=64", 'model.preset="base"', "tokenizer.vocab_size=500", 'model.norm="pre"']
+
+
+@pytest.mark.parametrize("override", FIXED)
+def test_a_key_that_changes_what_weights_mean_is_refused_by_name(folder, override):
+    with pytest.raises(ConfigError, match=override.partition("=")[0]):
+        check_unchanged(folder, configuration(folder, override))
+
+
+def test_before_the_first_checkpoint_anything_may_change(folder):
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    check_unchanged(folder, configuration(folder, "model.d_model=64"))
+    assert not list(folder.checkpoints.iterdir())
+
+
+DAMAGED = {"empty": b"", "half": b"[model]\npres", "not UTF-8": b'run_folder = "\xff"', "missing": None}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_record_loses_no_run_but_another_model_is_still_refused(folder, content, caplog):
+    folder.config.unlink() if content is None else folder.config.write_bytes(content)
+    with caplog.at_level(logging.WARNING, logger="train"):
+        check_unchanged(folder, configuration(folder, "training.dropout=0.4"))
+    assert len(caplog.messages) == 1 and str(folder.config) in caplog.messages[0]
+    with pytest.raises(ConfigError, match="model.activation was 'relu' and is 'gelu'"):
+        check_unchanged(folder, configuration(folder, 'model.activation="gelu"'))
+
+
+@pytest.mark.parametrize("name", ["config", "model"])
+def test_an_interrupted_rewrite_keeps_the_old_record(folder, name, monkeypatch):
+    path, replace = getattr(folder, name), os.replace
+    before = path.read_bytes()
+
+    def killed(part, target):
+        if os.fspath(target) == os.fspath(path):
+            raise KeyboardInterrupt
+        replace(part, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        record(folder, configuration(folder, "training.steps=7"))
+    assert path.read_bytes() == before
+    check_unchanged(folder, configuration(folder))
+
+
+def test_a_configuration_is_flat_and_its_differences_are_text():
+    one, other = flattened("a = 1\n[b]\nc = 'x'\nd = [2]\n"), flattened("a = 1\n[b]\nc = 'y'\n")
+    assert one == {"a": 1, "b.c": "x", "b.d": [2]}
+    assert differences(one, other) == {"b.c": ("'x'", "'y'"), "b.d": ("[2]", "not set")}
