@@ -144,11 +144,11 @@ def by_heads(layer, query, memory, mask=None):
     return output, np.stack(weights, axis=1)
 
 
-WIDTHS = [  # num_heads, key_dim, value_dim, use_bias, output_dim
-    (1, 4, None, False, None),
-    (3, 5, None, True, None),
-    (2, 3, 7, False, None),
-    (4, 2, 1, True, 10),
+WIDTHS = [  # num_heads, key_dim, value_dim, use_bias
+    (1, 4, None, False),
+    (3, 5, None, True),
+    (2, 3, 7, False),
+    (4, 2, 1, True),
 ]
 
 

@@ -16,8 +16,8 @@ SELF_MASK = np.tril(np.ones((2, 4, 4), bool))
 
 # Each layer with arguments that are not its defaults, and what it is called with.
 EXAMPLES = {
-    "attention": (layers.MultiHeadAttention, dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True, output_dim=7),
-                  (STATES, MEMORY)),
+    "attention": (
+        layers.MultiHeadAttention, dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True), (STATES, MEMORY)),
     "token embedding": (layers.TokenEmbedding, dict(vocab_size=6, d_model=8), (IDS,)),
     "sinusoids": (layers.SinusoidalPositions, {}, (STATES, IDS)),
     "learned positions": (layers.LearnedPositions, dict(max_positions=5), (STATES, IDS)),
