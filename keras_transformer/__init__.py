@@ -1,0 +1,72 @@
+"""The Transformer of "Attention Is All You Need" in Keras 3: what a script imports.
+
+    import keras_transformer as kt
+
+    transformer = kt.Transformer(kt.preset("tiny"))
+    transformer.compile(kt.paper_optimizer(d_model=128), loss=kt.LabelSmoothedCrossentropy())
+
+Names are imported when they are first used (PEP 562): importing the package imports neither Keras nor TensorFlow.
+"""
+
+# ruff: noqa: F401
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names once more, for editors and type checkers
+    from keras_transformer.config import PRESETS, ConfigError, SearchOptions, TransformerConfig, preset
+    from keras_transformer.datasets import dataset_from_pairs
+    from keras_transformer.errors import UserError
+    from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
+    from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
+    from keras_transformer.layers.dropout import Dropout
+    from keras_transformer.layers.embedding import (
+        LearnedPositions,
+        SinusoidalPositions,
+        TokenEmbedding,
+        sinusoidal_encoding,
+    )
+    from keras_transformer.layers.feed_forward import FeedForward
+    from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
+    from keras_transformer.losses import LabelSmoothedCrossentropy, token_losses
+    from keras_transformer.masks import causal_mask, causal_segment_mask, positions_in_segment, segment_mask
+    from keras_transformer.metrics import Perplexity, TokenAccuracy
+    from keras_transformer.model import Transformer, encoder, with_attention
+    from keras_transformer.optimizers import paper_optimizer
+    from keras_transformer.schedules import WarmupInverseSquareRoot
+    from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+    from keras_transformer.translator import Translation, Translator
+
+NAMES_OF = {
+    "config": ("PRESETS", "ConfigError", "SearchOptions", "TransformerConfig", "preset"),
+    "datasets": ("dataset_from_pairs",),
+    "errors": ("UserError",),
+    "layers.attention": ("MultiHeadAttention", "scaled_dot_product_attention"),
+    "layers.blocks": ("DecoderBlock", "EncoderBlock", "PostNormResidual", "PreNormResidual"),
+    "layers.dropout": ("Dropout",),
+    "layers.embedding": ("LearnedPositions", "SinusoidalPositions", "TokenEmbedding", "sinusoidal_encoding"),
+    "layers.feed_forward": ("FeedForward",),
+    "layers.masking": ("CausalSegmentMask", "PositionsInSegment", "SegmentMask"),
+    "losses": ("LabelSmoothedCrossentropy", "token_losses"),
+    "masks": ("causal_mask", "causal_segment_mask", "positions_in_segment", "segment_mask"),
+    "metrics": ("Perplexity", "TokenAccuracy"),
+    "model": ("Transformer", "encoder", "with_attention"),
+    "optimizers": ("paper_optimizer",),
+    "schedules": ("WarmupInverseSquareRoot",),
+    "tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
+    "translator": ("Translation", "Translator"),
+}  # module -> what it gives
+MODULE_OF = {name: module for module, names in NAMES_OF.items() for name in names}
+
+__all__ = sorted(MODULE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{MODULE_OF[name]}"), name)
+    globals()[name] = value  # asked for once
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

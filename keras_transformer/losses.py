@@ -1,9 +1,13 @@
-"""Label-smoothed cross-entropy as sums over real tokens (Vaswani et al. 2017, section 5.4; Szegedy et al. 2015)."""
+"""Label-smoothed cross-entropy over real tokens (Vaswani et al. 2017, section 5.4; Szegedy et al. 2015)."""
 
 import math
 from typing import Any, NamedTuple
 
+import keras
 from keras import ops
+
+from keras_transformer.replicas import replica_count, sum_over_replicas
+from keras_transformer.tokens import PAD
 
 
 class TokenSums(NamedTuple):
@@ -16,19 +20,29 @@ class TokenSums(NamedTuple):
 
 
 def token_sums(logits, labels, segments, smoothing=0.1):
-    """Sum loss, likelihood and hits over the tokens whose segment is not 0.
+    """Sum the loss, the negative log-likelihood and the hits over the tokens whose segment is not 0.
+
+    Shapes: logits (B, T, V), labels int (B, T), segments int (B, T). Formula: see `token_losses`.
+    """
+    is_real = ops.cast(ops.not_equal(segments, 0), "float32")  # (B, T)
+    loss, nll, hits = (ops.sum(values * is_real) for values in token_losses(logits, labels, smoothing))
+    return TokenSums(loss=loss, nll=nll, correct=hits, tokens=ops.sum(is_real))
+
+
+def token_losses(logits, labels, smoothing=0.1):
+    """The label-smoothed cross-entropy of each token, its negative log-likelihood, and whether it is a hit.
 
         q = (1 - smoothing) onehot(label) + smoothing / V
         loss = -sum_v q_v log p_v = logsumexp(z) - (1 - smoothing) z_label - smoothing mean(z)
+        nll = logsumexp(z) - z_label        hit = 1 if no logit is higher than z_label, else 0
 
-    Its gradient with respect to z is softmax(z) - q, written out: one pass over the logits, which are all that the
-    backward pass keeps. Shapes: logits (B, T, V), labels int (B, T), segments int (B, T).
+    The gradient of `loss` with respect to the logits z is softmax(z) - q, written out: one pass over the logits, which
+    are all that the backward pass keeps. Shapes: logits (B, T, V), labels int (B, T) -> three float32 (B, T).
     """
     labels = ops.convert_to_tensor(labels)
-    is_real = ops.cast(ops.not_equal(segments, 0), "float32")  # (B, T)
 
     @ops.custom_gradient
-    def sums(logits):
+    def losses(logits):
         logits_dtype, logits = logits.dtype, ops.cast(logits, "float32")
         label_logit = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(labels, -1), axis=-1), -1)  # (B, T)
         highest = ops.max(logits, axis=-1)
@@ -37,22 +51,87 @@ def token_sums(logits, labels, segments, smoothing=0.1):
         loss = log_total - (1.0 - smoothing) * label_logit - smoothing * ops.mean(logits, axis=-1)
         hits = ops.cast(label_logit >= highest, "float32")
 
-        def gradient(*upstream):
-            for_loss, for_nll, _ = upstream[-1] if isinstance(upstream[-1], (tuple, list)) else upstream[-3:]
-            of_softmax = (for_loss + for_nll) * is_real
-            of_label = ((1.0 - smoothing) * for_loss + for_nll) * is_real
-            of_any = smoothing / logits.shape[-1] * for_loss * is_real
+        def gradient(*args, upstream=None):
+            if upstream is None:  # TensorFlow and JAX pass it by place, PyTorch by name
+                (upstream,) = args
+            for_loss, for_nll = upstream[0], upstream[1]  # (B, T) each; a hit has no gradient
+            of_softmax = for_loss + for_nll
+            of_label = (1.0 - smoothing) * for_loss + for_nll
+            of_any = smoothing / logits.shape[-1] * for_loss
             probabilities = ops.exp(logits - ops.expand_dims(log_total, -1))
             is_label = ops.equal(ops.expand_dims(labels, -1), ops.arange(logits.shape[-1], dtype=labels.dtype))
             pulled = ops.expand_dims(of_any, -1) + ops.where(is_label, ops.expand_dims(of_label, -1), 0.0)
             return ops.cast(ops.expand_dims(of_softmax, -1) * probabilities - pulled, logits_dtype)
 
-        return tuple(ops.sum(values * is_real) for values in (loss, nll, hits)), gradient
+        # One tensor (3, B, T) and not three: of several outputs PyTorch's form of `custom_gradient` has no gradient
+        return ops.stack([loss, nll, hits]), gradient
 
-    loss, nll, correct = sums(ops.convert_to_tensor(logits))
-    return TokenSums(loss=loss, nll=nll, correct=correct, tokens=ops.sum(is_real))
+    loss, nll, hits = ops.unstack(losses(ops.convert_to_tensor(logits)), 3)
+    return loss, nll, hits
 
 
-def perplexity(nll):
-    """exp(nll), nll in nats a token; kept finite where a diverged model would overflow a float."""
+@keras.saving.register_keras_serializable("keras_transformer")
+class LabelSmoothedCrossentropy(keras.losses.Loss):
+    """The mean of `token_losses` over the real tokens of the global batch, for `model.compile`.
+
+        model.compile(optimizer, loss=LabelSmoothedCrossentropy(smoothing=0.1))
+
+    A label 0 (PAD) is padding and counts nothing. Value and gradient are those of the training step of `train`:
+    `token_sums(...).loss / token_sums(...).tokens`.
+
+    **On several replicas** (tf.distribute) they are the same as on one, also if the replicas hold different numbers of
+    real tokens. That takes two things which `compile` does not do for a loss of your own:
+
+    - Keras sums gradients over replicas but divides only those losses by their number that it reduces itself. A loss
+      function that returns a scalar, such as a mean over real tokens, therefore trains with twice the gradient on two
+      replicas, and logs twice the loss.
+    - The mean of the replicas' means is not the mean over all tokens. So the tokens are counted over all replicas.
+
+    `fit` logs the mean over batches of this mean, weighted by rows, as it does for every loss; `Perplexity` and
+    `TokenAccuracy` divide by tokens once, at the end of the epoch.
+
+    Args:
+        smoothing: epsilon_ls, in [0, 1).
+        reduction: "sum_over_batch_size" for the mean above, "sum" for the sum, None for the losses (B, T).
+        name, dtype: as for every Keras loss.
+
+    Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B, 1) or (B, T). A weight multiplies the loss of
+    its tokens; it does not change what the sum is divided by. Raises ValueError for any other smoothing or reduction.
+    """
+
+    def __init__(
+        self,
+        smoothing: float = 0.1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "label_smoothed_crossentropy",
+        dtype: str | None = None,
+    ):
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        if not 0 <= smoothing < 1:
+            raise ValueError(f"smoothing must be in [0, 1). Received: smoothing={smoothing}")
+        if reduction not in ("sum_over_batch_size", "sum", "none", None):
+            raise ValueError(
+                f'reduction must be "sum_over_batch_size", "sum" or None. Received: reduction={reduction!r}'
+            )
+        self.smoothing = smoothing
+
+    def call(self, y_true, y_pred):
+        """The loss of each token (B, T), weighted so that the mean which Keras takes is the one over real tokens."""
+        labels = ops.cast(y_true, "int32")
+        losses, _, _ = token_losses(y_pred, labels, self.smoothing)
+        is_real = ops.cast(ops.not_equal(labels, PAD), "float32")
+        losses = losses * is_real
+        if self.reduction != "sum_over_batch_size":
+            return losses
+        # Keras divides by this replica's places and by the number of replicas; the divisor shall be all real tokens
+        tokens = sum_over_replicas(ops.sum(is_real))
+        places = ops.cast(ops.size(losses), "float32")
+        return losses * (places * replica_count() / ops.maximum(tokens, 1.0))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "smoothing": self.smoothing}
+
+
+def perplexity(nll: float) -> float:
+    """exp(nll), nll in nats per token; finite also if a diverged model would overflow a float."""
     return math.exp(min(nll, 700.0))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.models import as_numpy, assert_close, normal
 from train.config import TrainingConfig
-from train.step.optimizer import paper_optimizer
+from train.step.optimizer import training_optimizer
 
 TRAINING = TrainingConfig(warmup_steps=100, learning_rate_factor=0.5)
 
@@ -14,7 +14,7 @@ TRAINING = TrainingConfig(warmup_steps=100, learning_rate_factor=0.5)
 def built(training=TRAINING):
     """A variable of three numbers and its optimizer."""
     variable = keras.Variable(normal(3))
-    optimizer = paper_optimizer(64, training)
+    optimizer = training_optimizer(64, training)
     optimizer.build([variable])
     return variable, optimizer
 

@@ -16,7 +16,7 @@ from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validator
 from train.loop.fit import fit
 from train.resume import check_same_on_all_workers, check_unchanged, run_folder_of, write_configuration
-from train.step.optimizer import paper_optimizer
+from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
 from train.workers.broadcast import Broadcast
 from train.workers.rendezvous import log_as, missing_workers_are_named
@@ -85,7 +85,7 @@ def build(training, settings, strategy):
         transformer = Transformer(settings, dtype=training.precision)
         model = TrainingModel(transformer.input, transformer.output)
         model.prepare(
-            paper_optimizer(settings.d_model, training), training.seed, settings.label_smoothing, training.xla,
+            training_optimizer(settings.d_model, training), training.seed, settings.label_smoothing, training.xla,
             training.micro_batches,
         )  # fmt: skip
     log.info(

@@ -10,7 +10,7 @@ import keras
 from keras_transformer.layers import Dropout
 from keras_transformer.losses import TokenSums, token_sums
 from keras_transformer.model import Transformer
-from train.step.optimizer import paper_optimizer
+from train.step.optimizer import training_optimizer
 
 
 class State(NamedTuple):
@@ -33,7 +33,7 @@ class JaxTraining:
         last_states, *_ = transformer.get_layer(f"decoder_block_{config.decoder_layers}").output
         self.decoder = keras.Model(transformer.input, last_states)  # all but the logits
         self.weights = self.decoder.trainable_variables
-        self.optimizer = paper_optimizer(config.d_model, task)
+        self.optimizer = training_optimizer(config.d_model, task)
         self.optimizer.build(self.weights)
         layers = [layer for layer in self.decoder._flatten_layers() if isinstance(layer, Dropout) and layer.rate > 0]
         self.streams = {id(layer.seed_generator.state): number for number, layer in enumerate(layers)}

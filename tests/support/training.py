@@ -10,7 +10,7 @@ from keras_transformer.tokens import EOS
 from train.config import TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
-from train.step.optimizer import paper_optimizer
+from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
 from train.workers.strategy import distributed
 
@@ -41,7 +41,7 @@ def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
     transformer = Transformer(config.replace(dropout=dropout), dtype=training.precision)
     model = TrainingModel(transformer.input, transformer.output)
     model.prepare(
-        paper_optimizer(config.d_model, training), training.seed, config.label_smoothing, training.xla,
+        training_optimizer(config.d_model, training), training.seed, config.label_smoothing, training.xla,
         training.micro_batches,
     )  # fmt: skip
     return model

@@ -2,7 +2,8 @@
 
 import keras
 
-from keras_transformer.schedules import WarmupInverseSquareRoot
+from keras_transformer.optimizers import paper_optimizer
+from train.config import TrainingConfig
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -17,13 +18,12 @@ class GlobalAdam(keras.optimizers.Adam):
         return grads_and_vars
 
 
-def paper_optimizer(d_model, training):
-    """Adam with beta_1 0.9, beta_2 0.98, epsilon 1e-9 and the warm-up schedule (section 5.3).
+def training_optimizer(d_model: int, training: TrainingConfig) -> keras.optimizers.Optimizer:
+    """The library's `paper_optimizer` (section 5.3) for a training step that reduces gradients itself.
 
-    In float16 it also scales the loss, halves the scale where a gradient overflows, and skips that update.
+    In float16 it also scales the loss, halves the scale if a gradient overflows, and skips that update.
     """
-    schedule = WarmupInverseSquareRoot(d_model, training.warmup_steps, training.learning_rate_factor)
-    adam = GlobalAdam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9, name="adam")
+    adam = paper_optimizer(d_model, training.warmup_steps, training.learning_rate_factor, GlobalAdam)
     if training.precision != "mixed_float16":
         return adam
     # Keras' first scale, 2^15, is for a mean; our loss is a sum over tokens, and would overflow until it has come down

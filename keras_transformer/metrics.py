@@ -1,0 +1,63 @@
+"""Accuracy and perplexity over real tokens: sums and counts until the very end."""
+
+import keras
+from keras import ops
+
+from keras_transformer.losses import token_losses
+from keras_transformer.tokens import PAD
+
+
+class TokenMean(keras.metrics.Metric):
+    """The mean of a value over all real tokens since the last reset; a label 0 (PAD) is padding and counts nothing.
+
+    Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B, 1) or (B, T), which weights tokens.
+    The state is two sums over tokens, so the mean is exact however tokens are spread over batches and replicas.
+    """
+
+    def __init__(self, name: str | None = None, dtype: str | None = None):
+        super().__init__(name=name, dtype=dtype)
+        self.total = self.add_variable(shape=(), initializer="zeros", name="total")
+        self.tokens = self.add_variable(shape=(), initializer="zeros", name="tokens")
+
+    def values(self, logits, labels):
+        """The value of each token. (B, T, V), (B, T) -> float32 (B, T)"""
+        raise NotImplementedError
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        labels = ops.cast(y_true, "int32")
+        weights = ops.cast(ops.not_equal(labels, PAD), self.dtype)  # (B, T)
+        if sample_weight is not None:
+            weights = weights * ops.cast(sample_weight, self.dtype)
+        values = ops.cast(self.values(ops.convert_to_tensor(y_pred), labels), self.dtype)
+        self.total.assign_add(ops.sum(values * weights))
+        self.tokens.assign_add(ops.sum(weights))
+
+    def result(self):
+        return ops.divide_no_nan(self.total, self.tokens)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class TokenAccuracy(TokenMean):
+    """The share of real tokens whose label has the highest logit. See TokenMean for shapes."""
+
+    def __init__(self, name: str = "accuracy", dtype: str | None = None):
+        super().__init__(name=name, dtype=dtype)
+
+    def values(self, logits, labels):
+        _, _, hits = token_losses(logits, labels, smoothing=0.0)
+        return hits
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Perplexity(TokenMean):
+    """exp(-sum log p(label) / tokens), without label smoothing. See TokenMean for shapes."""
+
+    def __init__(self, name: str = "perplexity", dtype: str | None = None):
+        super().__init__(name=name, dtype=dtype)
+
+    def values(self, logits, labels):
+        _, nll, _ = token_losses(logits, labels, smoothing=0.0)
+        return nll
+
+    def result(self):
+        return ops.exp(super().result())

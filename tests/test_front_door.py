@@ -1,0 +1,87 @@
+"""`import keras_transformer as kt`: every public name, and nothing imported before it is used."""
+
+import ast
+import importlib
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import keras_transformer as kt
+
+ROOT = pathlib.Path(kt.__file__).parents[1]
+
+
+def in_a_process_of_its_own(script):
+    """What `script` prints, read as JSON."""
+    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr[-2000:]
+    return json.loads(run.stdout)
+
+
+def test_importing_the_package_imports_neither_keras_nor_tensorflow():
+    script = "import json, sys, keras_transformer; print(json.dumps(sorted(sys.modules)))"
+    modules = set(in_a_process_of_its_own(script))
+    assert "keras_transformer" in modules
+    assert not modules & {"keras", "tensorflow", "sentencepiece", "numpy", "typer"}
+    assert not any(name.startswith("keras_transformer.") for name in modules)
+
+
+def test_configurations_and_the_tokenizer_need_neither_keras_nor_tensorflow():
+    script = (
+        "import json, sys, keras_transformer as kt; kt.preset, kt.SearchOptions, kt.Tokenizer, kt.dataset_from_pairs;"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    assert not set(in_a_process_of_its_own(script)) & {"keras", "tensorflow"}
+
+
+@pytest.mark.parametrize("name", kt.__all__)
+def test_every_public_name_is_that_of_its_module(name):
+    module = importlib.import_module(f"keras_transformer.{kt.MODULE_OF[name]}")
+    assert getattr(kt, name) is getattr(module, name)
+
+
+def test_what_a_script_needs_is_public():
+    assert set(kt.__all__) >= {
+        "Transformer", "TransformerConfig", "preset", "with_attention", "MultiHeadAttention", "EncoderBlock",
+        "DecoderBlock", "FeedForward", "TokenEmbedding", "SinusoidalPositions", "LearnedPositions", "Dropout",
+        "scaled_dot_product_attention", "Translator", "SearchOptions", "Tokenizer", "train_tokenizer",
+        "WarmupInverseSquareRoot", "LabelSmoothedCrossentropy", "TokenAccuracy", "Perplexity", "paper_optimizer",
+        "dataset_from_pairs",
+    }  # fmt: skip
+
+
+def test_editors_see_the_same_names_as_programs():
+    tree = ast.parse((ROOT / "keras_transformer" / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    assert seen == {name: f"keras_transformer.{module}" for name, module in kt.MODULE_OF.items()}
+
+
+def test_dir_and_star_list_the_public_names():
+    assert set(kt.__all__) <= set(dir(kt))
+    script = "from keras_transformer import *; import json; print(json.dumps(sorted(globals())))"
+    assert set(kt.__all__) <= set(in_a_process_of_its_own(script))
+
+
+def test_an_unknown_name_is_an_attribute_error_that_names_it():
+    with pytest.raises(AttributeError, match="Transfomer"):
+        kt.Transfomer  # noqa: B018
+    with pytest.raises(ImportError, match="Transfomer"):
+        exec("from keras_transformer import Transfomer")
+
+
+@pytest.mark.parametrize("module", ["keras_transformer", "train", "train.evaluate", "export"])
+def test_help_imports_neither_keras_nor_tensorflow(module):
+    script = f"""
+import contextlib, io, json, runpy, sys
+sys.argv = ["command", "--help"]
+with contextlib.redirect_stdout(io.StringIO()) as help, contextlib.suppress(SystemExit):
+    runpy.run_module({module!r}, run_name="__main__")
+print(json.dumps({{"help": help.getvalue(), "modules": sorted(sys.modules)}}))
+"""
+    found = in_a_process_of_its_own(script)
+    assert "--help" in found["help"]
+    assert not set(found["modules"]) & {"keras", "tensorflow"}
