@@ -98,6 +98,16 @@ def test_case_counts_in_raw_text_and_not_in_tokenised():
     assert score(shouted, REFERENCES, "de").bleu == pytest.approx(100)
 
 
+def test_exact_is_to_the_letter():
+    assert score(["Haus", "haus", "haus."], ["haus", "haus", "haus"]).exact == pytest.approx(100 / 3)
+
+
+def test_the_tokenised_variant_follows_the_rules_of_its_language():
+    ours, theirs = ["l' homme rit , hier"], ["l'homme rit, hier"]
+    assert score(ours, theirs, "fr").bleu == pytest.approx(100)
+    assert score(ours, theirs, "en").bleu < 50
+
+
 @pytest.mark.parametrize("count", [0, 3, 5])
 def test_it_takes_one_reference_each(count):
     with pytest.raises(ValueError, match=f"{count} translations and 4 references: it takes one each"):

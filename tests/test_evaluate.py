@@ -5,8 +5,11 @@ import functools
 import pytest
 
 import train.evaluate
-from keras_transformer.translator import Translator
+from keras_transformer.config import SearchOptions
+from keras_transformer.translator import Translation, Translator
 from tests.support.runs import assert_one_sentence, help_of, invoke
+from train.config import FilesData
+from train.evaluation import bleu
 
 evaluate_command = functools.partial(invoke, train.evaluate.app)
 
@@ -18,7 +21,36 @@ def without_xla(monkeypatch):
     monkeypatch.setattr(Translator, "load", load)
 
 
-def test_evaluate_scores_the_runs_own_test_set_as_the_report_does(finished, without_xla):
+@pytest.fixture
+def loaded(monkeypatch):
+    """A list of what Translator.load is called with; the Translator that it gives repeats its lines."""
+    calls = []
+
+    def load(*arguments, **named):
+        calls.append((arguments, named))
+        return Repeating()
+
+    monkeypatch.setattr(Translator, "load", load)
+    return calls
+
+
+class Repeating:
+    lines = []
+
+    def translate(self, lines):
+        Repeating.lines = list(lines)
+        return [Translation(line, 0.0) for line in lines]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """--source and --reference of two sentences."""
+    (tmp_path / "source").write_text("fünf\nzwölf z.B.\n", encoding="utf-8")
+    (tmp_path / "reference").write_text("fünf\nzwölf z.B.\n", encoding="utf-8")
+    return ["--source", tmp_path / "source", "--reference", tmp_path / "reference"]
+
+
+def test_the_runs_own_test_set_is_scored_as_in_the_report(finished, without_xla):
     folder = finished[1]
     result = evaluate_command(folder)
     assert result.exit_code == 0, result.output
@@ -29,7 +61,7 @@ def test_evaluate_scores_the_runs_own_test_set_as_the_report_does(finished, with
 
 
 @pytest.mark.parametrize(("options", "signature"), [([], "tok:13a"), (["--tokenised"], "case:lc|eff:no|tok:none")])
-def test_evaluate_scores_files_of_ones_own(finished, without_xla, tmp_path, options, signature):
+def test_given_files_are_scored_line_by_line(finished, without_xla, tmp_path, options, signature):
     (tmp_path / "source").write_text("five\ntwelve\n\n", encoding="utf-8")
     (tmp_path / "reference").write_text("fünf\nzwölf\n\n", encoding="utf-8")
     output = tmp_path / "translations"
@@ -42,24 +74,65 @@ def test_evaluate_scores_files_of_ones_own(finished, without_xla, tmp_path, opti
     assert output.read_text(encoding="utf-8").count("\n") == 3 and output.read_text(encoding="utf-8").endswith("\n\n")
 
 
+# every option arrives
+
+
+def test_the_search_options_arrive(finished, files, loaded):
+    options = ["--beam-size", 7, "--length-penalty", 0.25, "--batch-size", 5]
+    assert evaluate_command(finished[1], *files, *options).exit_code == 0
+    assert evaluate_command(finished[1], *files).exit_code == 0
+    assert loaded == [
+        ((finished[1], SearchOptions(beam_size=7, length_penalty=0.25)), {"batch_size": 5}),
+        ((finished[1], SearchOptions()), {"batch_size": 64}),
+    ]
+
+
+def test_tokenised_is_by_the_rules_of_the_target_language(finished, files, loaded, monkeypatch):
+    languages, tokenise = [], bleu.tokenise
+
+    def recorded(lines, language):
+        languages.append(language)
+        return tokenise(lines, language)
+
+    monkeypatch.setattr(bleu, "tokenise", recorded)
+    assert evaluate_command(finished[1], *files).exit_code == 0 and languages == []
+    assert evaluate_command(finished[1], *files, "--tokenised").exit_code == 0 and languages == ["de", "de"]
+
+
+def test_source_reference_and_output_are_the_files_that_they_name(finished, files, loaded, tmp_path):
+    (tmp_path / "reference").write_text("fünf\nzehn\n", encoding="utf-8")
+    result = evaluate_command(finished[1], *files, "--output", tmp_path / "output")
+    assert Repeating.lines == ["fünf", "zwölf z.B."]
+    assert (tmp_path / "output").read_text(encoding="utf-8") == "fünf\nzwölf z.B.\n"
+    assert result.stdout.splitlines()[2] == "exact 50.00 per cent of 2 sentences"
+
+
+def test_a_runs_test_set_needs_no_training_text(tmp_path):
+    (tmp_path / "test.tsv").write_text("a\tb\nc\td\n", encoding="utf-8")
+    data = {"source": "files", "train": [["none.en", "none.de"]], "validation": [str(tmp_path / "test.tsv")]}
+    expected = [("a", "b"), ("c", "d")]
+    assert train.evaluate.pairs_of_run(FilesData(**data)) == expected
+    data |= {"validation": ["none.tsv"], "test": [str(tmp_path / "test.tsv")]}
+    assert train.evaluate.pairs_of_run(FilesData(**data)) == expected
+
+
+# mistakes
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["{folder}", "--source", "{text}"], ["--source and --reference belong together"]),
-        (["{folder}", "--reference", "{text}"], ["--source and --reference belong together"]),
+        (["{folder}", "--source", "{text}"], ["--source", "--reference"]),
+        (["{folder}", "--reference", "{text}"], ["--source", "--reference"]),
         (["{folder}", "--source", "{text}", "--reference", "none.de"], ["none.de", "No such file"]),
         (["{folder}", "--source", "{text}", "--reference", "{empty}"], ["2 lines", "0", "a pair is one line of each"]),
-        (["{folder}", "--source", "{empty}", "--reference", "{empty}"], ["there is nothing to score"]),
+        (["{folder}", "--source", "{empty}", "--reference", "{empty}"], ["{empty}", "nothing to score"]),
         (["{folder}", "--beam-size", "0"], ["beam_size is 0"]),
-        (
-            ["{folder}", "--source", "{text}", "--reference", "{text}", "--output", "/dev/null/x"],
-            ["--output /dev/null/x"],
-        ),
         (["{nothing}"], ["{nothing}", "model.json", "not a run folder"]),
-        (["{nothing}/none"], ["There is no run folder {nothing}/none"]),
+        (["{nothing}/none"], ["no run folder {nothing}/none"]),
     ],
 )
-def test_a_mistake_in_evaluation_is_one_sentence(finished, without_xla, tmp_path, arguments, parts):
+def test_a_mistake_is_one_sentence(finished, without_xla, tmp_path, arguments, parts):
     names = {name: tmp_path / name for name in ("text", "empty", "nothing")} | {"folder": finished[1]}
     names["text"].write_text("five\nsix\n", encoding="utf-8")
     names["empty"].write_text("", encoding="utf-8")
@@ -68,6 +141,18 @@ def test_a_mistake_in_evaluation_is_one_sentence(finished, without_xla, tmp_path
     assert_one_sentence(result, *(part.format(**names) for part in parts))
 
 
+@pytest.mark.parametrize(
+    ("output", "part"), [("none/x", "there is no folder"), ("", "it is a folder"), ("text/x", "there is no folder")]
+)
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_translated(
+    finished, files, loaded, tmp_path, output, part
+):
+    (tmp_path / "text").touch()
+    path = tmp_path / output
+    assert_one_sentence(evaluate_command(finished[1], *files, "--output", path), f"--output {path}", part)
+    assert loaded == []
+
+
 def test_help_answers_without_waiting_for_tensorflow():
     text = help_of("train.evaluate")
-    assert "--reference" in text and "imported: set()" in text
+    assert "--reference" in text and "<bool>" not in text and "imported: set()" in text

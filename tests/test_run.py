@@ -156,7 +156,7 @@ def test_in_two_parts_or_in_one_it_is_the_same_run_to_the_last_bit(finished, con
         ("tokenizer.vocab_size=5000", ["tokenizer.vocab_size is 5000", "the largest possible size is "]),
         ("tokenizer.model=none.model", ["none.model", "No such file"]),
         ("training.row_length=8", ["has no sentence pair left", "Raise training.row_length"]),
-        ("run_folder=/dev/null/run", ["run_folder /dev/null/run cannot be made: Not a directory"]),
+        ("run_folder=/dev/null/run", ["run_folder /dev/null/run cannot be created: Not a directory"]),
     ],
 )
 def test_a_mistake_in_the_configuration_is_one_sentence(tmp_path, override, parts):
@@ -178,7 +178,7 @@ def test_a_missing_corpus_file_is_one_sentence(tmp_path):
 def test_a_run_folder_that_is_a_file_is_one_sentence(tmp_path):
     config = write_config(tmp_path)
     config.with_suffix("").write_text("hello", encoding="utf-8")
-    assert_one_sentence(train_command(config), f"run_folder {config.with_suffix('')} cannot be made: File exists")
+    assert_one_sentence(train_command(config), f"run_folder {config.with_suffix('')} cannot be created: File exists")
 
 
 def test_another_model_in_a_run_folder_is_refused_before_anything_in_it_changes(finished):
@@ -191,4 +191,4 @@ def test_another_model_in_a_run_folder_is_refused_before_anything_in_it_changes(
 
 def test_help_answers_without_waiting_for_tensorflow():
     text = help_of("train")
-    assert "--set" in text and "imported: set()" in text
+    assert "--set" in text and "<bool>" not in text and "imported: set()" in text

@@ -1,52 +1,50 @@
-"""`python -m train CONFIG`: train, or go on with a run."""
+"""`python -m train CONFIG`: train, or continue a run.
 
+TensorFlow is imported by the command, so that `--help` answers at once.
+"""
+
+import pathlib
 from typing import Annotated
 
 import typer
 
+from keras_transformer.console import exit_codes, prepare_process, quiet_start
+from train.config import load_config
 from train.workers.rendezvous import leaving_at_once
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 @app.command()
 def main(
-    config: Annotated[str, typer.Argument(help="A TOML file; configs/ has examples.")],
-    set: Annotated[
-        list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a key; may be repeated.")
-    ] = [],  # noqa: B006
-    dry_run: Annotated[
+    config: Annotated[pathlib.Path, typer.Argument(metavar="CONFIG", help="A TOML file; configs/ has examples.")],
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a key; may be repeated.")
+    ] = None,
+    is_dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Read, encode (into the cache) and pack; say what was found and what it will take; stop."
-        ),
+        typer.Option("--dry-run", help="Only read, encode and pack the text, and log what was found."),
     ] = False,
 ):
-    """Train a Transformer as CONFIG says, or go on where its run folder stands.
+    """Train a Transformer as CONFIG says, or continue the run in its run folder. Prints the run folder.
 
-    Leaves in the run folder what translation and export need, and report.md. Prints the run folder.
+    The run folder then holds report.md and what translation and export need.
 
-    SIGTERM and Ctrl-C finish the step, write a checkpoint and exit with code 75; the same command goes on from there.
+    SIGTERM and Ctrl-C finish the step, write a checkpoint and exit with code 75; the same command continues from there.
 
-    Several processes train as one where TF_CONFIG names them: docs/scaling.md.
+    Several processes train one model if TF_CONFIG names them: see docs/scaling.md.
     """
-    from keras_transformer.console import exit_codes, prepare_process, quiet_start
-
     prepare_process(is_long=True)
     with exit_codes():
-        from train.config import load_config
-
-        settings = load_config(config, set)
+        run_config = load_config(config, overrides or ())
         with quiet_start():
-            from train import run
-        if dry_run:
-            run.dry_run(settings)
-            return
-        folder = run.run(settings)
-    if folder is not None:
-        print(folder.path)
+            from train.run import dry_run, run
+        if is_dry_run:
+            dry_run(run_config)
+        elif folder := run(run_config):
+            print(folder.path)
 
 
 if __name__ == "__main__":
-    with leaving_at_once():
+    with leaving_at_once():  # the processes of a cluster
         app()

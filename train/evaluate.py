@@ -1,80 +1,99 @@
-"""`python -m train.evaluate RUN --source FILE --reference FILE`: translate and score."""
+"""`python -m train.evaluate RUN`: translate a test set with a trained run and score the translations.
 
+TensorFlow is imported by the command, so that `--help` answers at once.
+"""
+
+import os
 import pathlib
 from typing import Annotated
 
 import typer
 
 from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.console import exit_codes, on_one_line, prepare_process, quiet_start
+from keras_transformer.run_folder import RunFolder
+from train.config import Data, load_config
+from train.data.corpus import CorpusError
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 @app.command()
 def main(
-    run: Annotated[str, typer.Argument(help="A run folder.")],
-    source: Annotated[str, typer.Option(help="Sentences to translate, one a line; .gz is unpacked.")] = "",
-    reference: Annotated[str, typer.Option(help="Their reference translations, line by line.")] = "",
+    run: Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="The run folder that training left.")],
+    source: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Sentences to translate, one per line; .gz is unpacked.")
+    ] = None,
+    reference: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Their reference translations, line by line.")
+    ] = None,
     tokenised: Annotated[
-        bool, typer.Option("--tokenised", help="Score Moses-tokenised, lower-cased text instead of raw text.")
+        bool, typer.Option("--tokenised", help="BLEU of Moses-tokenised, lower-cased text instead of raw text.")
     ] = False,
-    beam_size: Annotated[int, typer.Option(help="1 is greedy search.")] = SearchOptions.beam_size,
+    beam_size: Annotated[
+        int, typer.Option(help="Hypotheses kept for each sentence; 1 is greedy search.")
+    ] = SearchOptions.beam_size,
     length_penalty: Annotated[
-        float, typer.Option(help="The exponent alpha; 0 is none.")
+        float, typer.Option(help="alpha in score = log P / ((5 + tokens) / 6)^alpha; 0 is none.")
     ] = SearchOptions.length_penalty,
     batch_size: Annotated[int, typer.Option(help="Sentences searched together.")] = 64,
-    output: Annotated[str, typer.Option(help="Where to write the translations.")] = "",
+    output: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Write the translations to this file.")
+    ] = None,
 ):
-    """BLEU and chrF with sacreBLEU's signatures, and the share of exact translations.
+    """Print BLEU and chrF with sacreBLEU's signatures, and the share of exact translations.
 
-    Without --source and --reference, the test set of the run's own configuration (validation, if it has none).
+    Without --source and --reference: of the test set of the run's configuration (of its validation set if it has none).
     """
-    from keras_transformer.console import exit_codes, prepare_process, quiet_start
-
     prepare_process(is_long=True)
     with exit_codes():
-        from train.config import load_config
-
-        if bool(source) != bool(reference):
-            raise ConfigError("--source and --reference belong together: give both, or neither.")
+        check_files(source, reference, output)
+        options = SearchOptions(beam_size, length_penalty)
         with quiet_start():
             from keras_transformer.translator import Translator
-            from train.evaluation.bleu import score
+            from train.evaluation.validation import translate_and_score
 
-        translator = Translator.load(run, SearchOptions(beam_size, length_penalty), batch_size=batch_size)
-        config = load_config(pathlib.Path(run) / "config.toml")
-        pairs = pairs_of_files(source, reference) if source else list(pairs_of_run(config))
-        texts = [translation.text for translation in translator.translate([pair[0] for pair in pairs])]
+        translator = Translator.load(run, options, batch_size=batch_size)
+        data = load_config(RunFolder(run).config).data
+        pairs = pairs_of_files(source, reference) if source else pairs_of_run(data)
+        language = data.target_language if tokenised else None
+        scores, samples = translate_and_score(translator, pairs, language)
         if output:
-            write_lines(output, texts)
-        language = config.data.target_language if tokenised else None
-        scores = score(texts, [pair[1] for pair in pairs], language)
+            write_lines(output, [sample.translation for sample in samples])
     print("\n".join(scores.lines()))
 
 
-def pairs_of_run(config):
-    from train.data.prepare import load_corpus
+def check_files(source: pathlib.Path | None, reference: pathlib.Path | None, output: pathlib.Path | None) -> None:
+    """Raises ConfigError now, not after the translation, for options that do not fit or an output without a folder."""
+    if bool(source) != bool(reference):
+        raise ConfigError("--source and --reference belong together: give both, or neither.")
+    if output and not output.parent.is_dir():
+        raise ConfigError(f"--output {output} cannot be written: there is no folder {output.parent}. Create it first.")
+    if output and (output.is_dir() or not os.access(output if output.exists() else output.parent, os.W_OK)):
+        raise ConfigError(f"--output {output} cannot be written: it is a folder, or not writable.")
 
-    corpus = load_corpus(config.data)
-    return corpus.test or corpus.validation
+
+def pairs_of_run(data: Data) -> list[tuple[str, str]]:
+    """The pairs of the test set, or of the validation set if there is none. Needs no training text."""
+    from train.data.prepare import load_test_split
+
+    return list(load_test_split(data))
 
 
-def pairs_of_files(source, reference):
-    """All lines, empty ones too: a test set is scored whole. Raises CorpusError if there is none."""
-    from train.data.corpus import CorpusError
+def pairs_of_files(source: pathlib.Path, reference: pathlib.Path) -> list[tuple[str, str]]:
+    """All lines, empty ones too, because a test set is scored as a whole. Raises CorpusError if there are none."""
     from train.data.files import read_aligned
 
-    pairs = list(read_aligned(pathlib.Path(source), pathlib.Path(reference)))
+    pairs = list(read_aligned(source, reference))
     if not pairs:
         raise CorpusError(f"{source} and {reference} are empty: there is nothing to score.")
     return pairs
 
 
-def write_lines(path, texts):
-    from keras_transformer.console import on_one_line
-
+def write_lines(path: pathlib.Path, texts: list[str]) -> None:
+    """One line per text. Raises ConfigError if the file cannot be written."""
     try:
-        pathlib.Path(path).write_text("".join(f"{on_one_line(text)}\n" for text in texts), encoding="utf-8")
+        path.write_text("".join(f"{on_one_line(text)}\n" for text in texts), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--output {path} cannot be written: {error.strerror}.") from None
 

@@ -69,7 +69,7 @@ def train(config, folder, cluster):
     progress = fit(config, folder, data, model, validator, broadcast)
     if worker.is_chief:
         selection = select_weights(folder, config.training, transformer, validator)
-        write_report(config, folder, data, transformer, progress, selection, describe(strategy))
+        write_report(config, folder, data, progress, selection, describe(strategy))
 
 
 def transformer_config(config, tokenizer):

@@ -28,6 +28,13 @@ def files_splits(data):
     return Split.of_shards("data.train", train), *held_out
 
 
+def files_test_split(data):
+    """FilesData -> the test Split, or the validation Split if there is no test set. Needs none of the other files."""
+    split = _split("test", data.test) or _split("validation", data.validation)
+    split.fingerprint()
+    return split
+
+
 def _split(name, entries):
     if not entries:
         return None

@@ -10,7 +10,7 @@ from train.data.batches import PackedBatches, ShardedBatches, check_division
 from train.data.cache import CorpusCache
 from train.data.corpus import Corpus, own_shards, skipped_sentence
 from train.data.encoding import EncodedPairs, EncodedShards, encode_corpus
-from train.data.files import files_splits
+from train.data.files import files_splits, files_test_split
 from train.data.numbers import numbers_splits
 from train.data.tfds import tfds_splits
 from train.data.vocabulary import prepare_tokenizer
@@ -97,3 +97,14 @@ def load_corpus(data):
     Raises CorpusError for what can be seen without reading every sentence, such as a missing file.
     """
     return Corpus(*SPLITS[data.source](data), data.source_language, data.target_language)
+
+
+def load_test_split(data):
+    """NumbersData, FilesData or TfdsData -> the Split that scores are of: test, or validation if there is no test set.
+
+    Needs no training files.
+    """
+    if data.source == "files":
+        return files_test_split(data)
+    corpus = load_corpus(data)
+    return corpus.test or corpus.validation

@@ -46,21 +46,32 @@ class Validator:
     def __init__(self, transformer: keras.Model, data: Data, translation: TranslationConfig, xla: bool):
         self.pairs = data.validation
         self.sums_of_batch = batch_sums(transformer, xla)
-        texts = list(itertools.islice(data.corpus.validation, translation.validation_sentences))
-        self.sources, self.references = [source for source, _ in texts], [reference for _, reference in texts]
+        self.texts = list(itertools.islice(data.corpus.validation, translation.validation_sentences))
         options = SearchOptions(translation.validation_beam_size, translation.length_penalty)
         self.translator = Translator(transformer, data.tokenizer, options, translation.batch_size, xla=xla)
 
     def __call__(self) -> Validation:
         sums = total_sums(self.sums_of_batch, self.pairs)
-        translations = [translation.text for translation in self.translator.translate(self.sources)]
+        scores, samples = translate_and_score(self.translator, self.texts)
         return Validation(
             loss=sums.loss / sums.tokens,
             perplexity=perplexity(sums.nll / sums.tokens),
             token_accuracy=sums.correct / sums.tokens,
-            scores=score(translations, self.references),
-            samples=[Sample(*texts) for texts in zip(self.sources, self.references, translations, strict=True)],
+            scores=scores,
+            samples=samples,
         )
+
+
+def translate_and_score(
+    translator: Translator, pairs: list[tuple[str, str]], tokenised_language: str | None = None
+) -> tuple[Scores, list[Sample]]:
+    """Translate the source of each (source, reference). Returns the Scores and one Sample per pair.
+
+    `tokenised_language`: as in `score`.
+    """
+    translations = [translation.text for translation in translator.translate([source for source, _ in pairs])]
+    scores = score(translations, [reference for _, reference in pairs], tokenised_language)
+    return scores, [Sample(*pair, translation) for pair, translation in zip(pairs, translations, strict=True)]
 
 
 def batch_sums(transformer: keras.Model, xla: bool):
