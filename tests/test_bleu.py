@@ -103,9 +103,9 @@ def test_exact_is_to_the_letter():
 
 
 def test_the_tokenised_variant_follows_the_rules_of_its_language():
-    ours, theirs = ["l' homme rit , hier"], ["l'homme rit, hier"]
-    assert score(ours, theirs, "fr").bleu == pytest.approx(100)
-    assert score(ours, theirs, "en").bleu < 50
+    ours, theirs = ["je vois l'homme qui rit ici"], ["je vois la homme qui rit ici"]
+    french, german, english = (score(ours, theirs, language).bleu for language in ("fr", "de", "en"))
+    assert french > german > english  # l' homme; l ' homme, a token too many; l 'homme, the noun missed
 
 
 @pytest.mark.parametrize("count", [0, 3, 5])
