@@ -72,7 +72,7 @@ def learn_tokenizer(config: str):
     from train.data.vocabulary import prepare_tokenizer
 
     config = load_config(config)
-    prepare_tokenizer(config.tokenizer, load_corpus(config.data).train.shards, RunFolder(config.run_folder))
+    prepare_tokenizer(config.tokenizer, load_corpus(config.data).train.shards, RunFolder(config.run_folder).tokenizer)
     report({})
 
 
@@ -83,10 +83,13 @@ def first_batch(config: str):
     from train.config import load_config
     from train.data.batches import training_dataset
     from train.data.prepare import load_corpus, prepare_data
+    from train.data.vocabulary import prepare_tokenizer
     from train.evaluation.preflight import corpus_lines, length_lines
 
     config = load_config(config)
-    data = prepare_data(config, load_corpus(config.data), RunFolder(config.run_folder), replicas=1)
+    corpus, path = load_corpus(config.data), RunFolder(config.run_folder).tokenizer
+    tokenizer = prepare_tokenizer(config.tokenizer, corpus.train.shards, path)
+    data = prepare_data(corpus, tokenizer, config.training, config.cache_path)
     started = time.perf_counter()
     for line in (*corpus_lines(data), *length_lines(data)):
         print(line, file=sys.stderr)
@@ -99,7 +102,7 @@ def first_batch(config: str):
         "arrived": arrived,
         "preflight": preflight,
         "batch": (time.perf_counter() - started) / BATCHES,
-        "padding": data.batches.padding,
+        "padding": data.batches.padding.total,
         "pairs": len(data.train),
         "tokens": [data.train.source_tokens, data.train.target_tokens],
     })  # fmt: skip

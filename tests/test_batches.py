@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.tokens import BOS, EOS, PAD
+from train.config import RowLengths
 from train.data.batches import FIELDS, PackedBatches, padded_batches, training_dataset
 from train.data.corpus import CorpusError, Split
 from train.data.encoding import encode_corpus
@@ -61,7 +62,7 @@ def random_corpus(count, longest=30):
 
 
 def encode(pairs, row_length):
-    return encode_corpus(Split("data.train", lambda: iter(pairs)), Words(), row_length)
+    return encode_corpus(Split("data.train", lambda: iter(pairs)), Words(), RowLengths(row_length, row_length))
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def batches(pairs):
-    return PackedBatches(pairs, tokens_per_batch=40 * 16, row_length=40, seed=1)
+    return PackedBatches(pairs, 40 * 16, RowLengths(40, 40), seed=1)
 
 
 # encoding
@@ -104,14 +105,14 @@ def test_many_chunks_are_one_corpus(monkeypatch):
 
 
 def test_a_row_of_two_pairs():
-    batches = PackedBatches(encode([("7 8", "5 6"), ("7 8", "5 6")], row_length=8), 8, 8, seed=1)
+    batches = PackedBatches(encode([("7 8", "5 6"), ("7 8", "5 6")], row_length=8), 8, RowLengths(8, 8), seed=1)
     batch = batches.batch(0)
     assert batch["source_ids"].tolist() == [[7, 8, EOS, 7, 8, EOS, PAD, PAD]]
     assert batch["source_segments"].tolist() == [[1, 1, 1, 2, 2, 2, 0, 0]]
     assert batch["target_ids"].tolist() == [[BOS, 5, 6, BOS, 5, 6, PAD, PAD]]
     assert batch["target_segments"].tolist() == [[1, 1, 1, 2, 2, 2, 0, 0]]
     assert batch["labels"].tolist() == [[5, 6, EOS, 5, 6, EOS, PAD, PAD]]
-    assert (batches.source_padding, batches.target_padding, batches.padding) == (0.25, 0.25, 0.25)
+    assert batches.padding == (0.25, 0.25, 0.25)
 
 
 def test_an_epoch_holds_every_pair_once_and_fills_up_from_its_beginning(pairs, batches):
@@ -124,7 +125,7 @@ def test_an_epoch_holds_every_pair_once_and_fills_up_from_its_beginning(pairs, b
 
 
 def test_epochs_differ_and_seeds_differ(pairs, batches):
-    other = PackedBatches(pairs, 40 * 16, 40, seed=2)
+    other = PackedBatches(pairs, 40 * 16, RowLengths(40, 40), seed=2)
     first = batches.batch(0)["labels"]
     assert (first != batches.batch(batches.steps_per_epoch)["labels"]).any()
     assert (first != other.batch(0)["labels"]).any()
@@ -133,7 +134,7 @@ def test_epochs_differ_and_seeds_differ(pairs, batches):
 def test_jumping_to_a_step_equals_walking_there(pairs, batches):
     walked = [batches.batch(step) for step in range(2 * batches.steps_per_epoch + 3)]
     for step in (len(walked) - 1, 0, batches.steps_per_epoch):
-        assert_same_batch(PackedBatches(pairs, 40 * 16, 40, seed=1).batch(step), walked[step])
+        assert_same_batch(PackedBatches(pairs, 40 * 16, RowLengths(40, 40), seed=1).batch(step), walked[step])
 
 
 def test_a_batch_has_one_shape_and_one_type(batches):
@@ -164,16 +165,16 @@ def test_the_decoder_is_given_the_labels_shifted_right(batches):
 
 def test_padding_is_the_share_of_positions_in_segment_0():
     pairs = encode(random_corpus(500), row_length=40)
-    one_row_a_step = PackedBatches(pairs, 40, 40, seed=1)
+    one_row_a_step = PackedBatches(pairs, 40, RowLengths(40, 40), seed=1)
     steps = [one_row_a_step.batch(step) for step in range(one_row_a_step.steps_per_epoch)]
     for side in ("source", "target"):
         empty = np.mean([step[f"{side}_segments"] == 0 for step in steps])
-        assert getattr(one_row_a_step, f"{side}_padding") == pytest.approx(empty)
-    assert one_row_a_step.padding == pytest.approx((one_row_a_step.source_padding + one_row_a_step.target_padding) / 2)
+        assert getattr(one_row_a_step.padding, side) == pytest.approx(empty)
+    assert one_row_a_step.padding.total == pytest.approx(sum(one_row_a_step.padding[:2]) / 2)
 
 
 def test_a_corpus_smaller_than_a_batch_fills_it_by_repetition():
-    batches = PackedBatches(encode([("7", "5"), ("8", "6")], row_length=8), tokens_per_batch=64, row_length=8, seed=1)
+    batches = PackedBatches(encode([("7", "5"), ("8", "6")], row_length=8), 64, RowLengths(8, 8), seed=1)
     assert batches.steps_per_epoch == 1
     assert counted(pairs_of(batches.batch(5))) == {((7, EOS), (5, EOS)): 8, ((8, EOS), (6, EOS)): 8}
 
@@ -188,7 +189,7 @@ def test_the_dataset_gives_the_batches_of_its_steps_in_one_static_shape(batches)
 
 
 def test_data_is_read_and_packed_without_tensorflow():
-    program = "import sys, train.corpus, train.batches; sys.exit('tensorflow' in sys.modules)"
+    program = "import sys, train.data.prepare; sys.exit('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=PROJECT).returncode == 0
 
 

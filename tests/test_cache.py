@@ -13,13 +13,13 @@ import pytest
 import train.__main__
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from tests.support.runs import ROOT, invoke, write_config
-from train.config import FilesData, NumbersData
+from train.config import FilesData, NumbersData, RowLengths
 from train.data.cache import CorpusCache
-from train.data.cache_entry import GrowingArray
 from train.data.corpus import CorpusError, Split
 from train.data.encoding import encode_corpus
 from train.data.prepare import load_corpus
 
+ROWS = RowLengths(64, 64)
 LINES = [f"{word} {number}" for number in range(40) for word in ("one", "two two", "three three three")]
 
 
@@ -60,10 +60,10 @@ def assert_same_pairs(one, other):
 def test_what_is_found_is_what_encoding_gives(cache, files, tokenizer, monkeypatch):
     monkeypatch.setattr("train.data.encoding.CHUNK", 7)
     split = load_corpus(files).train
-    expected = encode_corpus(split, tokenizer, 64)
+    expected = encode_corpus(split, tokenizer, ROWS)
     assert expected.skipped == {"longer than 64 tokens": 1, "empty source": 1}
     for _ in range(2):
-        found = cache.encoded(split, tokenizer, 64)
+        found = cache.encoded(split, tokenizer, ROWS)
         assert_same_pairs(found, expected)
         assert found.source.ids.dtype == expected.source.ids.dtype == np.uint16
 
@@ -71,7 +71,7 @@ def test_what_is_found_is_what_encoding_gives(cache, files, tokenizer, monkeypat
 def test_the_second_time_no_text_is_read_and_no_array_loaded(cache, tokenizer):
     reads = [iter([("one", "two"), ("three", "one two")])]
     split = Split("data.train", lambda: reads.pop(), lambda: "text 1")
-    first, second = cache.encoded(split, tokenizer, 64), cache.encoded(split, tokenizer, 64)
+    first, second = cache.encoded(split, tokenizer, ROWS), cache.encoded(split, tokenizer, ROWS)
     assert_same_pairs(first, second)
     assert not reads
     for array in (second.source.ids, second.source.offsets, second.target.ids, second.target.offsets, second.keys):
@@ -83,20 +83,25 @@ def test_the_second_time_no_text_is_read_and_no_array_loaded(cache, tokenizer):
 
 def test_the_same_text_is_one_entry_however_often_and_from_wherever_it_is_asked_for(cache, files, tokenizer, tmp_path):
     for _ in range(2):
-        cache.encoded(load_corpus(files).train, tokenizer, 64)
+        cache.encoded(load_corpus(files).train, tokenizer, ROWS)
     again = files.model_copy(update={"train": [[f"{tmp_path}/../{tmp_path.name}/{name}" for name in ("en", "de")]]})
-    cache.encoded(load_corpus(again).train, tokenizer, 64, 64)
+    cache.encoded(load_corpus(again).train, tokenizer, ROWS)
     assert len(entries(cache)) == 1
 
 
 def test_a_changed_file_tokenizer_or_row_length_is_another_entry(cache, files, tokenizer, tmp_path):
-    def found(tokenizer=tokenizer, *row_lengths):
-        cache.encoded(load_corpus(files).train, tokenizer, *(row_lengths or (64,)))
+    def found(tokenizer=tokenizer, row_lengths=ROWS):
+        cache.encoded(load_corpus(files).train, tokenizer, row_lengths)
         return len(entries(cache))
 
     other = tmp_path / "other.model"
     train_tokenizer(LINES[::2], other, 289)
-    assert [found(), found(Tokenizer(other)), found(tokenizer, 63), found(tokenizer, 64, 63)] == [1, 2, 3, 4]
+    assert [
+        found(),
+        found(Tokenizer(other)),
+        found(tokenizer, RowLengths(63, 63)),
+        found(tokenizer, RowLengths(63, 64)),
+    ] == [1, 2, 3, 4]
     path = tmp_path / "en"
     path.write_text(path.read_text(encoding="utf-8").replace("one", "two"), encoding="utf-8")  # as long as before
     assert found() == 5
@@ -125,10 +130,10 @@ def flip(path, place):
 
 
 DAMAGES = {
-    "a missing array": lambda entry: (entry / "target_ids.npy").unlink(),
-    "a cut array": lambda entry: os.truncate(entry / "source_ids.npy", 200),
-    "a changed byte": lambda entry: flip(entry / "keys.npy", -1),
-    "a changed header": lambda entry: flip(entry / "source_offsets.npy", 60),
+    "a missing array": lambda entry: (entry / "target_ids.bin").unlink(),
+    "a cut array": lambda entry: os.truncate(entry / "source_ids.bin", 200),
+    "a changed byte": lambda entry: flip(entry / "keys.bin", -1),
+    "a changed first byte": lambda entry: flip(entry / "source_offsets.bin", 0),
     "a changed count": lambda entry: flip(entry / "meta.json", -20),
     "no meta.json": lambda entry: (entry / "meta.json").unlink(),
     "an empty folder": lambda entry: [path.unlink() for path in entry.iterdir()],
@@ -138,15 +143,15 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 def test_what_is_damaged_is_named_and_encoded_anew(cache, files, tokenizer, caplog, damage):
     split = load_corpus(files).train
-    expected = encode_corpus(split, tokenizer, 64)
-    cache.encoded(split, tokenizer, 64)
+    expected = encode_corpus(split, tokenizer, ROWS)
+    cache.encoded(split, tokenizer, ROWS)
     (entry,) = entries(cache)
     damage(entry)
     with caplog.at_level(logging.INFO, "train"):
         for _ in range(2):
-            assert_same_pairs(cache.encoded(split, tokenizer, 64), expected)
+            assert_same_pairs(cache.encoded(split, tokenizer, ROWS), expected)
     named, encoded, found = caplog.messages
-    assert named.startswith(f"{entry} is damaged (") and named.endswith("): encoding anew")
+    assert named.startswith(f"{entry} is damaged (") and "): " in named
     assert ", encoded in" in encoded and "found encoded" in found
 
 
@@ -156,20 +161,20 @@ def test_what_ends_early_leaves_nothing_and_what_was_killed_is_no_obstacle(cache
     path.write_text(whole[:-90], encoding="utf-8")
     path.write_bytes(path.read_bytes() + b"\n\xe4\n")
     with pytest.raises(CorpusError, match="not valid UTF-8"):
-        cache.encoded(load_corpus(files).train, tokenizer, 64)
+        cache.encoded(load_corpus(files).train, tokenizer, ROWS)
     assert not entries(cache)
     path.write_text(whole, encoding="utf-8")
-    cache.encoded(load_corpus(files).train, tokenizer, 64)
+    cache.encoded(load_corpus(files).train, tokenizer, ROWS)
     (entry,) = entries(cache)
     entry.rename(entry.with_suffix(".part"))
     (entry.with_suffix(".part") / "more").mkdir()
-    assert len(cache.encoded(load_corpus(files).train, tokenizer, 64)) == len(LINES)
+    assert len(cache.encoded(load_corpus(files).train, tokenizer, ROWS)) == len(LINES)
     assert entries(cache) == {entry}
 
 
 def test_no_pair_left_is_an_error_and_no_entry(cache, files, tokenizer):
     with pytest.raises(CorpusError, match="data.train has no sentence pair left.*longer than 3 tokens.*row_length"):
-        cache.encoded(load_corpus(files).train, tokenizer, 3)
+        cache.encoded(load_corpus(files).train, tokenizer, RowLengths(3, 3))
     assert not entries(cache)
 
 
@@ -178,8 +183,9 @@ import logging, resource, sys
 from keras_transformer.console import exit_codes
 from keras_transformer.tokenizer import Tokenizer
 from train.data.cache import CorpusCache
-from train.config import FilesData
-from train.data.corpus import CorpusError, load_corpus
+from train.config import FilesData, RowLengths
+from train.data.corpus import CorpusError
+from train.data.prepare import load_corpus
 
 folder, model, limit = sys.argv[1:]
 logging.basicConfig(level="INFO", format="%(message)s")
@@ -188,7 +194,7 @@ if int(limit):
 pair = [f"{folder}/en", f"{folder}/de"]
 data = FilesData(source="files", train=[pair], validation=[pair])
 try:
-    print(len(CorpusCache(f"{folder}/cache").encoded(load_corpus(data).train, Tokenizer(model), 64)))
+    print(len(CorpusCache(f"{folder}/cache").encoded(load_corpus(data).train, Tokenizer(model), RowLengths(64, 64))))
 except CorpusError as error:
     print(error)
 """
@@ -225,17 +231,7 @@ def test_a_disk_without_room_is_one_sentence_and_leaves_nothing(process, cache):
 
 def test_a_cache_folder_that_cannot_be_made_is_one_sentence(files, tokenizer, tmp_path):
     with pytest.raises(CorpusError, match="cannot be written to .*en/cache: Not a directory.*cache_folder"):
-        CorpusCache(tmp_path / "en" / "cache").encoded(load_corpus(files).train, tokenizer, 64)
-
-
-def test_an_array_that_grew_is_the_array(tmp_path):
-    parts = [np.arange(5), np.arange(0), np.arange(100_000), np.array([-1])]
-    with GrowingArray(tmp_path / "a.npy") as array:
-        for part in parts:
-            array.append(part)
-    found = np.load(tmp_path / "a.npy")
-    np.testing.assert_array_equal(found, np.concatenate(parts))
-    assert found.dtype == np.int64
+        CorpusCache(tmp_path / "en" / "cache").encoded(load_corpus(files).train, tokenizer, ROWS)
 
 
 # the command

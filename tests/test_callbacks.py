@@ -6,6 +6,7 @@ import types
 
 import pytest
 
+from train.config import RowLengths
 from train.evaluation.validation import Sample, Validation
 from train.loop.callbacks import LogCompilation, LogProgress, Validate
 from train.loop.markdown import samples_table
@@ -34,7 +35,7 @@ def test_steps_tokens_and_time_are_counted_on_from_where_the_run_stands():
 
 
 def test_the_first_step_of_a_process_says_what_is_compiled_and_how_long_it_took(caplog):
-    callback = LogCompilation(types.SimpleNamespace(rows_per_batch=32, row_length=128, source_row_length=124))
+    callback = LogCompilation(types.SimpleNamespace(rows_per_batch=32, row_lengths=RowLengths(124, 128)))
     strategy = types.SimpleNamespace(num_replicas_in_sync=2)
     model = types.SimpleNamespace(xla=True, micro_batches=4, distribute_strategy=strategy, count_params=lambda: 1_000)
     callback.set_model(model)

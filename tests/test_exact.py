@@ -27,7 +27,7 @@ def train_in_both_ways(path):
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     strategy = choose_strategy(cluster)
-    batches = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_length, ORDER, worker=cluster.worker)
+    batches = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_lengths, ORDER, worker=cluster.worker)
     with strategy.scope():
         models = [training_model(dropout, xla=True, **RATE) for dropout in (0.0, 0.2)]
     logs = [train(model, 0, steps, batches) for model, steps in zip(models, (STEPS, DROPPING), strict=True)]

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from train.config import load_config
+from train.config import RowLengths, load_config
 from train.data.batches import PackedBatches
 from train.data.encoding import EncodedPairs, Sentences, encode_corpus
 from train.data.epochs import Epochs
@@ -24,7 +24,7 @@ def lengths():
 
 
 def rows_of(lengths, seed, source_row_length=40):
-    packing = pack(*lengths, source_row_length, 40, np.random.default_rng(seed))
+    packing = pack(*lengths, RowLengths(source_row_length, 40), np.random.default_rng(seed))
     return np.split(packing.pairs, packing.row_offsets[1:-1])
 
 
@@ -51,12 +51,12 @@ def test_the_smallest_corpora_are_packed(pairs):
 
 
 def test_pairs_as_long_as_a_row_get_a_row_each():
-    packing = pack(np.full(7, 40), np.full(7, 40), 40, 40, np.random.default_rng(0))
+    packing = pack(np.full(7, 40), np.full(7, 40), RowLengths(40, 40), np.random.default_rng(0))
     assert packing.row_offsets.tolist() == list(range(8))
 
 
 def test_halves_fill_rows_without_a_gap():
-    packing = pack(np.full(8, 20), np.full(8, 20), 40, 40, np.random.default_rng(0))
+    packing = pack(np.full(8, 20), np.full(8, 20), RowLengths(40, 40), np.random.default_rng(0))
     assert packing.num_rows == 4
 
 
@@ -82,7 +82,7 @@ def test_of_pairs_as_long_as_those_of_multi30k_less_than_two_per_cent_of_the_pos
     source = np.clip(np.exp(rng.normal(2.75, 0.3, 20_000)), 4, 51).astype(int)  # mean 16.4 tokens, as at 6,000 pieces
     target = np.clip(source * np.exp(rng.normal(0.0, 0.2, 20_000)), 4, 59).astype(int)
     source_row_length = -(-128 * source.sum() // target.sum())
-    packing = pack(source, target, source_row_length, 128, np.random.default_rng(1))
+    packing = pack(source, target, RowLengths(source_row_length, 128), np.random.default_rng(1))
     assert 1 - (source.sum() + target.sum()) / (packing.num_rows * (source_row_length + 128)) < 0.02
 
 
@@ -95,12 +95,10 @@ def test_padding_of_the_multi30k_configurations_is_below_two_per_cent(tmp_path, 
     config = load_config(f"configs/{name}.toml")
     split, training = load_corpus(config.data).train, config.training
     train_tokenizer((text for pair in split for text in pair), tmp_path / "model", config.tokenizer.vocab_size)
-    pairs = encode_corpus(split, Tokenizer(tmp_path / "model"), training.row_length, training.source_row_length)
+    pairs = encode_corpus(split, Tokenizer(tmp_path / "model"), training.row_lengths)
     assert len(pairs) == 29_000
-    batches = PackedBatches(
-        pairs, training.tokens_per_batch, training.row_length, training.seed, training.source_row_length
-    )
-    assert batches.padding < 0.02
+    batches = PackedBatches(pairs, training.tokens_per_batch, training.row_lengths, training.seed)
+    assert batches.padding.total < 0.02
 
 
 # epochs in the background
@@ -118,14 +116,14 @@ def test_the_next_epoch_is_packed_while_this_one_is_used(lengths, monkeypatch):
         packed.set()
         return pack(*arguments)
 
-    batches = PackedBatches(pairs_of(lengths), 40 * 4, 40, seed=1)
+    batches = PackedBatches(pairs_of(lengths), 40 * 4, RowLengths(40, 40), seed=1)
     monkeypatch.setattr("train.data.epochs.pack", pack_and_tell)
     batches.batch(0)
     assert packed.wait(timeout=60)
 
 
 def test_what_goes_wrong_in_the_background_is_raised_where_it_is_wanted(lengths, monkeypatch):
-    epochs = Epochs(pairs_of(lengths), 40, 40, seed=1)
+    epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), seed=1)
     epochs.packing(0)
     monkeypatch.setattr("train.data.epochs.pack", lambda *_: 1 // 0)
     epochs.begin(1)
@@ -135,7 +133,7 @@ def test_what_goes_wrong_in_the_background_is_raised_where_it_is_wanted(lengths,
 
 def test_epochs_asked_for_in_any_order_are_the_same(lengths):
     pairs = pairs_of(lengths)
-    forward, back = Epochs(pairs, 40, 40, seed=(1, 2)), Epochs(pairs, 40, 40, seed=(1, 2))
+    forward, back = Epochs(pairs, RowLengths(40, 40), seed=(1, 2)), Epochs(pairs, RowLengths(40, 40), seed=(1, 2))
     found = {epoch: forward.packing(epoch).pairs for epoch in (0, 1, 2, 3)}
     for epoch in (3, 0, 2, 2, 1):
         np.testing.assert_array_equal(back.packing(epoch).pairs, found[epoch])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import preset
+from train.config import RowLengths
 from train.data.batches import PackedBatches, ShardedBatches
 from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys
@@ -37,25 +38,25 @@ def test_no_overlap_is_said_without_a_warning():
     assert line == "overlap: 0 of 1 validation pairs are training pairs too"
 
 
-def packed(source_length, target_length, **row_lengths):
+def packed(source_length, target_length, *row_lengths):
     """A Data of 100 pairs of these lengths, with as much of it as the lines on rows read."""
     sides = (Sentences.of([[7] * length] * 100, np.uint16) for length in (source_length, target_length))
     train = EncodedShards([EncodedPairs(*sides, collections.Counter())])
-    batches = ShardedBatches([PackedBatches(train.shards[0], 400, seed=1, **row_lengths)])
+    batches = ShardedBatches([PackedBatches(train.shards[0], 400, RowLengths(*row_lengths), seed=1)])
     return types.SimpleNamespace(train=train, batches=batches)
 
 
 def test_rows_whose_lengths_do_not_fit_the_sides_are_named_with_those_that_do():
-    (line,) = preflight.row_lines(packed(5, 10, row_length=40))
+    (line,) = preflight.row_lines(packed(5, 10, 40, 40))
     assert "50.0% of the source side and 0.0% of the target side" in line
     assert "training.source_row_length = 20 with training.row_length = 40" in line
-    assert not list(preflight.row_lines(packed(5, 10, row_length=40, source_row_length=20)))
-    assert not list(preflight.row_lines(packed(10, 10, row_length=40)))
+    assert not list(preflight.row_lines(packed(5, 10, 20, 40)))
+    assert not list(preflight.row_lines(packed(10, 10, 40, 40)))
 
 
 def test_the_mean_length_is_that_of_all_shards():
-    data = packed(5, 10, row_length=40)
-    data.train = EncodedShards([*data.train.shards, *packed(7, 10, row_length=40).train.shards])
+    data = packed(5, 10, 40, 40)
+    data.train = EncodedShards([*data.train.shards, *packed(7, 10, 40, 40).train.shards])
     source, target = preflight.length_lines(data)
     assert source.startswith("source tokens a sentence: mean 6.0;") and "mean 10.0" in target
 
@@ -71,7 +72,9 @@ def test_memory_is_weights_four_times_over_and_what_a_batch_needs():
     weights = 16 * parameter_count(settings)
 
     def estimate(rows, parts=1):
-        return preflight.memory_bytes(settings, types.SimpleNamespace(rows_per_batch=rows, row_length=64), parts)
+        return preflight.memory_bytes(
+            settings, types.SimpleNamespace(rows_per_batch=rows, row_lengths=RowLengths(64, 64)), parts
+        )
 
     assert estimate(0) == weights
     assert estimate(8) - weights == 2 * (estimate(4) - weights)

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import ConfigError
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.tokenizer import Tokenizer
-from train.config import FilesData, NumbersData, RunConfig, TfdsData, TokenizerConfig, TrainingConfig
+from train.config import FilesData, NumbersData, TfdsData, TokenizerConfig, TrainingConfig
 from train.data.batches import FIELDS, PackedBatches
-from train.data.corpus import CorpusError
+from train.data.corpus import CorpusError, own_shards
 from train.data.encoding import encode_corpus
-from train.data.prepare import load_corpus, prepare_data
-from train.workers.tf_config import Worker
+from train.data.prepare import check_division, load_corpus, prepare_data
+from train.data.vocabulary import prepare_tokenizer
+from train.workers.tf_config import ONLY_WORKER, Worker
 
 FILES = 4
 TRAINING = TrainingConfig(tokens_per_batch=32 * 8, row_length=32, source_row_length=28, seed=3)
@@ -38,20 +37,18 @@ def entries(tmp_path):
 
 @pytest.fixture
 def prepare(tmp_path, entries):
-    """A function from shards and share to Data; the first call trains the tokenizer that the others use."""
+    """A function from the number of shards and a worker to Data; the first call in a folder learns its tokenizer."""
     validation = [[str(tmp_path / f"val.{side}") for side in ("en", "de")]]
     for path in validation[0]:
         with open(path, "w", encoding="utf-8") as file:
             file.write("a1\nb2\n")
 
-    def prepare(shards, worker=Worker(), replicas=4, training=TRAINING, folder="run"):  # noqa: B008
-        config = RunConfig(
-            run_folder=str(tmp_path / folder),
-            data=FilesData(source="files", train=entries, validation=validation, shards=shards),
-            tokenizer=TokenizerConfig(vocab_size=300),
-            training=training,
-        )
-        return prepare_data(config, load_corpus(config.data), RunFolder(config.run_folder), replicas, worker)
+    def prepare(shards, worker=ONLY_WORKER, folder="run"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        corpus = load_corpus(FilesData(source="files", train=entries, validation=validation, shards=shards))
+        own = own_shards(corpus.train, worker)
+        tokenizer = prepare_tokenizer(TokenizerConfig(vocab_size=300), own, tmp_path / folder / "tokenizer.model")
+        return prepare_data(corpus, tokenizer, TRAINING, tmp_path / folder / "cache", worker)
 
     return prepare
 
@@ -86,10 +83,10 @@ def test_every_shard_gives_as_many_rows_as_any_other_in_the_order_of_the_shards(
 
 def test_a_shard_goes_through_all_its_pairs_in_epochs_of_its_own(prepare):
     data = prepare(4)
-    for stream, pairs in zip(data.batches.batches, data.train.shards, strict=True):
+    for stream, pairs in zip(data.batches.shards, data.train.shards, strict=True):
         found = sum((stream.batch(step)["labels"] > 0).sum() for step in range(stream.steps_per_epoch))
         assert pairs.target_tokens <= found <= pairs.target_tokens + 2 * 32  # its last batch may repeat a row
-    short, long = (data.batches.batches[shard].steps_per_epoch for shard in (0, 3))
+    short, long = (data.batches.shards[shard].steps_per_epoch for shard in (0, 3))
     assert long > 2 * short and data.batches.steps_per_epoch == long
 
 
@@ -107,8 +104,8 @@ def test_what_is_counted_is_counted_over_all_shards(prepare):
     for name in ("source_tokens", "target_tokens", "skipped"):
         assert getattr(one.train, name) == getattr(four.train, name)
     assert len(one.train) == len(four.train) == 330
-    positions = sum(stream.rows_per_epoch for stream in four.batches.batches) * (28 + 32)
-    assert four.batches.padding == 1 - (one.train.source_tokens + one.train.target_tokens) / positions
+    positions = sum(stream.rows_per_epoch for stream in four.batches.shards) * (28 + 32)
+    assert four.batches.padding.total == 1 - (one.train.source_tokens + one.train.target_tokens) / positions
 
 
 # what a worker opens
@@ -122,7 +119,7 @@ def test_a_worker_opens_no_file_of_another_ones_shards(prepare, tmp_path):
             path.rename(path.with_suffix(".hidden" + path.suffix))
         (tmp_path / f"new{index}").mkdir()
         (tmp_path / f"new{index}" / "tokenizer.model").write_bytes((tmp_path / "run" / "tokenizer.model").read_bytes())
-        found = prepare(4, Worker(index, 2), folder=f"new{index}/../new{index}")
+        found = prepare(4, Worker(index, 2), folder=f"new{index}")
         assert found.train.shards[0].source_tokens > 0 and len(found.train.shards) == len(own)
         for field in FIELDS:
             np.testing.assert_array_equal(found.batches.batch(5)[field], expected[index][field])
@@ -139,21 +136,26 @@ def test_the_chief_learns_the_tokenizer_from_its_own_shards(prepare, tmp_path):
     assert {"a", "b"} & set(pieces) and not any("d" in piece for piece in pieces if not piece.startswith("<"))
 
 
-# what does not divide
+# what cannot be divided
 
 
 @pytest.mark.parametrize(
-    ("shards", "worker", "replicas", "error", "message"),
+    ("shards", "worker", "replicas", "parts"),
     [
-        (4, Worker(0, 3), 3, ConfigError, "data.shards is 4, .* among 3 workers; make it a multiple of 3, or 1"),
-        (1, Worker(0, 3), 3, ConfigError, "makes 8 rows of 32, .* into 3 devices .* make it a multiple of 96"),
-        (3, Worker(), 1, ConfigError, "makes 8 rows .* among 3 shards; make it a multiple of 96"),
-        (5, Worker(), 1, CorpusError, "data.shards is 5, but data.train has 4 entries.*split -n r/5"),
+        (4, Worker(0, 3), 3, ["data.shards is 4", "3 workers", "multiple of 3,"]),
+        (1, Worker(0, 3), 3, ["8 rows of 32", "3 devices", "multiple of 96"]),
+        (3, ONLY_WORKER, 1, ["8 rows of 32", "3 shards", "multiple of 96"]),
     ],
 )
-def test_what_does_not_divide_is_one_sentence(prepare, shards, worker, replicas, error, message):
-    with pytest.raises(error, match=message):
-        prepare(shards, worker, replicas)
+def test_rows_and_shards_that_cannot_be_divided_are_refused(shards, worker, replicas, parts):
+    with pytest.raises(ConfigError) as error:
+        check_division(TRAINING, shards, replicas, worker)
+    assert all(part in str(error.value) for part in parts)
+
+
+def test_more_shards_than_entries_are_refused(prepare):
+    with pytest.raises(CorpusError, match="data.shards is 5, .*data.train has 4 .*split -n r/5"):
+        prepare(5)
 
 
 # sources
@@ -222,10 +224,10 @@ def test_a_folder_that_is_read_from_beginning_to_end_is_no_set_of_shards(tmp_pat
         load_corpus(data)
 
 
-def test_one_shard_is_what_packing_the_whole_gives(prepare, entries, tmp_path):
+def test_one_shard_is_what_packing_the_whole_gives(prepare, entries):
     data = prepare(1)
     split = load_corpus(FilesData(source="files", train=entries, validation=entries)).train
-    pairs = encode_corpus(split, Tokenizer(tmp_path / "run" / "tokenizer.model"), 32, 28)
-    whole = PackedBatches(pairs, TRAINING.tokens_per_batch, 32, (TRAINING.seed, 0), 28)
+    pairs = encode_corpus(split, data.tokenizer, TRAINING.row_lengths)
+    whole = PackedBatches(pairs, TRAINING.tokens_per_batch, TRAINING.row_lengths, (TRAINING.seed, 0))
     for field in FIELDS:
         np.testing.assert_array_equal(data.batches.batch(9)[field], whole.batch(9)[field])

@@ -12,7 +12,7 @@ from keras_transformer.model import Transformer
 from keras_transformer.tokens import EOS
 from tests.support.models import as_numpy, assert_close, randomise
 from tests.support.training import PAIRS, TINY, tensors
-from train.config import TranslationConfig
+from train.config import RowLengths, TranslationConfig
 from train.data.batches import lay_out
 from train.data.corpus import Split
 from train.data.packing import Packing
@@ -50,7 +50,7 @@ def validator_of(transformer, **translation):
 
 def test_the_means_are_those_of_all_tokens_of_all_pairs_with_dropout_off(transformer, validator):
     one_to_a_row = Packing(np.arange(len(PAIRS)), np.arange(len(PAIRS) + 1))
-    batch = tensors(lay_out(PAIRS, one_to_a_row, 8, 8))
+    batch = tensors(lay_out(PAIRS, one_to_a_row, RowLengths(8, 8)))
     logits = transformer({name: batch[name] for name in transformer.input}, training=False)
     sums = token_sums(logits, batch["labels"], batch["target_segments"], SMOOTHING)
     tokens = PAIRS.target_tokens

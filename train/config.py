@@ -2,13 +2,20 @@
 
 import pathlib
 import tomllib
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import pydantic
 import tomli_w
 
 from keras_transformer.config import ConfigError, preset
 from train.config_errors import sentence
+
+
+class RowLengths(NamedTuple):
+    """Positions of one packed row on its source side and on its target side."""
+
+    source: int
+    target: int
 
 
 class Section(pydantic.BaseModel):
@@ -138,6 +145,10 @@ class TrainingConfig(Section):
             )
         return self
 
+    @property
+    def row_lengths(self) -> RowLengths:
+        return RowLengths(self.source_row_length or self.row_length, self.row_length)
+
 
 class TranslationConfig(Section):
     """How validation and `report.md` translate."""
@@ -158,7 +169,12 @@ class RunConfig(Section):
     training: TrainingConfig = TrainingConfig()
     translation: TranslationConfig = TranslationConfig()
 
-    def to_toml(self):
+    @property
+    def cache_path(self) -> pathlib.Path:
+        """Where encoded text is kept."""
+        return pathlib.Path(self.cache_folder or pathlib.Path(self.run_folder).parent / "cache")
+
+    def to_toml(self) -> str:
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
 

@@ -8,8 +8,8 @@ import keras
 
 from keras_transformer.model import Transformer
 from keras_transformer.run_folder import RunFolder
-from train.data.prepare import load_corpus, prepare_data
-from train.data.vocabulary import share_tokenizer
+from train.data.prepare import check_division, keep_check_lines, load_corpus, prepare_data
+from train.data.vocabulary import prepare_tokenizer, share_tokenizer
 from train.evaluation.preflight import report_preflight
 from train.evaluation.report import write_report
 from train.evaluation.selection import select_weights
@@ -44,8 +44,11 @@ def dry_run(config):
     """Only what comes before the first step: read, encode, pack, log what was found. Leaves nothing but the cache."""
     worker = read_cluster(os.environ.get("TF_CONFIG")).worker
     replicas = choose_strategy().num_replicas_in_sync * worker.count  # of this machine alone: nobody is waited for
+    check_division(config.training, config.data.shards, replicas, worker)
+    corpus = load_corpus(config.data)
     with tempfile.TemporaryDirectory() as folder:
-        data = prepare_data(config, load_corpus(config.data), RunFolder(folder), replicas)
+        tokenizer = prepare_tokenizer(config.tokenizer, corpus.train.shards, RunFolder(folder).tokenizer)
+    data = prepare_data(corpus, tokenizer, config.training, config.cache_path)
     report_preflight(config, data, transformer_config(config, data.tokenizer), replicas)
 
 
@@ -57,11 +60,14 @@ def train(config, folder, cluster):
     strategy, worker = choose_strategy(cluster), cluster.worker
     broadcast = Broadcast(strategy, worker)
     check_same_on_all_workers(config, broadcast)
-    corpus, replicas = load_corpus(config.data), strategy.num_replicas_in_sync
-    share_tokenizer(config, corpus, folder, replicas, broadcast)
-    data = prepare_data(config, corpus, folder, replicas, worker)
+    replicas = strategy.num_replicas_in_sync
+    check_division(config.training, config.data.shards, replicas, worker)
+    corpus = load_corpus(config.data)
+    tokenizer = share_tokenizer(config.tokenizer, corpus.train, folder.tokenizer, broadcast)
+    data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
     settings = transformer_config(config, data.tokenizer)
     if worker.is_chief:
+        keep_check_lines(corpus.validation, folder.check_lines)
         report_preflight(config, data, settings, replicas)
     write_configuration(folder, config, settings)
     transformer, model = build(config.training, settings, strategy)

@@ -7,7 +7,7 @@ from benchmarks.contestants import Contestant, Lane
 from benchmarks.contestants.workload import FIRST_PIECE, blocks
 from keras_transformer.losses import token_sums
 from keras_transformer.tokens import EOS
-from train.config import TrainingConfig
+from train.config import RowLengths, TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
 from train.run import build
@@ -84,7 +84,7 @@ def packed_batches(workload):
     source_lengths = longest.astype(int)
     target_lengths = np.clip(source_lengths + rng.integers(-2, 3, PAIRS), LENGTHS["shortest"], row_length)
     pairs = EncodedPairs(*(sentences(rng, lengths, workload) for lengths in (source_lengths, target_lengths)), {})
-    return PackedBatches(pairs, max(workload.tokens, row_length), row_length, seed=1)
+    return PackedBatches(pairs, max(workload.tokens, row_length), RowLengths(row_length, row_length), seed=1)
 
 
 def sentences(rng, lengths, workload):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_transformer.tokens import EOS
+from train.config import RowLengths
 from train.data.batches import PackedBatches
 from train.data.encoding import EncodedPairs, Sentences
 from train.evaluation.cost import training_flops
@@ -22,7 +23,7 @@ def packed_batches(vocab_size, tokens, row_length, seed=0):
     rows = tokens // row_length
     rng = np.random.default_rng(seed)
     pairs = made_up_pairs(rng, BATCHES * rows * row_length // MEAN_LENGTH, vocab_size, row_length)
-    batches = PackedBatches(pairs, tokens, row_length, seed)
+    batches = PackedBatches(pairs, tokens, RowLengths(row_length, row_length), seed)
     return [batches.batch(step) for step in range(min(BATCHES, batches.steps_per_epoch))]
 
 

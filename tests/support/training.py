@@ -27,7 +27,7 @@ def copying_pairs(count=60):
 
 PAIRS = copying_pairs()
 ORDER = 3  # the seed of their shuffling
-BATCHES = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_length, ORDER)  # its first batch has padding
+BATCHES = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_lengths, ORDER)  # its first batch has padding
 
 
 def tensors(batch):

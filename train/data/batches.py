@@ -1,188 +1,206 @@
 """Batches of ids and segments: packed rows for training, padded rows for evaluation.
 
-A Batch is a dict of int32 arrays of shape (rows, length):
+A Batch is a dict of int32 arrays of shape (rows, length). Here is one row that holds two sentence pairs:
 
-    source_ids        pieces and EOS of each sentence            7 9 EOS 8 EOS PAD
+    source_ids        the pieces and EOS of each sentence         7 9 EOS 8 EOS PAD
     source_segments   1..n for the n pairs of a row, 0: padding   1 1  1  2  2   0
-    target_ids        what the decoder is given: BOS, pieces      BOS 5 6 BOS 4 PAD
+    target_ids        what the decoder reads: BOS, pieces         BOS 5 6 BOS 4 PAD
     target_segments                                                1  1 1  2  2  0
-    labels            what it shall predict: pieces, EOS          5 6 EOS 4 EOS PAD
+    labels            what the decoder predicts: pieces, EOS      5 6 EOS 4 EOS PAD
 """
 
 import math
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.config import ConfigError
 from keras_transformer.tokens import BOS, PAD
-from train.data.encoding import EncodedPairs, EncodedShards, encode_corpus
+from train.config import RowLengths
+from train.data.encoding import EncodedPairs, EncodedShards, Sentences
 from train.data.epochs import Epochs
 from train.data.packing import Packing, offsets_of
-from train.workers.tf_config import Worker
-
-__all__ = [
-    "EncodedPairs", "PackedBatches", "ShardedBatches", "batch_number", "encode_corpus", "padded_batches",
-    "training_dataset",
-]  # fmt: skip
+from train.workers.tf_config import ONLY_WORKER, Worker
 
 FIELDS = ("source_ids", "source_segments", "target_ids", "target_segments", "labels")
 
-
-class PackedBatches:
-    """Endless training batches of one static shape; `batch(step)` depends on the arguments and the step alone.
-
-    pairs: EncodedPairs, none longer than a row. tokens_per_batch: target positions of a batch, rounded down to whole
-    rows of `row_length`. source_row_length: source positions of a row; None for `row_length`. seed: int, or several.
-    worker: which of several workers this is; each lays out its own rows of the batch, whose number is a multiple of
-    the workers'. Joined in their order, the workers' rows are the batch of one worker.
-
-    An epoch is `steps_per_epoch` batches, as many as epoch 0 takes. Each epoch is shuffled and packed anew, every pair
-    in it once; the rows that its last batch lacks are the first ones of the epoch again. (Of an epoch that takes more
-    rows than its batches have, the last ones are left out: a row or two of thousands, others in each epoch.)
-    """
-
-    def __init__(self, pairs, tokens_per_batch, row_length, seed, source_row_length=None, worker=Worker()):  # noqa: B008
-        self.pairs = pairs
-        self.row_length, self.source_row_length = row_length, source_row_length or row_length
-        self.rows_per_batch = tokens_per_batch // row_length  # of all workers
-        self.local_rows = self.rows_per_batch // worker.count  # of this one
-        self.worker = worker
-        self._epochs = Epochs(pairs, self.source_row_length, row_length, seed)
-        self.rows_per_epoch = self._epochs.packing(0).num_rows
-        self.steps_per_epoch = -(-self.rows_per_epoch // self.rows_per_batch)
-        self.source_padding, self.target_padding, self.padding = _padding(self, pairs)
-
-    def batch(self, step):
-        """The Batch of update `step`, counted from 0: this worker's rows of it."""
-        epoch, step_in_epoch = divmod(step, self.steps_per_epoch)
-        packing = self._epochs.packing(epoch)
-        self._epochs.begin(epoch + 1)
-        first = step_in_epoch * self.rows_per_batch + self.worker.index * self.local_rows
-        rows = np.arange(first, first + self.local_rows) % packing.num_rows
-        return lay_out(self.pairs, packing.take(rows), self.source_row_length, self.row_length)
+Batch = dict[str, np.ndarray]
 
 
-class ShardedBatches:
-    """Batches of which every shard of a corpus gives as many rows as any other, in the order of the shards.
+class Padding(NamedTuple):
+    """Fractions of positions that hold no token: of the source side, of the target side, of both together."""
 
-    batches: the PackedBatches of this worker's shards, all of one shape, each an endless stream with epochs of its own.
-    worker: which of several workers this is; each has as many shards as any other. What is said of an epoch (its steps,
-    its padding) is about this worker's shards, and steps do not depend on it.
-    """
-
-    def __init__(self, batches, worker=Worker()):  # noqa: B008
-        self.batches = tuple(batches)
-        first = self.batches[0]
-        self.row_length, self.source_row_length = first.row_length, first.source_row_length
-        self.local_rows = sum(shard.local_rows for shard in self.batches)
-        self.rows_per_batch = self.local_rows * worker.count
-        self.rows_per_epoch = sum(shard.rows_per_epoch for shard in self.batches)
-        self.steps_per_epoch = max(shard.steps_per_epoch for shard in self.batches)
-        self.source_padding, self.target_padding, self.padding = _padding(
-            self, EncodedShards(shard.pairs for shard in self.batches)
-        )
-
-    def batch(self, step):
-        """The Batch of update `step`, counted from 0: this worker's rows of it."""
-        parts = [shard.batch(step) for shard in self.batches]
-        return {field: np.concatenate([part[field] for part in parts]) for field in FIELDS}
+    source: float
+    target: float
+    total: float
 
 
-def _padding(batches, pairs):
-    """The shares of source positions, of target positions and of both together that hold no token, in epoch 0."""
-    source_positions = batches.rows_per_epoch * batches.source_row_length
-    target_positions = batches.rows_per_epoch * batches.row_length
-    return (
+def padding_of(pairs: EncodedPairs | EncodedShards, num_rows: int, row_lengths: RowLengths) -> Padding:
+    """The Padding of `pairs` that are packed into `num_rows` rows."""
+    source_positions, target_positions = num_rows * row_lengths.source, num_rows * row_lengths.target
+    return Padding(
         1 - pairs.source_tokens / source_positions,
         1 - pairs.target_tokens / target_positions,
         1 - (pairs.source_tokens + pairs.target_tokens) / (source_positions + target_positions),
     )
 
 
-def batch_number(step, skipped):
-    """The number of the batch of update `step`, both counted from 0, in a stream without the batches `skipped`.
+class PackedBatches:
+    """Endless training batches of one static shape. `batch(step)` depends on the arguments and the step alone.
+
+    pairs: none longer than a row. tokens_per_batch: target positions of a batch, rounded down to whole rows.
+    seed: one int or several. worker: each worker builds only its own rows of a batch; the number of rows must be a
+    multiple of the number of workers. The rows of all workers, in their order, are the batch of a single worker.
+
+    Every epoch shuffles and packs all pairs again, and has `steps_per_epoch` batches, as many as epoch 0 needs. Rows
+    missing from its last batch are taken from its beginning; rows left over (one or two in thousands, different ones
+    each time) are dropped.
+    """
+
+    def __init__(
+        self,
+        pairs: EncodedPairs,
+        tokens_per_batch: int,
+        row_lengths: RowLengths,
+        seed: int | tuple[int, ...],
+        worker: Worker = ONLY_WORKER,
+    ):
+        self.pairs = pairs
+        self.row_lengths = row_lengths
+        self.rows_per_batch = tokens_per_batch // row_lengths.target  # of all workers together
+        self.local_rows = self.rows_per_batch // worker.count  # of this worker
+        self.worker = worker
+        self._epochs = Epochs(pairs, row_lengths, seed)
+        self.rows_per_epoch = self._epochs.packing(0).num_rows
+        self.steps_per_epoch = math.ceil(self.rows_per_epoch / self.rows_per_batch)
+        self.padding = padding_of(pairs, self.rows_per_epoch, row_lengths)
+
+    def batch(self, step: int) -> Batch:
+        """This worker's rows of the batch of update `step`, counted from 0."""
+        epoch, step_in_epoch = divmod(step, self.steps_per_epoch)
+        packing = self._epochs.packing(epoch)
+        self._epochs.begin(epoch + 1)
+        first = step_in_epoch * self.rows_per_batch + self.worker.index * self.local_rows
+        rows = np.arange(first, first + self.local_rows) % packing.num_rows
+        return lay_out(self.pairs, packing.take(rows), self.row_lengths)
+
+
+class ShardedBatches:
+    """Batches to which every shard of a corpus contributes equally many rows, in the order of the shards.
+
+    shards: the PackedBatches of this worker's shards, all of one shape. Each is an endless stream with epochs of its
+    own. Every worker has equally many shards. `rows_per_epoch`, `steps_per_epoch` and `padding` describe the shards of
+    this worker; batches do not depend on them.
+    """
+
+    def __init__(self, shards: Iterable[PackedBatches], worker: Worker = ONLY_WORKER):
+        self.shards = tuple(shards)
+        self.row_lengths = self.shards[0].row_lengths
+        self.local_rows = sum(shard.local_rows for shard in self.shards)
+        self.rows_per_batch = self.local_rows * worker.count
+        self.rows_per_epoch = sum(shard.rows_per_epoch for shard in self.shards)
+        self.steps_per_epoch = max(shard.steps_per_epoch for shard in self.shards)
+        pairs = EncodedShards(shard.pairs for shard in self.shards)
+        self.padding = padding_of(pairs, self.rows_per_epoch, self.row_lengths)
+
+    def epochs(self, steps: int) -> float:
+        """How often `steps` updates go through the pairs of these shards, repeated rows included."""
+        return steps * sum(shard.rows_per_batch for shard in self.shards) / self.rows_per_epoch
+
+    def batch(self, step: int) -> Batch:
+        """This worker's rows of the batch of update `step`, counted from 0."""
+        parts = [shard.batch(step) for shard in self.shards]
+        return {field: np.concatenate([part[field] for part in parts]) for field in FIELDS}
+
+
+def batch_number(step: int, skipped: Iterable[int]) -> int:
+    """The number of the batch of update `step` if the batches `skipped` are left out; all are counted from 0.
 
     Without batches 1 and 2, the updates 0, 1, 2 train on the batches 0, 3, 4.
     """
     number = step
     for batch in sorted(skipped):
-        number += batch <= number
+        if batch <= number:
+            number += 1
     return number
 
 
-def training_dataset(batches, first_step, last_step, skipped=()):
-    """tf.data.Dataset of the batches of steps first_step .. last_step - 1, made in the background ahead of use.
+def training_dataset(
+    batches: PackedBatches | ShardedBatches, first_step: int, last_step: int, skipped: Iterable[int] = ()
+):
+    """A tf.data.Dataset of the batches of steps first_step .. last_step - 1, prepared in the background.
 
-    `skipped`: numbers of the batches that are left out of the stream.
+    skipped: numbers of the batches that are left out of the stream.
     """
     import tensorflow
 
-    def spec(field):
-        length = batches.source_row_length if field.startswith("source") else batches.row_length
-        return tensorflow.TensorSpec((batches.local_rows, length), tensorflow.int32)
-
+    lengths = batches.row_lengths
+    widths = (lengths.source, lengths.source, lengths.target, lengths.target, lengths.target)
     return tensorflow.data.Dataset.from_generator(
         lambda: (batches.batch(batch_number(step, skipped)) for step in range(first_step, last_step)),
-        output_signature={field: spec(field) for field in FIELDS},
+        output_signature={
+            field: tensorflow.TensorSpec((batches.local_rows, width), tensorflow.int32)
+            for field, width in zip(FIELDS, widths, strict=True)
+        },
     ).prefetch(16)
 
 
-def padded_batches(pairs, rows_per_batch, length_step=32):
-    """Yield (indices, Batch): every pair once, one to a row, in order of length, for evaluation.
+def padded_batches(
+    pairs: EncodedPairs, rows_per_batch: int, length_step: int = 32
+) -> Iterator[tuple[np.ndarray, Batch]]:
+    """Yield (indices, Batch) for evaluation: every pair once, one per row, sorted by length.
 
-    indices: int (n,), which pairs the first n rows hold. Every Batch has `rows_per_batch` rows, and a length that is
+    indices: int (n,), the pairs that the first n rows hold. Every Batch has `rows_per_batch` rows, and a length that is
     a multiple of `length_step`: few shapes, hence few compilations. Rows after the first n have segment 0 throughout.
     """
     longest = np.maximum(pairs.source.lengths, pairs.target.lengths)
-    padded_lengths = -(-longest // length_step) * length_step
-    for length in np.unique(padded_lengths):
+    padded_lengths = np.ceil(longest / length_step).astype(int) * length_step
+    for length in np.unique(padded_lengths).tolist():
         of_length = np.flatnonzero(padded_lengths == length)
         of_length = of_length[np.argsort(longest[of_length], kind="stable")]
         for first in range(0, len(of_length), rows_per_batch):
             indices = of_length[first : first + rows_per_batch]
-            one_to_a_row = Packing(indices, np.minimum(np.arange(rows_per_batch + 1), len(indices)))
-            yield indices, lay_out(pairs, one_to_a_row, int(length), int(length))
+            one_pair_per_row = Packing(indices, np.minimum(np.arange(rows_per_batch + 1), len(indices)))
+            yield indices, lay_out(pairs, one_pair_per_row, RowLengths(length, length))
 
 
-def lay_out(pairs, packing, source_length, target_length):
-    """The Batch of the rows of `packing`, filled up to the given lengths."""
-    source_ids, source_segments, _ = _lay_out_side(pairs.source, packing, source_length)
-    labels, target_segments, is_first = _lay_out_side(pairs.target, packing, target_length)
+def lay_out(pairs: EncodedPairs, packing: Packing, row_lengths: RowLengths) -> Batch:
+    """The Batch of the rows of `packing`, padded to `row_lengths`."""
+    source_ids, source_segments, _ = _lay_out_side(pairs.source, packing, row_lengths.source)
+    labels, target_segments, is_first = _lay_out_side(pairs.target, packing, row_lengths.target)
     shifted = np.roll(labels, 1, axis=1)
     target_ids = np.where(is_first, BOS, np.where(target_segments > 0, shifted, PAD)).astype(np.int32)
     return dict(zip(FIELDS, (source_ids, source_segments, target_ids, target_segments, labels), strict=True))
 
 
-def _lay_out_side(sentences, packing, length):
-    """ids and segments, int32 (rows, length), and is_first, bool (rows, length): where a sentence begins."""
+def _lay_out_side(sentences: Sentences, packing: Packing, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """ids and segments, int32 (rows, length), and is_first, bool (rows, length): True where a sentence begins.
+
+    All tokens are copied by one assignment from `sentences.ids` to the flat batch. Token t of the batch, counted
+    without padding, is read from `read_at[t]` and written to `write_at[t]`. In the two-pair example of this module's
+    source side, rows of length 6, if sentence 0 of the corpus is `8 EOS` and sentence 1 is `7 9 EOS`:
+
+        packing           pairs [1, 0], row_offsets [0, 2]: one row, first pair 1, then pair 0
+        sentences         ids [8, EOS, 7, 9, EOS], offsets [0, 2, 5]
+        starts, sizes     [2, 0], [3, 2]: pair 1 is ids[2:5], pair 0 is ids[0:2]
+        before            [0, 3, 5]: tokens of the batch before each of its pairs, and all of them
+        places            [0, 3]: where each pair begins in the flat batch; in a second row 6 would be added
+        read_at           [2, 3, 4, 0, 1]
+        write_at          [0, 1, 2, 3, 4]; position 5 keeps PAD and segment 0
+        segments          [1, 1, 1, 2, 2, 0]
+    """
     ids = np.full(packing.num_rows * length, PAD, np.int32)
     segments, is_first = np.zeros_like(ids), np.zeros(ids.shape, bool)
-    rows = np.repeat(np.arange(packing.num_rows), np.diff(packing.row_offsets))  # of each pair
+    rows = np.repeat(np.arange(packing.num_rows), np.diff(packing.row_offsets))  # the row of each pair
+    first_pairs = packing.row_offsets[rows]  # the first pair in the row of each pair
     starts = sentences.offsets[packing.pairs]
     sizes = sentences.offsets[packing.pairs + 1] - starts
-    ends = offsets_of(sizes)  # ends[i]: tokens before pair i
-    places = rows * length + ends[:-1] - ends[packing.row_offsets[rows]]  # of each pair's first token
-    tokens = np.arange(ends[-1])
-    filled = tokens + np.repeat(places - ends[:-1], sizes)
-    ids[filled] = sentences.ids[tokens + np.repeat(starts - ends[:-1], sizes)]
-    segments[filled] = np.repeat(np.arange(1, len(rows) + 1) - packing.row_offsets[rows], sizes)
+    before = offsets_of(sizes)
+    places = rows * length + before[:-1] - before[first_pairs]
+    tokens = np.arange(before[-1])
+    read_at = tokens + np.repeat(starts - before[:-1], sizes)
+    write_at = tokens + np.repeat(places - before[:-1], sizes)
+    ids[write_at] = sentences.ids[read_at]
+    segments[write_at] = np.repeat(np.arange(len(rows)) - first_pairs + 1, sizes)
     is_first[places] = True
     return tuple(values.reshape(packing.num_rows, length) for values in (ids, segments, is_first))
-
-
-def check_division(training, shards, replicas, worker):
-    """Raises ConfigError unless every device and every shard has equally many rows, and every worker as many shards."""
-    if shards > 1 and shards % worker.count:
-        raise ConfigError(
-            f"data.shards is {shards}, which do not divide among {worker.count} workers; make it a multiple of "
-            f"{worker.count}, or 1 for every worker to hold the whole corpus."
-        )
-    rows = training.tokens_per_batch // training.row_length
-    parts = math.lcm(replicas * training.micro_batches, shards, worker.count)
-    if rows % parts:
-        among = f"{replicas} devices times {training.micro_batches} micro-batches"
-        among += f" and among {shards} shards" if shards > 1 else ""
-        raise ConfigError(
-            f"training.tokens_per_batch {training.tokens_per_batch} makes {rows} rows of {training.row_length}, which "
-            f"do not divide into {among}; make it a multiple of {training.row_length * parts}."
-        )

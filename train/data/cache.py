@@ -1,65 +1,83 @@
-"""A corpus is encoded once: ids on disk, found again by what they were made from."""
+"""The cache of encoded text: ids on disk, found again by what they were made from, and read without being loaded.
 
+An entry is a folder with one `.bin` file per array of EncodedPairs and with meta.json: what the entry was made from,
+the dtype of each array, the size and checksum of each file.
+"""
+
+import collections
 import contextlib
 import fcntl
 import hashlib
 import json
 import logging
+import os
 import pathlib
 import shutil
 import time
+import zlib
+from collections.abc import Iterable, Iterator
 
-from train.data.cache_entry import DamagedError, open_entry, write_entry
-from train.data.corpus import CorpusError
-from train.data.encoding import encoded_chunks
+import numpy as np
+
+from keras_transformer.tokenizer import Tokenizer
+from train.config import RowLengths
+from train.data.corpus import CorpusError, Split
+from train.data.encoding import EncodedPairs, Sentences, encoded_chunks, nothing_left
 
 log = logging.getLogger("train")
 
-FORMAT = 1  # of an entry; what is written otherwise, or encoded otherwise, takes another number and so another key
+FORMAT = 2  # of an entry and of the encoding; a change of either needs another number, and so makes other names
+ARRAYS = ("source_ids", "source_offsets", "target_ids", "target_offsets", "keys")
+SAMPLE = 2**16  # bytes at the beginning, in the middle and at the end of a file that are checked when it is opened
 REPORT_EVERY = 1_000_000  # pairs
 
 
-class CorpusCache:
-    """A folder of encoded splits, one folder each, that runs may share. Whoever deletes one loses only time."""
+class DamagedError(Exception):
+    """An entry that is not as it was written; the message says what differs."""
 
-    def __init__(self, folder):
+
+class CorpusCache:
+    """A folder of encoded splits, one folder per split, which runs may share. Deleting one costs only time."""
+
+    def __init__(self, folder: str | os.PathLike):
         self.folder = pathlib.Path(folder)
 
-    def encoded(self, split, tokenizer, row_length, source_row_length=None):
-        """The EncodedPairs of `split`, memory-mapped: found, or encoded now. Says in the log which.
+    def encoded(self, split: Split, tokenizer: Tokenizer, row_lengths: RowLengths) -> EncodedPairs:
+        """The EncodedPairs of `split`, memory-mapped: found in the cache, or encoded now. Logs which.
 
-        The name of an entry is a hash of what decides its content: the split's fingerprint, the tokenizer's bytes,
-        the row lengths and `FORMAT`. One process at a time writes an entry; others that want it wait, then find it.
-        Raises CorpusError if no pair is left, or if the folder cannot be written.
+        The name of an entry is a hash of everything that decides its content: the fingerprint of the split, the bytes
+        of the tokenizer, the row lengths and `FORMAT`. One process at a time writes an entry; other processes that
+        need it wait, then find it. Raises CorpusError if no pair is left, or if the folder cannot be written.
         """
         origin = {
             "format": FORMAT,
             "split": split.fingerprint(),
             "tokenizer": hashlib.sha256(tokenizer.model_bytes).hexdigest(),
-            "row_length": row_length,
-            "source_row_length": source_row_length or row_length,
+            "row_lengths": row_lengths,
         }
         entry = self.folder / hashlib.sha256(json.dumps(origin).encode()).hexdigest()[:32]
-        if (pairs := _whole(entry)) is None:
-            with self._only_one(entry):
-                if (pairs := _whole(entry, log.warning)) is None:
-                    return self._write(entry, split, tokenizer, origin)
+        if (pairs := _open_if_intact(entry)) is None:
+            with self._exclusive(entry):
+                if (pairs := _open_if_intact(entry, log.warning)) is None:
+                    return self._encode(entry, split, tokenizer, row_lengths, origin)
         log.info("%s: %s pairs, found encoded in %s", split.name, f"{len(pairs):,}", entry)
         return pairs
 
-    def _write(self, entry, split, tokenizer, origin):
+    def _encode(
+        self, entry: pathlib.Path, split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, origin: dict
+    ) -> EncodedPairs:
         started = time.monotonic()
-        chunks = encoded_chunks(split, tokenizer, origin["row_length"], origin["source_row_length"])
-        with self._written_aside(entry) as folder:
-            write_entry(folder, _told(split.name, chunks), split, origin)
+        chunks = encoded_chunks(split, tokenizer, row_lengths)
+        with self._staging_folder(entry) as folder:
+            write_entry(folder, _log_progress(split.name, chunks), split, origin)
         pairs, seconds = open_entry(entry), time.monotonic() - started
         log.info("%s: %s pairs, encoded in %.1f s into %s", split.name, f"{len(pairs):,}", seconds, entry)
         return pairs
 
     @contextlib.contextmanager
-    def _only_one(self, entry):
-        """Hold the entry's lock, which the system lets go of however the process ends."""
-        with self._one_sentence():
+    def _exclusive(self, entry: pathlib.Path) -> Iterator[None]:
+        """Hold the lock of the entry. The operating system releases it, however the process ends."""
+        with self._as_corpus_error():
             self.folder.mkdir(parents=True, exist_ok=True)
             file = open(entry.with_suffix(".lock"), "ab")
         with file:
@@ -71,12 +89,12 @@ class CorpusCache:
             yield
 
     @contextlib.contextmanager
-    def _written_aside(self, entry):
-        """A new folder that takes the entry's name if it becomes whole, and goes if it does not."""
+    def _staging_folder(self, entry: pathlib.Path) -> Iterator[pathlib.Path]:
+        """A new folder that is renamed to `entry` once it is complete, and deleted if it is not completed."""
         part = entry.with_suffix(".part")
         try:
-            with self._one_sentence():
-                for old in (part, entry):  # of a process that was killed; damaged
+            with self._as_corpus_error():
+                for old in (part, entry):  # left by a process that was killed; damaged
                     shutil.rmtree(old, ignore_errors=True)
                 part.mkdir()
                 yield part
@@ -85,7 +103,7 @@ class CorpusCache:
             shutil.rmtree(part, ignore_errors=True)
 
     @contextlib.contextmanager
-    def _one_sentence(self):
+    def _as_corpus_error(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -95,21 +113,105 @@ class CorpusCache:
             ) from None
 
 
-def _whole(entry, warn=lambda *_: None):
-    """The EncodedPairs of the entry; None where there is none, or where it is damaged."""
+def write_entry(folder: pathlib.Path, chunks: Iterable[EncodedPairs], split: Split, origin: dict) -> None:
+    """Append the arrays of each of `chunks`, the EncodedPairs of `split`, to the files in `folder`; then meta.json.
+
+    Holds one chunk in memory at a time. origin: what the entry was made from, for a reader of meta.json. Raises
+    CorpusError if no pair is left, and OSError if the disk is full.
+    """
+    skipped, pairs, source_tokens, target_tokens = collections.Counter(), 0, 0, 0
+    dtypes = {"source_offsets": "int64", "target_offsets": "int64", "keys": "uint64"}
+    with contextlib.ExitStack() as stack:
+        files = {name: stack.enter_context(open(_array_path(folder, name), "wb")) for name in ARRAYS}
+        for name in ("source_offsets", "target_offsets"):
+            files[name].write(np.zeros(1, np.int64))
+        for chunk in chunks:
+            files["source_ids"].write(chunk.source.ids)
+            files["source_offsets"].write(chunk.source.offsets[1:] + source_tokens)
+            files["target_ids"].write(chunk.target.ids)
+            files["target_offsets"].write(chunk.target.offsets[1:] + target_tokens)
+            files["keys"].write(chunk.keys)
+            dtypes["source_ids"], dtypes["target_ids"] = str(chunk.source.ids.dtype), str(chunk.target.ids.dtype)
+            source_tokens += chunk.source_tokens
+            target_tokens += chunk.target_tokens
+            skipped += chunk.skipped
+            pairs += len(chunk)
+        for file in files.values():
+            file.flush()
+            os.fsync(file.fileno())
+    skipped += split.skipped
+    if not pairs:
+        raise nothing_left(split, skipped)
+    checksums = {name: _size_and_checksum(_array_path(folder, name)) for name in ARRAYS}
+    meta = {"origin": origin, "pairs": pairs, "skipped": skipped, "dtypes": dtypes, "files": checksums}
+    with open(folder / "meta.json", "w", encoding="utf-8") as file:
+        json.dump(meta | {"checksum": _checksum(meta)}, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def open_entry(folder: pathlib.Path) -> EncodedPairs:
+    """The EncodedPairs in `folder`. Their arrays are memory-mapped, so that only what is used is read.
+
+    Raises DamagedError if a file is missing, has another size, or differs in its first, middle or last `SAMPLE` bytes,
+    or if meta.json differs in anything. The other bytes of a large file are not read: reading gigabytes at every start
+    would cost what the cache saves.
+    """
+    try:
+        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+        checksum = meta.pop("checksum")
+        if checksum != _checksum(meta):
+            raise DamagedError("meta.json has another checksum")
+        for name in ARRAYS:
+            if _size_and_checksum(_array_path(folder, name)) != meta["files"][name]:
+                raise DamagedError(f"{name}.bin has another size or checksum")
+        arrays = {
+            name: np.asarray(np.memmap(_array_path(folder, name), meta["dtypes"][name], mode="r")) for name in ARRAYS
+        }
+    except OSError as error:
+        raise DamagedError(f"{os.path.basename(error.filename or '')}: {error.strerror}") from None
+    except (ValueError, KeyError, AttributeError, TypeError) as error:  # what json, NumPy and a strange meta.json raise
+        raise DamagedError(f"{type(error).__name__}: {error}") from None
+    source = Sentences(arrays["source_ids"], arrays["source_offsets"])
+    target = Sentences(arrays["target_ids"], arrays["target_offsets"])
+    return EncodedPairs(source, target, collections.Counter(meta["skipped"]), arrays["keys"])
+
+
+def _open_if_intact(entry: pathlib.Path, warn=lambda *_: None) -> EncodedPairs | None:
+    """The EncodedPairs of the entry; None if there is none, or if it is damaged, which `warn` reports."""
     if not entry.exists():
         return None
     try:
         return open_entry(entry)
     except DamagedError as error:
-        warn("%s is damaged (%s): encoding anew", entry, error)
+        warn("%s is damaged (%s): encoding the text again", entry, error)
         return None
 
 
-def _told(name, chunks):
-    """The chunks, with a line in the log for every `REPORT_EVERY` pairs."""
-    pairs = 0
+def _log_progress(name: str, chunks: Iterable[EncodedPairs]) -> Iterator[EncodedPairs]:
+    """Yield the chunks, and log a line for every `REPORT_EVERY` pairs."""
+    pairs, reported = 0, 0
     for chunk in chunks:
         yield chunk
-        if pairs // REPORT_EVERY < (pairs := pairs + len(chunk)) // REPORT_EVERY:
+        pairs += len(chunk)
+        if pairs // REPORT_EVERY > reported:
+            reported = pairs // REPORT_EVERY
             log.info("%s: %s pairs encoded so far", name, f"{pairs:,}")
+
+
+def _array_path(folder: pathlib.Path, name: str) -> pathlib.Path:
+    return folder / f"{name}.bin"
+
+
+def _size_and_checksum(path: pathlib.Path) -> list[int]:
+    """[bytes, CRC of the first, middle and last `SAMPLE` of them]"""
+    size, checksum = path.stat().st_size, 0
+    with open(path, "rb") as file:
+        for start in (0, size // 2, max(0, size - SAMPLE)):
+            file.seek(start)
+            checksum = zlib.crc32(file.read(SAMPLE), checksum)
+    return [size, checksum]
+
+
+def _checksum(meta: dict) -> str:
+    return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()

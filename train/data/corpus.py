@@ -3,28 +3,38 @@
 import collections
 import dataclasses
 import itertools
+from collections.abc import Callable, Iterable, Iterator
 
 from keras_transformer.errors import UserError
+from train.workers.tf_config import Worker
+
+Pair = tuple[str, str]
 
 
 class CorpusError(UserError):
-    """Data that makes no sense; the message says where, what was found and what to do."""
+    """Data that cannot be used; the message says where, what was found and what to do."""
 
 
 class Split:
-    """One part of a corpus: iterating gives its (source, target) pairs of strings, read anew each time.
+    """One part of a corpus. Iterating yields its (source, target) pairs of strings, and reads them again each time.
 
-    `read` is a function that returns an iterator over all pairs. A pair with an empty side teaches nothing and
-    would be a row without a first word: it is left out and counted in `skipped`, by reason. The counts are those
-    of the latest iteration. Raises CorpusError, at the end, if no pair is left.
+    name: the configuration key of the split, for messages. read: returns an iterator over all pairs. A pair with an
+    empty side teaches nothing, so it is left out and counted in `skipped`, by reason; the counts are those of the
+    latest iteration. Iterating raises CorpusError, at the end, if no pair is left.
 
-    `fingerprint` is a function that returns what decides the pairs, as JSON can hold it: another fingerprint, other
-    pairs. It looks for the split's files and raises CorpusError for a missing one.
+    fingerprint: returns what decides the pairs, as a dict that JSON can hold; other pairs have another fingerprint. It
+    raises CorpusError if a file of the split is missing.
 
-    `shards` are the Splits that it consists of where it is divided for several workers; else it alone.
+    shards: the Splits that this one is divided into for several workers; by default it is its own only shard.
     """
 
-    def __init__(self, name, read, fingerprint=None, shards=()):
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[], Iterator[Pair]],
+        fingerprint: Callable[[], dict] | None = None,
+        shards: Iterable["Split"] = (),
+    ):
         self.name = name
         self.fingerprint = fingerprint
         self.shards = tuple(shards) or (self,)
@@ -32,14 +42,14 @@ class Split:
         self._read = read
 
     @classmethod
-    def of_shards(cls, name, shards):
+    def of_shards(cls, name: str, shards: Iterable["Split"]) -> "Split":
         """One Split of all pairs of `shards`, in this order."""
         shards = tuple(shards)
         if len(shards) == 1:
             return shards[0]
         return cls(name, lambda: itertools.chain.from_iterable(shard._read() for shard in shards), shards=shards)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Pair]:
         self.skipped.clear()
         is_empty = True
         for source, target in self._read():
@@ -54,14 +64,14 @@ class Split:
             raise CorpusError(f"{self.name} has no sentence pair left. Skipped: {skipped_sentence(self.skipped)}.")
 
 
-def skipped_sentence(skipped):
+def skipped_sentence(skipped: collections.Counter) -> str:
     """Counts by reason as words: "12 empty source, 3 longer than row_length"; "none" for none."""
     return ", ".join(f"{count:,} {reason}" for reason, count in sorted(skipped.items())) or "none"
 
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """Three splits, each an iterable of (source, target) strings that can be gone through again and again."""
+    """Three splits and the names of the two languages."""
 
     train: Split
     validation: Split
@@ -70,9 +80,15 @@ class Corpus:
     target_language: str
 
 
-def own_shards(split, worker):
-    """The Splits that this worker reads: its contiguous part of several shards, or the only one that there is."""
-    if len(split.shards) == 1:
-        return split.shards
-    count = len(split.shards) // worker.count
-    return split.shards[worker.index * count : (worker.index + 1) * count]
+def own_shards(split: Split, worker: Worker) -> tuple[Split, ...]:
+    """The Splits that this worker reads: its contiguous part of several shards, or the only one.
+
+    Raises CorpusError if a file of theirs is missing.
+    """
+    shards = split.shards
+    if len(shards) > 1:
+        count = len(shards) // worker.count
+        shards = shards[worker.index * count : (worker.index + 1) * count]
+    for shard in shards:
+        shard.fingerprint()
+    return shards

@@ -1,4 +1,4 @@
-"""A split as ids: flat arrays that hold millions of pairs without a Python object for each."""
+"""Text to ids: flat arrays that hold millions of sentence pairs without a Python object for each."""
 
 import collections
 import concurrent.futures
@@ -6,15 +6,18 @@ import dataclasses
 import hashlib
 import itertools
 import os
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
-from train.data.corpus import CorpusError, skipped_sentence
+from train.config import RowLengths
+from train.data.corpus import CorpusError, Split, skipped_sentence
 from train.data.packing import offsets_of
 
-CHUNK = 10_000  # pairs that are encoded at once
-THREADS = min(8, os.cpu_count() or 1)  # that encode; more would wait for the one that reads
+CHUNK = 10_000  # pairs that one thread encodes at once
+THREADS = min(8, os.cpu_count() or 1)  # more threads would wait for the one that reads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,68 +27,68 @@ class Sentences:
     ids: np.ndarray  # uint16 or int32 (tokens,)
     offsets: np.ndarray  # int64 (sentences + 1,)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> np.ndarray:
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
     @property
-    def lengths(self):
+    def lengths(self) -> np.ndarray:
         """int64 (sentences,): tokens of each sentence, EOS included."""
         return np.diff(self.offsets)
 
     @classmethod
-    def of(cls, lists, dtype):
+    def of(cls, lists: Sequence[Sequence[int]], dtype: type) -> "Sentences":
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
         return cls(np.fromiter(itertools.chain.from_iterable(lists), dtype, lengths.sum()), offsets_of(lengths))
 
     @classmethod
-    def joined(cls, parts):
+    def joined(cls, parts: Sequence["Sentences"]) -> "Sentences":
         lengths = np.concatenate([part.lengths for part in parts])
         return cls(np.concatenate([part.ids for part in parts]), offsets_of(lengths))
 
 
 @dataclasses.dataclass(frozen=True)
 class EncodedPairs:
-    """The pairs of a split that can be used, and a count of those that cannot."""
+    """The usable pairs of a split, and how many were skipped."""
 
     source: Sentences
     target: Sentences
     skipped: collections.Counter  # pairs by reason, those that the split skipped included
-    keys: np.ndarray | None = None  # uint64 (pairs,), `pair_keys` of the text; None: not asked for
+    keys: np.ndarray | None = None  # uint64 (pairs,), `pair_keys` of the text; None if not made from text
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.source)
 
     @property
-    def source_tokens(self):
+    def source_tokens(self) -> int:
         return len(self.source.ids)
 
     @property
-    def target_tokens(self):
+    def target_tokens(self) -> int:
         return len(self.target.ids)
 
 
 class EncodedShards:
-    """The EncodedPairs of several parts of a corpus, counted together."""
+    """The EncodedPairs of several shards of a corpus, with the sums of their counts."""
 
-    def __init__(self, shards):
+    def __init__(self, shards: Iterable[EncodedPairs]):
         self.shards = tuple(shards)
         self.source_tokens = sum(shard.source_tokens for shard in self.shards)
         self.target_tokens = sum(shard.target_tokens for shard in self.shards)
         self.skipped = sum((shard.skipped for shard in self.shards), collections.Counter())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return sum(map(len, self.shards))
 
 
-def encode_corpus(split, tokenizer, row_length, source_row_length=None):
-    """Split -> EncodedPairs in memory. A pair with a side that is longer than a row, EOS included, is left out.
+def encode_corpus(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths) -> EncodedPairs:
+    """Encode a split in memory. A pair is skipped if one of its sides, EOS included, is longer than a row.
 
-    source_row_length: None for `row_length`. Raises CorpusError if no pair is left.
+    Raises CorpusError if no pair is left.
     """
-    chunks = list(encoded_chunks(split, tokenizer, row_length, source_row_length))
+    chunks = list(encoded_chunks(split, tokenizer, row_lengths))
     skipped = sum((chunk.skipped for chunk in chunks), collections.Counter()) + split.skipped
     if not any(map(len, chunks)):
         raise nothing_left(split, skipped)
@@ -93,41 +96,41 @@ def encode_corpus(split, tokenizer, row_length, source_row_length=None):
     return EncodedPairs(*sides, skipped, np.concatenate([chunk.keys for chunk in chunks]))
 
 
-def encoded_chunks(split, tokenizer, row_length, source_row_length=None):
-    """Yield EncodedPairs of up to `CHUNK` pairs: those that can be used, and the count of those too long.
+def encoded_chunks(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths) -> Iterator[EncodedPairs]:
+    """Yield EncodedPairs of up to `CHUNK` pairs of the split, each with the count of its pairs that are too long.
 
-    Those that the split itself leaves out are in `split.skipped` at the end. Chunks are encoded in threads, since
-    SentencePiece lets go of Python's lock; as many are in memory as there are threads.
+    The pairs that the split itself skips are in `split.skipped` at the end. Chunks are encoded in threads, because
+    SentencePiece releases the GIL; as many chunks are in memory as there are threads.
     """
     pairs, pending = iter(split), collections.deque()
     with concurrent.futures.ThreadPoolExecutor(THREADS) as threads:
         while chunk := list(itertools.islice(pairs, CHUNK)):
-            pending.append(threads.submit(_encode, chunk, tokenizer, row_length, source_row_length or row_length))
+            pending.append(threads.submit(_encode, chunk, tokenizer, row_lengths))
             if len(pending) > THREADS:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
 
 
-def _encode(pairs, tokenizer, row_length, source_row_length):
+def _encode(pairs: list[tuple[str, str]], tokenizer: Tokenizer, row_lengths: RowLengths) -> EncodedPairs:
     dtype = np.uint16 if tokenizer.vocab_size <= 2**16 else np.int32
     encoded = zip(*map(tokenizer.encode_batch, zip(*pairs, strict=True)), pair_keys(pairs).tolist(), strict=True)
     fitting = [
         (source + [EOS], target + [EOS], key)
         for source, target, key in encoded
-        if len(source) < source_row_length and len(target) < row_length
+        if len(source) < row_lengths.source and len(target) < row_lengths.target
     ]
     sources, targets, keys = zip(*fitting, strict=True) if fitting else ((), (), ())
     return EncodedPairs(
         Sentences.of(sources, dtype),
         Sentences.of(targets, dtype),
-        collections.Counter({_too_long(row_length, source_row_length): len(pairs) - len(fitting)}),
+        collections.Counter({_too_long(row_lengths): len(pairs) - len(fitting)}),
         np.array(keys, np.uint64),
     )
 
 
-def pair_keys(pairs):
-    """uint64 (pairs,): equal for equal pairs. Two different ones agree once in 2^64, so that millions may be kept."""
+def pair_keys(pairs: Iterable[tuple[str, str]]) -> np.ndarray:
+    """uint64 (pairs,): equal for equal pairs; two different pairs agree with a probability of 2^-64."""
     digests = (
         hashlib.blake2b(f"{source}\n{target}".encode(), digest_size=8).digest()  # no sentence holds a line feed
         for source, target in pairs
@@ -135,13 +138,13 @@ def pair_keys(pairs):
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
-def nothing_left(split, skipped):
+def nothing_left(split: Split, skipped: collections.Counter) -> CorpusError:
     return CorpusError(
         f"{split.name} has no sentence pair left. Skipped: {skipped_sentence(skipped)}. Raise training.row_length."
     )
 
 
-def _too_long(row_length, source_row_length):
-    if source_row_length == row_length:
-        return f"longer than {row_length} tokens"
-    return f"longer than {source_row_length} source or {row_length} target tokens"
+def _too_long(row_lengths: RowLengths) -> str:
+    if row_lengths.source == row_lengths.target:
+        return f"longer than {row_lengths.target} tokens"
+    return f"longer than {row_lengths.source} source or {row_lengths.target} target tokens"

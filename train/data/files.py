@@ -22,7 +22,8 @@ def files_splits(data):
         )
     train = [_split("train", data.train[shard :: data.shards]) for shard in range(data.shards)]
     held_out = [_split(name, getattr(data, name)) for name in ("validation", "test")]
-    for split in (*train[: data.shards == 1], *held_out):
+    splits_of_all_workers = [*train, *held_out] if data.shards == 1 else held_out
+    for split in splits_of_all_workers:
         if split is not None:
             split.fingerprint()
     return Split.of_shards("data.train", train), *held_out

@@ -1,4 +1,4 @@
-"""Many sentence pairs in one row: which pairs share a row so that little of it stays empty."""
+"""Packing: which sentence pairs share a row, so that few positions of it stay empty."""
 
 import bisect
 import collections
@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-WINDOW = 8192  # pairs among which the best fit is looked for; more is hardly better, fewer leaves more padding
-STRETCH = 2**16  # pairs that are Python numbers at a time: all those of a large corpus would fill gigabytes
+from train.config import RowLengths
+
+WINDOW = 8192  # pairs among which the best fit is searched; more is hardly better, fewer leaves more padding
+STRETCH = 2**16  # pairs that become Python numbers at once; those of a whole large corpus would fill gigabytes
 
 
 class Packing(NamedTuple):
@@ -17,38 +19,43 @@ class Packing(NamedTuple):
     row_offsets: np.ndarray  # int64 (rows + 1,)
 
     @property
-    def num_rows(self):
+    def num_rows(self) -> int:
         return len(self.row_offsets) - 1
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> "Packing":
         """The Packing of `rows`, int (n,), in this order; a row may be taken more than once."""
         starts = self.row_offsets[rows]
         sizes = self.row_offsets[rows + 1] - starts
         row_offsets = offsets_of(sizes)
-        return Packing(
-            self.pairs[np.arange(row_offsets[-1]) + np.repeat(starts - row_offsets[:-1], sizes)], row_offsets
-        )
+        places = np.arange(row_offsets[-1]) + np.repeat(starts - row_offsets[:-1], sizes)
+        return Packing(self.pairs[places], row_offsets)
 
 
-def offsets_of(lengths):
-    """int (n,) -> int64 (n + 1,): where each of n stretches begins, and where the last one ends."""
+def offsets_of(lengths: np.ndarray) -> np.ndarray:
+    """int (n,) -> int64 (n + 1,): where each of n stretches begins, then where the last one ends."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
-def pack(source_lengths, target_lengths, source_row_length, row_length, rng):
-    """Distribute all pairs over rows of `source_row_length` source and `row_length` target positions, each pair once.
+def pack(
+    source_lengths: np.ndarray, target_lengths: np.ndarray, row_lengths: RowLengths, rng: np.random.Generator
+) -> Packing:
+    """Distribute all pairs, each once, over rows of `row_lengths` positions.
 
-    source_lengths, target_lengths: int (pairs,), none longer than a row. rng: the np.random.Generator that shuffles
-    pairs before packing and rows after it, so that neither depends on length; it alone decides the result.
+    source_lengths, target_lengths: int (pairs,), none longer than a row. rng: shuffles the pairs before packing and the
+    rows after it, so that the order of neither depends on length; the result depends on nothing else that is random.
 
-    A greedy best fit in two dimensions. `WINDOW` pairs wait beside a shuffled queue. A row begins with the pair that
-    has waited longest; then pairs come from the front of the queue for as long as both sides keep room for another
-    short sentence; then the waiting pair that fills most of what is left, as often as one fits. The room kept free
-    is the length of a short sentence of this corpus (the 5th percentile), since it takes some choice of sentences to
-    fill a row to its last position. Where the queue ends, half of those that wait become a queue for the others.
+    This is a greedy best fit in two dimensions, source and target. The pairs are a shuffled queue, and `WINDOW` pairs
+    of it wait beside it. Each row is filled in three stages:
+
+    1. It begins with the pair that has waited longest.
+    2. It takes pairs from the front of the queue as long as both sides keep room for one more short sentence. A short
+       sentence has the 5th percentile of this corpus' lengths: filling a row to its last position takes a choice.
+    3. Of the waiting pairs that fit, it takes the one that fills most of the remaining room, until none fits.
+
+    When the queue is empty, half of the waiting pairs become the queue, so that the rest can still be combined with
+    them.
     """
     reserve = int(np.percentile(np.maximum(source_lengths, target_lengths), 5))
-    room = _Room(source_row_length, row_length, reserve)
     order, start = rng.permutation(len(source_lengths)), 0
     waiting = order[:0]
     pairs, sizes = [], []
@@ -56,7 +63,7 @@ def pack(source_lengths, target_lengths, source_row_length, row_length, rng):
         fresh = order[start : start + STRETCH]
         start += STRETCH
         stretch = np.concatenate([waiting, fresh]) if len(fresh) else rng.permutation(waiting)
-        packed, stretch_sizes = _pack_stretch(source_lengths[stretch], target_lengths[stretch], room)
+        packed, stretch_sizes = _pack_stretch(source_lengths[stretch], target_lengths[stretch], row_lengths, reserve)
         pairs.append(stretch[packed])
         sizes.append(stretch_sizes)
         waiting = np.delete(stretch, packed)
@@ -64,29 +71,25 @@ def pack(source_lengths, target_lengths, source_row_length, row_length, rng):
     return packing.take(rng.permutation(packing.num_rows))
 
 
-class _Room(NamedTuple):
-    """The positions of a row, and how many of either side are kept for a best fit."""
+def _pack_stretch(
+    source_lengths: np.ndarray, target_lengths: np.ndarray, row_lengths: RowLengths, reserve: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fill rows until the queue is empty, at least one row. The first pairs wait, at most half; the rest is the queue.
 
-    source: int
-    target: int
-    reserve: int
-
-
-def _pack_stretch(source_lengths, target_lengths, room):
-    """Rows until the queue is empty, at least one. The first pairs wait, at most half of all; the others are the queue.
-
-    Returns what is packed, int (n,), row after row, and how many pairs each row has. The others are still waiting.
+    reserve: positions that stage 2 leaves free on either side. Returns the packed pairs, int (n,), row after row, and
+    the number of pairs of each row. All other pairs are still waiting.
     """
     lengths = list(zip(source_lengths.tolist(), target_lengths.tolist(), strict=True))
     source_offsets, target_offsets = offsets_of(source_lengths).tolist(), offsets_of(target_lengths).tolist()
-    waiting = _Waiting(lengths, room)
+    waiting = _Waiting(lengths, row_lengths.source)
     head = waiting.add(0, min(WINDOW, (len(lengths) + 1) // 2))  # of the queue
     packed, sizes = [], []
     while not sizes or head < len(lengths):
         row = [waiting.take_oldest()]
-        source_room, target_room = room.source - lengths[row[0]][0], room.target - lengths[row[0]][1]
-        source_end = bisect.bisect_right(source_offsets, source_offsets[head] + source_room - room.reserve, head)
-        target_end = bisect.bisect_right(target_offsets, target_offsets[head] + target_room - room.reserve, head)
+        source_room = row_lengths.source - lengths[row[0]][0]
+        target_room = row_lengths.target - lengths[row[0]][1]
+        source_end = bisect.bisect_right(source_offsets, source_offsets[head] + source_room - reserve, head)
+        target_end = bisect.bisect_right(target_offsets, target_offsets[head] + target_room - reserve, head)
         run = range(head, min(source_end, target_end) - 1)
         row.extend(run)
         head += len(run)
@@ -104,17 +107,17 @@ def _pack_stretch(source_lengths, target_lengths, room):
 
 
 class _Waiting:
-    """Pairs, as positions in `lengths`, to be taken by age or by the lengths of their sides."""
+    """The waiting pairs, as positions in `lengths`. They are taken by age or by the lengths of their sides."""
 
-    def __init__(self, lengths, room):
+    def __init__(self, lengths: list[tuple[int, int]], longest_source: int):
         self.lengths = lengths
-        self.ages = collections.deque()  # oldest first; may still hold some that are taken
+        self.ages = collections.deque()  # oldest first; may still hold pairs that were taken by length
         self.is_taken = bytearray(len(lengths))
         self.by_lengths = collections.defaultdict(collections.deque)  # (source, target) length -> oldest first
-        self.targets = [0] * (room.source + 1)  # by source length: bit t is 1 where a pair of target length t waits
+        self.targets = [0] * (longest_source + 1)  # by source length: bit t is 1 if a pair of target length t waits
 
-    def add(self, head, count):
-        """Let `count` more wait, those from `head` on, or as many as there are. Returns the new head of the queue."""
+    def add(self, head: int, count: int) -> int:
+        """Let `count` more pairs wait, from `head` on, or all that are left. Returns the new head of the queue."""
         end = min(head + count, len(self.lengths))
         for position in range(head, end):
             source, target = lengths = self.lengths[position]
@@ -123,28 +126,29 @@ class _Waiting:
             self.targets[source] |= 1 << target
         return end
 
-    def take_oldest(self):
+    def take_oldest(self) -> int:
         while self.is_taken[self.ages[0]]:
             self.ages.popleft()
         return self._take(self.lengths[self.ages[0]])
 
-    def take_best_fit(self, source_room, target_room):
-        """The pair that, of all that fit, fills most; None if none fits."""
-        most, best, fitting = 0, None, (2 << target_room) - 1
+    def take_best_fit(self, source_room: int, target_room: int) -> int | None:
+        """Take the pair that fills most of the room; None if no pair fits."""
+        most, best = 0, None
+        fitting_targets = (2 << target_room) - 1  # bits 0 .. target_room
         for source in range(source_room, 0, -1):
             if source + target_room <= most:
                 break
-            targets = self.targets[source] & fitting
-            if targets and source + targets.bit_length() - 1 > most:
-                best = source, targets.bit_length() - 1
-                most = sum(best)
-        return best and self._take(best)
+            targets = self.targets[source] & fitting_targets
+            longest_target = targets.bit_length() - 1  # -1: no pair of this source length fits
+            if targets and source + longest_target > most:
+                most, best = source + longest_target, (source, longest_target)
+        return None if best is None else self._take(best)
 
-    def _take(self, lengths):
-        """The oldest pair of these lengths."""
-        alike = self.by_lengths[lengths]
-        position = alike.popleft()
-        if not alike:
+    def _take(self, lengths: tuple[int, int]) -> int:
+        """Take the oldest pair of these lengths."""
+        positions = self.by_lengths[lengths]
+        position = positions.popleft()
+        if not positions:
             self.targets[lengths[0]] ^= 1 << lengths[1]
         self.is_taken[position] = True
         return position

@@ -2,45 +2,58 @@
 
 import itertools
 import logging
-import shutil
+import os
+import pathlib
+from collections.abc import Iterable
+from typing import TypeVar
 
 from keras_transformer.config import ConfigError
+from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from train.data.batches import check_division
-from train.data.corpus import own_shards
+from train.config import TokenizerConfig
+from train.data.corpus import Split, own_shards
+from train.workers.broadcast import Broadcast
 
 log = logging.getLogger("train")
 
-TOKENIZER_PAIRS = 1_000_000  # at most, of which a tokenizer is learned: more would hardly change it, but take gigabytes
+TOKENIZER_PAIRS = 1_000_000  # most pairs that a tokenizer is learned from; more would hardly change it, at gigabytes
+
+Item = TypeVar("Item")
 
 
-def share_tokenizer(config, corpus, folder, replicas, broadcast):
-    """The chief's tokenizer, made now if there is none, in every worker's folder. Raises as `prepare_data` does."""
-    check_division(config.training, config.data.shards, replicas, broadcast.worker)
+def share_tokenizer(config: TokenizerConfig, train: Split, path: pathlib.Path, broadcast: Broadcast) -> Tokenizer:
+    """The chief's tokenizer, on every worker: `prepare_tokenizer` on the chief, a copy at `path` on the others.
+
+    If the corpus has several shards, the chief learns it from its own.
+    """
     if broadcast.worker.is_chief:
-        prepare_tokenizer(config.tokenizer, own_shards(corpus.train, broadcast.worker), folder)
-    broadcast.file(folder.tokenizer, folder.path)
+        tokenizer = prepare_tokenizer(config, own_shards(train, broadcast.worker), path)
+        broadcast.file(path, path.parent)
+        return tokenizer
+    return Tokenizer(broadcast.file(path, path.parent))
 
 
-def prepare_tokenizer(settings, splits, folder):
-    """The run folder's tokenizer; made first where there is none: the given model copied, or one trained."""
-    if not folder.tokenizer.exists():
-        if settings.model:
-            Tokenizer(settings.model)  # refuses what cannot be used, before it is copied
-            shutil.copyfile(settings.model, folder.tokenizer)
+def prepare_tokenizer(config: TokenizerConfig, splits: Iterable[Split], path: pathlib.Path) -> Tokenizer:
+    """The tokenizer at `path`. If there is none, the configured model is copied there, or one is learned.
+
+    Raises TokenizerError, CorpusError, or ConfigError if the tokenizer at `path` has another size.
+    """
+    if not path.exists():
+        if config.model:
+            write_atomically(path, Tokenizer(config.model).model_bytes)  # refuses what cannot be used before it copies
         else:
-            learn_tokenizer(settings.vocab_size, splits, folder.tokenizer)
-    tokenizer = Tokenizer(folder.tokenizer)
-    if not settings.model and tokenizer.vocab_size != settings.vocab_size:
+            learn_tokenizer(config.vocab_size, splits, path)
+    tokenizer = Tokenizer(path)
+    if not config.model and tokenizer.vocab_size != config.vocab_size:
         raise ConfigError(
-            f"{folder.tokenizer} has {tokenizer.vocab_size} pieces and tokenizer.vocab_size is {settings.vocab_size}: "
-            "the run was begun with another vocabulary. Use another run_folder."
+            f"{path} has {tokenizer.vocab_size} pieces and tokenizer.vocab_size is {config.vocab_size}: the run was "
+            "begun with another vocabulary. Use another run_folder."
         )
     return tokenizer
 
 
-def learn_tokenizer(vocab_size, splits, path):
-    """Train a tokenizer on the text of all `splits`, or on pairs at equal distances where there are very many."""
+def learn_tokenizer(vocab_size: int, splits: Iterable[Split], path: str | os.PathLike) -> None:
+    """Train a tokenizer on the source and target text of all `splits`, or on evenly spaced pairs of very many."""
     log.info("training a tokenizer of %d pieces", vocab_size)
     sample, distance = evenly_spaced(itertools.chain.from_iterable(splits), TOKENIZER_PAIRS)
     if distance > 1:
@@ -48,11 +61,11 @@ def learn_tokenizer(vocab_size, splits, path):
     train_tokenizer(itertools.chain.from_iterable(sample), path, vocab_size)
 
 
-def evenly_spaced(items, limit):
+def evenly_spaced(items: Iterable[Item], limit: int) -> tuple[list[Item], int]:
     """At most `limit` of the items, an even number, at equal distances; and the distance: 1, 2, 4, 8, ...
 
-    Whoever has kept `limit` of them drops every other one and goes on at twice the distance: one pass, in the memory
-    of what is kept, and without chance, so that the same text makes the same tokenizer.
+    Once `limit` items are kept, every other one is dropped and the distance doubles. So one pass and the memory of
+    what is kept suffice; and since nothing is random, the same text makes the same tokenizer.
     """
     kept, distance = [], 1
     for number, item in enumerate(items):

@@ -57,7 +57,7 @@ def memory_bytes(settings, batches, parts):
     An estimate from shapes in float32, for a batch done in `parts`, by devices or one after the other: a block keeps
     about 8 arrays of d_model, 2 of d_ff and one of scores a head.
     """
-    rows, length = batches.rows_per_batch // parts, batches.row_length
+    rows, length = batches.rows_per_batch // parts, batches.row_lengths.target
     blocks = settings.encoder_layers + 2 * settings.decoder_layers
     a_position = blocks * (8 * settings.d_model + 2 * settings.d_ff + 2 * settings.num_heads * length)
     return 4 * (4 * parameter_count(settings) + rows * length * (2 * settings.vocab_size + a_position))

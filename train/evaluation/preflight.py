@@ -50,11 +50,11 @@ def length_lines(data):
 def row_lines(data):
     """Row lengths that would fit the two sides' tokens, where much of one side stays empty because they differ."""
     source, target, batches = data.train.source_tokens, data.train.target_tokens, data.batches
-    longest = max(batches.source_row_length, batches.row_length)
+    longest = max(batches.row_lengths)
     fitting = [-(-longest * tokens // max(source, target) // 4) * 4 for tokens in (source, target)]
-    if min(batches.padding, abs(batches.source_padding - batches.target_padding)) > WORTH_A_WORD:
+    if min(batches.padding.total, abs(batches.padding.source - batches.padding.target)) > WORTH_A_WORD:
         yield (
-            f"padding: {batches.source_padding:.1%} of the source side and {batches.target_padding:.1%} of the target "
+            f"padding: {batches.padding.source:.1%} of the source side and {batches.padding.target:.1%} of the target "
             f"side, for there are {source / target:.2f} source tokens to a target token; "
             f"training.source_row_length = {fitting[0]} with training.row_length = {fitting[1]} would leave less"
         )
@@ -63,7 +63,7 @@ def row_lines(data):
 def cost_lines(config, data, settings, replicas):
     """Tokens and FLOPs of a step; time and memory, estimated."""
     batches = data.batches
-    tokens = batches.rows_per_batch * batches.row_length * (1 - batches.target_padding)
+    tokens = batches.rows_per_batch * batches.row_lengths.target * (1 - batches.padding.target)
     flops = corpus_flops(settings, data.train, tokens)
     seconds = flops / (SUSTAINED * matrix_flops() * replicas) * config.training.steps
     yield (

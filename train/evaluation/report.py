@@ -72,8 +72,8 @@ def training_table(
     numbers = ", ".join(map(str, progress.skipped))
     return table(
         ("parameters", f"{parameter_count(transformer_config):,}"),
-        ("updates", f"{progress.step:,}, of {batches.rows_per_batch} rows of {batches.row_length} positions"),
-        ("epochs", f"{progress.step / batches.steps_per_epoch:.1f}"),
+        ("updates", f"{progress.step:,}, of {batches.rows_per_batch} rows of {batches.row_lengths.target} positions"),
+        ("epochs", f"{batches.epochs(progress.step):.1f}"),
         ("left out after divergence", f"{len(progress.skipped)} batches" + (f": {numbers}" if numbers else "")),
         ("target tokens", f"{progress.target_tokens:,.0f}"),
         ("time", f"{duration(progress.seconds)}, validation included"),
@@ -90,7 +90,7 @@ def corpus_table(data: Data) -> str:
         ("vocabulary", f"{data.tokenizer.vocab_size:,} pieces, joint"),
         ("training pairs", counts(data.train)),
         ("validation pairs", counts(data.validation)),
-        ("padding", f"{100 * data.batches.padding:.2f} per cent of the positions of packed rows"),
+        ("padding", f"{100 * data.batches.padding.total:.2f} per cent of the positions of packed rows"),
     )
 
 

@@ -30,7 +30,7 @@ class LogCompilation(keras.callbacks.Callback):
             "through %s parameters ...",
             "with" if self.model.xla else "without",
             rows // (self.model.distribute_strategy.num_replicas_in_sync * parts), rows,
-            self.batches.source_row_length, self.batches.row_length, f"{self.model.count_params():,}",
+            *self.batches.row_lengths, f"{self.model.count_params():,}",
         )  # fmt: skip
         self.began = time.perf_counter()
 

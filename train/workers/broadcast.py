@@ -6,7 +6,6 @@ A sum to which all others add zeros is a copy, exact because bytes travel as int
 import json
 
 import numpy as np
-import tensorflow as tf
 
 from keras_transformer.files import write_atomically
 
@@ -24,6 +23,8 @@ class Broadcast:
         """The chief's `payload` of `size` bytes, on every worker; what the others give is not read."""
         if self.worker.count == 1:
             return payload
+        import tensorflow as tf
+
         words = np.zeros(-(-size // 4), np.int32)
         if self.worker.is_chief:
             words.view(np.uint8)[:size] = np.frombuffer(payload, np.uint8)

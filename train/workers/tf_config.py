@@ -23,12 +23,15 @@ class Worker(NamedTuple):
         return self.index == 0
 
 
+ONLY_WORKER = Worker()
+
+
 @dataclasses.dataclass(frozen=True)
 class Cluster:
     """All workers in order, and which of them this process is."""
 
     addresses: tuple[str, ...] = ("localhost:0",)  # "host:port"; worker 0, the chief, first
-    worker: Worker = Worker()
+    worker: Worker = ONLY_WORKER
 
     @property
     def others(self):
