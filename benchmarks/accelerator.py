@@ -1,6 +1,6 @@
-"""`python -m benchmarks.accelerator`: training speed under Keras' JAX backend, and beside it torch.compile.
+"""`python -m benchmarks.accelerator`: training speed with Keras' JAX backend, beside torch.compile.
 
-Needs jax, keras, numpy and typer, no TensorFlow; torch for the second contestant.
+It needs jax, keras, numpy and typer, and torch for the second contestant; it does not need TensorFlow.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,16 +32,16 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 class ContestantFailed(UserError):
-    """A contestant's process that could not go on; the message says why."""
+    """A contestant's process that had to stop; the message is the reason."""
 
 
 class Contestant:
-    """The parent's end of benchmarks/on_accelerator/contestant.py. A context: leaving it ends the process."""
+    """The parent's end of benchmarks/on_accelerator/contestant.py. Leaving it as a context ends the process."""
 
-    def __init__(self, name, task=None):
+    def __init__(self, name: str, task: Task | None = None):
         command = [sys.executable, "-m", "benchmarks.on_accelerator.contestant", name]
         command += [] if task is None else [json.dumps(vars(task))]
-        # KERAS_BACKEND: no TensorFlow. PREALLOCATE: another contestant waits on the same GPU
+        # PREALLOCATE: otherwise the first contestant takes all memory of a GPU that both use
         settings = {"KERAS_BACKEND": "jax", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
         self.log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
         self.process = subprocess.Popen(
@@ -49,54 +49,56 @@ class Contestant:
             env=os.environ | settings,
         )  # fmt: skip
 
-    def __enter__(self):
+    def __enter__(self) -> "Contestant":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self.process.kill()
         self.process.communicate()
         self.log.close()
 
-    def answer(self):
-        """Its next line, a dict. Raises ContestantFailed where there is none or it says so."""
+    def answer(self) -> dict[str, Any]:
+        """The next answer. Raises ContestantFailed if the process has ended or reports a failure."""
         line = self.process.stdout.readline()
         if not line:
             self.process.wait()
             self.log.seek(0)
-            last = self.log.read().strip().splitlines() or ["without a word"]
+            last = self.log.read().strip().splitlines() or ["without a message"]
             raise ContestantFailed(f"its process ended with code {self.process.returncode}: {last[-1]}")
         answer = json.loads(line)
         if "failed" in answer:
             raise ContestantFailed(answer["failed"])
         return answer
 
-    def round(self, steps):
-        """Have it train for so many steps; the answer is a Round."""
+    def round(self, steps: int) -> dict[str, Any]:
+        """Train for that number of steps; returns the fields of a Round."""
         try:
             print(steps, file=self.process.stdin, flush=True)
         except BrokenPipeError:
-            pass  # it has ended; the answer says how
+            pass  # the process has ended: answer() raises the reason
         return self.answer()
 
 
 @app.command()
 def main(
-    sizes: Annotated[str, typer.Option(help="Presets, with commas; base,big on an accelerator, tiny on a CPU.")] = "",
-    steps: Annotated[int, typer.Option(min=0, help="Steps of a round; 0: 20, or 5 on a CPU.")] = 0,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each contestant, in turn; the median counts.")] = 3,
+    sizes: Annotated[
+        str, typer.Option(help="Presets, separated by commas. Default: base,big on an accelerator, tiny on a CPU.")
+    ] = "",
+    steps: Annotated[int, typer.Option(min=0, help="Steps per round; 0 means 20, or 5 on a CPU.")] = 0,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds per contestant, in turn; the median counts.")] = 3,
     tokens: Annotated[
         int,
         typer.Option(
-            min=0, help="Source positions of a step, and as many target positions; 0: 25,088, or 1,024 on a CPU."
+            min=0, help="Source positions per step, and as many target positions; 0 means 25,088, or 1,024 on a CPU."
         ),
     ] = 0,
     row_length: Annotated[int, typer.Option(min=32, help="Positions of a packed row.")] = 256,
     attention: Annotated[
-        str, typer.Option(help="fused: the backend's kernel where it has one; explicit: the formula.")
+        str, typer.Option(help="fused: the backend's kernel if it has one; explicit: the formula.")
     ] = "fused",
-    warmup_steps: Annotated[int, typer.Option(min=1, help="Of the learning rate.")] = 4000,
-    results: Annotated[pathlib.Path | None, typer.Option(help="Write the page here as well.")] = None,
-):
+    warmup_steps: Annotated[int, typer.Option(min=1, help="Warm-up steps of the learning rate.")] = 4000,
+    results: Annotated[pathlib.Path | None, typer.Option(help="A file to write the page to.")] = None,
+) -> None:
     """Measure how fast the paper's models train on this machine's accelerator, or on its CPU."""
     with exit_codes():
         if attention not in ("fused", "explicit"):
@@ -111,21 +113,21 @@ def main(
             raise ConfigError(f"--tokens is {tokens}; it must be at least --row-length, {row_length}.")
         names = [name.strip() for name in (sizes or ("tiny" if is_cpu else "base,big")).split(",")]
         for name in names:
-            preset(name)  # what is none is said before anything is measured
+            preset(name)  # raises ConfigError for an unknown name, before anything is measured
         tasks = [Task(name, tokens, row_length, attention, warmup_steps) for name in names]
         found = [result for task in tasks for result in compare(task, steps, rounds)]
     typer.echo("\n".join([table(found, chip["matrix_flops"]), *notes(found)]))
     if results is not None:
         shape = (
-            f"A step: {tokens // row_length} rows of {row_length} source and {row_length} target positions, bfloat16 "
+            f"One step: {tokens // row_length} rows of {row_length} source and {row_length} target positions, bfloat16 "
             f"with float32 weights. {rounds} rounds of {steps} steps."
         )
         command = " ".join(["python -m benchmarks.accelerator", *sys.argv[1:]])
         results.write_text(page(chip, found, command, shape), encoding="utf-8")
 
 
-def compare(task, steps, rounds):
-    """One model, all contestants, their rounds in turn. Returns a list of Measurement and Absence."""
+def compare(task: Task, steps: int, rounds: int) -> list[Measurement | Absence]:
+    """Measure all contestants with one model, their rounds in turn."""
     batches = packed_batches(task.config.vocab_size, task.tokens, task.row_length)
     tokens = statistics.mean(map(target_tokens, batches))
     flops = statistics.mean(batch_flops(task.config, batch) for batch in batches)

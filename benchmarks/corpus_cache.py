@@ -1,7 +1,7 @@
-"""What a corpus of WMT14's size takes: seconds to the first batch, bytes on disk, memory.
+"""`python -m benchmarks.corpus_cache`: what a corpus of WMT14's size takes in time, on disk and in memory.
 
-A synthetic corpus: words drawn from a Zipf distribution, sentence lengths from a log-normal one with WMT14's mean. Each
-stage is a process of its own, timed from its start, imports included.
+The corpus is synthetic: words follow a Zipf distribution, sentence lengths a log-normal one with WMT14's mean. Each
+stage is a process of its own and is timed from its start, imports included.
 """
 
 import json
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -23,10 +23,10 @@ from train.evaluation.machine import processor_and_cores, versions
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-FORMS = 300_000  # different words of a language
-CHUNK = 50_000  # sentences that are written at once
-VALIDATION_PAIRS = 3_000  # as many as newstest2013 has, about
-BATCHES = 1_000  # that are made after the first, to see how long one takes
+FORMS = 300_000  # different words per language
+CHUNK = 50_000  # sentences written at once
+VALIDATION_PAIRS = 3_000  # about as many as newstest2013 has
+BATCHES = 1_000  # batches after the first, timed together
 CONFIG = """
 run_folder = "{folder}/run"
 data = {{source = "files", train = [["{folder}/train.a", "{folder}/train.b"]], validation = [["{folder}/val.a", "{folder}/val.b"]]}}
@@ -40,9 +40,9 @@ def main(
     context: typer.Context,
     pairs: Annotated[int, typer.Option(help="Sentence pairs of the corpus.")] = 4_500_000,
     vocab_size: Annotated[int, typer.Option(help="Pieces of the tokenizer.")] = 32_000,
-    to: Annotated[str, typer.Option(help="The table is written to this file.")] = "benchmarks/results/corpus_cache.md",
-):
-    """Write a corpus into a temporary folder, start on it twice, print and write a table of what it took."""
+    to: Annotated[str, typer.Option(help="The file to write the table to.")] = "benchmarks/results/corpus_cache.md",
+) -> None:
+    """Write a corpus into a temporary folder, start a run on it twice, then print and write a table of the costs."""
     if context.invoked_subcommand:
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -64,8 +64,8 @@ def main(
 
 
 @app.command(hidden=True)
-def learn_tokenizer(config: str):
-    """The stage that a run goes through once, before it encodes."""
+def learn_tokenizer(config: str) -> None:
+    """The stage that a run passes through only once, before it encodes."""
     from keras_transformer.run_folder import RunFolder
     from train.config import load_config
     from train.data.prepare import load_corpus
@@ -77,8 +77,8 @@ def learn_tokenizer(config: str):
 
 
 @app.command(hidden=True)
-def first_batch(config: str):
-    """What a run does before its first step, up to the first batch that TensorFlow is given."""
+def first_batch(config: str) -> None:
+    """Everything that a run does before its first step, up to the first batch in TensorFlow."""
     from keras_transformer.run_folder import RunFolder
     from train.config import load_config
     from train.data.batches import training_dataset
@@ -108,12 +108,13 @@ def first_batch(config: str):
     })  # fmt: skip
 
 
-def report(found):
+def report(found: dict[str, Any]) -> None:
+    """Print a stage's findings and its peak memory in bytes, as JSON."""
     print(json.dumps(found | {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
 
 
-def run_stage(command, config):
-    """What the stage reports, and `seconds` from its start to its first batch (or its end, where it makes none)."""
+def run_stage(command: str, config: pathlib.Path) -> dict[str, Any]:
+    """The stage's report, and `seconds` from its start to its first batch, or to its end if it makes no batch."""
     started = time.time()
     process = subprocess.run(
         [sys.executable, "-m", "benchmarks.corpus_cache", command, config],
@@ -128,8 +129,8 @@ def run_stage(command, config):
 # the corpus
 
 
-def write_corpus(folder, name, pairs, seed):
-    """Write folder/name.a and folder/name.b, `pairs` lines each; their lengths go together as translations' do."""
+def write_corpus(folder: pathlib.Path, name: str, pairs: int, seed: int) -> None:
+    """Write folder/name.a and folder/name.b, `pairs` lines each; the lengths of a pair correlate."""
     rng = np.random.default_rng(seed)
     words = [forms(np.random.default_rng(side)) for side in range(2)]
     ranks = np.cumsum(1 / (np.arange(FORMS) + 2.7))
@@ -146,8 +147,8 @@ def write_corpus(folder, name, pairs, seed):
                 )
 
 
-def forms(rng):
-    """object (FORMS,): different words of one to three syllables, those of low rank the shortest."""
+def forms(rng: np.random.Generator) -> np.ndarray:
+    """object (FORMS,): different words of one to three syllables; the shortest have the lowest ranks."""
     syllables = np.array([consonant + vowel for consonant in "bcdfghjklmnprstvwz" for vowel in "aeiou"], object)
     rng.shuffle(syllables)
     count = len(syllables)
@@ -165,7 +166,8 @@ def forms(rng):
 # the page
 
 
-def page(pairs, stages, text, cached):
+def page(pairs: int, stages: dict[str, dict[str, Any]], text: int, cached: int) -> str:
+    """The table in Markdown. `text` and `cached`: bytes of the text and of the cache."""
     first, second = stages["first start"], stages["second start"]
     packages = versions(["numpy", "sentencepiece", "tensorflow"])
     rows = [f"| {name} | {stage['seconds']:.1f} | {stage['peak'] / 2**30:.2f} |" for name, stage in stages.items()]
@@ -182,11 +184,12 @@ def page(pairs, stages, text, cached):
         "|---|---|---|",
         *rows,
         "",
-        f"In these seconds, preflight looks for duplicates, overlap and lengths: {first['preflight']:.1f} s and "
-        f"{second['preflight']:.1f} s. Resident are also the pages of mapped files that were touched.",
-        f"On disk: {cached / 2**30:.2f} GiB of ids, offsets and keys, {cached / second['pairs']:.0f} bytes a pair.",
-        f"Padding: {second['padding']:.2%} of rows of 256. While the next epoch is packed, a batch of 25,088 positions "
-        f"takes {1000 * second['batch']:.1f} ms, mean of {BATCHES:,} made one after the other.",
+        f"These seconds include the preflight (duplicates, overlap, lengths): {first['preflight']:.1f} s in the first "
+        f"start, {second['preflight']:.1f} s in the second. Resident memory includes the pages of mapped files that "
+        "were read.",
+        f"On disk: {cached / 2**30:.2f} GiB of ids, offsets and keys, {cached / second['pairs']:.0f} bytes per pair.",
+        f"Padding: {second['padding']:.2%} of rows of 256. A batch of 25,088 positions takes "
+        f"{1000 * second['batch']:.1f} ms while the next epoch is packed: the mean of {BATCHES:,} batches in sequence.",
         "",
     ])  # fmt: skip
 

@@ -1,10 +1,14 @@
-"""What a training-speed benchmark found: medians, ratios and their spread, as JSON and as a table."""
+"""The results of the training-speed benchmark: medians, ratios and their spread, as JSON and as a table."""
 
 import json
+import os
 import pathlib
+from collections.abc import Iterator
 from statistics import median
+from typing import Any, NamedTuple
 
 from benchmarks.contestants import cores
+from benchmarks.contestants.workload import Workload
 from train.evaluation.cost import training_flops
 from train.evaluation.machine import processor, versions
 
@@ -17,36 +21,50 @@ PEERS = {
     "torch_compile_paper_dropout": "`torch.nn.Transformer`, `torch.compile`, dropout where the paper has it",
 }
 NOTES = """\
-Everybody trains the same post-norm model from the same weights on the same batch, of which every position is a real
-token, and finds the same loss before training: label-smoothed (0.1) cross-entropy averaged over real target tokens,
-dropout as configured, Adam with the paper's warm-up, float32, one tied embedding matrix, padding and causal masks.
-PyTorch and keras-hub have biases in their attention projections (the paper has none), hence more parameters, and put
-dropout on the attention weights as well, PyTorch also inside the feed-forward network, as they are shipped
-(`--contestants` also knows `torch_eager_paper_dropout` and `torch_compile_paper_dropout`, which have it where the paper
-has, on embeddings and on the output of sublayers, and then a faster attention). Nobody may use a GPU.
+Every contestant trains the same post-norm model from the same weights on the same batch. Every position of that batch
+is a real token. The loss is label-smoothed (0.1) cross-entropy, averaged over target tokens; before training, all
+contestants find the same loss. Dropout is as configured, and the optimizer is Adam with the paper's warm-up. All
+compute in float32 with one tied embedding matrix, padding masks and causal masks. No contestant may use a GPU.
 
-Each contestant has a process of its own; they take turns, round after round, and a number is the median of its rounds,
-with the least and the most in brackets. The first step of a turn is not timed: after a wait it is slower. On a machine
-that has other work to do, PyTorch loses more than XLA does, since its threads wait for each other after every product:
-the load stands above.
+PyTorch and keras-hub run as they are shipped. They have biases in their attention projections (the paper has none),
+hence more parameters. They also apply dropout to the attention weights, and PyTorch inside the feed-forward network.
+`--contestants` knows `torch_eager_paper_dropout` and `torch_compile_paper_dropout` as well, which apply dropout only
+where the paper does (to embeddings and to the output of sublayers) and then have a faster attention.
+
+Each contestant has a process of its own. They take turns, round after round. A number is the median of its rounds; the
+least and the most stand in brackets. The first step of a turn is not timed, since it is slower after a wait. Other work
+on the machine slows PyTorch more than XLA, because PyTorch's threads wait for each other after every product; the load
+stands above.
 
 `gemm_peak` is the float32 product of two 2048 x 2048 matrices through XLA; our share of it counts model FLOPs
-(`train/evaluation/cost.py`: forward pass times three, matrix products alone). "At most" is the ratio of a step that
-would do these products at that speed and nothing else: whoever computes in float32 here does not get past it.
+(`train/evaluation/cost.py`: forward pass times three, matrix products alone). "At most" is the ratio that a step would
+reach if it did only these products, at that speed: no float32 program can be faster on this machine.
 
-`real_data_step_time` is the time of a step on batches that are packed on the way, from a synthetic corpus of 29,000
-pairs with lengths like Multi30k's, over the time of a step on one such batch, again and again."""
+`real_data_step_time` is a ratio of step times: on batches that are packed during training, from a synthetic corpus of
+29,000 pairs with lengths like Multi30k's, divided by the same on one such batch that is repeated."""
 
 
-def summary(timings, workloads, rounds, command, load):
-    """Everything that was found, ready for JSON. `timings`: Timings by size; `workloads`: Workload by size.
+class Timings(NamedTuple):
+    """What was measured for one size. `seconds`: duration of a step, one number per round, by lane."""
 
-    `load`: how many processes wanted to work in the minute before, None where the system does not say.
+    work: dict[str, float]  # of one step, by lane: target tokens, or FLOPs
+    seconds: dict[str, list[float]]
+    parameters: dict[str, int]
+    loss: dict[str, float]
+    idle_share: dict[str, float]  # share of a core that a contestant used while it waited
 
-    Keys of its parts are "size/lane". `ratios`: ours over theirs in target tokens a second, both medians over rounds;
-    "size/gemm_peak" our model FLOPs a second over those of the matrix product; "size/real_data_step_time" see NOTES.
-    `spreads`: the least and the most of the same ratio, taken round by round. `limits`: the ratio that a step would
-    reach whose matrix products ran at the measured peak and which did nothing else.
+
+def summary(
+    timings: dict[str, Timings], workloads: dict[str, Workload], rounds: int, command: str, load: float | None
+) -> dict[str, Any]:
+    """All results, ready for JSON. `timings` and `workloads` are by size.
+
+    `load`: the system's load average of the minute before the benchmark, None if the system has none.
+
+    Most parts have keys "size/lane". `ratios`: our target tokens per second divided by theirs, both medians over
+    rounds; "size/gemm_peak": our model FLOPs per second divided by those of the matrix product;
+    "size/real_data_step_time": see NOTES. `spreads`: the least and the most of the same ratio, taken round by round.
+    `limits`: the ratio that a step would reach if it did only its matrix products, at the measured peak.
     """
     found = {
         "ratios": {}, "spreads": {}, "limits": {}, "tokens_per_second": {}, "gemm_gflops": {}, "model_gflops": {},
@@ -64,11 +82,11 @@ def summary(timings, workloads, rounds, command, load):
         found["idle_core_share"] |= keyed(size, timing.idle_share)
         if peak:
             found["gemm_gflops"][size] = median(peak) / 1e9
-            fastest = median(peak) / flops_a_token(workloads[size])  # target tokens/s
+            fastest = median(peak) / flops_per_token(workloads[size])  # target tokens/s
             found["limits"] |= {f"{size}/{lane}": fastest / median(rates[lane]) for lane in PEERS if lane in rates}
         if "ours" not in rates:
             continue
-        flops = [rate * flops_a_token(workloads[size]) for rate in rates["ours"]]
+        flops = [rate * flops_per_token(workloads[size]) for rate in rates["ours"]]
         found["model_gflops"][size] = median(flops) / 1e9
         pairs = {lane: (rates["ours"], rates[lane]) for lane in PEERS if lane in rates}
         pairs |= {"gemm_peak": (flops, peak)} if peak else {}
@@ -80,30 +98,30 @@ def summary(timings, workloads, rounds, command, load):
     return found
 
 
-def keyed(size, values):
+def keyed(size: str, values: dict[str, Any]) -> dict[str, Any]:
     return {f"{size}/{name}": value for name, value in values.items()}
 
 
-def flops_a_token(workload):
-    """Training FLOPs for one target token of the workload's batch."""
+def flops_per_token(workload: Workload) -> float:
+    """Training FLOPs per target token of the workload's batch."""
     return training_flops(workload.config, workload.length, workload.length) / workload.length
 
 
-def as_markdown(found):
-    """Markdown: where it ran, a table for each size, and what the numbers mean."""
+def as_markdown(found: dict[str, Any]) -> str:
+    """The machine, a table per size, and what the numbers mean."""
     return "\n".join(["# Training speed", "", *heading(found), *tables(found), NOTES, ""])
 
 
-def heading(found):
+def heading(found: dict[str, Any]) -> Iterator[str]:
     yield f"`{found['command'].strip()}` on {found['processor']}, {found['cores']} cores; rounds: {found['rounds']}."
     yield ", ".join(f"{package} {version}" for package, version in found["versions"].items()) + "."
     if found["load_before"] is not None:
         yield f"Load of the machine in the minute before: {found['load_before']:.2f}."
-    yield f"Of a core, a waiting contestant used at most {max(found['idle_core_share'].values()):.1%}."
+    yield f"A waiting contestant used at most {max(found['idle_core_share'].values()):.1%} of a core."
     yield ""
 
 
-def tables(found):
+def tables(found: dict[str, Any]) -> Iterator[str]:
     sizes = dict.fromkeys(key.split("/")[0] for key in (*found["tokens_per_second"], *found["gemm_gflops"]))
     for size in sizes:
         yield from (f"## {size}", "", "| | parameters | starting loss | target tokens/s | ours : theirs | at most |")
@@ -122,14 +140,15 @@ def tables(found):
         yield ""
 
 
-def ratio(found, key):
+def ratio(found: dict[str, Any], key: str) -> str:
+    """The ratio and its spread, or nothing if that contestant was not measured."""
     if key not in found["ratios"]:
         return ""
     least, most = found["spreads"][key]
     return f"**{found['ratios'][key]:.2f}** ({least:.2f} to {most:.2f})"
 
 
-def sentences(found, size):
+def sentences(found: dict[str, Any], size: str) -> Iterator[str]:
     if size in found["gemm_gflops"]:
         yield f"matrix product: {found['gemm_gflops'][size]:.0f} GFLOP/s"
     if size in found["model_gflops"]:
@@ -140,8 +159,8 @@ def sentences(found, size):
         yield f"a step with real data over a step with a constant batch: {ratio(found, real)}"
 
 
-def write_results(found, folder):
-    """train_speed.md and train_speed.json, in `folder`."""
+def write_results(found: dict[str, Any], folder: str | os.PathLike) -> None:
+    """Write train_speed.md and train_speed.json into `folder`."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "train_speed.md").write_text(as_markdown(found), encoding="utf-8")

@@ -1,86 +1,87 @@
-"""A contestant in a process of its own, which works when it is told to and sleeps in between."""
+"""A contestant in a process of its own, which runs steps on request and sleeps in between."""
 
 import multiprocessing
 import os
 import signal
 import time
+from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from benchmarks.contestants.workload import Workload
 from keras_transformer.errors import UserError
 
-WARM_UP = 2  # steps: whatever is compiled, is compiled in these
-
+WARM_UP = 2  # steps in which everything is compiled
 GRACE = 10  # seconds in which a contestant may end by itself
 
 
 class BenchmarkError(UserError):
-    """A benchmark that cannot be run; the message says what is missing and what to do."""
+    """A benchmark that cannot run; the message names what is missing and what to do."""
 
 
 class Description(NamedTuple):
-    """What a ready contestant says of itself."""
+    """What a contestant reports when it is ready."""
 
-    work: dict[str, float]  # of a step, by lane
+    work: dict[str, float]  # of one step, by lane
     parameters: int | None
-    loss: float | None
+    loss: float | None  # at the starting weights
 
 
 class Turn(NamedTuple):
-    """What a contestant says after some steps."""
+    """What a contestant reports after some steps."""
 
     seconds: float
-    waited: float  # seconds since the end of its last turn
-    used: float  # seconds of processor time in these
+    waited: float  # seconds since the end of its previous turn
+    used: float  # seconds of processor time while it waited
 
 
 class Worker:
-    """The near end. All start at once and get ready side by side; after that, one at a time is told to run."""
+    """The parent's end of the connection. Workers get ready side by side; after that, one runs at a time."""
 
-    def __init__(self, contestant, workload):
+    def __init__(self, contestant: str, workload: Workload):
         self.name = contestant
-        context = multiprocessing.get_context("spawn")  # a fork would share the threads of what is already imported
-        self.connection, far_end = context.Pipe()
-        self.process = context.Process(target=serve, args=(far_end, contestant, workload), daemon=True)
+        context = multiprocessing.get_context("spawn")  # a fork would share the threads of imported libraries
+        self.connection, its_end = context.Pipe()
+        self.process = context.Process(target=serve, args=(its_end, contestant, workload), daemon=True)
         self.process.start()
-        far_end.close()
+        its_end.close()
 
-    def describe(self):
-        """Wait until it is ready. Returns its Description."""
+    def describe(self) -> Description:
+        """Wait until the contestant is ready."""
         return self._ask()
 
-    def run(self, lane, steps):
-        """Let it do so many steps. Returns the Turn."""
+    def run(self, lane: str, steps: int) -> Turn:
+        """Run that number of steps and wait for their end."""
         return self._ask(lane, steps)
 
-    def dismiss(self):
-        """Tell it that nothing more will be asked, and wait for its end."""
+    def dismiss(self) -> None:
+        """Close the connection, which ends the process, and wait for that."""
         self.connection.close()
         self.process.join(GRACE)
 
-    def kill(self):
-        """End it whatever it is doing, if it has not ended yet."""
+    def kill(self) -> None:
+        """End the process if it still runs."""
         self.process.kill()
         self.process.join()
 
-    def _ask(self, *order):
+    def _ask(self, *order: str | int) -> Description | Turn:
         try:
             if order:
                 self.connection.send(order)
             return self.connection.recv()
-        except (EOFError, OSError):  # nobody at the far end
+        except (EOFError, OSError):  # the process has ended
             self.process.join()
             raise BenchmarkError(
-                f"{self.name} ended with exit code {self.process.exitcode} (-9: killed, as when memory runs out). What "
-                "it said is above; --contestants leaves it out."
+                f"{self.name} ended with exit code {self.process.exitcode} (-9: killed, for example because memory ran "
+                "out). Its own messages are above; --contestants leaves it out."
             ) from None
 
 
-def serve(connection, contestant, workload):
-    """The far end: get ready, then run what is asked for until the near end is gone."""
+def serve(connection: Connection, contestant: str, workload: Workload) -> None:
+    """The contestant's process: get ready, then run what is asked until the parent closes the connection."""
     from keras_transformer.console import prepare_process, quiet_start
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the near end, which then ends this one
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # processors are compared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which then ends this process
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # this benchmark compares CPUs
     prepare_process()
     with quiet_start():
         from benchmarks.contestants import prepare
@@ -96,7 +97,7 @@ def serve(connection, contestant, workload):
         except EOFError:
             return
         waited, used = time.perf_counter() - waiting_from, time.process_time() - used_from
-        lanes[name].run(1)  # finds what others have left in the caches; training does not wait between steps
+        lanes[name].run(1)  # untimed: after a wait the caches hold the data of other contestants
         started = time.perf_counter()
         lanes[name].run(steps)
         connection.send(Turn(time.perf_counter() - started, waited, used))

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from benchmarks import train_speed
 from benchmarks.contestants import PACKAGES, prepare
 from benchmarks.contestants.workload import SIZES, Workload
-from benchmarks.speed_table import as_markdown, flops_a_token, summary
+from benchmarks.speed_table import as_markdown, flops_per_token, summary
 from benchmarks.train_speed import Timings, app, check_same_loss, steps_for
 from benchmarks.worker import BenchmarkError, Turn, Worker
 from keras_transformer.tokens import BOS, EOS, PAD
@@ -73,7 +73,7 @@ def test_the_ratios_are_quotients_of_medians():
     timings = Timings(
         work={
             "ours": 24, "ours_packed_constant": 20, "ours_packed_real": 20, "torch_eager": 24,
-            "gemm_peak": 8 * flops_a_token(WORKLOAD),
+            "gemm_peak": 8 * flops_per_token(WORKLOAD),
         },
         seconds={
             "ours": [2.0, 1.0, 4.0], "ours_packed_constant": [1.0, 2.0, 1.0], "ours_packed_real": [1.5, 2.0, 2.0],

@@ -1,11 +1,13 @@
-"""Who trains in `benchmarks/train_speed.py`: each a module with a function that gives a Contestant."""
+"""The contestants of `benchmarks/train_speed.py`: modules with a function that prepares a Contestant."""
 
 import importlib
 import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-PREPARE = {  # name -> the function that makes it ready, imported in the contestant's own process
+from benchmarks.contestants.workload import Workload
+
+PREPARE = {  # name -> the function that prepares it, imported in the contestant's own process
     "ours": "benchmarks.contestants.ours:prepare",
     "torch_eager": "benchmarks.contestants.torch_transformer:prepare_eager",
     "torch_compile": "benchmarks.contestants.torch_transformer:prepare_compiled",
@@ -14,31 +16,31 @@ PREPARE = {  # name -> the function that makes it ready, imported in the contest
     "torch_eager_paper_dropout": "benchmarks.contestants.torch_transformer:prepare_eager_paper_dropout",
     "torch_compile_paper_dropout": "benchmarks.contestants.torch_transformer:prepare_compiled_paper_dropout",
 }
-USUAL = "ours", "torch_eager", "torch_compile", "keras_hub", "gemm_peak"  # unless others are asked for
+USUAL = "ours", "torch_eager", "torch_compile", "keras_hub", "gemm_peak"  # the default of --contestants
 PACKAGES = {name: name.split("_")[0] for name in PREPARE if name.startswith("torch")} | {"keras_hub": "keras_hub"}
 
 
 class Lane(NamedTuple):
-    """One thing that a contestant can be timed at."""
+    """One kind of step that a contestant can be timed at."""
 
-    run: Callable[[int], float]  # do so many steps; returns, when the last is finished, a number it found: the loss
-    work: float  # of one step: target tokens, of a matrix product FLOPs
+    run: Callable[[int], float]  # runs that number of steps to their end and returns the loss, or another result
+    work: float  # of one step: target tokens, or FLOPs of a matrix product
 
 
 class Contestant(NamedTuple):
-    """What runs in a process of its own. `loss`: of the batch at the starting weights without dropout, nats a token."""
+    """What runs in a process of its own. `loss`: at the starting weights, without dropout, in nats per token."""
 
     lanes: dict[str, Lane]
     parameters: int | None = None
     loss: float | None = None
 
 
-def cores():
-    """Cores that this process may use: everybody gets all of them."""
+def cores() -> int:
+    """The number of cores that this process may use; each contestant uses all of them."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def prepare(name, workload):
+def prepare(name: str, workload: Workload) -> Contestant:
     """The Contestant of that name, ready to train on a Workload."""
     module, function = PREPARE[name].split(":")
     return getattr(importlib.import_module(module), function)(workload)

@@ -1,4 +1,6 @@
-"""The layers of keras-hub, put together and trained with plain `compile` and `fit`, as its guides have it."""
+"""A model of keras-hub's layers, trained with plain `compile` and `fit`, as its guides do."""
+
+from collections.abc import Callable
 
 import keras
 import keras_hub
@@ -6,14 +8,15 @@ import tensorflow as tf
 from keras import ops
 
 from benchmarks.contestants import Contestant, Lane
-from benchmarks.contestants.workload import BETA_1, BETA_2, EPSILON, blocks
+from benchmarks.contestants.workload import BETA_1, BETA_2, EPSILON, Workload, blocks
+from keras_transformer.config import TransformerConfig
 from keras_transformer.schedules import WarmupInverseSquareRoot
 
 INPUTS = "source_ids", "source_segments", "target_ids", "target_segments"
 
 
-def prepare(workload):
-    """One lane. XLA is left to `jit_compile="auto"`, which on a CPU means none."""
+def prepare(workload: Workload) -> Contestant:
+    """One lane. `jit_compile` stays at its default "auto", which means no XLA on a CPU."""
     model = connect(workload.config)
     load(model, workload)
     schedule = WarmupInverseSquareRoot(workload.config.d_model, workload.warmup_steps)
@@ -29,7 +32,7 @@ def prepare(workload):
     return Contestant(lanes, model.count_params(), loss)
 
 
-def connect(config):
+def connect(config: TransformerConfig) -> keras.Model:
     """The workload's model, with biases in its attention projections and dropout on attention weights, as shipped."""
     inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in INPUTS}
     embedding = keras_hub.layers.ReversibleEmbedding(config.vocab_size, config.d_model, name="embedding")
@@ -51,16 +54,16 @@ def connect(config):
     return keras.Model(inputs, embedding(states, reverse=True))
 
 
-def embedded(embedding, ids, config):
+def embedded(embedding: keras.layers.Layer, ids, config: TransformerConfig):
     states = embedding(ids) * config.d_model**0.5
     states = states + keras_hub.layers.SinePositionEncoding()(states)
     return keras.layers.Dropout(config.dropout)(states)
 
 
 class SmoothedCrossEntropy(keras.losses.Loss):
-    """Keras smooths labels only where they are one-hot. Averaged over real tokens: those of weight 1, not 0."""
+    """Label-smoothed cross-entropy, averaged over tokens of weight 1. Keras smooths only labels that are one-hot."""
 
-    def __init__(self, config):
+    def __init__(self, config: TransformerConfig):
         super().__init__(reduction="mean_with_sample_weight")
         self.config = config
 
@@ -69,16 +72,16 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return keras.losses.categorical_crossentropy(one_hot, logits, from_logits=True, label_smoothing=smoothing)
 
 
-def trainer(model, dataset):
-    """A function that trains for so many more steps. Returns their mean loss, which is what `fit` reports."""
+def trainer(model: keras.Model, dataset: tf.data.Dataset) -> Callable[[int], float]:
+    """A function that trains for a number of steps and returns their mean loss, as `fit` reports it."""
 
-    def run(steps):
+    def run(steps: int) -> float:
         return model.fit(dataset, steps_per_epoch=steps, shuffle=False, verbose=0).history["loss"][-1]
 
     return run
 
 
-def load(model, workload):
+def load(model: keras.Model, workload: Workload) -> None:
     weights = workload.weights()
     model.get_layer("embedding").embeddings.assign(weights["embedding"])
     for name, attentions in blocks(workload.config):

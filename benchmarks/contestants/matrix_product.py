@@ -1,15 +1,16 @@
-"""The limit: the float32 matrix product of this machine, through XLA, at a size where it is fastest."""
+"""The limit: this machine's float32 matrix product through XLA, at a size at which it is fast."""
 
 import tensorflow as tf
 
 from benchmarks.contestants import Contestant, Lane
+from benchmarks.contestants.workload import Workload
 
 SIZE = 2048
-PRODUCTS = 4  # of a step, each of the result before
+PRODUCTS = 4  # per step; each multiplies the previous result
 
 
-def prepare(workload):
-    """One lane, whose work is counted in FLOPs: two, one to multiply and one to add, for each of SIZE^3."""
+def prepare(workload: Workload) -> Contestant:
+    """One lane. Its work is counted in FLOPs: SIZE^3 multiplications and as many additions per product."""
     state, factor = tf.random.normal((SIZE, SIZE)), tf.random.normal((SIZE, SIZE), stddev=SIZE**-0.5)
 
     @tf.function(jit_compile=True)
@@ -18,7 +19,7 @@ def prepare(workload):
             state = tf.matmul(state, factor)  # variance stays 1
         return state
 
-    def run(steps):
+    def run(steps: int) -> float:
         for _ in range(steps):
             result = product(state, factor)
         return float(result[0, 0])

@@ -1,10 +1,13 @@
 """This project's training step, built as `python -m train` builds it."""
 
+from collections.abc import Callable
+
+import keras
 import numpy as np
 import tensorflow as tf
 
 from benchmarks.contestants import Contestant, Lane
-from benchmarks.contestants.workload import FIRST_PIECE, blocks
+from benchmarks.contestants.workload import FIRST_PIECE, Workload, blocks
 from keras_transformer.losses import token_sums
 from keras_transformer.tokens import EOS
 from train.config import RowLengths, TrainingConfig
@@ -14,16 +17,13 @@ from train.run import build
 from train.workers.strategy import choose_strategy
 
 PAIRS = 29_000  # as many as Multi30k has
-LENGTHS = {
-    "mean": 14.0,
-    "deviation": 4.5,
-    "shortest": 5,
-}  # about those of its sentences in tokens, normally distributed
+# Tokens per sentence, normally distributed, about as in Multi30k
+MEAN_LENGTH, DEVIATION, SHORTEST = 14.0, 4.5, 5
 ENDLESS = 10**9  # steps
 
 
-def prepare(workload):
-    """Three lanes: the batch of all contestants; one packed batch, again and again; packed batches made on the way."""
+def prepare(workload: Workload) -> Contestant:
+    """Three lanes: the batch of all contestants; one packed batch, repeated; batches packed during training."""
     transformer, model = trained_model(workload)
     packed = packed_batches(workload)
     first = packed.batch(0)
@@ -37,7 +37,7 @@ def prepare(workload):
     return Contestant(lanes, transformer.count_params(), loss_of(transformer, workload))
 
 
-def trained_model(workload):
+def trained_model(workload: Workload) -> tuple[keras.Model, keras.Model]:
     """The Transformer at the starting weights, and the TrainingModel around it."""
     training = TrainingConfig(
         tokens_per_batch=workload.tokens, row_length=workload.length, warmup_steps=workload.warmup_steps
@@ -47,7 +47,7 @@ def trained_model(workload):
     return transformer, model
 
 
-def load(transformer, workload):
+def load(transformer: keras.Model, workload: Workload) -> None:
     weights = workload.weights()
     transformer.get_layer("embedding").matrix.assign(weights["embedding"])
     for name, attentions in blocks(workload.config):
@@ -60,11 +60,11 @@ def load(transformer, workload):
         block.feed_forward.outer.kernel.assign(weights[f"{name}.outer"])
 
 
-def trainer(model, dataset):
-    """A function that trains for so many more steps on a dataset, and returns the loss of the last one."""
+def trainer(model: keras.Model, dataset: tf.data.Dataset) -> Callable[[int], float]:
+    """A function that trains for a number of steps and returns the loss of the last one."""
     train_function, batches = model.make_train_function(), iter(dataset)
 
-    def run(steps):
+    def run(steps: int) -> float:
         for _ in range(steps):
             logs = train_function(batches)
         return float(logs["loss"])
@@ -72,29 +72,29 @@ def trainer(model, dataset):
     return run
 
 
-def repeated(batch):
+def repeated(batch: dict[str, np.ndarray]) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensors(batch).repeat()
 
 
-def packed_batches(workload):
-    """Synthetic sentence pairs with lengths like Multi30k's, packed as for training; each epoch anew."""
+def packed_batches(workload: Workload) -> PackedBatches:
+    """Synthetic sentence pairs with lengths like Multi30k's, packed as for training, anew in each epoch."""
     rng = np.random.default_rng(1)
     row_length = workload.packed_length
-    longest = np.clip(rng.normal(LENGTHS["mean"], LENGTHS["deviation"], PAIRS), LENGTHS["shortest"], row_length)
+    longest = np.clip(rng.normal(MEAN_LENGTH, DEVIATION, PAIRS), SHORTEST, row_length)
     source_lengths = longest.astype(int)
-    target_lengths = np.clip(source_lengths + rng.integers(-2, 3, PAIRS), LENGTHS["shortest"], row_length)
+    target_lengths = np.clip(source_lengths + rng.integers(-2, 3, PAIRS), SHORTEST, row_length)
     pairs = EncodedPairs(*(sentences(rng, lengths, workload) for lengths in (source_lengths, target_lengths)), {})
     return PackedBatches(pairs, max(workload.tokens, row_length), RowLengths(row_length, row_length), seed=1)
 
 
-def sentences(rng, lengths, workload):
+def sentences(rng: np.random.Generator, lengths: np.ndarray, workload: Workload) -> Sentences:
     ids = rng.integers(FIRST_PIECE, workload.config.vocab_size, lengths.sum()).astype(np.uint16)
     ends = np.cumsum(lengths)
     ids[ends - 1] = EOS
     return Sentences(ids, np.concatenate([[0], ends]))
 
 
-def loss_of(transformer, workload):
+def loss_of(transformer: keras.Model, workload: Workload) -> float:
     batch = workload.batch()
     labels = batch.pop("labels")
     logits = transformer(batch, training=False)

@@ -1,23 +1,25 @@
-"""`torch.nn.Transformer` with tied embeddings, trained the way PyTorch's own advice has it; eager or compiled."""
+"""`torch.nn.Transformer` with tied embeddings, trained as PyTorch's documentation advises; eager or compiled."""
 
 import math
+from collections.abc import Callable
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from benchmarks.contestants import Contestant, Lane, cores
-from benchmarks.contestants.workload import BETA_1, BETA_2, EPSILON, blocks
+from benchmarks.contestants.workload import BETA_1, BETA_2, EPSILON, Workload, blocks
 
 
 class TorchTransformer(nn.Module):
     """The workload's model. Its encoder and decoder end without a LayerNorm of their own, as the paper's do.
 
-    It has biases in its attention projections, which the paper has not; and its `dropout` acts on attention weights
-    and inside the feed-forward network too, as torch.nn.Transformer is shipped.
+    As torch.nn.Transformer is shipped, its attention projections have biases (the paper has none), and `dropout` also
+    acts on attention weights and inside the feed-forward network.
     """
 
-    def __init__(self, workload):
+    def __init__(self, workload: Workload):
         super().__init__()
         config = workload.config
         sizes = {"d_model": config.d_model, "nhead": config.num_heads, "dim_feedforward": config.d_ff}
@@ -39,7 +41,7 @@ class TorchTransformer(nn.Module):
         return self.dropout(self.embedding(ids) * math.sqrt(self.embedding.embedding_dim) + self.positions)
 
     def forward(self, source_ids, target_ids, source_padding, target_padding, labels):
-        """The smoothed cross-entropy, averaged over real tokens; paddings are True where there is none."""
+        """The label-smoothed cross-entropy, averaged over real tokens. In the paddings, True means no token."""
         source_scores, target_scores = as_scores(source_padding), as_scores(target_padding)
         states = self.transformer(
             self.embed(source_ids), self.embed(target_ids), tgt_mask=self.causal, tgt_is_causal=True,
@@ -47,47 +49,47 @@ class TorchTransformer(nn.Module):
             memory_key_padding_mask=source_scores,
         )  # fmt: skip
         logits = F.linear(states, self.embedding.weight)
-        labels = labels.masked_fill(target_padding, -100)  # what cross_entropy leaves out
+        labels = labels.masked_fill(target_padding, -100)  # -100 is what cross_entropy ignores
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=self.smoothing)
 
 
 def as_scores(padding):
-    """A padding mask as what is added to scores, made once and not in every layer."""
+    """A padding mask as a term of the attention scores, made once for all layers."""
     return torch.zeros(padding.shape, device=padding.device).masked_fill(padding, float("-inf"))
 
 
-def sinusoids(length, d_model):
+def sinusoids(length: int, d_model: int) -> torch.Tensor:
     """Section 3.5: float32 (length, d_model)."""
     angles = torch.arange(length)[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 
 
-def prepare_eager(workload):
+def prepare_eager(workload: Workload) -> Contestant:
     return prepare("torch_eager", workload, TorchTransformer(workload), eager)
 
 
-def prepare_compiled(workload):
+def prepare_compiled(workload: Workload) -> Contestant:
     return prepare("torch_compile", workload, TorchTransformer(workload), compiled)
 
 
-def prepare_eager_paper_dropout(workload):
+def prepare_eager_paper_dropout(workload: Workload) -> Contestant:
     return prepare("torch_eager_paper_dropout", workload, with_paper_dropout(workload), eager)
 
 
-def prepare_compiled_paper_dropout(workload):
+def prepare_compiled_paper_dropout(workload: Workload) -> Contestant:
     return prepare("torch_compile_paper_dropout", workload, with_paper_dropout(workload), compiled)
 
 
-def eager(model):
+def eager(model: nn.Module) -> nn.Module:
     return model
 
 
-def compiled(model):
-    return torch.compile(model, dynamic=False)  # model and loss together, so that they can be fused
+def compiled(model: nn.Module) -> nn.Module:
+    return torch.compile(model, dynamic=False)  # the module contains the loss, so that both can be fused
 
 
-def with_paper_dropout(workload):
-    """Dropout on embeddings and on the output of sublayers only (section 5.4): torch then has a faster attention."""
+def with_paper_dropout(workload: Workload) -> TorchTransformer:
+    """A model with dropout only on embeddings and sublayer outputs (section 5.4); torch's attention is faster then."""
     model = TorchTransformer(workload)
     for layer in (*model.transformer.encoder.layers, *model.transformer.decoder.layers):
         layer.dropout.p = 0.0  # inside the feed-forward network
@@ -97,8 +99,10 @@ def with_paper_dropout(workload):
     return model
 
 
-def prepare(name, workload, model, ready):
-    """One lane. `ready`: what makes of the model a function to call in a step."""
+def prepare(
+    name: str, workload: Workload, model: TorchTransformer, ready: Callable[[nn.Module], nn.Module]
+) -> Contestant:
+    """One lane. `ready` is `eager` or `compiled`."""
     torch.set_num_threads(cores())
     load(model, workload)
     batch = tensors(workload.batch())
@@ -109,15 +113,17 @@ def prepare(name, workload, model, ready):
     return Contestant(lanes, sum(weight.numel() for weight in model.parameters()), loss)
 
 
-def trainer(model, loss_of, batch, workload):
-    """A function that trains for so many more steps. Returns the loss of the last one."""
+def trainer(
+    model: nn.Module, loss_of: nn.Module, batch: dict[str, torch.Tensor], workload: Workload
+) -> Callable[[int], float]:
+    """A function that trains for a number of steps and returns the loss of the last one."""
     factor, warmup_steps = workload.config.d_model**-0.5, workload.warmup_steps
     adam = torch.optim.Adam(model.parameters(), lr=factor, betas=(BETA_1, BETA_2), eps=EPSILON, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         adam, lambda done: min((done + 1) ** -0.5, (done + 1) * warmup_steps**-1.5)
     )
 
-    def run(steps):
+    def run(steps: int) -> float:
         for _ in range(steps):
             adam.zero_grad(set_to_none=True)
             loss = loss_of(**batch)
@@ -129,14 +135,14 @@ def trainer(model, loss_of, batch, workload):
     return run
 
 
-def tensors(batch):
+def tensors(batch: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
     """A Batch as the arguments of TorchTransformer."""
     ids = {name: torch.tensor(batch[name], dtype=torch.long) for name in ("source_ids", "target_ids", "labels")}
     return ids | {f"{side}_padding": torch.tensor(batch[f"{side}_segments"] == 0) for side in ("source", "target")}
 
 
 @torch.no_grad()
-def load(model, workload):
+def load(model: TorchTransformer, workload: Workload) -> None:
     weights = {name: torch.tensor(matrix) for name, matrix in workload.weights().items()}
     model.embedding.weight.copy_(weights["embedding"])
     layers = [*model.transformer.encoder.layers, *model.transformer.decoder.layers]

@@ -1,21 +1,22 @@
-"""What every contestant does: a model of one size, from the same weights, on the same batch."""
+"""The task of every contestant: train a model of one size from the same weights on the same batch."""
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
 from keras_transformer.config import TransformerConfig, base, tiny
 from keras_transformer.tokens import BOS, EOS
 
-FIRST_PIECE = 4  # the ids before are PAD, UNK, BOS and EOS
+FIRST_PIECE = 4  # the ids below are PAD, UNK, BOS and EOS
 BETA_1, BETA_2, EPSILON = 0.9, 0.98, 1e-9  # Adam's, section 5.3
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """`rows` sentence pairs of exactly `length` tokens a side, end of sentence included: no position is padding.
+    """`rows` sentence pairs of exactly `length` tokens per side, end of sentence included: no position is padding.
 
-    Real text is packed into rows of `packed_length`, as many as make about the same number of positions.
+    The lanes with packed text use rows of `packed_length`, and as many rows as make about the same number of positions.
     """
 
     config: TransformerConfig
@@ -25,12 +26,12 @@ class Workload:
     warmup_steps: int = 4000
 
     @property
-    def tokens(self):
-        """Target tokens of a batch, and as many source tokens."""
+    def tokens(self) -> int:
+        """Target tokens per batch, and as many source tokens."""
         return self.rows * self.length
 
-    def batch(self, seed=1):
-        """The one Batch, as train/data/batches.py describes it: a dict of int32 arrays (rows, length)."""
+    def batch(self, seed: int = 1) -> dict[str, np.ndarray]:
+        """The batch, as train/data/batches.py describes it: int32 arrays (rows, length) by name."""
         rng = np.random.default_rng(seed)
         source, labels = rng.integers(FIRST_PIECE, self.config.vocab_size, (2, self.rows, self.length), np.int32)
         source[:, -1] = labels[:, -1] = EOS
@@ -42,11 +43,10 @@ class Workload:
             "labels": labels,
         }  # fmt: skip
 
-    def weights(self, seed=1):
-        """The starting weights of every contestant: name -> float32 array.
+    def weights(self, seed: int = 1) -> dict[str, np.ndarray]:
+        """The starting weights of every contestant: float32 matrices (inputs, outputs) by name.
 
-        Matrices map rows to columns, (inputs, outputs). Biases that a contestant has beside them start at 0, the
-        scales of its LayerNorms at 1.
+        The biases of a contestant start at 0, the scales of its LayerNorms at 1.
         """
         config, rng = self.config, np.random.default_rng(seed)
         weights = {"embedding": rng.normal(0, config.d_model**-0.5, (config.vocab_size, config.d_model))}
@@ -59,16 +59,16 @@ class Workload:
         return {name: matrix.astype("float32") for name, matrix in weights.items()}
 
 
-def blocks(config):
-    """The names of all blocks, first to last, with those of their attentions."""
+def blocks(config: TransformerConfig) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The names of all blocks in order, each with the names of its attentions."""
     for number in range(1, config.encoder_layers + 1):
         yield f"encoder_block_{number}", ("self_attention",)
     for number in range(1, config.decoder_layers + 1):
         yield f"decoder_block_{number}", ("self_attention", "memory_attention")
 
 
-def glorot(rng, inputs, outputs):
-    """Uniform, of variance 2 / (inputs + outputs) (Glorot and Bengio 2010)."""
+def glorot(rng: np.random.Generator, inputs: int, outputs: int) -> np.ndarray:
+    """A uniform (inputs, outputs) matrix of variance 2 / (inputs + outputs) (Glorot and Bengio 2010)."""
     limit = (6 / (inputs + outputs)) ** 0.5
     return rng.uniform(-limit, limit, (inputs, outputs))
 

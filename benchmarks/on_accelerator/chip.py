@@ -1,4 +1,4 @@
-"""The device that JAX finds: its name, what runs it, and how fast it multiplies matrices in bfloat16."""
+"""The device that JAX finds: its name, the packages, and its speed in bfloat16 matrix products."""
 
 import dataclasses
 import time
@@ -6,7 +6,7 @@ import time
 from train.evaluation.machine import processor_and_cores, versions
 
 PACKAGES = ("jax", "jaxlib", "keras", "torch", "numpy")
-SIZES = {"cpu": 1024}  # of the matrices, by platform
+SIZES = {"cpu": 1024}  # width of the matrices, by platform
 LARGE = 8192
 
 
@@ -14,17 +14,17 @@ LARGE = 8192
 class Chip:
     platform: str  # "gpu", "tpu" or "cpu"
     name: str
-    versions: dict
+    versions: dict[str, str]
     matrix_size: int
-    matrix_flops: float  # FLOPs a second of a bfloat16 product of square matrices of that size
+    matrix_flops: float  # FLOPs per second of a bfloat16 product of square matrices of that size
 
     @property
-    def is_accelerator(self):
+    def is_accelerator(self) -> bool:
         return self.platform != "cpu"
 
 
-def measure_chip():
-    """The Chip of this process."""
+def measure_chip() -> Chip:
+    """Describe and time the first device of this process."""
     import jax
 
     device = jax.devices()[0]
@@ -33,10 +33,10 @@ def measure_chip():
     return Chip(device.platform, name, versions(PACKAGES), size, matrix_flops(size))
 
 
-def matrix_flops(size, products=10, repeats=5):
-    """FLOPs a second of a (size, size) bfloat16 product through JAX: the best of several rows of products.
+def matrix_flops(size: int, products: int = 10, repeats: int = 5) -> float:
+    """FLOPs per second of a (size, size) bfloat16 product through JAX: the best of several series of products.
 
-    Random numbers, not zeros: a chip that is held back by its power multiplies zeros faster.
+    The matrices hold random numbers, since a chip that is limited by its power multiplies zeros faster.
     """
     import jax
     import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The contestant of this project: its model, its loss, its optimizer, one XLA program a step."""
+"""This project's contestant: its model, loss and optimizer, with one XLA program per step."""
 
 import itertools
 import random
@@ -7,18 +7,19 @@ import time
 import jax
 import jax.numpy as jnp
 import keras
+import numpy as np
 
 from benchmarks.on_accelerator.jax_step import JaxTraining
-from benchmarks.on_accelerator.training import Ready, Round
+from benchmarks.on_accelerator.training import Ready, Round, Task
 
-FUSED_CALL = "__cudnn$fmha"  # how a lowered program calls the kernel
+FUSED_CALL = "__cudnn$fmha"  # the kernel's name in a lowered program
 
 
 class KerasOnJax:
     """Builds and compiles on creation; `round(steps)` trains."""
 
-    def __init__(self, task, batches):
-        random.seed(0)  # what Keras seeds initializers from; its own set_random_seed imports TensorFlow where it is
+    def __init__(self, task: Task, batches: list[dict[str, np.ndarray]]):
+        random.seed(0)  # seeds Keras' initializers; keras.utils.set_random_seed would import TensorFlow
         self.batches = itertools.cycle(jax.device_put([_arrays(batch) for batch in batches]))
         notes = []
         if task.attention == "explicit":
@@ -35,18 +36,18 @@ class KerasOnJax:
         notes.append("attention: cuDNN's fused kernel" if is_fused else "attention: the explicit formula")
         self.ready = Ready("keras_transformer, JAX", time.perf_counter() - started, notes)
 
-    def _start(self, task):
-        """Build, compile, do a first step. Returns whether attention is the fused kernel."""
+    def _start(self, task: Task) -> bool:
+        """Build, compile and run a first step. Returns whether attention uses the fused kernel."""
         training = JaxTraining(task.config, task)
         self.state = training.first_state()
-        # All that a step changes is given away, and its memory used again
+        # the step may overwrite the memory of the state that it is given
         lowered = jax.jit(training.step, donate_argnums=0).lower(self.state, next(self.batches))
         self.compiled = lowered.compile()
         self.round(1)
         return FUSED_CALL in lowered.as_text()
 
-    def round(self, steps):
-        """Train for so many steps. Returns a Round."""
+    def round(self, steps: int) -> Round:
+        """Train for that number of steps."""
         sums = []
         started = time.perf_counter()
         for _ in range(steps):
@@ -58,5 +59,5 @@ class KerasOnJax:
         return Round(steps, seconds, first, last, (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use"))
 
 
-def _arrays(batch):
+def _arrays(batch: dict[str, np.ndarray]) -> dict[str, jax.Array]:
     return {name: jnp.asarray(ids) for name, ids in batch.items()}

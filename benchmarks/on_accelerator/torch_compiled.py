@@ -1,25 +1,27 @@
-"""The other contestant: torch.nn.Transformer with torch.compile, bfloat16 by autocast.
+"""The other contestant: torch.nn.Transformer with torch.compile, in bfloat16 by autocast.
 
-The same shapes, dropout places, loss and optimizer, and its own weights: biases in attention, and a LayerNorm more at
-the end of encoder and decoder. It attends over whole rows, by its causal flag alone, so that PyTorch can take its
-fastest kernel: easier work than ours, which keeps the sentences of a row apart.
+It has the same shapes, dropout places, loss and optimizer. Its weights are its own: it has biases in attention and one
+more LayerNorm at the end of encoder and decoder. It attends over whole rows with nothing but a causal mask, so that
+PyTorch can use its fastest kernel. That is easier work than ours, which keeps the sentences of a row apart.
 """
 
 import itertools
 import math
 import time
 
+import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks.on_accelerator.training import Ready, Round
+from benchmarks.on_accelerator.training import Ready, Round, Task
+from keras_transformer.config import TransformerConfig
 from keras_transformer.tokens import PAD
 
 
 class TorchTransformer(torch.nn.Module):
     """ids (B, S) and (B, T) -> logits (B, T, vocab_size); one matrix for source, target and logits."""
 
-    def __init__(self, config, length):
+    def __init__(self, config: TransformerConfig, length: int):
         super().__init__()
         self.d_model, self.dropout = config.d_model, config.dropout
         self.matrix = torch.nn.Parameter(torch.randn(config.vocab_size, config.d_model) * config.d_model**-0.5)
@@ -45,7 +47,7 @@ class TorchTransformer(torch.nn.Module):
         return functional.dropout(states, self.dropout, self.training)
 
 
-def sinusoids(length, d_model):
+def sinusoids(length: int, d_model: int) -> torch.Tensor:
     """Section 3.5 of the paper: float32 (length, d_model)."""
     wavelengths = 10000.0 ** (torch.arange(0, d_model, 2) / d_model)
     angles = torch.arange(length)[:, None] / wavelengths
@@ -55,7 +57,7 @@ def sinusoids(length, d_model):
 class TorchCompiled:
     """Builds and compiles on creation; `round(steps)` trains."""
 
-    def __init__(self, task, batches):
+    def __init__(self, task: Task, batches: list[dict[str, np.ndarray]]):
         torch.manual_seed(0)
         torch.set_float32_matmul_precision("high")
         self.config, self.task = task.config, task
@@ -87,13 +89,13 @@ class TorchCompiled:
         self.optimizer.step()
         return loss.detach()
 
-    def learning_rate(self, step):
-        """Section 5.3 of the paper, in Python numbers."""
+    def learning_rate(self, step: int) -> float:
+        """Section 5.3 of the paper, without tensors."""
         warmup = self.task.warmup_steps**-1.5
         return self.task.learning_rate_factor * self.config.d_model**-0.5 * min(step**-0.5, step * warmup)
 
-    def round(self, steps):
-        """Train for so many steps. Returns a Round."""
+    def round(self, steps: int) -> Round:
+        """Train for that number of steps."""
         started = time.perf_counter()
         losses = [self.step() for _ in range(steps)]
         if self.device == "cuda":
