@@ -1,4 +1,4 @@
-"""What is said before the first step."""
+"""Before the first step: duplicates, overlap, lengths, and what the run will take."""
 
 import collections
 import types
@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import preset
-from train.config import RowLengths
-from train.data.batches import PackedBatches, ShardedBatches
+from train.config import RowLengths, TrainingConfig
+from train.data.batches import PackedBatches, Padding, ShardedBatches
 from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys
 from train.evaluation import preflight
-from train.evaluation.cost import parameter_count
+from train.evaluation.cost import corpus_flops, memory_bytes, parameter_count
+
+CONFIG = preset("tiny").replace(vocab_size=300)
 
 
 def found(train, validation, test=None):
@@ -29,11 +31,11 @@ def test_duplicates_and_overlap_are_counted_by_pair_over_all_shards(cut):
     train = [("a", "b"), ("a", "b"), ("a", "c"), ("d", "e")]
     lines = list(preflight.corpus_lines(found([train[:cut], train[cut:]], [("a", "c"), ("x", "y")], [("d", "e")])))
     assert lines[0].startswith("duplicates: 1 of 4 training pairs")
-    assert lines[1].startswith("overlap: 1 of 2 validation pairs") and "flatter" in lines[1]
+    assert lines[1].startswith("overlap: 1 of 2 validation pairs") and "remove these pairs" in lines[1]
     assert lines[2].startswith("overlap: 1 of 1 test pairs")
 
 
-def test_no_overlap_is_said_without_a_warning():
+def test_no_overlap_is_reported_without_a_warning():
     _, line = preflight.corpus_lines(found([[("a", "b")]], [("b", "a")]))
     assert line == "overlap: 0 of 1 validation pairs are training pairs too"
 
@@ -41,12 +43,12 @@ def test_no_overlap_is_said_without_a_warning():
 def packed(source_length, target_length, *row_lengths):
     """A Data of 100 pairs of these lengths, with as much of it as the lines on rows read."""
     sides = (Sentences.of([[7] * length] * 100, np.uint16) for length in (source_length, target_length))
-    train = EncodedShards([EncodedPairs(*sides, collections.Counter())])
+    train = EncodedShards([EncodedPairs(*sides, collections.Counter(), pair_keys([("a", "b")] * 100))])
     batches = ShardedBatches([PackedBatches(train.shards[0], 400, RowLengths(*row_lengths), seed=1)])
     return types.SimpleNamespace(train=train, batches=batches)
 
 
-def test_rows_whose_lengths_do_not_fit_the_sides_are_named_with_those_that_do():
+def test_row_lengths_that_do_not_fit_the_sides_get_a_hint_at_those_that_do():
     (line,) = preflight.row_lines(packed(5, 10, 40, 40))
     assert "50.0% of the source side and 0.0% of the target side" in line
     assert "training.source_row_length = 20 with training.row_length = 40" in line
@@ -54,11 +56,22 @@ def test_rows_whose_lengths_do_not_fit_the_sides_are_named_with_those_that_do():
     assert not list(preflight.row_lines(packed(10, 10, 40, 40)))
 
 
+def test_no_hint_proposes_the_row_lengths_that_are_in_use():
+    data = packed(5, 10, 20, 40)
+    data.batches = types.SimpleNamespace(
+        row_lengths=RowLengths(20, 40), padding=Padding(source=0.3, target=0.0, total=0.1)
+    )
+    assert not list(preflight.row_lines(data))
+    data.batches.row_lengths = RowLengths(24, 40)
+    (line,) = preflight.row_lines(data)
+    assert "training.source_row_length = 20" in line
+
+
 def test_the_mean_length_is_that_of_all_shards():
     data = packed(5, 10, 40, 40)
     data.train = EncodedShards([*data.train.shards, *packed(7, 10, 40, 40).train.shards])
     source, target = preflight.length_lines(data)
-    assert source.startswith("source tokens a sentence: mean 6.0;") and "mean 10.0" in target
+    assert source.startswith("source tokens per sentence: mean 6.0;") and "mean 10.0" in target
 
 
 def test_a_pair_is_its_two_sides_not_their_concatenation():
@@ -68,17 +81,53 @@ def test_a_pair_is_its_two_sides_not_their_concatenation():
 
 
 def test_memory_is_weights_four_times_over_and_what_a_batch_needs():
-    settings = preset("tiny").replace(vocab_size=300)
-    weights = 16 * parameter_count(settings)
+    weights = 16 * parameter_count(CONFIG)
+    assert memory_bytes(CONFIG, 0, 64) == weights
+    assert memory_bytes(CONFIG, 8, 64) - weights == 2 * (memory_bytes(CONFIG, 4, 64) - weights)
 
-    def estimate(rows, parts=1):
-        return preflight.memory_bytes(
-            settings, types.SimpleNamespace(rows_per_batch=rows, row_lengths=RowLengths(64, 64)), parts
-        )
 
-    assert estimate(0) == weights
-    assert estimate(8) - weights == 2 * (estimate(4) - weights)
-    assert estimate(8, parts=2) == estimate(4)
+@pytest.mark.parametrize(("replicas", "time"), [(1, "16 min 40 s"), (4, "4 min 10 s")])
+def test_time_is_that_of_all_steps_on_all_replicas(replicas, time, monkeypatch):
+    data = packed(10, 10, 40, 40)
+    batches = data.batches = types.SimpleNamespace(
+        rows_per_batch=8, row_lengths=RowLengths(40, 40), padding=Padding(0.0, 0.25, 0.1)
+    )
+    flops = corpus_flops(CONFIG, data.train, 240)
+    monkeypatch.setattr(preflight, "matrix_flops", lambda: flops / preflight.SUSTAINED)  # a step takes a second
+    training = TrainingConfig(steps=1_000, micro_batches=2)
+    step, memory = preflight.cost_lines(training, data, CONFIG, replicas)
+    assert step == (
+        f"a step: about 240 target tokens, {flops:.2e} FLOPs; 1,000 steps take about {time} at 60% of the speed of a "
+        f"matrix product, devices: {replicas}"
+    )
+    expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), 40) / 2**30
+    assert memory == f"memory of one device: about {expected:.1f} GiB"
+
+
+def test_memory_is_of_the_rows_of_one_micro_batch_of_one_replica(monkeypatch):
+    data, asked = packed(10, 10, 40, 40), []
+    monkeypatch.setattr(preflight, "matrix_flops", lambda: 1e12)
+    monkeypatch.setattr(preflight, "memory_bytes", lambda config, *shape: asked.append(shape) or 2**31)
+    training = TrainingConfig(micro_batches=2)
+    _, memory = preflight.cost_lines(training, data, CONFIG, replicas=5)
+    assert asked == [(data.batches.rows_per_batch // 10, 40)] and memory.endswith("about 2.0 GiB")
+
+
+def test_a_warm_up_longer_than_the_run_is_a_warning():
+    (line,) = preflight.warmup_lines(TrainingConfig(steps=1_000, warmup_steps=1_001))
+    assert "training.warmup_steps 1,001" in line and "training.steps 1,000" in line
+    assert not list(preflight.warmup_lines(TrainingConfig(steps=1_000, warmup_steps=1_000)))
+
+
+def test_every_line_is_logged(monkeypatch, caplog):
+    data = found([[("a", "b")]], [("x", "y")])
+    rows = packed(5, 10, 40, 40)
+    data.train, data.batches = rows.train, rows.batches
+    monkeypatch.setattr(preflight, "matrix_flops", lambda: 1e12)
+    with caplog.at_level("INFO", logger="train"):
+        preflight.report_preflight(TrainingConfig(steps=10, warmup_steps=20), data, CONFIG, replicas=1)
+    beginnings = "duplicates", "overlap", "source", "target", "padding", "a", "memory", "training.warmup_steps"
+    assert tuple(line.replace(":", " ").split()[0] for line in caplog.messages) == beginnings
 
 
 def test_the_speed_of_a_matrix_product_is_a_plausible_number_of_flops():

@@ -9,7 +9,8 @@ import pytest
 from keras_transformer.config import SearchOptions, preset
 from keras_transformer.run_folder import RunFolder
 from tests.support.runs import CONFIG
-from train.config import FilesData, NumbersData, TrainingConfig, load_config
+from train.config import FilesData, NumbersData, RowLengths, TrainingConfig, load_config
+from train.data.batches import Padding
 from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, Sentences
 from train.evaluation import report
@@ -39,7 +40,12 @@ DATA = types.SimpleNamespace(
     tokenizer=types.SimpleNamespace(vocab_size=8_000),
     train=encoded(2_000, 10, 20, duplicate=3),
     validation=encoded(50, 11, 12),
-    batches=types.SimpleNamespace(rows_per_batch=32, row_length=128, steps_per_epoch=400, padding=0.01234),
+    batches=types.SimpleNamespace(
+        rows_per_batch=32,
+        row_lengths=RowLengths(124, 128),
+        padding=Padding(0.0, 0.0, 0.01234),
+        epochs=lambda step: step / 400,
+    ),
 )
 
 

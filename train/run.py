@@ -49,7 +49,7 @@ def dry_run(config):
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = prepare_tokenizer(config.tokenizer, corpus.train.shards, RunFolder(folder).tokenizer)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path)
-    report_preflight(config, data, transformer_config(config, data.tokenizer), replicas)
+    report_preflight(config.training, data, transformer_config(config, data.tokenizer), replicas)
 
 
 def train(config, folder, cluster):
@@ -68,7 +68,7 @@ def train(config, folder, cluster):
     settings = transformer_config(config, data.tokenizer)
     if worker.is_chief:
         keep_check_lines(corpus.validation, folder.check_lines)
-        report_preflight(config, data, settings, replicas)
+        report_preflight(config.training, data, settings, replicas)
     write_configuration(folder, config, settings)
     transformer, model = build(config.training, settings, strategy)
     validator = Validator(transformer, data, config.translation, config.training.xla)

@@ -1,16 +1,19 @@
-"""Floating-point operations of training, from the shapes alone: what Table 2 of the paper calls training cost."""
+"""What training costs, from shapes alone: parameters, memory, and floating-point operations (Table 2 of the paper)."""
+
+from keras_transformer.config import TransformerConfig
+from train.data.encoding import EncodedPairs, EncodedShards
 
 
-def forward_flops(config, source_length, target_length):
-    """FLOPs of the matrix products for one sentence pair of these lengths, attention over its own tokens included.
+def forward_flops(config: TransformerConfig, source_length: float, target_length: float) -> float:
+    """FLOPs of the matrix products for one sentence pair of these lengths, which attends to its own tokens only.
 
-    Embedding look-ups, softmax, LayerNorm and other work that grows with d_model alone are left out, as is usual.
+    As is usual, work that grows with d_model alone, such as embedding look-ups, softmax and LayerNorm, is left out.
     """
     heads, d_k, d_v, d_model = config.num_heads, config.key_dim, config.value_dim, config.d_model
     query_and_output = 2 * d_model * heads * (d_k + d_v)
     key_and_value = 2 * d_model * heads * (d_k + d_v)
     feed_forward = 4 * d_model * config.d_ff
-    attended = 2 * heads * (d_k + d_v)  # for one query and one key: their product, and the value's share
+    attended = 2 * heads * (d_k + d_v)  # per query and key: their product, and the weighted value
     encoder_block = source_length * (query_and_output + key_and_value + feed_forward + source_length * attended)
     decoder_block = target_length * (
         2 * query_and_output + key_and_value + feed_forward + (target_length + source_length) * attended
@@ -20,18 +23,18 @@ def forward_flops(config, source_length, target_length):
     return config.encoder_layers * encoder_block + config.decoder_layers * decoder_block + logits
 
 
-def training_flops(config, source_length, target_length):
-    """Forward and backward pass: the backward one multiplies twice as much."""
+def training_flops(config: TransformerConfig, source_length: float, target_length: float) -> float:
+    """FLOPs of the forward and the backward pass, which multiplies twice as much as the forward pass."""
     return 3 * forward_flops(config, source_length, target_length)
 
 
-def corpus_flops(config, pairs, target_tokens):
-    """Training FLOPs of `target_tokens` of an EncodedPairs, every sentence taken to have the mean length."""
+def corpus_flops(config: TransformerConfig, pairs: EncodedPairs | EncodedShards, target_tokens: float) -> float:
+    """Training FLOPs of `target_tokens` tokens of these pairs, as if every sentence had the mean length."""
     source_length, target_length = pairs.source_tokens / len(pairs), pairs.target_tokens / len(pairs)
     return training_flops(config, source_length, target_length) / target_length * target_tokens
 
 
-def parameter_count(config):
+def parameter_count(config: TransformerConfig) -> int:
     """Number of trainable weights, from the formula alone.
 
     An attention has d_model h (2 d_k + 2 d_v) weights, a feed-forward network 2 d_model d_ff + d_ff + d_model, a
@@ -51,13 +54,13 @@ def parameter_count(config):
     return blocks + tables + (2 * norm if config.norm == "pre" else 0)
 
 
-def memory_bytes(settings, batches, parts):
-    """Weights, gradients and Adam's two moments; logits and their gradient; what the backward pass keeps of each block.
+def memory_bytes(config: TransformerConfig, rows: int, row_length: int) -> int:
+    """Memory that training takes on one device, estimated from shapes in float32.
 
-    An estimate from shapes in float32, for a batch done in `parts`, by devices or one after the other: a block keeps
-    about 8 arrays of d_model, 2 of d_ff and one of scores a head.
+    Weights, gradients and Adam's two moments; for `rows` rows done at once, the logits and their gradient and what the
+    backward pass keeps: per block about 8 arrays of d_model, 2 of d_ff, and per head one of scores. A decoder block
+    counts twice.
     """
-    rows, length = batches.rows_per_batch // parts, batches.row_lengths.target
-    blocks = settings.encoder_layers + 2 * settings.decoder_layers
-    a_position = blocks * (8 * settings.d_model + 2 * settings.d_ff + 2 * settings.num_heads * length)
-    return 4 * (4 * parameter_count(settings) + rows * length * (2 * settings.vocab_size + a_position))
+    blocks = config.encoder_layers + 2 * config.decoder_layers
+    per_position = blocks * (8 * config.d_model + 2 * config.d_ff + 2 * config.num_heads * row_length)
+    return 4 * (4 * parameter_count(config) + rows * row_length * (2 * config.vocab_size + per_position))

@@ -1,33 +1,38 @@
 """What is worth knowing before the first step: duplicates, overlap, lengths, and what the run will take."""
 
 import logging
+import math
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
+from keras_transformer.config import TransformerConfig
+from train.config import RowLengths, TrainingConfig
 from train.data.encoding import pair_keys
+from train.data.prepare import Data
 from train.evaluation.cost import corpus_flops, memory_bytes
 from train.loop.progress import duration
 
 log = logging.getLogger("train")
 
 PERCENTILES = (50, 90, 99, 100)
-WORTH_A_WORD = 0.02  # padding, and the difference between the two sides'
-SUSTAINED = 0.6  # share of a large matrix product's speed that training reaches, as a rule
+WORTH_A_HINT = 0.02  # padding, and the difference between the padding of the two sides
+SUSTAINED = 0.6  # part of the speed of a large matrix product that training usually reaches
 
 
-def report_preflight(config, data, settings, replicas):
-    """Log it all, in seconds. `settings` is the TransformerConfig. Reads the text of validation and test, not training.
+def report_preflight(training: TrainingConfig, data: Data, transformer_config: TransformerConfig, replicas: int):
+    """Log all lines, within seconds. Lines about training text describe this worker's shards.
 
-    What is said of training text is about this worker's shards.
+    Reads the text of the validation and test sets, but no training text. `replicas`: devices of all workers.
     """
-    lines = (*corpus_lines(data), *length_lines(data), *row_lines(data), *cost_lines(config, data, settings, replicas))
-    for line in lines:
+    lines = *corpus_lines(data), *length_lines(data), *row_lines(data)
+    for line in (*lines, *cost_lines(training, data, transformer_config, replicas), *warmup_lines(training)):
         log.info(line)
 
 
-def corpus_lines(data):
-    """Duplicates in training, and pairs of validation and test that are in training as well."""
+def corpus_lines(data: Data) -> Iterator[str]:
+    """Duplicates in the training text, and pairs of the validation and test sets that are in it as well."""
     keys = np.sort(np.concatenate([shard.keys for shard in data.train.shards]))  # np.unique takes ten times as long
     duplicates = np.count_nonzero(keys[1:] == keys[:-1])
     yield f"duplicates: {duplicates:,} of {len(keys):,} training pairs occur before in the same text"
@@ -35,48 +40,65 @@ def corpus_lines(data):
         if split is not None:
             held_out = pair_keys(split)
             shared = np.count_nonzero(keys[np.searchsorted(keys, held_out).clip(max=len(keys) - 1)] == held_out)
-            warning = ": its scores will flatter; take these pairs out of training" if shared else ""
+            warning = ": its scores will be too good; remove these pairs from the training text" if shared else ""
             yield f"overlap: {shared:,} of {len(held_out):,} {name} pairs are training pairs too{warning}"
 
 
-def length_lines(data):
-    """How long the sentences are that are trained on."""
+def length_lines(data: Data) -> Iterator[str]:
+    """Mean and percentiles of the lengths of training sentences, in tokens."""
     for side in ("source", "target"):
         lengths = np.concatenate([getattr(shard, side).lengths for shard in data.train.shards])
-        found = ", ".join(f"{int(value)}" for value in np.percentile(lengths, PERCENTILES))
-        yield f"{side} tokens a sentence: mean {lengths.mean():.1f}; percentiles {PERCENTILES}: {found}"
+        values = ", ".join(f"{int(value)}" for value in np.percentile(lengths, PERCENTILES))
+        yield f"{side} tokens per sentence: mean {lengths.mean():.1f}; percentiles {PERCENTILES}: {values}"
 
 
-def row_lines(data):
-    """Row lengths that would fit the two sides' tokens, where much of one side stays empty because they differ."""
-    source, target, batches = data.train.source_tokens, data.train.target_tokens, data.batches
+def row_lines(data: Data) -> Iterator[str]:
+    """A hint at better row lengths, if one side is much emptier than the other because its sentences are shorter.
+
+    The longer row length stays; the other is to it as the side's tokens are, rounded up to a multiple of 4.
+    """
+    batches, tokens = data.batches, (data.train.source_tokens, data.train.target_tokens)
     longest = max(batches.row_lengths)
-    fitting = [-(-longest * tokens // max(source, target) // 4) * 4 for tokens in (source, target)]
-    if min(batches.padding.total, abs(batches.padding.source - batches.padding.target)) > WORTH_A_WORD:
+    fitting = RowLengths(*(4 * math.ceil(longest * count / max(tokens) / 4) for count in tokens))
+    difference = abs(batches.padding.source - batches.padding.target)
+    if fitting != batches.row_lengths and min(batches.padding.total, difference) > WORTH_A_HINT:
         yield (
             f"padding: {batches.padding.source:.1%} of the source side and {batches.padding.target:.1%} of the target "
-            f"side, for there are {source / target:.2f} source tokens to a target token; "
-            f"training.source_row_length = {fitting[0]} with training.row_length = {fitting[1]} would leave less"
+            f"side, because there are {tokens[0] / tokens[1]:.2f} source tokens per target token; "
+            f"training.source_row_length = {fitting.source} with training.row_length = {fitting.target} would leave "
+            "less"
         )
 
 
-def cost_lines(config, data, settings, replicas):
-    """Tokens and FLOPs of a step; time and memory, estimated."""
+def cost_lines(
+    training: TrainingConfig, data: Data, transformer_config: TransformerConfig, replicas: int
+) -> Iterator[str]:
+    """Tokens and FLOPs of a step; estimates of the run's time and of the memory of one device."""
     batches = data.batches
     tokens = batches.rows_per_batch * batches.row_lengths.target * (1 - batches.padding.target)
-    flops = corpus_flops(settings, data.train, tokens)
-    seconds = flops / (SUSTAINED * matrix_flops() * replicas) * config.training.steps
+    flops = corpus_flops(transformer_config, data.train, tokens)
+    seconds = flops / (SUSTAINED * matrix_flops() * replicas) * training.steps
     yield (
-        f"a step: about {tokens:,.0f} target tokens, {flops:.2e} FLOPs; {config.training.steps:,} steps take about "
+        f"a step: about {tokens:,.0f} target tokens, {flops:.2e} FLOPs; {training.steps:,} steps take about "
         f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}"
     )
-    parts = replicas * config.training.micro_batches
-    yield f"memory of one device: about {memory_bytes(settings, batches, parts) / 2**30:.1f} GiB"
+    parts = replicas * training.micro_batches
+    gigabytes = memory_bytes(transformer_config, batches.rows_per_batch // parts, batches.row_lengths.target) / 2**30
+    yield f"memory of one device: about {gigabytes:.1f} GiB"
 
 
-def matrix_flops(size=1024, seconds=0.5):
-    """Float32 FLOPs a second of a matrix product on this device, the best of what fits into half a second."""
-    import tensorflow as tf
+def warmup_lines(training: TrainingConfig) -> Iterator[str]:
+    """A warning if training ends before the learning rate has reached its peak."""
+    if training.warmup_steps > training.steps:
+        yield (
+            f"training.warmup_steps {training.warmup_steps:,} is more than training.steps {training.steps:,}: the "
+            "learning rate never reaches its peak; lower warmup_steps or raise steps"
+        )
+
+
+def matrix_flops(size: int = 1024, seconds: float = 0.5) -> float:
+    """Float32 FLOPs per second of a matrix product on this device: the fastest one within `seconds`."""
+    import tensorflow as tf  # here, so that the other lines can be had without it
 
     matrix = tf.random.normal((size, size))
     product = tf.function(lambda a: tf.reduce_sum(tf.matmul(a, a)))
