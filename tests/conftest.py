@@ -10,8 +10,9 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """The configuration file, the run folder, and the ended process of a first training with numbers_run.CONFIG."""
-    from tests.support.runs import python, write_config
+    """The configuration file, the run folder, and the ended process of a first training (support/runs.py)."""
+    from tests.support.processes import python
+    from tests.support.runs import write_config
 
     config = write_config(tmp_path_factory.mktemp("finished"))
     process = python("-m", "train", config)

@@ -15,7 +15,7 @@ from benchmarks.on_accelerator.pairs import batch_flops, packed_batches, pair_le
 from benchmarks.on_accelerator.report import HEAD, Absence, Measurement, page, table
 from benchmarks.on_accelerator.training import Task
 from tests.support.models import SMALL, as_numpy, assert_close
-from tests.support.other_backend import ROOT, run_without_tensorflow
+from tests.support.processes import ROOT, run_without_tensorflow
 from tests.support.training import BATCHES, TINY, train, training_model
 from train.evaluation.cost import training_flops
 

@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer.model import Transformer
 from tests.support.models import SMALL, batch_of
-from tests.support.other_backend import run_without_tensorflow
+from tests.support.processes import run_without_tensorflow
 
 CONFIGS = {"post": SMALL, "pre": SMALL.replace(norm="pre", positions="learned", attention_bias=True)}
 ROWS = [[([5, 6, 7, 3], [2, 8, 9]), ([10, 3], [2, 11])], [([12, 13, 3], [2, 14, 15, 16])]]
@@ -25,7 +25,7 @@ def logits(norm):
 
 SCRIPT = """
 import sys, numpy
-from test_backends import CONFIGS, logits
+from tests.test_backends import CONFIGS, logits
 numpy.savez(sys.argv[1], **{norm: logits(norm) for norm in CONFIGS})
 print("tensorflow" in sys.modules)
 """

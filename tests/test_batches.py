@@ -1,20 +1,16 @@
 """Laws of batches: nothing lost, nothing twice, and a batch is a function of its step."""
 
 import collections
-import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from keras_transformer.tokens import BOS, EOS, PAD
+from tests.support.processes import python
 from train.config import RowLengths
 from train.data.batches import FIELDS, PackedBatches, padded_batches, training_dataset
 from train.data.corpus import CorpusError, Split
 from train.data.encoding import encode_corpus
-
-PROJECT = pathlib.Path(__file__).resolve().parents[1]
 
 
 class Words:
@@ -190,7 +186,7 @@ def test_the_dataset_gives_the_batches_of_its_steps_in_one_static_shape(batches)
 
 def test_data_is_read_and_packed_without_tensorflow():
     program = "import sys, train.data.prepare; sys.exit('tensorflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], cwd=PROJECT).returncode == 0
+    assert python("-c", program).returncode == 0
 
 
 # evaluation batches

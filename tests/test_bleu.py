@@ -3,11 +3,10 @@
 import gzip
 import logging
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
+from tests.support.processes import python
 from train.evaluation.bleu import score, tokenise
 
 MULTI30K = pathlib.Path(__file__).parent.parent.parent / "shared" / "data" / "multi30k"
@@ -29,7 +28,6 @@ def sacrebleu_command(tmp_path, translations, references, *options):
     """The numbers that the command `sacrebleu` prints, one for each metric, with two decimals."""
     (tmp_path / "references").write_text("".join(f"{line}\n" for line in references), encoding="utf-8")
     command = [
-        sys.executable,
         "-m",
         "sacrebleu",
         str(tmp_path / "references"),
@@ -39,7 +37,7 @@ def sacrebleu_command(tmp_path, translations, references, *options):
         *options,
     ]
     text = "".join(f"{line}\n" for line in translations)
-    found = subprocess.run(command, input=text, capture_output=True, text=True, check=True, encoding="utf-8").stdout
+    found = python(*command, stdin=text).stdout
     return [float(number) for number in found.strip("[]\n").replace(",", " ").split()]
 
 

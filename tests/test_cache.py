@@ -4,15 +4,15 @@ import concurrent.futures
 import functools
 import logging
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import train.__main__
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from tests.support.runs import ROOT, invoke, write_config
+from tests.support.commands import invoke
+from tests.support.processes import python
+from tests.support.runs import write_config
 from train.config import FilesData, NumbersData, RowLengths
 from train.data.cache import CorpusCache
 from train.data.corpus import CorpusError, Split
@@ -206,10 +206,7 @@ def process(tmp_path, tokenizer, files):
     (tmp_path / "model").write_bytes(tokenizer.model_bytes)
 
     def process(limit=0):
-        return subprocess.run(
-            [sys.executable, "-c", PROGRAM, tmp_path, tmp_path / "model", str(limit)],
-            env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300,
-        )  # fmt: skip
+        return python("-c", PROGRAM, tmp_path, tmp_path / "model", limit)
 
     return process
 

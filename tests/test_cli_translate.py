@@ -2,23 +2,19 @@
 
 import importlib
 import inspect
-import os
 import pathlib
 import signal
-import subprocess
-import sys
 import tomllib
 
 import pytest
-from typer.testing import CliRunner
 
 from keras_transformer import __main__ as command
 from keras_transformer import console
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
-from tests.support.run_folders import make_run
-
-ROOT = pathlib.Path(__file__).parent.parent
+from tests.support.commands import invoke
+from tests.support.processes import ROOT, python, start_python
+from tests.support.runs import random_run
 
 
 class Shouter:
@@ -46,16 +42,7 @@ def shouter(monkeypatch):
 
 def translate(text, *arguments, run="some_run"):
     """Returns click's result of `translate RUN *arguments < text`, where text is bytes."""
-    return CliRunner().invoke(command.app, ["translate", str(run), *map(str, arguments)], input=text)
-
-
-def python(*arguments, **settings):
-    """A child process with the repository on its path."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)} | settings.pop("env", {})
-    return subprocess.Popen(
-        [sys.executable, *map(str, arguments)], env=environment, cwd=ROOT,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **settings,
-    )  # fmt: skip
+    return invoke(command.app, "translate", run, *arguments, stdin=text)
 
 
 # Lines
@@ -156,25 +143,25 @@ def test_an_input_that_cannot_be_read_is_a_sentence_too(shouter, monkeypatch):
 
 
 def test_the_whole_way_under_a_c_locale(tmp_path):
-    run = make_run(tmp_path / "run")
+    run = random_run(tmp_path / "run")
     lines = ["the fox", "", "안녕 👋", "one two three " * 9]
     options = "--beam-size", 1, "--extra-length", 4, "--max-source-tokens", 30, "--batch-size", 2, "--no-xla"
     locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    process = python("-m", "keras_transformer", "translate", run, *options, env=locale)
-    found, errors = process.communicate("\n".join(lines).encode())
+    text = "\n".join(lines).encode()
+    process = python("-m", "keras_transformer", "translate", run, *options, stdin=text, **locale)
     greedy = SearchOptions(beam_size=1, extra_length=4)
     translator = Translator.load(run, greedy, batch_size=2, max_source_tokens=30, xla=False)
     expected = [command.on_one_line(translation.text) for translation in translator.translate(lines)]
-    assert process.returncode == 0, errors.decode()
-    assert found.decode() == "".join(f"{text}\n" for text in expected)
-    assert "WARNING: line 4 has " in errors.decode()
+    assert process.returncode == 0, process.stderr.decode()
+    assert process.stdout.decode() == "".join(f"{text}\n" for text in expected)
+    assert "WARNING: line 4 has " in process.stderr.decode()
 
 
 def test_help_needs_neither_tensorflow_nor_keras():
     script = "import sys, keras_transformer.__main__; print([m for m in ('tensorflow', 'keras') if m in sys.modules])"
-    assert python("-c", script).communicate()[0] == b"[]\n"
-    output, _ = python("-m", "keras_transformer", "translate", "--help").communicate()
-    assert b"number ||| text ||| score" in b" ".join(output.split())
+    assert python("-c", script).stdout == "[]\n"
+    output = python("-m", "keras_transformer", "translate", "--help").stdout
+    assert "number ||| text ||| score" in " ".join(output.split())
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
@@ -183,14 +170,14 @@ def test_ctrl_c_and_a_reader_that_has_enough_end_it_quietly():
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job ignores it
         "from keras_transformer.__main__ import leave_quietly; leave_quietly(); print('ready', flush=True)\n"
     )
-    process = python("-c", begin + "import time; time.sleep(60)")
-    assert process.stdout.readline() == b"ready\n"
+    process = start_python("-c", begin + "import time; time.sleep(60)")
+    assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    assert (process.communicate()[1], process.returncode) == (b"", -signal.SIGINT)
+    assert (process.communicate()[1], process.returncode) == ("", -signal.SIGINT)
 
-    process = python("-c", begin + "while True: print('line')")
+    process = start_python("-c", begin + "while True: print('line')")
     process.stdout.close()
-    assert (process.stderr.read(), process.wait()) == (b"", -signal.SIGPIPE)
+    assert (process.stderr.read(), process.wait()) == ("", -signal.SIGPIPE)
 
 
 def test_the_installed_command_is_this_one():

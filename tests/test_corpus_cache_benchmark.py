@@ -3,7 +3,7 @@
 import re
 
 from benchmarks.corpus_cache import page
-from tests.support.runs import ROOT, python
+from tests.support.processes import ROOT, python
 
 
 def test_a_small_corpus_gives_the_table(tmp_path):

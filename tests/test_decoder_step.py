@@ -7,8 +7,7 @@ from keras import ops
 from keras_transformer.decoding import IncrementalDecoder
 from keras_transformer.model import Transformer
 from keras_transformer.tokens import BOS, PAD
-from tests.support.models import as_numpy, assert_close
-from tests.support.tables import LIVELY, lively_transformer, sources
+from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
 
 HYPOTHESES, LENGTH = 3, 5
 SOURCES = sources(4, 7, 1)

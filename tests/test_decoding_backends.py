@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.decoding import IncrementalDecoder, SearchOptions, search
-from tests.support.models import as_numpy
-from tests.support.other_backend import run_without_tensorflow
-from tests.support.tables import lively_transformer, sources
+from tests.support.models import as_numpy, lively_transformer, sources
+from tests.support.processes import run_without_tensorflow
 
 OPTIONS = {"beam": SearchOptions(beam_size=3, n_best=3, extra_length=4), "greedy": SearchOptions(1, extra_length=4)}
 
@@ -20,7 +19,7 @@ def found(name):
 
 SCRIPT = """
 import sys, numpy
-from test_decoding_backends import OPTIONS, found
+from tests.test_decoding_backends import OPTIONS, found
 numpy.savez(sys.argv[1], **{name: found(name) for name in OPTIONS})
 print("tensorflow" in sys.modules)
 """

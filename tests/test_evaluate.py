@@ -7,7 +7,7 @@ import pytest
 import train.evaluate
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
-from tests.support.runs import assert_one_sentence, help_of, invoke
+from tests.support.commands import assert_one_sentence, help_of, invoke
 from train.config import FilesData
 from train.evaluation import bleu
 

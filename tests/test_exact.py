@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.support.processes import end, python, start_workers
+from tests.support.processes import end, start_python, start_workers
 from tests.support.training import ORDER, PAIRS, TRAINING, train, training_model, weights_of
 from train.data.batches import PackedBatches
 from train.workers.strategy import choose_strategy, describe
@@ -47,9 +47,10 @@ def read(path):
 def found(tmp_path_factory):
     """What each way of sharing the work has found: dict from its name to logs, weights and devices."""
     folder = tmp_path_factory.mktemp("exact")
-    replicas = python(__file__, folder / "replicas.npz", log=folder / "replicas.log", LOGICAL_DEVICES="2")
+    program, log = ("-m", "tests.test_exact"), folder / "replicas.log"
+    replicas = start_python(*program, folder / "replicas.npz", log=log, LOGICAL_DEVICES="2")
     logs = [folder / f"worker{index}.log" for index in (0, 1)]
-    workers = start_workers(lambda index: (__file__, folder / f"worker{index}.npz"), logs)
+    workers = start_workers(lambda index: (*program, folder / f"worker{index}.npz"), logs)
     ended = end([replicas, *workers])
     assert ended == [0, 0, 0], "".join(path.read_text() for path in folder.glob("*.log"))
     found = {path.stem: read(path) for path in folder.glob("*.npz")}

@@ -14,7 +14,8 @@ from export.versions import ExportError
 from keras_transformer.config import SearchOptions
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
-from tests.support.tiny_run import OPTIONS, SENTENCES, SMALL, make_run, tokenizer_bytes, write_version
+from tests.support.exports import OPTIONS, write_version
+from tests.support.runs import RUN_MODEL, SENTENCES, random_run, tokenizer_bytes
 
 MAX_SOURCE_TOKENS = 60
 STRANGE = ["", " ", " \t\u3000\x1f", "x" * 10_000, "🙂 한국어", "▁", "\u200b", "a\x00b", "the cat\nsat"]
@@ -29,7 +30,7 @@ VARIANTS = {
 def both(tmp_path_factory):
     """The Translator of a run, and the version that was written of it, which has been moved since."""
     folder = tmp_path_factory.mktemp("export")
-    translator = write_version(make_run(folder / "run"), folder / "1", max_source_tokens=MAX_SOURCE_TOKENS)
+    translator = write_version(random_run(folder / "run"), folder / "1", max_source_tokens=MAX_SOURCE_TOKENS)
     (folder / "elsewhere").mkdir()
     version = (folder / "1").rename(folder / "elsewhere" / "1")
     return translator, ExportedTranslator(version)
@@ -63,14 +64,14 @@ def test_what_is_strange_in_a_line_is_equally_strange_to_both(both):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_kind_of_transformer_is_exported(tmp_path, variant):
-    run = make_run(tmp_path / "run", **VARIANTS[variant])
+    run = random_run(tmp_path / "run", **VARIANTS[variant])
     translator = write_version(run, tmp_path / "1", max_source_tokens=MAX_SOURCE_TOKENS)
     lines = [*SENTENCES, "x" * 10_000, ""]
     assert_same(ExportedTranslator(tmp_path / "1").translate(lines), translator.translate(lines))
 
 
 def test_a_beam_of_one_is_exported(tmp_path):
-    translator = write_version(make_run(tmp_path / "run"), tmp_path / "1", SearchOptions(beam_size=1, extra_length=5))
+    translator = write_version(random_run(tmp_path / "run"), tmp_path / "1", SearchOptions(beam_size=1, extra_length=5))
     assert_same(ExportedTranslator(tmp_path / "1").translate(SENTENCES), translator.translate(SENTENCES))
 
 
@@ -139,14 +140,14 @@ def test_a_graph_that_needs_xla_is_caught(tmp_path, function, found):
 def test_only_weights_are_saved(both):
     saved = tf.train.list_variables(str(both[1].path / "variables/variables"))
     shapes = [tuple(shape) for name, shape in saved if name != "_CHECKPOINTABLE_OBJECT_GRAPH"]
-    assert sorted(shapes) == sorted(tuple(weight.shape) for weight in Transformer(SMALL).weights)
+    assert sorted(shapes) == sorted(tuple(weight.shape) for weight in Transformer(RUN_MODEL).weights)
 
 
 def test_a_model_of_another_precision_is_refused(tmp_path):
     (tmp_path / "tokenizer.model").write_bytes(tokenizer_bytes())
     tokenizer = Tokenizer(tmp_path / "tokenizer.model")
     with pytest.raises(ExportError, match="bfloat16, float32; only float32"):
-        ServedTranslator(Transformer(SMALL, dtype="mixed_bfloat16"), tokenizer, OPTIONS, MAX_SOURCE_TOKENS)
+        ServedTranslator(Transformer(RUN_MODEL, dtype="mixed_bfloat16"), tokenizer, OPTIONS, MAX_SOURCE_TOKENS)
 
 
 class Fixed:

@@ -1,32 +1,25 @@
 """`python -m export`: numbered versions, a check that can fail, and one sentence for every mistake."""
 
-import pathlib
 import shutil
-import subprocess
-import sys
 
 import pytest
-from typer.testing import CliRunner
 
 from export import check, command, exported, translate_command
 from export.versions import ExportError, find_version, publish, unfinished_version
-from tests.support.tiny_run import OPTIONS, SENTENCES, make_run, write_version
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.exports import OPTIONS, write_version
+from tests.support.processes import python
+from tests.support.runs import SENTENCES, random_run
 
-ROOT = pathlib.Path(__file__).parent.parent
 SEARCH = ["--extra-length", str(OPTIONS.extra_length)]
 
 
 def run_export(*arguments):
-    return CliRunner().invoke(command.app, [*map(str, arguments), *SEARCH])
+    return invoke(command.app, *arguments, *SEARCH)
 
 
 def run_translate(folder, *options, text=b""):
-    return CliRunner().invoke(translate_command.app, [str(folder), *options], input=text)
-
-
-def python(*arguments, text=b""):
-    """A process of its own, in the project's folder."""
-    return subprocess.run([sys.executable, *arguments], input=text, capture_output=True, timeout=300, cwd=ROOT)
+    return invoke(translate_command.app, folder, *options, stdin=text)
 
 
 def names_in(folder):
@@ -37,17 +30,9 @@ def encoded(lines):
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def assert_one_sentence(result, *words):
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert result.stderr.startswith("Error: ") and result.stderr.endswith(".\n") and result.stderr.count("\n") == 1
-    for word in words:
-        assert str(word) in result.stderr
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("runs") / "run")
+    return random_run(tmp_path_factory.mktemp("runs") / "run")
 
 
 @pytest.fixture(scope="module")
@@ -240,23 +225,23 @@ except SystemExit as end:
 
 
 def test_translating_with_an_export_imports_neither_keras_nor_the_model(served):
-    process = python("-c", WITNESS, str(served[0]), text=encoded(SENTENCES[:2]))
-    assert process.returncode == 0, process.stderr.decode()
+    process = python("-c", WITNESS, str(served[0]), stdin=encoded(SENTENCES[:2]))
+    assert process.returncode == 0, process.stderr
     assert process.stdout == encoded(translation.text for translation in served[1].translate(SENTENCES[:2]))
 
 
 def test_help_names_both_commands_and_does_not_wait_for_tensorflow():
     process = python("-c", HELP, "--help")
-    assert process.returncode == 0, process.stderr.decode()
-    assert b"--max-source-tokens" in process.stdout and b"python -m export translate FOLDER" in process.stdout
+    assert process.returncode == 0, process.stderr
+    assert "--max-source-tokens" in process.stdout and "python -m export translate FOLDER" in process.stdout
     process = python("-c", HELP, "translate", "--help")
-    assert process.returncode == 0, process.stderr.decode()
-    assert b"--scores" in process.stdout
+    assert process.returncode == 0, process.stderr
+    assert "--scores" in process.stdout
 
 
 def test_mistakes_end_the_process_with_an_error():
     process = python("-m", "export", "no such run", "--to", "no such folder", "--no-check")
     assert process.returncode == 1
-    assert process.stdout == b""
-    assert b"Error: There is no run folder no such run." in process.stderr
-    assert b"Traceback" not in process.stderr
+    assert process.stdout == ""
+    assert "Error: There is no run folder no such run." in process.stderr
+    assert "Traceback" not in process.stderr

@@ -5,7 +5,8 @@ import pathlib
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parent.parent
+from tests.support.processes import ROOT
+
 PACKAGES = "keras_transformer", "train", "export"
 FORBIDDEN = {
     "keras_transformer": {"train", "export", "benchmarks"},

@@ -1,9 +1,6 @@
 """Killed at any moment and started again, a run ends as if nothing had happened: weights bit for bit, curves whole."""
 
-import os
 import random
-import subprocess
-import sys
 import time
 
 import h5py
@@ -11,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.support.events import read_events
-from tests.support.runs import ROOT, metrics_of, write_config
+from tests.support.processes import end, start_python, wait_until
+from tests.support.runs import metrics_of, write_config
 
 KILLS = 10
 STEPS = 100 * KILLS
@@ -25,26 +23,19 @@ OPTIONS = (
 
 def start(config, log):
     options = [word for option in (*OPTIONS, f"training.steps={STEPS}") for word in ("--set", option)]
-    command = [sys.executable, "-m", "train", config, *options]
-    return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=log, stderr=log)
+    return start_python("-m", "train", config, *options, log=log)
 
 
 def finish(config, log):
-    assert start(config, log).wait(timeout=300) == 0, open(log.name).read()
-
-
-def wait_until(is_so, process):
-    until = time.monotonic() + 300
-    while not is_so() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.001)
+    assert end([start(config, log)]) == [0], log.read_text(encoding="utf-8")
 
 
 def kill_at_a_random_moment(process, checkpoints, chance, is_amid_a_write):
     """After the first checkpoint that this process has written; half of the time while it writes another."""
     before = set(checkpoints.glob("*.npz"))
-    wait_until(lambda: set(checkpoints.glob("*.npz")) - before, process)
+    wait_until(lambda: set(checkpoints.glob("*.npz")) - before, [process])
     if is_amid_a_write:
-        wait_until(lambda: any(checkpoints.glob("*.part")), process)
+        wait_until(lambda: any(checkpoints.glob("*.part")), [process])
     else:
         time.sleep(0.3 * chance.random())
     was_running = process.poll() is None
@@ -58,18 +49,17 @@ def runs(tmp_path_factory):
     """The run folders of a run that was left in peace and of one that was killed, and how many kills hit it."""
     folder, chance = tmp_path_factory.mktemp("killed"), random.Random(1)
     calm, killed = write_config(folder, "calm"), write_config(folder, "killed")
-    with open(folder / "log", "w", encoding="utf-8") as log:
-        finish(calm, log)
-        checkpoints = folder / "killed" / "checkpoints"
-        hits = [
-            kill_at_a_random_moment(start(killed, log), checkpoints, chance, is_amid_a_write=number % 2 == 1)
-            for number in range(KILLS)
-        ]
-        finish(killed, log)
+    log, checkpoints = folder / "log", folder / "killed" / "checkpoints"
+    finish(calm, log)
+    hits = [
+        kill_at_a_random_moment(start(killed, log), checkpoints, chance, is_amid_a_write=number % 2 == 1)
+        for number in range(KILLS)
+    ]
+    finish(killed, log)
     return folder / "calm", folder / "killed", sum(hits)
 
 
-def weights_of(run):
+def saved_weights(run):
     found = {}
     with h5py.File(run / "model.weights.h5") as file:
         file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
@@ -78,7 +68,7 @@ def weights_of(run):
 
 def test_the_final_weights_are_those_of_an_undisturbed_run_bit_for_bit(runs):
     calm, killed, hits = runs
-    expected, found = weights_of(calm), weights_of(killed)
+    expected, found = saved_weights(calm), saved_weights(killed)
     assert hits == KILLS
     assert expected.keys() == found.keys() and len(expected) > 20
     for name, value in expected.items():

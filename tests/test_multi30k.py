@@ -10,7 +10,8 @@ import threading
 
 import pytest
 
-from tests.support.runs import ROOT, assert_one_sentence, invoke
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.processes import ROOT
 from train.config import load_config
 from train.data import multi30k
 from train.data.multi30k import DOWNLOADS, SUMS, app

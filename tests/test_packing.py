@@ -1,11 +1,11 @@
 """Laws of packing: every pair has one place, no row is overfull, little stays empty, epochs are packed ahead."""
 
-import pathlib
 import threading
 
 import numpy as np
 import pytest
 
+from tests.support.processes import ROOT
 from train.config import RowLengths, load_config
 from train.data.batches import PackedBatches
 from train.data.encoding import EncodedPairs, Sentences, encode_corpus
@@ -13,7 +13,6 @@ from train.data.epochs import Epochs
 from train.data.packing import Packing, offsets_of, pack
 from train.data.prepare import load_corpus
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 MULTI30K = ROOT.parent / "shared" / "data" / "multi30k"
 
 

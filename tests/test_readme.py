@@ -1,11 +1,10 @@
 """What the README tells its readers to write is accepted."""
 
-import pathlib
 import re
 
+from tests.support.processes import ROOT
 from train.config import load_config
 
-ROOT = pathlib.Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

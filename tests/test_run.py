@@ -12,8 +12,9 @@ import pytest
 import train.__main__
 from keras_transformer.config import TransformerConfig
 from keras_transformer.tokenizer import Tokenizer
+from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.events import read_events
-from tests.support.runs import assert_one_sentence, help_of, invoke, metrics_of, write_config
+from tests.support.runs import metrics_of, write_config
 from train.config import load_config
 from train.loop.checkpoints import read_checkpoint
 

@@ -1,13 +1,11 @@
 """The run configuration: what is written comes through, and every mistake is named with what it must be instead."""
 
-import pathlib
-
 import pytest
 
 from keras_transformer.config import ConfigError, preset
+from tests.support.processes import ROOT
 from train.config import load_config
 
-ROOT = pathlib.Path(__file__).parent.parent
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
 FILES = 'run_folder = "runs/x"\n[data]\nsource = "files"\ntrain = [["a.en", "a.de"]]\nvalidation = ["b.tsv"]\n'
 TFDS = 'run_folder = "runs/x"\n[data]\nsource = "tfds"\nname = "a/b"\nsource_language = "en"\ntarget_language = "de"\n'

@@ -1,16 +1,16 @@
 """What docs/scaling.md tells its readers to write makes the cluster that it says."""
 
 import os
-import pathlib
 import re
 import subprocess
 
 import pytest
 import yaml
 
+from tests.support.processes import ROOT
 from train.workers.tf_config import Worker, read_cluster
 
-PAGE = (pathlib.Path(__file__).parent.parent / "docs" / "scaling.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
 
 
 def test_the_lines_for_two_machines_name_one_cluster_and_both_places():
@@ -55,4 +55,4 @@ def test_the_tests_it_names_are_there():
     named = re.findall(r"`(tests/\w+\.py)`", PAGE)
     assert len(named) == 3
     for name in named:
-        assert (pathlib.Path(__file__).parent.parent / name).exists(), name
+        assert (ROOT / name).exists(), name

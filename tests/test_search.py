@@ -8,8 +8,8 @@ from keras_transformer.config import ConfigError
 from keras_transformer.decoding import IncrementalDecoder, SearchOptions, beam_search, search
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.tokens import BOS, EOS, PAD
-from tests.support.models import as_numpy, assert_close
-from tests.support.tables import LIVELY, lively_transformer, sources, tokens_of
+from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
+from tests.support.tables import tokens_of
 
 SOURCES = sources(2, 3, 4, 5, 6, 7, 7, 7)
 BEAM = SearchOptions(beam_size=4, n_best=4, extra_length=6)

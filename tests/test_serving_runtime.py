@@ -3,16 +3,16 @@
 import importlib.util
 import json
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
 from export.check import meta_graph
 from export.saved_model import WARM_UP_TOKENS, warm_up_batches
-from tests.support.tiny_run import SENTENCES, make_run, write_version
+from tests.support.exports import write_version
+from tests.support.processes import ROOT, python
+from tests.support.runs import SENTENCES, random_run
 
-RUNTIME = pathlib.Path(__file__).parent / "support" / "scripts" / "serving_runtime.py"
+RUNTIME = ROOT / "tests" / "support" / "scripts" / "serving_runtime.py"
 
 
 def package(name):
@@ -38,9 +38,7 @@ def asked(version, requests):
         "outputs": [signature.outputs["translation"].name, signature.outputs["score"].name],
         "requests": requests,
     }
-    process = subprocess.run(
-        [sys.executable, str(RUNTIME)], input=json.dumps(question), capture_output=True, text=True, timeout=300
-    )
+    process = python(RUNTIME, stdin=json.dumps(question))
     assert process.returncode == 0, process.stderr
     answer = json.loads(process.stdout)
     return [list(zip(*response, strict=True)) for response in answer["responses"]], set(answer["modules"])
@@ -50,7 +48,7 @@ def asked(version, requests):
 def served(tmp_path_factory):
     """A Translator, some requests, and what the runtime answered them."""
     folder = tmp_path_factory.mktemp("served")
-    translator = write_version(make_run(folder / "run"), folder / "1", max_source_tokens=60)
+    translator = write_version(random_run(folder / "run"), folder / "1", max_source_tokens=60)
     requests = {
         "mixed": [SENTENCES[0], "", "x" * 10_000, " \u3000", "🙂 한국어", SENTENCES[2]],
         "one": [SENTENCES[1]],

@@ -1,15 +1,13 @@
 """Text comes back from its ids as it was, and the graph gives the same ids as Python."""
 
-import pathlib
 import random
-import subprocess
-import sys
 
 import pytest
 import sentencepiece
 
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from tests.support.processes import python
 
 SENTENCES = [
     "A man in a blue shirt is standing on a ladder cleaning a window.",
@@ -174,5 +172,4 @@ def test_a_missing_file_and_another_file_are_named(tmp_path):
 
 def test_text_to_ids_needs_no_tensorflow():
     program = "import sys, keras_transformer.tokenizer; sys.exit('tensorflow' in sys.modules)"
-    project = pathlib.Path(__file__).resolve().parents[1]
-    assert subprocess.run([sys.executable, "-c", program], cwd=project).returncode == 0
+    assert python("-c", program).returncode == 0

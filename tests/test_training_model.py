@@ -2,23 +2,19 @@
 
 import functools
 import json
-import os
-import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.support.models import as_numpy, assert_close, softmax
+from tests.support.processes import python
 from tests.support.training import BATCHES, PAIRS, TINY, tensors, train, training_model, weights_of
 from train.data.batches import lay_out
 from train.data.packing import Packing
 from train.loop.checkpoints import Checkpoints
 from train.workers.strategy import choose_strategy
 
-ROOT = pathlib.Path(__file__).parent.parent
 FIRST_STEP = tf.constant(0), tf.constant(0)  # step, replica
 
 
@@ -228,17 +224,15 @@ SCRIPT = """
 import sys, tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-import test_trainer
-test_trainer.train_on_two_replicas(test_trainer.pathlib.Path(sys.argv[1]))
+from tests import test_training_model
+test_training_model.train_on_two_replicas(test_training_model.pathlib.Path(sys.argv[1]))
 """
 
 
 @pytest.fixture(scope="module")
 def replicated(tmp_path_factory):
     path = tmp_path_factory.mktemp("replicas") / "found.json"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
-    command = [sys.executable, "-c", SCRIPT, str(path)]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    run = python("-c", SCRIPT, path)
     assert run.returncode == 0, run.stderr[-3000:]
     return json.loads(path.read_text())
 

@@ -12,7 +12,7 @@ from keras_transformer.decoding import Hypotheses
 from keras_transformer.tokenizer import TokenizerError
 from keras_transformer.tokens import EOS, PAD
 from keras_transformer.translator import LENGTHS, Translation, Translator, load_run
-from tests.support.run_folders import CONFIG, SENTENCES, make_run
+from tests.support.runs import RUN_MODEL, SENTENCES, random_run
 
 OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 LINES = ["the fox", "dog dog dog", "", "one", "a lazy hen", "three four"]
@@ -20,7 +20,7 @@ LINES = ["the fox", "dog dog dog", "", "one", "a lazy hen", "three four"]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("runs") / "random")
+    return random_run(tmp_path_factory.mktemp("runs") / "random")
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +102,8 @@ def test_a_line_that_just_fits_is_whole(echo, pair, caplog):
 
 
 def test_learned_positions_bound_the_source(run, tmp_path):
-    config = CONFIG.replace(positions="learned", max_positions=24)
-    assert Translator.load(make_run(tmp_path / "learned", config), xla=False).max_source_tokens == 24
+    learned = random_run(tmp_path / "learned", positions="learned", max_positions=24)
+    assert Translator.load(learned, xla=False).max_source_tokens == 24
 
 
 @pytest.mark.parametrize("field, value", [("batch_size", 0), ("max_source_tokens", 1), ("max_source_tokens", 513)])
@@ -179,7 +179,7 @@ def test_a_missing_file_is_named(run, tmp_path, name):
 
 def test_a_tokenizer_of_another_size_is_refused(run, tmp_path):
     shutil.copytree(run, tmp_path / "run")
-    CONFIG.replace(vocab_size=301).save(tmp_path / "run" / "model.json")
+    RUN_MODEL.replace(vocab_size=301).save(tmp_path / "run" / "model.json")
     with pytest.raises(ConfigError, match="a vocabulary of 301 and tokenizer.model one of 300"):
         load_run(tmp_path / "run")
 
@@ -187,7 +187,7 @@ def test_a_tokenizer_of_another_size_is_refused(run, tmp_path):
 @pytest.mark.parametrize("change", [{"d_model": 32}, {"decoder_layers": 2}])
 def test_weights_of_another_model_are_refused(run, tmp_path, change):
     shutil.copytree(run, tmp_path / "run")
-    CONFIG.replace(**change).save(tmp_path / "run" / "model.json")
+    RUN_MODEL.replace(**change).save(tmp_path / "run" / "model.json")
     with pytest.raises(ConfigError, match="does not hold the weights of the model that model.json describes: A total"):
         load_run(tmp_path / "run")
 

@@ -1,12 +1,19 @@
 """Small models and batches that several tests share, and how close is close."""
 
+import functools
+
 import keras
 import numpy as np
 from keras import ops
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.model import Transformer
+from keras_transformer.tokens import EOS
 
 SMALL = TransformerConfig(vocab_size=23, encoder_layers=2, decoder_layers=2, d_model=16, d_ff=24, num_heads=2)
+LIVELY = TransformerConfig(
+    vocab_size=14, encoder_layers=2, decoder_layers=2, d_model=16, d_ff=24, num_heads=2, shared_embeddings=False
+)
 
 
 def assert_close(found, expected, atol=1e-5, rtol=1e-5):
@@ -63,3 +70,32 @@ def softmax(scores):
     """In float64."""
     exponentials = np.exp(scores - scores.max(-1, keepdims=True))
     return exponentials / exponentials.sum(-1, keepdims=True)
+
+
+@functools.cache
+def lively_transformer(config=LIVELY, seed=19):
+    """A Transformer with random weights whose outputs differ in words and length from source to source.
+
+    The same arguments give the same object, which belongs to all tests.
+    """
+    generator = np.random.default_rng(seed)
+    transformer = Transformer(config)
+    for weight in transformer.trainable_weights:
+        if weight.name == "gamma":
+            continue
+        scale = weight.shape[0] ** -0.5 if len(weight.shape) > 1 else 0.1
+        if "matrix" in weight.name:
+            scale = weight.shape[1] ** -0.5
+        if "memory_attention/" in weight.path or "feed_forward/" in weight.path or weight.path.startswith("logits"):
+            scale *= 3.0  # what a step reads from the source must outweigh what it repeats
+        weight.assign(generator.normal(0.0, scale, weight.shape))
+    return transformer
+
+
+def sources(*lengths, vocab_size=LIVELY.vocab_size, seed=0):
+    """Random source ids, int32 (B, longest of `lengths`): words, EOS, PAD."""
+    generator = np.random.default_rng(seed)
+    ids = np.zeros((len(lengths), max(lengths)), "int32")
+    for row, length in zip(ids, lengths, strict=True):
+        row[:length] = [*generator.integers(EOS + 1, vocab_size, length - 1), EOS]
+    return ids

@@ -1,6 +1,7 @@
-"""Several workers on this machine's loopback: real processes under TF_CONFIG."""
+"""Python processes that tests start: one that ends, one that runs beside the test, several workers as one cluster."""
 
 import contextlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -9,8 +10,51 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 ROOT = pathlib.Path(__file__).parents[2]
 PATIENCE = 900  # seconds; on a machine that does other work, starting and compiling take minutes
+
+
+def start_python(*arguments, log=None, stdin=None, text=True, **environment):
+    """Start Python in ROOT. stdout and stderr are pipes, or go to the file `log`; `environment` adds variables."""
+    settings = dict(cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)} | environment, stdin=stdin, text=text)
+    command = [sys.executable, *map(str, arguments)]
+    if log is None:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **settings)
+    with open(log, "a", encoding="utf-8") as file:
+        return subprocess.Popen(command, stdout=file, stderr=file, **settings)
+
+
+def python(*arguments, stdin="", **environment):
+    """Run Python in ROOT until it ends. Returns a CompletedProcess, whose output is str or bytes as `stdin` is."""
+    text = isinstance(stdin, str)
+    process = start_python(*arguments, stdin=subprocess.PIPE, text=text, **environment)
+    try:
+        stdout, stderr = process.communicate(stdin, timeout=PATIENCE)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def end(processes):
+    """Wait until all have ended. Returns their exit codes; a process that does not end is killed, and raises."""
+    try:
+        return [process.wait(timeout=PATIENCE) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+
+
+def wait_until(is_so, processes):
+    """Return as soon as `is_so()`; raise an AssertionError if it never is or if a process ends before."""
+    until = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < until and all(process.poll() is None for process in processes)
+        time.sleep(0.001)
+
+
+# several workers
 
 
 def free_ports(count):
@@ -24,32 +68,24 @@ def tf_config(ports, index):
     return json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}})
 
 
-def python(*arguments, log, **environment):
-    """Start Python with the project and its tests on the path; stdout and stderr go to the file `log`."""
-    settings = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    environment = os.environ | settings | environment
-    with open(log, "w", encoding="utf-8") as file:
-        return subprocess.Popen([sys.executable, *map(str, arguments)], env=environment, stdout=file, stderr=file)
-
-
 def start_workers(arguments, logs):
-    """Start a worker for each entry of `logs`, a path; `arguments(index)` are those of its Python."""
+    """Start one worker per entry of `logs`, a path; `arguments(index)` are the arguments of its Python."""
     ports = free_ports(len(logs))
-    return [python(*arguments(index), log=log, TF_CONFIG=tf_config(ports, index)) for index, log in enumerate(logs)]
+    return [
+        start_python(*arguments(index), log=log, TF_CPP_MIN_LOG_LEVEL="3", TF_CONFIG=tf_config(ports, index))
+        for index, log in enumerate(logs)
+    ]
 
 
-def end(processes):
-    """Wait until all have ended; returns their exit codes. What does not end is killed, and fails."""
-    try:
-        return [process.wait(timeout=PATIENCE) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
+# another backend
 
 
-def wait_until(is_so, processes):
-    """Until `is_so()`; an AssertionError if it does not come about, or a process ends before."""
-    until = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < until and all(process.poll() is None for process in processes)
-        time.sleep(0.01)
+def run_without_tensorflow(backend, script, path):
+    """Run `script` under another Keras backend. It writes `path`, its argument, and prints last whether TensorFlow
+    was imported, which must be False.
+    """
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed: pip install -r requirements-peers.txt")
+    process = python("-c", script, path, KERAS_BACKEND=backend, JAX_PLATFORMS="cpu")
+    assert process.returncode == 0, process.stderr[-2000:]
+    assert process.stdout.split()[-1] == "False"

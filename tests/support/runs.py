@@ -1,14 +1,18 @@
-"""A run of seconds, from a configuration to a report: numbers below 1,000, a model of 16 dimensions, five steps."""
+"""Run folders: how a run of seconds is configured, and a run folder as training leaves it, with random weights."""
 
+import functools
 import json
-import os
 import pathlib
-import subprocess
-import sys
+import tempfile
 
-from typer.testing import CliRunner
+import numpy as np
 
-ROOT = pathlib.Path(__file__).parents[2]
+from keras_transformer.config import TransformerConfig
+from keras_transformer.model import Transformer
+from keras_transformer.tokenizer import train_tokenizer
+from keras_transformer.tokens import EOS
+
+# numbers below 1,000, a model of 16 dimensions, five steps
 CONFIG = """
 [data]
 source = "numbers"
@@ -49,38 +53,63 @@ def write_config(folder, name="run"):
     return path
 
 
-def python(*arguments):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-
-
-def invoke(app, *arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
-
-
 def metrics_of(folder):
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def assert_one_sentence(result, *parts):
-    assert result.exit_code == 1, result.output
-    assert result.stdout == "" and isinstance(result.exception, SystemExit)
-    assert result.stderr.count("\n") == 1 and "Traceback" not in result.stderr
-    for part in parts:
-        assert str(part) in result.stderr
+# a run folder with random weights
+
+SENTENCES = [
+    "the cat sat on the mat",
+    "a dog runs across the green field",
+    "Zwei Männer kochen in der Küche .",
+    "two hundred and forty-one",
+    "a",
+    "forty-one dogs",
+    "der Küche",
+    "kochen",
+    "hundred",
+]
+FIRST_PIECE = 260  # after special ids and bytes
+RUN_MODEL = TransformerConfig(
+    vocab_size=330, encoder_layers=1, decoder_layers=1, d_model=32, d_ff=48, num_heads=4, dropout=0.5
+)
 
 
-HELP = """
-import atexit, runpy, sys
-sys.argv = ["command", "--help"]
-atexit.register(lambda: print("imported:", {"tensorflow", "keras"} & set(sys.modules)))
-runpy.run_module(MODULE, run_name="__main__")
-"""
+def random_run(folder, **changes):
+    """Write a run folder as training leaves it; `changes` are fields of RUN_MODEL. Returns the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = RUN_MODEL.replace(**changes)
+    config.save(folder / "model.json")
+    (folder / "tokenizer.model").write_bytes(tokenizer_bytes())
+    decisive(Transformer(config)).save_weights(str(folder / "model.weights.h5"))
+    (folder / "validation.src.txt").write_text("".join(f"{line}\n" for line in SENTENCES), encoding="utf-8")
+    return folder
 
 
-def help_of(module):
-    """What `python -m module --help` prints, and which slow packages it imported for that."""
-    process = python("-c", HELP.replace("MODULE", repr(module)))
-    assert process.returncode == 0, process.stderr
-    return process.stdout
+@functools.cache
+def tokenizer_bytes():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "tokenizer.model"
+        train_tokenizer(SENTENCES * 5, path, RUN_MODEL.vocab_size)
+        return path.read_bytes()
+
+
+def decisive(transformer, seed=7, end=6.0):
+    """Weights so wide that hypotheses are far apart, not ties; few bytes, and EOS likelier by `end` in its logit."""
+    config, generator = transformer.transformer_config, np.random.default_rng(seed)
+    for weight in transformer.trainable_weights:
+        drawn = generator.normal(0.0, 0.5, weight.shape)
+        if weight.path.endswith("/matrix"):
+            drawn[EOS + 1 : FIRST_PIECE] *= 0.02
+        if weight.name != "gamma":
+            weight.assign(drawn)
+    table = transformer.get_layer("embedding" if config.shared_embeddings else "logits").matrix
+    end_vector = np.array(table)[EOS]
+    beta = (
+        transformer.get_layer("decoder_norm").beta
+        if config.norm == "pre"
+        else transformer.get_layer(f"decoder_block_{config.decoder_layers}").feed_forward_residual.norm.beta
+    )
+    beta.assign(np.array(beta) + end * end_vector / (end_vector @ end_vector))
+    return transformer

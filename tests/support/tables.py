@@ -1,14 +1,11 @@
-"""Decoders whose outputs are known: tables of probabilities; and small Transformers that do not repeat themselves."""
+"""Decoders whose outputs are known: tables of probabilities."""
 
-import functools
 import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 from keras import ops
 
-from keras_transformer.config import TransformerConfig
-from keras_transformer.model import Transformer
 from keras_transformer.tokens import EOS
 
 A, B = 4, 5  # the words of the tables' language
@@ -16,10 +13,6 @@ VOCABULARY = 6  # PAD, UNK, BOS, EOS, A, B
 LENGTH = 4  # of the longest output of a table, EOS included
 PREFIXES = [word for length in range(LENGTH) for word in itertools.product((A, B), repeat=length)]  # (), (A,), (B,) ...
 OUTPUTS = [(*prefix, EOS) for prefix in PREFIXES]
-
-LIVELY = TransformerConfig(
-    vocab_size=14, encoder_layers=2, decoder_layers=2, d_model=16, d_ff=24, num_heads=2, shared_embeddings=False
-)
 
 
 class Decoder(NamedTuple):
@@ -71,35 +64,6 @@ def ranked_outputs(log_probs, alpha, limit=LENGTH):
             gained = [log_probs[PREFIXES.index(output[:n]), token] for n, token in enumerate(output)]
             scored.append((sum(gained) / ((5 + len(output)) / 6) ** alpha, output))
     return sorted(scored, reverse=True)
-
-
-@functools.cache
-def lively_transformer(config=LIVELY, seed=19):
-    """A Transformer with random weights whose outputs differ in words and length from source to source.
-
-    The same arguments give the same object, which belongs to all tests.
-    """
-    generator = np.random.default_rng(seed)
-    transformer = Transformer(config)
-    for weight in transformer.trainable_weights:
-        if weight.name == "gamma":
-            continue
-        scale = weight.shape[0] ** -0.5 if len(weight.shape) > 1 else 0.1
-        if "matrix" in weight.name:
-            scale = weight.shape[1] ** -0.5
-        if "memory_attention/" in weight.path or "feed_forward/" in weight.path or weight.path.startswith("logits"):
-            scale *= 3.0  # what a step reads from the source must outweigh what it repeats
-        weight.assign(generator.normal(0.0, scale, weight.shape))
-    return transformer
-
-
-def sources(*lengths, vocab_size=LIVELY.vocab_size, seed=0):
-    """Random source ids, int32 (B, longest of `lengths`): words, EOS, PAD."""
-    generator = np.random.default_rng(seed)
-    ids = np.zeros((len(lengths), max(lengths)), "int32")
-    for row, length in zip(ids, lengths, strict=True):
-        row[:length] = [*generator.integers(EOS + 1, vocab_size, length - 1), EOS]
-    return ids
 
 
 def tokens_of(ids):
