@@ -4,13 +4,12 @@ import errno
 import fcntl
 import logging
 import os
-import subprocess
-import sys
 
 import pytest
 
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
+from tests.support.processes import start_python
 from train.config import load_config
 from train.resume import check_unchanged, differences, flattened, run_folder_of, run_lock, write_configuration
 from train.workers.tf_config import Worker
@@ -49,7 +48,7 @@ def test_the_lock_dies_with_its_process(tmp_path):
         "import sys, time\nfrom train.resume import run_lock\nfrom keras_transformer.run_folder import RunFolder\n"
         "with run_lock(RunFolder(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)"
     )
-    process = subprocess.Popen([sys.executable, "-c", hold, tmp_path], stdout=subprocess.PIPE, text=True)
+    process = start_python("-c", hold, tmp_path)
     assert process.stdout.readline() == "held\n"
     folder = RunFolder(tmp_path)
     with pytest.raises(ConfigError, match=f"process {process.pid}"):
