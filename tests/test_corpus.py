@@ -85,7 +85,10 @@ def test_languages_are_those_of_the_configuration(tmp_path):
     [
         (b"a\nb\nc\n", b"x\n", "train.en has 3 lines and .*train.de has 1.*train.de ends before line 2"),
         (b"a\n", b"x\ny\n", "train.de has 2 lines and .*train.en has 1.*train.en ends before line 2"),
-        (b"a\nb\n", b"x\n\xe4\n", "train.de, line 2 is not valid UTF-8"),
+        (b"a\nb\n", b"x\n\xe4\n", "train.de, line 2 is not UTF-8.* 0xe4"),
+        (b"a\n", "x\n".encode("utf-16"), "train.de looks like UTF-16.*iconv -f UTF-16"),
+        (b"a\n", "x\n".encode("utf-16-le"), "train.de looks like UTF-16.*iconv -f UTF-16"),
+        (gzip.compress(b"a\n"), b"x\n", "train.en is gzip-compressed but not named .gz"),
         (b"\n\n", b"x\ny\n", "data.train has no sentence pair left. Skipped: 2 empty source."),
         (b"", b"", "data.train has no sentence pair left. Skipped: none."),
     ],
@@ -98,7 +101,7 @@ def test_bad_files_are_named_with_the_line(tmp_path, source, target, message):
 def test_a_line_without_a_tab_is_named(tmp_path):
     (tmp_path / "pairs.tsv").write_text("a\tx\nb y\n", encoding="utf-8")
     path = str(tmp_path / "pairs.tsv")
-    with pytest.raises(CorpusError, match="pairs.tsv, line 2: .* no tab"):
+    with pytest.raises(CorpusError, match="pairs.tsv, line 2 has no tab"):
         train_pairs(FilesData(source="files", train=[path], validation=[path]))
 
 
@@ -113,13 +116,54 @@ def test_an_entry_of_three_files_is_refused(tmp_path):
         load_corpus(data.model_copy(update={"train": [data.train[0] + data.train[0][:1]]}))
 
 
-def test_a_broken_gz_is_named(tmp_path):
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"a sentence\n" * 1000)[:-20])
-    (tmp_path / "text.gz").write_bytes(b"not packed\n")
-    for name, message in (("cut.gz", "cut.gz ends in the middle"), ("text.gz", "text.gz cannot be read: .*gzip")):
-        entry = [str(tmp_path / name)] * 2
-        with pytest.raises(CorpusError, match=message):
-            train_pairs(FilesData(source="files", train=[entry], validation=[entry]))
+def middle_flipped(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
+
+
+PACKED = gzip.compress(b"".join(f"sentence {number}\n".encode() for number in range(5_000)))
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (PACKED[:-20], "broken.gz ends within its gzip stream, after line [1-9]"),
+        (middle_flipped(PACKED), "broken.gz cannot be decompressed after line"),  # zlib.error
+        (PACKED[:-8] + bytes(8), "broken.gz cannot be decompressed after line 5,000"),  # a wrong checksum
+        (b"not packed\n", "broken.gz cannot be decompressed after line 0"),
+        (gzip.compress(PACKED), "broken.gz is compressed twice"),
+    ],
+)
+def test_a_broken_gz_is_named_with_line_and_cause(tmp_path, content, message):
+    (tmp_path / "broken.gz").write_bytes(content)
+    (tmp_path / "intact").write_bytes(gzip.decompress(PACKED))
+    entry = [str(tmp_path / "broken.gz"), str(tmp_path / "intact")]
+    with pytest.raises(CorpusError, match=message):
+        train_pairs(FilesData(source="files", train=[entry], validation=[entry]))
+
+
+def test_two_files_in_a_flat_list_are_read_as_tsv_with_a_hint_at_the_pair(tmp_path):
+    flat = [path for (pair,) in [files(tmp_path, b"a b\n", b"x y\n").train] for path in pair]
+    with pytest.raises(CorpusError) as error:
+        train_pairs(FilesData(source="files", train=flat, validation=flat))
+    for part in (f"{flat[0]}, line 1", "data.train", f'[["{flat[0]}", "{flat[1]}"]]'):
+        assert part in str(error.value)
+
+
+def test_one_tsv_file_without_tabs_gets_no_hint_at_a_pair(tmp_path):
+    data = files(tmp_path, b"a b\n", b"x y\n")
+    path = data.train[0][0]
+    with pytest.raises(CorpusError) as error:
+        train_pairs(FilesData(source="files", train=[path], validation=[path]))
+    assert f"{path}, line 1" in str(error.value) and "[[" not in str(error.value)
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_the_same_file_on_both_sides_is_refused(tmp_path, split):
+    (tmp_path / "elsewhere").symlink_to(tmp_path)
+    path = tmp_path / "train.en"
+    with pytest.raises(CorpusError, match=f"data.{split} names .*train.en as source and as target"):
+        load_corpus(files(tmp_path, b"a\n", b"x\n", **{split: [[str(path), str(tmp_path / "elsewhere" / "train.en")]]}))
 
 
 # numbers

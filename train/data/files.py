@@ -1,71 +1,83 @@
 """Sentence pairs from text files: two line-aligned files, or one file with two columns."""
 
-import codecs
 import gzip
 import itertools
 import os
 import pathlib
+import zlib
+from collections.abc import Iterator
 
-from train.data.corpus import CorpusError, Split
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_lines
+from train.config import FilesData
+from train.data.corpus import CorpusError, Pair, Split
+
+Entry = list[str] | str  # [source file, target file], or one TSV file
 
 
-def files_splits(data):
-    """FilesData -> (train, validation, test) Splits; test is None where none is given.
+def files_splits(data: FilesData) -> tuple[Split, Split, Split | None]:
+    """The training, validation and test Splits; test is None if no test files are given.
 
-    All files are looked for at once, so that a missing test set is named before hours of training. Only those of a
-    training split with several shards are not: each worker has its own, and looks for them with `fingerprint`.
+    Checks at once that every file exists, so that a missing test set is reported before hours of training. The files
+    of several training shards are an exception: each worker has only its own, which `own_shards` checks.
     """
     if len(data.train) < data.shards:
         raise CorpusError(
-            f"data.shards is {data.shards}, but data.train has {len(data.train)} entries, and a shard is at least one: "
-            f"divide the files by lines, each side alike, for example with split -n r/{data.shards} FILE."
+            f"data.shards is {data.shards}, but data.train has {len(data.train)} entries, and a shard needs at least "
+            f"one: divide the files by lines, both sides alike, for example with split -n r/{data.shards} FILE."
         )
     train = [_split("train", data.train[shard :: data.shards]) for shard in range(data.shards)]
-    held_out = [_split(name, getattr(data, name)) for name in ("validation", "test")]
-    splits_of_all_workers = [*train, *held_out] if data.shards == 1 else held_out
-    for split in splits_of_all_workers:
+    validation = _split("validation", data.validation)
+    test = _split("test", data.test) if data.test else None
+    for split in (train[0] if data.shards == 1 else None, validation, test):
         if split is not None:
             split.fingerprint()
-    return Split.of_shards("data.train", train), *held_out
+    return Split.of_shards("data.train", train), validation, test
 
 
-def files_test_split(data):
-    """FilesData -> the test Split, or the validation Split if there is no test set. Needs none of the other files."""
-    split = _split("test", data.test) or _split("validation", data.validation)
+def files_test_split(data: FilesData) -> Split:
+    """The test Split, or the validation Split if there is no test set. Needs none of the other files."""
+    split = _split("test", data.test) if data.test else _split("validation", data.validation)
     split.fingerprint()
     return split
 
 
-def _split(name, entries):
-    if not entries:
-        return None
-    files = [_files(name, entry) for entry in entries]
+def _split(name: str, entries: list[Entry]) -> Split:
+    paths = [_paths(name, entry) for entry in entries]
     return Split(
         f"data.{name}",
-        lambda: itertools.chain.from_iterable(map(_pairs, files)),
-        lambda: {"source": "files", "entries": [[file_stamp(path, name) for path in paths] for paths in files]},
+        lambda: itertools.chain.from_iterable(_read(name, entries, entry_paths) for entry_paths in paths),
+        lambda: {"source": "files", "entries": [[file_stamp(path, name) for path in entry] for entry in paths]},
     )
 
 
-def _files(name, entry):
-    """The paths of one entry of the configuration: source and target, or one TSV file."""
-    if not isinstance(entry, str) and len(entry) != 2:
+def _paths(name: str, entry: Entry) -> list[pathlib.Path]:
+    """The paths of one entry: source and target, or one TSV file."""
+    paths = [pathlib.Path(path).expanduser() for path in ([entry] if isinstance(entry, str) else entry)]
+    if not isinstance(entry, str) and len(paths) != 2:
         raise CorpusError(
-            f"data.{name} has an entry of {len(entry)} files, {entry}: "
-            "expected [source file, target file] or one TSV file."
+            f"data.{name} has an entry of {len(paths)} files, {entry}: an entry is [source file, target file] or one "
+            "TSV file."
         )
-    return [pathlib.Path(path).expanduser() for path in ([entry] if isinstance(entry, str) else entry)]
+    if len(paths) == 2 and paths[0].resolve() == paths[1].resolve():
+        raise CorpusError(f"data.{name} names {paths[0]} as source and as target: name the file of each side.")
+    return paths
 
 
-def _pairs(paths):
-    return read_aligned(*paths) if len(paths) == 2 else read_columns(*paths)
+def _read(name: str, entries: list[Entry], paths: list[pathlib.Path]) -> Iterator[Pair]:
+    if len(paths) == 2:
+        return read_aligned(*paths)
+    hint = ""
+    if len(entries) > 1 and isinstance(entries[0], str) and isinstance(entries[1], str):
+        hint = f' If {entries[0]} and {entries[1]} belong together, write [["{entries[0]}", "{entries[1]}"]].'
+    return read_columns(paths[0], hint=f"data.{name} reads a file that stands alone as TSV.{hint}")
 
 
-def file_stamp(path, name):
+def file_stamp(path: pathlib.Path, name: str) -> list:
     """[resolved path, bytes, nanosecond of the last change]: a changed file has another stamp.
 
-    Not a hash of the content, which would take a full reading of the corpus at every start. Who writes other text of
-    the same length into a file and sets its time back is not found out. Raises CorpusError for a missing file.
+    A hash of the content would need a full reading of the corpus at every start. An edit that preserves both size and
+    modification time goes unnoticed. Raises CorpusError for a missing file.
     """
     if not path.is_file():
         raise CorpusError(f"data.{name} names {path}, but there is no such file.")
@@ -73,56 +85,69 @@ def file_stamp(path, name):
     return [str(path.resolve()), found.st_size, found.st_mtime_ns]
 
 
-def read_aligned(source_path, target_path):
+def read_aligned(source_path: pathlib.Path, target_path: pathlib.Path) -> Iterator[Pair]:
     """Yield (line of source_path, line of target_path). Raises CorpusError if one has more lines than the other."""
-    sources, targets = read_lines(source_path), read_lines(target_path)
+    sources, targets = lines_of(source_path), lines_of(target_path)
     lines = 0
     while True:
         source, target = next(sources, None), next(targets, None)
         if source is None and target is None:
             return
-        if source is None or target is None:
-            shorter, longer, rest = (
-                (source_path, target_path, targets) if source is None else (target_path, source_path, sources)
-            )
-            longer_lines = lines + 1 + sum(1 for _ in rest)
-            raise CorpusError(
-                f"{longer} has {longer_lines:,} lines and {shorter} has {lines:,}: a pair is one line of each. "
-                f"{shorter} ends before line {lines + 1:,}; a line that went missing earlier shifts all that follow."
-            )
+        if source is None:
+            raise _not_aligned(source_path, target_path, lines, lines + 1 + sum(1 for _ in targets))
+        if target is None:
+            raise _not_aligned(target_path, source_path, lines, lines + 1 + sum(1 for _ in sources))
         lines += 1
         yield source, target
 
 
-def read_columns(path):
-    """Yield the first two tab-separated columns of each line; further columns are ignored."""
-    for number, line in enumerate(read_lines(path), start=1):
+def _not_aligned(shorter: pathlib.Path, longer: pathlib.Path, shorter_lines: int, longer_lines: int) -> CorpusError:
+    return CorpusError(
+        f"{longer} has {longer_lines:,} lines and {shorter} has {shorter_lines:,}: a pair is one line of each. "
+        f"{shorter} ends before line {shorter_lines + 1:,}; a line that is missing earlier shifts all that follow."
+    )
+
+
+def read_columns(path: pathlib.Path, hint: str = "") -> Iterator[Pair]:
+    """Yield the first two tab-separated columns of each line; further columns are ignored.
+
+    Raises CorpusError, with `hint` at its end, for a line without a tab.
+    """
+    for number, line in enumerate(lines_of(path), start=1):
         columns = line.split("\t")
         if len(columns) < 2:
-            raise CorpusError(
-                f"{path}, line {number:,}: expected source and target with a tab between them, found no tab."
-            )
+            raise CorpusError(f"{path}, line {number:,} has no tab between source and target. {hint}".rstrip())
         yield columns[0], columns[1]
 
 
-def read_lines(path):
-    r"""Yield the lines of a UTF-8 file, unpacked if its name ends in .gz, each without its "\n" or "\r\n".
+def lines_of(path: pathlib.Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file as `read_lines` does. A file whose name ends in .gz is decompressed.
 
-    Nothing else ends a line: U+2028 or a form feed inside a sentence must not move all later pairs by one.
-    A byte order mark at the very beginning is no part of the first sentence.
+    Raises CorpusError, with the file, the line and the cause, for a file that cannot be read.
     """
-    number = 1
+    number, is_gzip = 0, path.suffix == ".gz"
     try:
-        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                if number == 1:
-                    line = line.removeprefix(codecs.BOM_UTF8)
-                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{path}, line {number:,} is not valid UTF-8: {error.reason}. Convert the file.") from None
+        with gzip.open(path) if is_gzip else open(path, "rb") as file:
+            _check_kind(path, file.peek(4)[:4])
+            for line in read_lines(file, path):
+                number += 1
+                yield line
+    except InputError as error:
+        raise CorpusError(str(error)) from None
     except EOFError:
+        raise CorpusError(f"{path} ends within its gzip stream, after line {number:,}: copy it again.") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
         raise CorpusError(
-            f"{path} ends in the middle of its gzip stream, after line {number:,}: unpack it anew."
+            f"{path} cannot be decompressed after line {number:,}: {error}. It is damaged, or no gzip file."
         ) from None
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _check_kind(path: pathlib.Path, head: bytes) -> None:
+    """Raises CorpusError if `head`, the first bytes of a text, are those of another kind of file."""
+    if head.startswith(b"\x1f\x8b"):
+        cause = "compressed twice" if path.suffix == ".gz" else "gzip-compressed but not named .gz"
+        raise CorpusError(f"{path} is {cause}: decompress it with gunzip, or give it the name that it needs.")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
+        raise CorpusError(f"{path} looks like UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`.")
