@@ -1,8 +1,10 @@
 """The run configuration: one TOML file, checked where it is read."""
 
+import os
 import pathlib
 import tomllib
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pydantic
 import tomli_w
@@ -19,6 +21,8 @@ class RowLengths(NamedTuple):
 
 
 class Section(pydantic.BaseModel):
+    """A table of the TOML file. Unknown keys, other types ("100" is no number), infinities and NaN are errors."""
+
     model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=()
     )
@@ -36,11 +40,11 @@ class NumbersData(Section):
     validation_pairs: int = pydantic.Field(500, ge=1)
     test_pairs: int = pydantic.Field(1_000, ge=1)
     seed: int = pydantic.Field(1, ge=0)
-    shards: int = pydantic.Field(1, ge=1)  # see FilesData
+    shards: int = pydantic.Field(1, ge=1)  # as in FilesData
 
 
 class FilesData(Section):
-    """Line-aligned text files, or TSV with source and target in the first two columns; `.gz` is unpacked.
+    """Line-aligned text files, or TSV files with source and target in the first two columns; `.gz` is decompressed.
 
     Each split is a list of entries. An entry is [source file, target file], or one TSV file.
     """
@@ -51,23 +55,21 @@ class FilesData(Section):
     train: list[list[str] | str] = pydantic.Field(min_length=1)
     validation: list[list[str] | str] = pydantic.Field(min_length=1)
     test: list[list[str] | str] = []
-    shards: int = pydantic.Field(1, ge=1)  # parts of the training text, each for one worker; entry i is of i mod shards
+    shards: int = pydantic.Field(1, ge=1)  # parts that workers divide among them; entry i belongs to part i mod shards
 
     @pydantic.field_validator("train", "validation", "test", mode="before")
     @classmethod
-    def check_entries(cls, entries):
-        is_list = isinstance(entries, list)
-        for entry in entries if is_list else []:
-            is_list &= (
-                isinstance(entry, str) or isinstance(entry, list) and all(isinstance(path, str) for path in entry)
-            )
-        if not is_list:
+    def check_entries(cls, entries: Any) -> Any:
+        def is_entry(entry: Any) -> bool:
+            return isinstance(entry, str) or isinstance(entry, list) and all(isinstance(path, str) for path in entry)
+
+        if not isinstance(entries, list) or not all(map(is_entry, entries)):
             raise ValueError(f"expected a list of [source file, target file] or of TSV files, found {entries!r}")
         return entries
 
 
 class TfdsData(Section):
-    """A TFDS translation set, by name and direction."""
+    """A translation set of TensorFlow Datasets, by name and direction."""
 
     source: Literal["tfds"]
     name: str  # "wmt14_translate/de-en", "ted_hrlr_translate/pt_to_en"
@@ -78,13 +80,15 @@ class TfdsData(Section):
     validation_split: str = "validation"
     test_split: str = "test"
     download: bool = True
-    shards: int = pydantic.Field(1, ge=1)  # even parts of train_split, each for one worker
+    shards: int = pydantic.Field(1, ge=1)  # even parts of train_split that workers divide among them
 
 
 Data = Annotated[NumbersData | FilesData | TfdsData, pydantic.Field(discriminator="source")]
 
 
 class TokenizerConfig(Section):
+    """The joint vocabulary of both languages."""
+
     vocab_size: int = pydantic.Field(8_000, ge=260)  # 4 special ids and 256 bytes come first
     model: str | None = None  # a SentencePiece .model file to use instead of training one
 
@@ -116,12 +120,14 @@ class ModelConfig(Section):
 
 
 class TrainingConfig(Section):
+    """How weights are found: batches, schedule, regularisation, checkpoints (Vaswani et al. 2017, section 5)."""
+
     steps: int = pydantic.Field(100_000, ge=1)  # updates
-    tokens_per_batch: int = pydantic.Field(25_000, ge=1)  # target positions an update, and as many source positions
-    micro_batches: int = pydantic.Field(1, ge=1)  # parts in which a device does its share of a batch, to save memory
-    row_length: int = pydantic.Field(128, ge=8)  # positions of one packed row; the longest pair that is trained on
-    source_row_length: int | None = pydantic.Field(None, ge=8)  # of its source side, where the two differ; None: alike
-    seed: int = pydantic.Field(1, ge=0)
+    tokens_per_batch: int = pydantic.Field(25_000, ge=1)  # target positions per update, in rows of row_length
+    micro_batches: int = pydantic.Field(1, ge=1)  # parts in which a device processes its rows, to save memory
+    row_length: int = pydantic.Field(128, ge=8)  # positions of one packed row; pairs with a longer side are skipped
+    source_row_length: int | None = pydantic.Field(None, ge=8)  # positions of its source side; None: row_length
+    seed: int = pydantic.Field(1, ge=0, lt=2**32)  # NumPy takes no larger one
     dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     warmup_steps: int = pydantic.Field(4_000, ge=1)
@@ -131,12 +137,12 @@ class TrainingConfig(Section):
     average_checkpoints: int = pydantic.Field(5, ge=1)
     validate_every: int = pydantic.Field(1_000, ge=1)  # steps
     log_every: int = pydantic.Field(50, ge=1)  # steps
-    on_divergence: Literal["stop", "rewind"] = "stop"  # rewind: to the last checkpoint, and on without that batch
+    on_divergence: Literal["stop", "rewind"] = "stop"  # rewind: continue from the last checkpoint without that batch
     xla: bool = True
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
 
     @pydantic.model_validator(mode="after")
-    def check_batch(self):
+    def check_batch(self) -> "TrainingConfig":
         if self.tokens_per_batch < self.row_length:
             raise ValueError(f"tokens_per_batch {self.tokens_per_batch} is less than one row of {self.row_length}")
         if self.keep_checkpoints < self.average_checkpoints:
@@ -153,16 +159,18 @@ class TrainingConfig(Section):
 class TranslationConfig(Section):
     """How validation and `report.md` translate."""
 
-    beam_size: int = pydantic.Field(4, ge=1)
-    length_penalty: float = pydantic.Field(0.6, ge=0)
-    batch_size: int = pydantic.Field(64, ge=1)
-    validation_beam_size: int = pydantic.Field(1, ge=1)  # of the BLEU curve; the report uses beam_size
-    validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve, the first ones
+    beam_size: int = pydantic.Field(4, ge=1)  # of report.md
+    length_penalty: float = pydantic.Field(0.6, ge=0)  # the exponent alpha; 0 is none
+    batch_size: int = pydantic.Field(64, ge=1)  # sentences
+    validation_beam_size: int = pydantic.Field(1, ge=1)  # of the BLEU curve
+    validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve: the first ones of the split
 
 
 class RunConfig(Section):
-    run_folder: str
-    cache_folder: str | None = None  # encoded text that runs share; None: "cache" beside the run folder
+    """The whole file: two paths and the sections."""
+
+    run_folder: str = pydantic.Field(min_length=1)
+    cache_folder: str | None = pydantic.Field(None, min_length=1)  # encoded text, for several runs; None: `cache_path`
     data: Data
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()
@@ -171,7 +179,7 @@ class RunConfig(Section):
 
     @property
     def cache_path(self) -> pathlib.Path:
-        """Where encoded text is kept."""
+        """`cache_folder`, or the folder "cache" beside the run folder."""
         return pathlib.Path(self.cache_folder or pathlib.Path(self.run_folder).parent / "cache")
 
     def to_toml(self) -> str:
@@ -192,30 +200,40 @@ KEYS = [
 ]
 
 
-def load_config(path, overrides=()):
-    """Read a TOML file, apply `section.key=value` overrides, check it.
+def load_config(path: str | os.PathLike, overrides: Sequence[str] = ()) -> RunConfig:
+    """Read a TOML file, apply `section.key=value` overrides, check the result.
 
     Values of overrides are TOML (`training.steps=100`, `model.preset="tiny"`); a bare word is a string.
-    Raises ConfigError with one line for each key that is unknown, missing or ill-typed.
+    Raises ConfigError with one line per key that is unknown, missing or ill-typed.
     """
-    path = pathlib.Path(path)
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"There is no configuration file {path}. See configs/ for examples.") from None
-    except OSError as error:
-        raise ConfigError(f"The configuration file {path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+    values = read_toml(path)
     for override in overrides:
         _apply_override(values, override)
     return check_config(values, path, overrides)
 
 
-def check_config(values, path, overrides=()):
-    """Values of TOML -> RunConfig, with a model that can be built; `path` and `overrides` say where they are from."""
+def read_toml(path: str | os.PathLike) -> dict[str, Any]:
+    """The values in a TOML file; a byte order mark is skipped. Raises ConfigError with the path and the cause."""
+    path = pathlib.Path(path)
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"There is no configuration file {path}. See configs/ for examples.") from None
+    except OSError as error:
+        raise ConfigError(f"The configuration file {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise ConfigError(
+            f"{path} is not UTF-8: its byte {error.start + 1} is 0x{byte:02x}. Save it as UTF-8."
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.") from None
 
-    def where(key):
+
+def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Sequence[str] = ()) -> RunConfig:
+    """The RunConfig of `values`, whose model can be built. `path` and `overrides` tell errors where a key was set."""
+
+    def where(key: str) -> str | os.PathLike:
         options = [override for override in overrides if f"{override.partition('=')[0].strip()}.".startswith(f"{key}.")]
         return f"--set {options[-1]}" if options else path
 
@@ -229,20 +247,21 @@ def check_config(values, path, overrides=()):
     return config
 
 
-def _check_model(config):
-    """Raises ConfigError now, not after the corpus is read, for a model that cannot be built or cannot be trained."""
+def _check_model(config: RunConfig) -> None:
+    """Raises ConfigError for a model that cannot be built or trained, before the corpus is read."""
     training = config.training
     model = config.model.resolve(config.tokenizer.vocab_size, training.dropout, training.label_smoothing)
     for key in ("row_length", "source_row_length"):
         length = getattr(training, key) or 0
         if model.positions == "learned" and length > model.max_positions:
             raise ConfigError(
-                f"training.{key} {length} is more than model.max_positions {model.max_positions}, the learned "
-                "positions that there are; make one of them fit the other."
+                f"training.{key} {length} is more than model.max_positions {model.max_positions}, the number "
+                "of learned positions: lower the one or raise the other."
             )
 
 
-def _apply_override(values, override):
+def _apply_override(values: dict[str, Any], override: str) -> None:
+    """Set the key of `override` in `values`. Raises ConfigError if it is not section.key=value."""
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {override}: expected section.key=value, for example training.steps=100.")
