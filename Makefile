@@ -1,4 +1,5 @@
 # make demo    a fresh machine to a translated sentence
+# make check   the tests that start no process and train nothing for long, in about a minute
 # make test    every test
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
 # make peers   what comparisons with other implementations need; `make test` then skips none of them
@@ -10,7 +11,7 @@ python := $(VENV)/bin/python
 runs := runs/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: install demo multi30k test peers clean
+.PHONY: install demo multi30k check test peers clean
 
 install: $(VENV)/installed
 
@@ -31,6 +32,9 @@ demo: install
 
 multi30k: install
 	$(python) -m train.data.multi30k $(if $(FROM),--from '$(FROM)')
+
+check: install
+	$(python) -m pytest -m "not slow"
 
 test: install
 	$(python) -m pytest

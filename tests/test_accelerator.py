@@ -54,17 +54,20 @@ def on_jax(trained, tmp_path_factory):
 # the step
 
 
+@pytest.mark.slow
 def test_the_jax_program_trains_as_the_tensorflow_one_dropout_included(on_jax, trained):
     assert_close(on_jax.losses, trained[1], rtol=1e-4)
     assert np.ptp(trained[1]) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16"])
 def test_the_logits_are_never_three_times_in_memory(on_jax, precision):
     # 512 positions x 16,384 pieces at width 16: beside the logits, everything else is small
     assert getattr(on_jax, f"{precision}_temporary") < 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16"])
 def test_the_memory_of_weights_and_optimizer_is_used_again(on_jax, precision):
     assert getattr(on_jax, f"{precision}_reused") == 1
@@ -73,6 +76,7 @@ def test_the_memory_of_weights_and_optimizer_is_used_again(on_jax, precision):
 # the fused kernel
 
 
+@pytest.mark.slow
 def test_fused_attention_is_the_formula_and_so_are_its_gradients(on_jax):
     for number in range(4):  # output; gradients by query, key, value
         fused, explicit = (getattr(on_jax, f"{name}_{number}") for name in ("fused", "explicit"))
@@ -80,20 +84,24 @@ def test_fused_attention_is_the_formula_and_so_are_its_gradients(on_jax):
         assert_close(fused, explicit, atol=0.02, rtol=0.02)  # bfloat16 has 8 bits: steps of 0.016 at 2 to 4
 
 
+@pytest.mark.slow
 def test_fused_attention_gives_zeros_to_a_query_with_nothing_to_attend_to(on_jax):
     assert_close(on_jax.fused_0[0, :, 5], np.zeros((2, 8)), atol=0)
     assert_close(on_jax.fused_1[0, :, 5], np.zeros((2, 8)), atol=0)
 
 
+@pytest.mark.slow
 def test_lowered_for_a_gpu_every_attention_of_the_step_is_cudnns_forward_and_backward(on_jax):
     assert on_jax.kernel_calls.tolist() == [3, 3]  # one encoder block, one decoder block
 
 
+@pytest.mark.slow
 def test_a_compiled_step_that_attends_in_a_fused_kernel_makes_no_attention_weights(on_jax):
     assert on_jax.weights_if_explicit
     assert not on_jax.weights_if_fused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "is_taken"),
     [
@@ -110,6 +118,7 @@ def test_the_fused_kernel_is_taken_where_it_is_right(on_jax, case, is_taken):
     assert getattr(on_jax, f"taken_{case}") == is_taken
 
 
+@pytest.mark.slow
 def test_where_the_fused_kernel_fails_the_formula_takes_over_and_it_is_said(on_jax):
     failed = "with fused attention it did not run: no engine"
     assert on_jax.notes.tolist() == [failed, "attention: the explicit formula", "disabled: True"]
@@ -190,6 +199,7 @@ def run(*options):
     return subprocess.run(command, cwd=ROOT, env=os.environ | {"JAX_PLATFORMS": "cpu"}, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_it_runs_without_tensorflow_and_the_loss_falls(refused, tmp_path):
     pytest.importorskip("jax", reason="jax is not installed: pip install -r requirements-peers.txt")
     refused("tensorflow", "tensorflow_text", "sentencepiece", "sacrebleu")
@@ -229,6 +239,7 @@ def test_a_process_that_dies_is_a_sentence():
             contestant.answer()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

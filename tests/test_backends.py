@@ -9,6 +9,8 @@ from keras_transformer.model import Transformer
 from tests.support.models import SMALL, batch_of
 from tests.support.processes import run_without_tensorflow
 
+pytestmark = pytest.mark.slow
+
 CONFIGS = {"post": SMALL, "pre": SMALL.replace(norm="pre", positions="learned", attention_bias=True)}
 ROWS = [[([5, 6, 7, 3], [2, 8, 9]), ([10, 3], [2, 11])], [([12, 13, 3], [2, 14, 15, 16])]]
 

@@ -184,6 +184,7 @@ def test_the_dataset_gives_the_batches_of_its_steps_in_one_static_shape(batches)
         assert_same_batch(batch, batches.batch(step))
 
 
+@pytest.mark.slow
 def test_data_is_read_and_packed_without_tensorflow():
     program = "import sys, train.data.prepare; sys.exit('tensorflow' in sys.modules)"
     assert python("-c", program).returncode == 0

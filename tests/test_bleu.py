@@ -41,6 +41,7 @@ def sacrebleu_command(tmp_path, translations, references, *options):
     return [float(number) for number in found.strip("[]\n").replace(",", " ").split()]
 
 
+@pytest.mark.slow
 def test_they_are_the_numbers_of_the_sacrebleu_command(tmp_path):
     scores = score(TRANSLATIONS, REFERENCES)
     assert 10 < scores.bleu < 90
@@ -50,6 +51,7 @@ def test_they_are_the_numbers_of_the_sacrebleu_command(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_the_tokenised_variant_is_the_command_on_tokenised_text(tmp_path):
     texts = tokenise(TRANSLATIONS, "de"), tokenise(REFERENCES, "de")
     expected = sacrebleu_command(tmp_path, *texts, "--tokenize", "none", "--force")

@@ -211,6 +211,7 @@ def process(tmp_path, tokenizer, files):
     return process
 
 
+@pytest.mark.slow
 def test_processes_that_want_the_same_corpus_at_once_encode_it_once(process):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         results = list(pool.map(lambda _: process(), range(3)))
@@ -219,6 +220,7 @@ def test_processes_that_want_the_same_corpus_at_once_encode_it_once(process):
     assert (logs.count(", encoded in"), logs.count("found encoded")) == (1, 2)
 
 
+@pytest.mark.slow
 def test_a_disk_without_room_is_one_sentence_and_leaves_nothing(process, cache):
     result = process(limit=1_000)
     assert result.stdout.startswith(f"The encoded corpus cannot be written to {cache.folder}: File too large.")

@@ -142,6 +142,7 @@ def test_an_input_that_cannot_be_read_is_a_sentence_too(shouter, monkeypatch):
 # The process
 
 
+@pytest.mark.slow
 def test_the_whole_way_under_a_c_locale(tmp_path):
     run = random_run(tmp_path / "run")
     lines = ["the fox", "", "안녕 👋", "one two three " * 9]
@@ -157,6 +158,7 @@ def test_the_whole_way_under_a_c_locale(tmp_path):
     assert "WARNING: line 4 has " in process.stderr.decode()
 
 
+@pytest.mark.slow
 def test_help_needs_neither_tensorflow_nor_keras():
     script = "import sys, keras_transformer.__main__; print([m for m in ('tensorflow', 'keras') if m in sys.modules])"
     assert python("-c", script).stdout == "[]\n"
@@ -164,6 +166,7 @@ def test_help_needs_neither_tensorflow_nor_keras():
     assert "number ||| text ||| score" in " ".join(output.split())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
 def test_ctrl_c_and_a_reader_that_has_enough_end_it_quietly():
     begin = (

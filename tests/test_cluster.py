@@ -12,6 +12,8 @@ from tests.support.processes import end, start_workers, wait_until
 from tests.support.runs import metrics_of, write_config
 from train.loop.checkpoints import read_checkpoint
 
+pytestmark = pytest.mark.slow
+
 STEPS = 80
 OPTIONS = (
     f"training.steps={STEPS}",

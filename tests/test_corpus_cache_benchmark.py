@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
+
 from benchmarks.corpus_cache import page
 from tests.support.processes import ROOT, python
 
 
+@pytest.mark.slow
 def test_a_small_corpus_gives_the_table(tmp_path):
     table = tmp_path / "table.md"
     process = python("-m", "benchmarks.corpus_cache", "--pairs", 2_000, "--vocab-size", 600, "--to", table)

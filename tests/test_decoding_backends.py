@@ -7,6 +7,8 @@ from keras_transformer.decoding import IncrementalDecoder, SearchOptions, search
 from tests.support.models import as_numpy, lively_transformer, sources
 from tests.support.processes import run_without_tensorflow
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = {"beam": SearchOptions(beam_size=3, n_best=3, extra_length=4), "greedy": SearchOptions(1, extra_length=4)}
 
 

@@ -153,6 +153,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_translat
     assert loaded == []
 
 
+@pytest.mark.slow
 def test_help_answers_without_waiting_for_tensorflow():
     text = help_of("train.evaluate")
     assert "--reference" in text and "<bool>" not in text and "imported: set()" in text

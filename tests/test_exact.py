@@ -13,6 +13,8 @@ from train.data.batches import PackedBatches
 from train.workers.strategy import choose_strategy, describe
 from train.workers.tf_config import read_cluster
 
+pytestmark = pytest.mark.slow
+
 STEPS = 50
 DROPPING = 8  # steps with dropout
 RATE = {"learning_rate_factor": 0.1}  # steady: where training is chaotic, differences in the last bit grow

@@ -225,12 +225,14 @@ except SystemExit as end:
 """
 
 
+@pytest.mark.slow
 def test_translating_with_an_export_imports_neither_keras_nor_the_model(served):
     process = python("-c", WITNESS, str(served[0]), stdin=encoded(SENTENCES[:2]))
     assert process.returncode == 0, process.stderr
     assert process.stdout == encoded(translation.text for translation in served[1].translate(SENTENCES[:2]))
 
 
+@pytest.mark.slow
 def test_help_names_both_commands_and_does_not_wait_for_tensorflow():
     process = python("-c", HELP, "--help")
     assert process.returncode == 0, process.stderr
@@ -240,6 +242,7 @@ def test_help_names_both_commands_and_does_not_wait_for_tensorflow():
     assert "--scores" in process.stdout
 
 
+@pytest.mark.slow
 def test_mistakes_end_the_process_with_an_error():
     process = python("-m", "export", "no such run", "--to", "no such folder", "--no-check")
     assert process.returncode == 1

@@ -21,6 +21,7 @@ def in_a_process_of_its_own(script):
     return json.loads(run.stdout)
 
 
+@pytest.mark.slow
 def test_importing_the_package_imports_neither_keras_nor_tensorflow():
     script = "import json, sys, keras_transformer; print(json.dumps(sorted(sys.modules)))"
     modules = set(in_a_process_of_its_own(script))
@@ -29,6 +30,7 @@ def test_importing_the_package_imports_neither_keras_nor_tensorflow():
     assert not any(name.startswith("keras_transformer.") for name in modules)
 
 
+@pytest.mark.slow
 def test_configurations_and_the_tokenizer_need_neither_keras_nor_tensorflow():
     script = (
         "import json, sys, keras_transformer as kt; kt.preset, kt.SearchOptions, kt.Tokenizer, kt.dataset_from_pairs;"
@@ -60,6 +62,7 @@ def test_editors_see_the_same_names_as_programs():
     assert seen == {name: f"keras_transformer.{module}" for name, module in kt.MODULE_OF.items()}
 
 
+@pytest.mark.slow
 def test_dir_and_star_list_the_public_names():
     assert set(kt.__all__) <= set(dir(kt))
     script = "from keras_transformer import *; import json; print(json.dumps(sorted(globals())))"
@@ -73,6 +76,7 @@ def test_an_unknown_name_is_an_attribute_error_that_names_it():
         exec("from keras_transformer import Transfomer")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["keras_transformer", "train", "train.evaluate", "export"])
 def test_help_imports_neither_keras_nor_tensorflow(module):
     script = f"""

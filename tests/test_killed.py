@@ -11,6 +11,8 @@ from tests.support.events import read_events
 from tests.support.processes import end, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
 
+pytestmark = pytest.mark.slow
+
 KILLS = 10
 STEPS = 100 * KILLS
 OPTIONS = (

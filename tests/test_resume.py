@@ -43,6 +43,7 @@ def test_the_lock_is_free_again_after_an_error(tmp_path):
         assert folder.lock.read_text() == f"{os.getpid()}\n"
 
 
+@pytest.mark.slow
 def test_the_lock_dies_with_its_process(tmp_path):
     hold = (
         "import sys, time\nfrom train.resume import run_lock\nfrom keras_transformer.run_folder import RunFolder\n"

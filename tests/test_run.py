@@ -190,6 +190,7 @@ def test_another_model_in_a_run_folder_is_refused_before_anything_in_it_changes(
     assert [path.read_bytes() for path in files] == before
 
 
+@pytest.mark.slow
 def test_help_answers_without_waiting_for_tensorflow():
     text = help_of("train")
     assert "--set" in text and "<bool>" not in text and "imported: set()" in text

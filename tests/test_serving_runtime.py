@@ -24,7 +24,10 @@ def library():
     return next((str(path) for path in sorted(package("tensorflow").glob("libtensorflow_cc.*"))), None)
 
 
-pytestmark = pytest.mark.skipif(library() is None, reason="this TensorFlow package does not ship libtensorflow_cc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(library() is None, reason="this TensorFlow package does not ship libtensorflow_cc"),
+]
 
 
 def asked(version, requests):

@@ -170,6 +170,7 @@ def test_a_missing_file_and_another_file_are_named(tmp_path):
         Tokenizer(tmp_path / "text.model")
 
 
+@pytest.mark.slow
 def test_text_to_ids_needs_no_tensorflow():
     program = "import sys, keras_transformer.tokenizer; sys.exit('tensorflow' in sys.modules)"
     assert python("-c", program).returncode == 0

@@ -237,11 +237,13 @@ def replicated(tmp_path_factory):
     return json.loads(path.read_text())
 
 
+@pytest.mark.slow
 def test_two_replicas_scale_the_loss_of_float16_once_and_skip_an_overflow_together(replicated):
     assert_close(values_of(replicated["half_logs"]), values_of(trained()[0][:2]), rtol=0.03)
     assert replicated["updates"] == 2
     assert replicated["overflow_changes"] == 0
 
 
+@pytest.mark.slow
 def test_no_two_replicas_and_layers_share_a_stream(replicated):
     assert len(set(map(tuple, replicated["streams"]))) == len(replicated["streams"]) == 14
