@@ -32,23 +32,23 @@ def test_the_layer_norm_of_4_2_3_5():
     residual = PostNormResidual(epsilon=EPSILON)
     residual.build((1, 1, 4))
     states = np.array([[[4.0, 2.0, 3.0, 5.0]]], "float32")
-    assert_close(residual.leave(states, np.zeros_like(states)), [[[0.447, -1.342, -0.447, 1.342]]], atol=5e-4)
+    assert_close(residual.add_and_norm(states, np.zeros_like(states)), [[[0.447, -1.342, -0.447, 1.342]]], atol=5e-4)
 
 
 def test_post_norm_adds_and_then_normalises():
     residual, output = PostNormResidual(epsilon=EPSILON), normal(2, 4, 8, seed=1)
     residual.build(STATES.shape)
     randomise(residual)
-    assert_close(residual.enter(STATES), STATES)
-    assert_close(residual.leave(STATES, output), normalised(residual, STATES + output))
+    assert_close(residual.sublayer_input(STATES), STATES)
+    assert_close(residual.add_and_norm(STATES, output), normalised(residual, STATES + output))
 
 
 def test_pre_norm_normalises_what_enters_and_adds_what_leaves():
     residual, output = PreNormResidual(epsilon=EPSILON), normal(2, 4, 8, seed=1)
     residual.build(STATES.shape)
     randomise(residual)
-    assert_close(residual.enter(STATES), normalised(residual, STATES))
-    assert_close(residual.leave(STATES, output), STATES + output)
+    assert_close(residual.sublayer_input(STATES), normalised(residual, STATES))
+    assert_close(residual.add_and_norm(STATES, output), STATES + output)
 
 
 def test_a_post_norm_encoder_block_is_layer_norm_of_x_plus_sublayer_of_x_twice():

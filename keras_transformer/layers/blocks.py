@@ -11,44 +11,54 @@ from keras_transformer.layers.feed_forward import FeedForward
 
 
 class Residual(keras.layers.Layer):
-    """The wrapper of a sublayer: what goes in, and what its output becomes.
+    """What surrounds a sublayer, the box "Add & Norm" of figure 1: residual sum, LayerNorm and dropout.
 
-    `enter(states)` is the sublayer's input, `leave(states, output)` the wrapped result; both (B, L, d_model).
-    Dropout is applied to the output of the sublayer, before the sum (section 5.4).
+        output = sublayer(residual.sublayer_input(states))        states = residual.add_and_norm(states, output)
+
+    Dropout is applied to the output of the sublayer, before the sum (section 5.4). Every shape is (B, L, d_model).
+
+    Args:
+        dropout: P_drop.
+        epsilon: added to the variance in LayerNorm.
     """
 
-    def __init__(self, dropout=0.0, epsilon=1e-6, **kwargs):
+    def __init__(self, dropout: float = 0.0, epsilon: float = 1e-6, **kwargs):
         super().__init__(**kwargs)
-        self.dropout_rate, self.epsilon = dropout, epsilon
+        self.dropout_rate = dropout
+        self.epsilon = epsilon
         self.norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
         self.dropout = Dropout(dropout, dtype=self.dtype_policy)
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple):
         self.norm.build(input_shape)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {**super().get_config(), "dropout": self.dropout_rate, "epsilon": self.epsilon}
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class PostNormResidual(Residual):
-    """LayerNorm(x + Dropout(Sublayer(x))), the paper's (section 3.1)."""
+    """LayerNorm(x + Dropout(Sublayer(x))), as in the paper (section 3.1)."""
 
-    def enter(self, states):
+    def sublayer_input(self, states):
         return states
 
-    def leave(self, states, output):
+    def add_and_norm(self, states, output):
         return self.norm(states + self.dropout(output))
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class PreNormResidual(Residual):
-    """x + Dropout(Sublayer(LayerNorm(x))) (Xiong et al. 2020): trains without warm-up, wants a last LayerNorm."""
+    """x + Dropout(Sublayer(LayerNorm(x))) (Xiong et al. 2020).
 
-    def enter(self, states):
+    It trains without warm-up. A stack of such blocks needs one more LayerNorm at its end.
+    """
+
+    def sublayer_input(self, states):
         return self.norm(states)
 
-    def leave(self, states, output):
+    def add_and_norm(self, states, output):
+        """Only adds: the norm was applied to the sublayer's input."""
         return states + self.dropout(output)
 
 
@@ -56,145 +66,194 @@ RESIDUALS = {"post": PostNormResidual, "pre": PreNormResidual}
 
 
 class Block(keras.layers.Layer):
-    """What both blocks share: their arguments, their sublayers, and the feed-forward network at their end.
-
-    Args:
-        num_heads, key_dim, value_dim, attention_bias: of every attention (see MultiHeadAttention).
-        d_ff, activation: of the feed-forward network.
-        dropout: P_drop, on the output of every sublayer.
-        norm: "post" or "pre", where the LayerNorm stands.
-        norm_epsilon: added to the variance.
-    """
+    """What both kinds of block have: self-attention, a feed-forward network, and arguments. See EncoderBlock."""
 
     def __init__(
-        self, num_heads, key_dim, d_ff, value_dim=None, activation="relu", dropout=0.0, norm="post",
-        norm_epsilon=1e-6, attention_bias=False, **kwargs,
-    ):  # fmt: skip
+        self,
+        num_heads: int,
+        key_dim: int,
+        d_ff: int,
+        value_dim: int | None = None,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-6,
+        attention_bias: bool = False,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         if norm not in RESIDUALS:
             raise ValueError(f"norm must be one of {tuple(RESIDUALS)}. Received: norm={norm!r}")
-        self.arguments = {
-            "num_heads": num_heads, "key_dim": key_dim, "d_ff": d_ff, "value_dim": value_dim,
-            "activation": activation, "dropout": dropout, "norm": norm, "norm_epsilon": norm_epsilon,
-            "attention_bias": attention_bias,
-        }  # fmt: skip
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.d_ff = d_ff
+        self.value_dim = value_dim
+        self.activation = activation
+        self.dropout = dropout
+        self.norm = norm
+        self.norm_epsilon = norm_epsilon
+        self.attention_bias = attention_bias
         self.feed_forward = FeedForward(d_ff, activation, dtype=self.dtype_policy, name="feed_forward")
         self.feed_forward_residual = self._residual("feed_forward_residual")
+        self.self_attention = self._attention("self_attention")
+        self.self_attention_residual = self._residual("self_attention_residual")
 
-    def _attention(self, name):
-        chosen = self.arguments
+    def _attention(self, name: str) -> MultiHeadAttention:
         return MultiHeadAttention(
-            chosen["num_heads"], chosen["key_dim"], chosen["value_dim"], chosen["attention_bias"],
-            dtype=self.dtype_policy, name=name,
-        )  # fmt: skip
+            self.num_heads, self.key_dim, self.value_dim, self.attention_bias, dtype=self.dtype_policy, name=name
+        )
 
-    def _residual(self, name):
-        chosen = self.arguments
-        return RESIDUALS[chosen["norm"]](chosen["dropout"], chosen["norm_epsilon"], dtype=self.dtype_policy, name=name)
+    def _residual(self, name: str) -> Residual:
+        return RESIDUALS[self.norm](self.dropout, self.norm_epsilon, dtype=self.dtype_policy, name=name)
 
     def feed(self, states):
         """The feed-forward sublayer. (B, L, d_model) -> (B, L, d_model)"""
-        output = self.feed_forward(self.feed_forward_residual.enter(states))
-        return self.feed_forward_residual.leave(states, output)
+        output = self.feed_forward(self.feed_forward_residual.sublayer_input(states))
+        return self.feed_forward_residual.add_and_norm(states, output)
 
-    def get_config(self):
-        return {**super().get_config(), **self.arguments}
+    def get_config(self) -> dict:
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "d_ff": self.d_ff,
+            "value_dim": self.value_dim,
+            "activation": self.activation,
+            "dropout": self.dropout,
+            "norm": self.norm,
+            "norm_epsilon": self.norm_epsilon,
+            "attention_bias": self.attention_bias,
+        }
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class EncoderBlock(Block):
-    """Self-attention, then the feed-forward network (figure 1, left). Arguments: see Block.
+    """Self-attention, then the feed-forward network (figure 1, left).
 
-    Shapes: states (B, L, d_model), mask bool (B, L, L).
-    Returns states (B, L, d_model) and attention weights (B, H, L, L).
+    Args:
+        num_heads, key_dim, value_dim: h, d_k and d_v of every attention; `value_dim` None means `key_dim`.
+        d_ff: width of the feed-forward network's inner layer.
+        activation: of the feed-forward network, any Keras activation that keeps the width, by name.
+        dropout: P_drop, on the output of every sublayer.
+        norm: "post" for LayerNorm after each residual sum, "pre" for LayerNorm before each sublayer.
+        norm_epsilon: added to the variance in LayerNorm.
+        attention_bias: add a bias to each projection of attention.
+
+    Shapes: states (B, L, d_model), mask bool (B, L, L) or (1, L, L); True means "may attend".
+    Returns states (B, L, d_model) and attention weights (B, h, L, L).
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.self_attention = self._attention("self_attention")
-        self.self_attention_residual = self._residual("self_attention_residual")
-
-    def build(self, states_shape, mask_shape=None):
+    def build(self, states_shape: tuple, mask_shape: tuple | None = None):
         self.self_attention.build(states_shape, states_shape)
-        for layer in (self.feed_forward, self.self_attention_residual, self.feed_forward_residual):
-            layer.build(states_shape)
+        self.feed_forward.build(states_shape)
+        self.self_attention_residual.build(states_shape)
+        self.feed_forward_residual.build(states_shape)
 
     def call(self, states, mask=None):
-        query = self.self_attention_residual.enter(states)
-        attended, weights = self.self_attention(query, query, mask)
-        return self.feed(self.self_attention_residual.leave(states, attended)), weights
+        query = self.self_attention_residual.sublayer_input(states)
+        output, weights = self.self_attention(query, query, mask)
+        states = self.self_attention_residual.add_and_norm(states, output)
+        return self.feed(states), weights
 
-    def compute_output_shape(self, states_shape, mask_shape=None):
-        return states_shape, self.self_attention.compute_output_shape(states_shape)[1]
+    def compute_output_shape(self, states_shape: tuple, mask_shape: tuple | None = None) -> tuple:
+        return self.self_attention.compute_output_shape(states_shape)
 
 
 class ProjectedMemory(NamedTuple):
-    """What a decoder block attends to in the encoder's output, computed once a sentence."""
+    """What one decoder block attends to in the encoder's output, computed once per sentence."""
 
-    keys: Any  # (B, H, S, d_k)
-    values: Any  # (B, H, S, d_v)
+    keys: Any  # (B, h, S, d_k)
+    values: Any  # (B, h, S, d_v)
     mask: Any  # bool (B, 1, S): True at real source positions
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class DecoderBlock(Block):
-    """Causal self-attention, attention to the encoder's output, feed-forward (figure 1, right). Arguments: see Block.
+    """Causal self-attention, attention to the encoder's output, feed-forward network (figure 1, right).
+
+    Args: those of EncoderBlock.
 
     Shapes: states (B, T, d_model), memory (B, S, d_model), self_mask bool (B, T, T), memory_mask bool (B, T, S).
-    Returns states (B, T, d_model), self-attention weights (B, H, T, T) and encoder-decoder weights (B, H, T, S).
+    Returns states (B, T, d_model), self-attention weights (B, h, T, T) and encoder-decoder weights (B, h, T, S).
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.self_attention = self._attention("self_attention")
-        self.self_attention_residual = self._residual("self_attention_residual")
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        d_ff: int,
+        value_dim: int | None = None,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-6,
+        attention_bias: bool = False,
+        **kwargs,
+    ):
+        super().__init__(
+            num_heads, key_dim, d_ff, value_dim, activation, dropout, norm, norm_epsilon, attention_bias, **kwargs
+        )
         self.memory_attention = self._attention("memory_attention")
         self.memory_attention_residual = self._residual("memory_attention_residual")
 
-    def build(self, states_shape, memory_shape=None, self_mask_shape=None, memory_mask_shape=None):
+    def build(
+        self,
+        states_shape: tuple,
+        memory_shape: tuple | None = None,
+        self_mask_shape: tuple | None = None,
+        memory_mask_shape: tuple | None = None,
+    ):
         self.self_attention.build(states_shape, states_shape)
         self.memory_attention.build(states_shape, memory_shape or states_shape)
-        residuals = (self.self_attention_residual, self.memory_attention_residual, self.feed_forward_residual)
-        for layer in (self.feed_forward, *residuals):
-            layer.build(states_shape)
+        self.feed_forward.build(states_shape)
+        self.self_attention_residual.build(states_shape)
+        self.memory_attention_residual.build(states_shape)
+        self.feed_forward_residual.build(states_shape)
 
     def call(self, states, memory, self_mask=None, memory_mask=None):
-        query = self.self_attention_residual.enter(states)
-        attended, self_weights = self.self_attention(query, query, self_mask)
-        states = self.self_attention_residual.leave(states, attended)
-        states, memory_weights = self.attend_to_memory(
-            states, *self.memory_attention.project_memory(memory), memory_mask
-        )
+        query = self.self_attention_residual.sublayer_input(states)
+        output, self_weights = self.self_attention(query, query, self_mask)
+        states = self.self_attention_residual.add_and_norm(states, output)
+        keys, values = self.memory_attention.project_memory(memory)
+        states, memory_weights = self.attend_to_memory(states, keys, values, memory_mask)
         return self.feed(states), self_weights, memory_weights
 
-    def attend_to_memory(self, states, memory_keys, memory_values, memory_mask):
-        """The encoder-decoder sublayer over keys and values that `memory_attention.project_memory` made."""
-        query = self.memory_attention_residual.enter(states)
-        attended, weights = self.memory_attention.attend(query, memory_keys, memory_values, memory_mask)
-        return self.memory_attention_residual.leave(states, attended), weights
+    def attend_to_memory(self, states, keys, values, mask=None):
+        """The encoder-decoder sublayer, on keys and values of `memory_attention.project_memory`."""
+        query = self.memory_attention_residual.sublayer_input(states)
+        output, weights = self.memory_attention.attend(query, keys, values, mask)
+        return self.memory_attention_residual.add_and_norm(states, output), weights
 
-    def step(self, states, position, keys, values, memory):
-        """One position of `call`, for one hypothesis in each of N = B * K rows (K hypotheses a sentence).
+    def step(self, states, position, keys, values, memory: ProjectedMemory):
+        """One position of `call`, for one hypothesis in each of N = B * K rows (K hypotheses per sentence).
 
-        Shapes: states (N, 1, d_model); position () int; keys (N, H, L, d_k) and values (N, H, L, d_v), filled before
-        `position`; memory, a ProjectedMemory: keys (B, H, S, d_k), values (B, H, S, d_v), mask bool (B, 1, S).
-        Returns states (N, 1, d_model), and keys and values filled up to and with `position`.
+        Shapes: states (N, 1, d_model); position () int; keys (N, h, L, d_k) and values (N, h, L, d_v), filled before
+        `position`; memory: keys (B, h, S, d_k), values (B, h, S, d_v), mask bool (B, 1, S).
+        Returns states (N, 1, d_model), and keys and values filled up to and including `position`.
         """
-        query = self.self_attention_residual.enter(states)
-        new_keys, new_values = self.self_attention.project_memory(query)  # (N, H, 1, d)
+        query = self.self_attention_residual.sublayer_input(states)
+        new_keys, new_values = self.self_attention.project_memory(query)  # (N, h, 1, d_k), (N, h, 1, d_v)
         places = ops.reshape(ops.arange(ops.shape(keys)[2]), (1, 1, -1, 1))
-        keys = ops.where(places == position, new_keys, keys)  # no slice update: served graphs must do without XLA's
+        keys = ops.where(places == position, new_keys, keys)  # `slice_update` would put an XLA node into a served graph
         values = ops.where(places == position, new_values, values)
         is_past = ops.reshape(places <= position, (1, 1, -1))
-        attended, _ = self.self_attention.attend(query, keys, values, is_past)
-        states = self.self_attention_residual.leave(states, attended)
+        output, _ = self.self_attention.attend(query, keys, values, is_past)
+        states = self.self_attention_residual.add_and_norm(states, output)
         rows, _, width = ops.shape(states)
         sentences = ops.shape(memory.keys)[0]
-        states = ops.reshape(states, (sentences, -1, width))  # hypotheses of a sentence are queries to one memory
+        states = ops.reshape(
+            states, (sentences, -1, width)
+        )  # (N, 1, d_model) -> (B, K, d_model): K queries, one memory
         states, _ = self.attend_to_memory(states, *memory)
         return self.feed(ops.reshape(states, (rows, 1, width))), keys, values
 
-    def compute_output_shape(self, states_shape, memory_shape, self_mask_shape=None, memory_mask_shape=None):
-        self_weights = self.self_attention.compute_output_shape(states_shape)[1]
-        memory_weights = self.memory_attention.compute_output_shape(states_shape, memory_shape)[1]
+    def compute_output_shape(
+        self,
+        states_shape: tuple,
+        memory_shape: tuple,
+        self_mask_shape: tuple | None = None,
+        memory_mask_shape: tuple | None = None,
+    ) -> tuple:
+        _, self_weights = self.self_attention.compute_output_shape(states_shape)
+        _, memory_weights = self.memory_attention.compute_output_shape(states_shape, memory_shape)
         return states_shape, self_weights, memory_weights
