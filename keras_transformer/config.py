@@ -1,8 +1,9 @@
-"""What a Transformer is made of, with the presets of the paper, and how it searches: two frozen configurations."""
+"""TransformerConfig with the presets of the paper, and SearchOptions: what the model is and how it searches."""
 
 import dataclasses
 import json
 import math
+import os
 import pathlib
 
 from keras_transformer.errors import UserError
@@ -10,19 +11,26 @@ from keras_transformer.files import write_atomically
 
 NORMS = ("post", "pre")
 POSITIONS = ("sinusoidal", "learned")
+ACTIVATIONS = (  # the activations of Keras that keep the width and need no other argument
+    "celu", "elu", "exponential", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
+    "leaky_relu", "linear", "log_sigmoid", "log_softmax", "mish", "relu", "relu6", "selu", "sigmoid", "silu",
+    "soft_shrink", "softmax", "softplus", "softsign", "sparse_plus", "sparse_sigmoid", "sparsemax", "squareplus",
+    "swish", "tanh", "tanh_shrink",
+)  # fmt: skip
 
 
 class ConfigError(UserError):
-    """A configuration that makes no sense; the message says which field, what was found and what is allowed."""
+    """A configuration that makes no sense; the message names the field, what was found and what is allowed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TransformerConfig:
     """Everything that decides the shape and the function of a Transformer (Vaswani et al. 2017, section 3, Table 3).
 
-    `key_dim` and `value_dim` are the widths of one head, d_k and d_v; None means d_model / num_heads.
-    `dropout` and `label_smoothing` do not change what the model computes; they belong to a row of Table 3
-    and are what `train` uses unless it is told otherwise.
+    `dropout` and `label_smoothing` do not change what the model computes in inference. They belong to a row of
+    Table 3, and training uses them unless its own configuration sets others.
+
+    Raises ConfigError for a field that makes no sense.
     """
 
     vocab_size: int = 37000  # joint source and target vocabulary (section 5.1: about 37,000 BPE tokens)
@@ -31,13 +39,13 @@ class TransformerConfig:
     d_model: int = 512
     d_ff: int = 2048
     num_heads: int = 8  # h
-    key_dim: int | None = None  # d_k
-    value_dim: int | None = None  # d_v
-    activation: str = "relu"  # of the feed-forward network, any Keras activation by name (eq. 2: max(0, x))
+    key_dim: int | None = None  # d_k, width of one head's queries and keys; None: d_model / num_heads
+    value_dim: int | None = None  # d_v, width of one head's values; None: d_model / num_heads
+    activation: str = "relu"  # of the feed-forward network (eq. 2: max(0, x)), one of ACTIVATIONS
     norm: str = "post"  # "post": LayerNorm(x + Sublayer(x)), section 3.1; "pre": x + Sublayer(LayerNorm(x))
     norm_epsilon: float = 1e-6
     positions: str = "sinusoidal"  # or "learned", Table 3 (E)
-    max_positions: int = 1024  # rows of the learned positional embedding; the sinusoids have no end
+    max_positions: int = 1024  # rows of the learned positional embedding; sinusoids have no limit
     attention_bias: bool = False  # the paper's projections are matrices alone (section 3.2.2)
     shared_embeddings: bool = True  # one matrix for source, target and logits (section 3.4)
     dropout: float = 0.1  # P_drop
@@ -47,83 +55,81 @@ class TransformerConfig:
         for name in ("vocab_size", "encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "max_positions"):
             self._check_count(name)
         for name in ("attention_bias", "shared_embeddings"):
-            _check(isinstance(getattr(self, name), bool), name, getattr(self, name), "true or false")
+            self._check(name, isinstance(getattr(self, name), bool), "true or false")
         for name in ("dropout", "label_smoothing"):
-            value = getattr(self, name)
-            _check(isinstance(value, int | float) and 0.0 <= value < 1.0, name, value, "in [0, 1)")
-        epsilon = self.norm_epsilon
-        _check(isinstance(epsilon, int | float) and epsilon > 0, "norm_epsilon", epsilon, "above 0")
-        _check(self.norm in NORMS, "norm", self.norm, f"one of {NORMS}")
-        _check(self.positions in POSITIONS, "positions", self.positions, f"one of {POSITIONS}")
-        _check(_is_activation(self.activation), "activation", self.activation, "the name of a Keras activation")
+            self._check(name, _is_number(getattr(self, name)) and 0 <= getattr(self, name) < 1, "in [0, 1)")
+        self._check("norm_epsilon", _is_number(self.norm_epsilon) and 0 < self.norm_epsilon < math.inf, "above 0")
+        for name, allowed in (("norm", NORMS), ("positions", POSITIONS), ("activation", ACTIVATIONS)):
+            self._check(name, getattr(self, name) in allowed, f"one of {', '.join(allowed)}")
         if self.positions == "sinusoidal":
-            _check(self.d_model % 2 == 0, "d_model", self.d_model, "even: sinusoids come in pairs of sine and cosine")
+            self._check("d_model", self.d_model % 2 == 0, "even: sinusoids come in pairs of sine and cosine")
         for name in ("key_dim", "value_dim"):
             if getattr(self, name) is None:
-                _check(
-                    self.d_model % self.num_heads == 0, "d_model", self.d_model,
-                    f"a multiple of num_heads ({self.num_heads}), or {name} must be given",
-                )  # fmt: skip
-                object.__setattr__(self, name, self.d_model // self.num_heads)
-            self._check_count(name)
+                expected = f"a multiple of num_heads ({self.num_heads}), or {name} must be given"
+                self._check("d_model", self.d_model % self.num_heads == 0, expected)
+            else:
+                self._check_count(name)
 
-    def _check_count(self, name):
+    def _check_count(self, name: str):
         value = getattr(self, name)
         is_whole = isinstance(value, int) and not isinstance(value, bool)
-        _check(is_whole and value >= 1, name, value, "a whole number of at least 1")
+        self._check(name, is_whole and value >= 1, "a whole number of at least 1")
 
-    def replace(self, **changes):
-        """The same configuration with some fields changed.
+    def _check(self, name: str, is_right: bool, expected: str):
+        if not is_right:
+            raise ConfigError(f"model.{name} is {getattr(self, name)!r}; it must be {expected}.")
 
-        Head widths that follow from d_model and num_heads follow them again, unless they are given.
-        """
-        if "d_model" in changes or "num_heads" in changes:
-            derived = self.d_model // self.num_heads
-            for name in ("key_dim", "value_dim"):
-                if getattr(self, name) == derived:
-                    changes.setdefault(name, None)
+    @property
+    def d_k(self) -> int:
+        """Width of one head's queries and keys."""
+        return self.d_model // self.num_heads if self.key_dim is None else self.key_dim
+
+    @property
+    def d_v(self) -> int:
+        """Width of one head's values."""
+        return self.d_model // self.num_heads if self.value_dim is None else self.value_dim
+
+    def replace(self, **changes) -> "TransformerConfig":
+        """The same configuration with some fields changed."""
         return dataclasses.replace(self, **changes)
 
-    def to_json(self):
+    def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
 
     @classmethod
-    def from_json(cls, text):
-        """Raises ConfigError for text that is no JSON object and for fields that this version does not know."""
+    def from_json(cls, text: str) -> "TransformerConfig":
+        """The inverse of `to_json`. Raises ConfigError if `text` is not a JSON object of fields that make sense."""
         try:
             fields = json.loads(text)
         except ValueError as error:
-            raise ConfigError(f"model.json is not valid JSON: {error}.") from None
+            raise ConfigError(f"not valid JSON: {error}.") from None
         if not isinstance(fields, dict):
-            raise ConfigError(f"model.json holds {text.strip()[:40]!r}; it must hold an object of named fields.")
+            raise ConfigError(f"found {text.strip()[:40]!r}, expected a JSON object of named fields.")
         unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(cls)})
         if unknown:
-            raise ConfigError(f"model.json has fields that this version does not know: {', '.join(unknown)}.")
+            raise ConfigError(f"it has fields that this version does not know: {', '.join(unknown)}.")
         return cls(**fields)
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike):
         write_atomically(path, self.to_json())
 
     @classmethod
-    def load(cls, path):
-        return cls.from_json(pathlib.Path(path).read_text(encoding="utf-8"))
+    def load(cls, path: str | os.PathLike) -> "TransformerConfig":
+        """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
+        try:
+            return cls.from_json(pathlib.Path(path).read_bytes().decode("utf-8"))
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError as error:
+            raise ConfigError(
+                f"{path} is damaged: its byte {error.start + 1} is not UTF-8. Restore the file."
+            ) from None
+        except ConfigError as error:
+            raise ConfigError(f"{path} does not describe a model: {error}") from None
 
 
-def _is_activation(name):
-    """Keras is asked only about names that the literature of Transformers does not use: its import takes seconds."""
-    if name in ("relu", "gelu", "silu"):
-        return True
-    import keras
-
-    try:
-        return isinstance(name, str) and callable(keras.activations.get(name))
-    except ValueError:
-        return False
-
-
-def _check(is_right, name, found, expected):
-    if not is_right:
-        raise ConfigError(f"model.{name} is {found!r}; it must be {expected}.")
+def _is_number(value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 base = TransformerConfig()
@@ -132,7 +138,7 @@ tiny = base.replace(  # Wu et al. 2021: what fits Multi30k
     encoder_layers=4, decoder_layers=4, d_model=128, num_heads=4, d_ff=256, dropout=0.3, vocab_size=10000
 )
 
-# The rows of Table 3: each differs from base by what its row prints.
+# The rows of Table 3. Each differs from base by what its row prints.
 TABLE_3 = {
     "A_1_head": base.replace(num_heads=1, key_dim=512, value_dim=512),
     "A_4_heads": base.replace(num_heads=4, key_dim=128, value_dim=128),
@@ -157,10 +163,10 @@ TABLE_3 = {
 PRESETS = {"tiny": tiny, "base": base, "big": big, **TABLE_3}
 
 
-def preset(name):
-    """The preset of that name. Raises ConfigError, with the names there are, for any other."""
+def preset(name: str) -> TransformerConfig:
+    """The preset of that name. Raises ConfigError, listing the names, if there is none."""
     if name not in PRESETS:
-        raise ConfigError(f"There is no preset {name!r}; there are {', '.join(PRESETS)}.")
+        raise ConfigError(f"There is no preset {name!r}. The presets are {', '.join(PRESETS)}.")
     return PRESETS[name]
 
 

@@ -82,5 +82,5 @@ def test_room_for_no_more_than_asked_and_one_memory_a_sentence():
     memory, cache = IncrementalDecoder(lively_transformer()).start(SOURCES, HYPOTHESES, LENGTH)
     rows = len(SOURCES) * HYPOTHESES
     assert len(memory) == len(cache.keys) == len(cache.values) == LIVELY.decoder_layers
-    assert {tuple(leaf.shape) for part in cache for leaf in part} == {(rows, LIVELY.num_heads, LENGTH, LIVELY.key_dim)}
+    assert {tuple(leaf.shape) for part in cache for leaf in part} == {(rows, LIVELY.num_heads, LENGTH, LIVELY.d_k)}
     assert {len(part) for block in memory for part in block} == {len(SOURCES)}

@@ -236,8 +236,8 @@ DISTINCT = {str(shape_fields(config)): name for name, config in reversed(PRESETS
 @pytest.mark.parametrize("name", DISTINCT)
 def test_a_preset_at_a_sixteenth_of_its_width_builds_the_shapes_it_says(name):
     whole = PRESETS[name]
-    scaled = {field: max(1, getattr(whole, field) // 16) for field in ("d_model", "d_ff", "key_dim", "value_dim")}
-    config = whole.replace(vocab_size=7, **scaled)
+    widths = dict(d_model=whole.d_model, d_ff=whole.d_ff, key_dim=whole.d_k, value_dim=whole.d_v)
+    config = whole.replace(vocab_size=7, **{name: max(1, width // 16) for name, width in widths.items()})
     model = Transformer(config)
     blocks = [layer for layer in model.layers if "_block_" in layer.name]
     assert len(blocks) == whole.encoder_layers + whole.decoder_layers

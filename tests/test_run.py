@@ -64,7 +64,7 @@ def test_the_run_folder_has_everything_that_the_contract_names(finished):
     assert any((folder / "tensorboard").iterdir())
     assert load_config(folder / "config.toml") == load_config(config)
     model = TransformerConfig.load(folder / "model.json")
-    assert (model.vocab_size, model.d_model, model.key_dim, model.dropout) == (300, 16, 8, 0.3)
+    assert (model.vocab_size, model.d_model, model.d_k, model.dropout) == (300, 16, 8, 0.3)
     assert Tokenizer(folder / "tokenizer.model").vocab_size == 300
     assert len((folder / "validation.src.txt").read_text(encoding="utf-8").splitlines()) == 8
     assert not list(folder.rglob("*.part")) and not (folder / "writing.weights.h5").exists()

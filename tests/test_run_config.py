@@ -96,10 +96,10 @@ def test_encoded_text_is_kept_beside_the_run_folder_or_where_the_configuration_s
 
 
 def test_head_widths_follow_a_changed_width_unless_they_are_given(load):
-    assert resolved(load(NUMBERS, "model.d_model=256")).key_dim == 32
-    assert resolved(load(NUMBERS, "model.num_heads=4")).value_dim == 128
+    assert resolved(load(NUMBERS, "model.d_model=256")).d_k == 32
+    assert resolved(load(NUMBERS, "model.num_heads=4")).d_v == 128
     model = resolved(load(NUMBERS, "model.d_model=256", "model.key_dim=64"))
-    assert (model.key_dim, model.value_dim) == (64, 32)
+    assert (model.d_k, model.d_v) == (64, 32)
 
 
 def test_a_preset_brings_its_dropout_and_training_may_change_it(load):
@@ -148,12 +148,12 @@ def test_the_vocabulary_is_the_tokenizers(load):
         ("tokenizer.vocab_size=100", "tokenizer.vocab_size is 100: ", "equal to 260"),
         ("translation.beam_size=0", "translation.beam_size is 0: ", "equal to 1"),
         ("run_folder=3", "run_folder is 3: ", "string"),
-        ("model.preset=gigantic", "There is no preset 'gigantic'; there are tiny, base, big, "),
+        ("model.preset=gigantic", "There is no preset 'gigantic'. The presets are tiny, base, big, "),
         (
             "model.d_model=100",
             "model.d_model is 100; it must be a multiple of num_heads (8), or key_dim must be given.",
         ),
-        ("model.norm=middle", "model.norm is 'middle'; it must be one of ('post', 'pre')."),
+        ("model.norm=middle", "model.norm is 'middle'; it must be one of post, pre."),
         ("model.encoder_layers=0", "model.encoder_layers is 0; it must be a whole number of at least 1."),
     ],
 )

@@ -1,5 +1,6 @@
 """The run configuration: one TOML file, checked where it is read."""
 
+import dataclasses
 import os
 import pathlib
 import tomllib
@@ -9,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import pydantic
 import tomli_w
 
-from keras_transformer.config import ConfigError, preset
+from keras_transformer.config import ConfigError, TransformerConfig, preset
 from train.config_errors import sentence
 
 
@@ -93,27 +94,26 @@ class TokenizerConfig(Section):
     model: str | None = None  # a SentencePiece .model file to use instead of training one
 
 
-class ModelConfig(Section):
-    """A preset and what differs from it; the vocabulary's size comes from the tokenizer."""
+SET_ELSEWHERE = ("vocab_size", "dropout", "label_smoothing")  # by the tokenizer and by the section [training]
+ModelFields = pydantic.create_model(
+    "ModelFields",
+    __base__=Section,
+    preset=(str, "base"),
+    **{
+        field.name: (field.type | None, None)
+        for field in dataclasses.fields(TransformerConfig)
+        if field.name not in SET_ELSEWHERE
+    },
+)
 
-    preset: str = "base"
-    encoder_layers: int | None = None
-    decoder_layers: int | None = None
-    d_model: int | None = None
-    d_ff: int | None = None
-    num_heads: int | None = None
-    key_dim: int | None = None
-    value_dim: int | None = None
-    activation: str | None = None
-    norm: str | None = None
-    norm_epsilon: float | None = None
-    positions: str | None = None
-    max_positions: int | None = None
-    attention_bias: bool | None = None
-    shared_embeddings: bool | None = None
 
-    def resolve(self, vocab_size, dropout=None, label_smoothing=None):
-        """The TransformerConfig that this section, the tokenizer and the training section make together."""
+class ModelConfig(ModelFields):
+    """A preset and the fields of TransformerConfig that differ from it; None means the preset's value."""
+
+    def resolve(
+        self, vocab_size: int, dropout: float | None = None, label_smoothing: float | None = None
+    ) -> TransformerConfig:
+        """Combine this section with the tokenizer's vocabulary and the values of the training section."""
         changes = self.model_dump(exclude={"preset"}) | {"dropout": dropout, "label_smoothing": label_smoothing}
         given = {name: value for name, value in changes.items() if value is not None}
         return preset(self.preset).replace(vocab_size=vocab_size, **given)

@@ -54,7 +54,7 @@ class IncrementalDecoder:
             shape = (rows, self.config.num_heads, length, width)
             return tuple(ops.zeros(shape, self.blocks[0].compute_dtype) for _ in self.blocks)
 
-        return memories, DecoderCache(empty(self.config.key_dim), empty(self.config.value_dim))
+        return memories, DecoderCache(empty(self.config.d_k), empty(self.config.d_v))
 
     def step(self, memories, cache, tokens, position):
         """Feed `tokens` int (N,) at `position` int (). Returns float32 logits (N, vocab_size) and the new cache."""

@@ -9,7 +9,7 @@ def forward_flops(config: TransformerConfig, source_length: float, target_length
 
     As is usual, work that grows with d_model alone, such as embedding look-ups, softmax and LayerNorm, is left out.
     """
-    heads, d_k, d_v, d_model = config.num_heads, config.key_dim, config.value_dim, config.d_model
+    heads, d_k, d_v, d_model = config.num_heads, config.d_k, config.d_v, config.d_model
     query_and_output = 2 * d_model * heads * (d_k + d_v)
     key_and_value = 2 * d_model * heads * (d_k + d_v)
     feed_forward = 4 * d_model * config.d_ff
@@ -41,8 +41,8 @@ def parameter_count(config: TransformerConfig) -> int:
     LayerNorm 2 d_model; an encoder block one attention and two norms, a decoder block two and three.
     """
     d_model, heads = config.d_model, config.num_heads
-    projected = heads * (2 * config.key_dim + config.value_dim)
-    attention = d_model * (projected + heads * config.value_dim)
+    projected = heads * (2 * config.d_k + config.d_v)
+    attention = d_model * (projected + heads * config.d_v)
     if config.attention_bias:
         attention += projected + d_model
     feed_forward = 2 * d_model * config.d_ff + config.d_ff + d_model
