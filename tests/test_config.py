@@ -1,4 +1,4 @@
-"""TransformerConfig, its presets, and the numbers of parameters in the paper's Table 3."""
+"""TransformerConfig, its presets, and the section [model] that is derived from it."""
 
 import dataclasses
 import inspect
@@ -24,7 +24,6 @@ from keras_transformer.config import (
 from keras_transformer.model import Transformer
 from tests.support.models import SMALL, assert_close
 from train.config import SET_ELSEWHERE, ModelConfig
-from train.evaluation.cost import parameter_count
 
 
 def differences(config, other):
@@ -271,58 +270,3 @@ ROWS = {
 
 def test_each_row_of_table_3_differs_from_base_by_the_values_it_prints():
     assert {name: differences(config, base) for name, config in TABLE_3.items()} == ROWS
-
-
-# Numbers of parameters. The column "params x 10^6" of Table 3:
-
-MILLIONS = {
-    "base": 65, "B_key_dim_16": 58, "B_key_dim_32": 60, "C_2_layers": 36, "C_4_layers": 50, "C_8_layers": 80,
-    "C_d_model_256": 28, "C_d_model_1024": 168, "C_d_ff_1024": 53, "C_d_ff_4096": 90, "big": 213,
-}  # fmt: skip
-
-
-def test_base_has_63_045_632_parameters():
-    # attention:   4 matrices of 512 x (8 * 64)                        = 4 * 262,144 = 1,048,576
-    # feed-forward: 512 x 2048 + 2048 + 2048 x 512 + 512                             = 2,099,712
-    # LayerNorm:   scale and shift                                     = 2 * 512     =     1,024
-    # encoder block: 1,048,576 + 2,099,712 + 2 * 1,024                               = 3,150,336
-    # decoder block: 2 * 1,048,576 + 2,099,712 + 3 * 1,024                           = 4,199,936
-    # embedding:   37,000 x 512, once for source, target and logits                  = 18,944,000
-    assert 6 * 3_150_336 + 6 * 4_199_936 + 18_944_000 == 63_045_632
-    assert parameter_count(base) == 63_045_632
-
-
-def test_big_has_214_171_648_parameters():
-    # attention 4 * 1024 x (16 * 64) = 4,194,304; feed-forward 2 * 1024 x 4096 + 4096 + 1024 = 8,393,728
-    # encoder block 4,194,304 + 8,393,728 + 2 * 2,048 = 12,592,128; decoder block 16,788,480; embedding 37,888,000
-    assert 6 * 12_592_128 + 6 * 16_788_480 + 37_888_000 == 214_171_648
-    assert parameter_count(big) == 214_171_648
-
-
-@pytest.mark.parametrize(("name", "millions"), MILLIONS.items())
-def test_parameters_are_those_of_table_3_within_the_vocabulary(name, millions):
-    # "About 37000" tokens leave our counts 2 to 4 per cent below the paper's, and more where the embedding is a larger
-    # part of the model: the three smallest.
-    furthest = {"C_2_layers": 0.07, "C_d_ff_1024": 0.05, "C_d_model_256": 0.045}.get(name, 0.04)
-    assert parameter_count(PRESETS[name]) / 1e6 == pytest.approx(millions, rel=furthest)
-
-
-@pytest.mark.parametrize(("name", "millions"), [row for row in MILLIONS.items() if row[0] != "big"])
-def test_one_vocabulary_of_41_100_explains_every_row_of_table_3_but_the_last(name, millions):
-    # What is missing at 37,000 is d_model times the same 4,100 in every row: rounded, the paper's column exactly.
-    assert round(parameter_count(PRESETS[name].replace(vocab_size=41_100)) / 1e6) == millions
-
-
-def test_the_last_row_of_table_3_has_a_smaller_vocabulary():
-    # big at 41,100 would have 218 million; the paper's 213 are those of 35,400 to 36,300 tokens
-    assert round(parameter_count(big.replace(vocab_size=41_100)) / 1e6) == 218
-    assert round(parameter_count(big.replace(vocab_size=36_000)) / 1e6) == 213
-
-
-@pytest.mark.parametrize("name", [name for name in TABLE_3 if name[0] in "AD"])
-def test_the_rows_that_print_no_parameters_have_those_of_base(name):
-    assert parameter_count(TABLE_3[name]) == parameter_count(base)
-
-
-def test_learned_positions_add_one_table_for_each_side():
-    assert parameter_count(TABLE_3["E_learned_positions"]) - parameter_count(base) == 2 * 1024 * 512
