@@ -1,8 +1,9 @@
-# make demo    a fresh machine to a translated sentence
-# make check   the tests that start no process and train nothing for long, in about a minute
-# make test    every test
+# make demo        a fresh machine to a translated sentence
+# make check       the tests that start no process and train nothing for long, in about a minute
+# make test        every test
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
-# make peers   what comparisons with other implementations need; `make test` then skips none of them
+# make peers       installs what comparisons with other implementations need, so that `make test` skips none of them
+# make clean       removes what these commands made, except data/
 PYTHON ?= python3
 VENV ?= .venv
 DEMO_OPTIONS ?=
@@ -16,14 +17,18 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 install: $(VENV)/installed
 
 $(VENV)/installed: requirements.txt
-	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Python 3.11, 3.12 or 3.13 is needed, this is %d.%d. Say which: make PYTHON=python3.12" % v)'
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Python 3.11, 3.12 or 3.13 is needed, this is %d.%d. Say which: make PYTHON=python3.12" % v)'
+	@echo "Installing everything into $(VENV): about 2 GB, some minutes."
 	$(PYTHON) -m venv $(VENV)
 	$(python) -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
 
 demo: install
 	$(python) -m train configs/numbers.toml $(DEMO_OPTIONS)
+	@echo
+	@echo "Scores on unseen numbers. BLEU counts groups of four words and a number is one word: read the line 'exact'."
 	$(python) -m train.evaluate $(runs)
+	@echo
 	rm -rf exports/numbers
 	$(python) -m export $(runs) --to exports/numbers
 	@echo
