@@ -1,6 +1,7 @@
-"""The map of the folders holds: one-way arrows, no circles, no drawers without a name, no long files."""
+"""The map of the folders holds: one-way arrows, rooms, no circles, files that are named and short."""
 
 import ast
+import graphlib
 import pathlib
 
 import pytest
@@ -15,8 +16,28 @@ FORBIDDEN = {
 }
 ROOMS = "config", "workers", "data", "step", "loop", "evaluation", "top"  # of train/, in the direction of imports
 MAY_IMPORT_TENSORFLOW = {f"keras_transformer.{name}" for name in ("datasets", "replicas", "tokenizer", "translator")}
+STORY = {"__init__", "__main__", "run", "config", "config_errors", "resume", "evaluate"}  # the top level of train/
 DRAWERS = {"utils", "helpers", "common", "misc"}
 LONGEST = 300  # lines: a longer file is telling two stories
+SUBJECTS = {  # of test files that are about more than one module: each other one is named after its module
+    "backends": "the model on JAX and PyTorch",
+    "cli_translate": "the command keras-transformer translate",
+    "cluster": "several processes that train as one",
+    "corpus_cache_benchmark": "benchmarks/corpus_cache.py",
+    "decoder_step": "decoding/step.py against the whole Transformer",
+    "decoding_backends": "the search on JAX and PyTorch",
+    "exact": "replicas, workers and micro-batches train alike",
+    "export_command": "python -m export",
+    "front_door": "import keras_transformer",
+    "imports": "the map of the folders",
+    "killed": "a run that is killed and resumed",
+    "parity": "independent implementations",
+    "readme": "README.md",
+    "run_config": "train/config.py",
+    "scaling": "docs/scaling.md",
+    "serving_runtime": "an export in TensorFlow's C++ runtime",
+    "shards": "a corpus in shards",
+}
 
 
 def files_of(*folders):
@@ -30,7 +51,7 @@ def name_of(path):
 
 
 MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in files_of(*PACKAGES)}
-EVERY_FILE = {str(path.relative_to(ROOT)): path for path in files_of(*PACKAGES, "benchmarks", "tests")}
+EVERY_FILE = {str(path.relative_to(ROOT)): path for path in files_of(*PACKAGES, "benchmarks", "examples", "tests")}
 
 
 def imported_by(module):
@@ -53,16 +74,6 @@ def modules_imported_by(module):
 
 def roots_imported_by(module):
     return {name.split(".")[0] for name in imported_by(module)}
-
-
-def circle_from(module, path=()):
-    """The first circle of imports that is found from `module` on, as a list of modules, or nothing."""
-    if module in path:
-        return [*path[path.index(module) :], module]
-    for imported in sorted(set(modules_imported_by(module))):
-        if circle := circle_from(imported, (*path, module)):
-            return circle
-    return []
 
 
 def test_the_packages_are_found():
@@ -91,9 +102,9 @@ def test_a_room_of_train_imports_only_rooms_before_it(module):
     assert above == []
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_no_module_imports_itself_through_others(module):
-    assert circle_from(module) == []
+def test_no_module_imports_itself_through_others():
+    graph = {module: set(modules_imported_by(module)) for module in MODULES}
+    graphlib.TopologicalSorter(graph).prepare()  # raises a CycleError that names the circle
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("keras_transformer")])
@@ -102,9 +113,24 @@ def test_only_text_in_the_graph_the_translator_and_tf_distribute_need_tensorflow
     assert not found or module in MAY_IMPORT_TENSORFLOW
 
 
+def test_the_top_level_of_train_is_its_story():
+    assert {path.stem for path in (ROOT / "train").glob("*.py")} == STORY
+
+
+def test_a_test_file_is_named_after_a_module_or_has_a_subject():
+    modules = {part for path in files_of(*PACKAGES, "benchmarks") for part in (path.stem, path.parent.name)}
+    tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests").glob("test_*.py")}
+    assert tests - modules == set(SUBJECTS), "name a test file after its module, or add it to SUBJECTS"
+
+
 @pytest.mark.parametrize("name", EVERY_FILE)
-def test_a_file_is_named_after_what_is_in_it(name):
+def test_no_file_is_a_drawer_for_whatever_comes(name):
     assert not DRAWERS & set(pathlib.PurePath(name).with_suffix("").parts)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY_FILE if not name.endswith("__init__.py")])
+def test_a_file_begins_with_what_it_is_about(name):
+    assert ast.get_docstring(ast.parse(EVERY_FILE[name].read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("name", EVERY_FILE)
