@@ -42,7 +42,7 @@ def sacrebleu_command(tmp_path, translations, references, *options):
 
 
 @pytest.mark.slow
-def test_they_are_the_numbers_of_the_sacrebleu_command(tmp_path):
+def test_scores_equal_those_of_the_sacrebleu_command(tmp_path):
     scores = score(TRANSLATIONS, REFERENCES)
     assert 10 < scores.bleu < 90
     assert sacrebleu_command(tmp_path, TRANSLATIONS, REFERENCES) == [pytest.approx(scores.bleu, abs=1e-4)]
@@ -52,7 +52,7 @@ def test_they_are_the_numbers_of_the_sacrebleu_command(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_tokenised_variant_is_the_command_on_tokenised_text(tmp_path):
+def test_the_tokenised_variant_equals_the_command_on_tokenised_text(tmp_path):
     texts = tokenise(TRANSLATIONS, "de"), tokenise(REFERENCES, "de")
     expected = sacrebleu_command(tmp_path, *texts, "--tokenize", "none", "--force")
     scores = score(TRANSLATIONS, REFERENCES, "de")
@@ -66,7 +66,7 @@ def test_chrf_and_exact_matches_are_of_raw_text_in_both_variants():
     assert raw.exact == 25.0
 
 
-def test_every_score_carries_the_signature_that_tells_the_variants_apart():
+def test_every_score_has_the_signature_that_distinguishes_the_variants():
     raw, tokenised = score(TRANSLATIONS, REFERENCES), score(TRANSLATIONS, REFERENCES, "de")
     assert "case:mixed" in raw.bleu_signature and "tok:13a" in raw.bleu_signature
     assert "case:lc" in tokenised.bleu_signature and "tok:none" in tokenised.bleu_signature
@@ -109,8 +109,8 @@ def test_the_tokenised_variant_follows_the_rules_of_its_language():
 
 
 @pytest.mark.parametrize("count", [0, 3, 5])
-def test_it_takes_one_reference_each(count):
-    with pytest.raises(ValueError, match=f"{count} translations and 4 references: it takes one each"):
+def test_each_translation_needs_one_reference(count):
+    with pytest.raises(ValueError, match=f"{count} translations and 4 references"):
         score((TRANSLATIONS * 2)[:count], REFERENCES)
 
 
@@ -119,7 +119,7 @@ def test_nothing_to_score_is_refused():
         score([], [])
 
 
-def test_tokens_stand_apart_lower_cased_and_quotes_are_normalised():
+def test_tokens_are_separated_and_lower_cased_and_quotes_normalised():
     assert tokenise(["Er sagt: „Hallo, T-Shirt!“"], "de") == ["er sagt : &quot; hallo , t-shirt ! &quot;"]
     assert tokenise(["what's gayer?"], "en") == ["what &apos;s gayer ?"]
     assert tokenise(["l'homme, z.B."], "fr") == ["l&apos; homme , z.b."]
@@ -139,7 +139,7 @@ def test_multi30k_becomes_the_text_that_published_scores_are_computed_on(split, 
     assert len(different) <= 1  # a line or none of about 1,000: where Moses in Perl and in Python differ
 
 
-def test_a_language_without_rules_of_its_own_is_said(caplog):
+def test_a_language_without_rules_logs_a_warning(caplog):
     with caplog.at_level(logging.WARNING, logger="train"):
         assert tokenise(["Hier."], "de") == ["hier ."] and not caplog.messages
         assert tokenise(["Here."], "target") == ["here ."]
