@@ -4,19 +4,26 @@ import contextlib
 import functools
 import logging
 import re
+import shutil
+import signal
 import tomllib
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import train.__main__
 from keras_transformer.config import TransformerConfig
+from keras_transformer.layers import Dropout
 from keras_transformer.tokenizer import Tokenizer
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.events import read_events
+from tests.support.processes import end, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
-from train.config import load_config
+from tests.support.training import TINY, weights_of
+from train.config import TrainingConfig, load_config
 from train.loop.checkpoints import read_checkpoint
+from train.run import build, compiled
 
 train_command = functools.partial(invoke, train.__main__.app)
 
@@ -144,6 +151,58 @@ def test_in_two_parts_or_in_one_it_is_the_same_run_to_the_last_bit(finished, con
         [line["train/loss"] for line in metrics_of(run) if "train/loss" in line] for run in (finished[1], continued[0])
     ]
     assert losses[0] == losses[1]
+
+
+def test_an_emptied_record_of_the_configuration_loses_nothing(finished, tmp_path):
+    config, folder, _ = finished
+    copy = shutil.copytree(folder, tmp_path / "run")
+    (copy / "config.toml").write_bytes(b"")
+    result = train_command(config, "--set", f"run_folder={copy}")
+    assert result.exit_code == 0, result.output
+    assert load_config(copy / "config.toml") == load_config(config, [f"run_folder={copy}"])
+    assert metrics_of(copy) == metrics_of(folder)
+
+
+# stopping
+
+
+@pytest.mark.slow
+def test_a_signal_ends_the_command_with_exit_code_75_and_a_checkpoint_of_the_last_step(tmp_path):
+    config, log = write_config(tmp_path), tmp_path / "log"
+    folder = config.with_suffix("")
+    options = [f"training.{key}=1000000" for key in ("steps", "checkpoint_every", "validate_every", "warmup_steps")]
+    process = start_python("-m", "train", config, *(word for option in options for word in ("--set", option)), log=log)
+    wait_until(lambda: (folder / "metrics.jsonl").exists() and metrics_of(folder), [process])
+    process.send_signal(signal.SIGTERM)
+    assert end([process]) == [75]
+    (checkpoint,) = (folder / "checkpoints").iterdir()
+    assert checkpoint.name == f"step-{metrics_of(folder)[-1]['step']:08d}.npz"
+    logged = log.read_text(encoding="utf-8")
+    assert "same command" in logged and "Traceback" not in logged
+
+
+# the settings of a model
+
+
+def test_every_setting_arrives_in_the_training_model():
+    training = TrainingConfig(
+        seed=7, xla=False, precision="mixed_bfloat16", micro_batches=3, warmup_steps=11, learning_rate_factor=0.5
+    )
+    config = TINY.replace(dropout=0.4, label_smoothing=0.3)
+    strategy = tf.distribute.get_strategy()
+    model = compiled(build(config, training, strategy), training, strategy)
+    assert (model.dropout_seed, model.label_smoothing, model.xla, model.micro_batches) == (7, 0.3, False, 3)
+    assert {layer.rate for layer in model.layers if isinstance(layer, Dropout)} == {0.4}
+    assert model.get_layer("logits" if not config.shared_embeddings else "embedding").compute_dtype == "bfloat16"
+    schedule = model.optimizer.get_config()["learning_rate"]["config"]
+    assert (schedule["d_model"], schedule["warmup_steps"], schedule["factor"]) == (config.d_model, 11, 0.5)
+
+
+def test_the_seed_decides_the_first_weights():
+    strategy = tf.distribute.get_strategy()
+    one, same, other = (weights_of(build(TINY, TrainingConfig(seed=seed), strategy)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one[0], same[0])
+    assert not np.array_equal(one[0], other[0])
 
 
 # mistakes

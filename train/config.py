@@ -182,6 +182,10 @@ class RunConfig(Section):
         """`cache_folder`, or the folder "cache" beside the run folder."""
         return pathlib.Path(self.cache_folder or pathlib.Path(self.run_folder).parent / "cache")
 
+    def transformer_config(self, vocab_size: int) -> TransformerConfig:
+        """The model of this run with a vocabulary of `vocab_size` pieces."""
+        return self.model.resolve(vocab_size, self.training.dropout, self.training.label_smoothing)
+
     def to_toml(self) -> str:
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
@@ -250,7 +254,7 @@ def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Seq
 def _check_model(config: RunConfig) -> None:
     """Raises ConfigError for a model that cannot be built or trained, before the corpus is read."""
     training = config.training
-    model = config.model.resolve(config.tokenizer.vocab_size, training.dropout, training.label_smoothing)
+    model = config.transformer_config(config.tokenizer.vocab_size)
     for key in ("row_length", "source_row_length"):
         length = getattr(training, key) or 0
         if model.positions == "learned" and length > model.max_positions:

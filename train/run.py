@@ -2,12 +2,16 @@
 
 import logging
 import os
+import pathlib
 import tempfile
 
 import keras
+import tensorflow as tf
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.model import Transformer
 from keras_transformer.run_folder import RunFolder
+from train.config import RunConfig, TrainingConfig
 from train.data.prepare import check_division, keep_check_lines, load_corpus, prepare_data
 from train.data.vocabulary import prepare_tokenizer, share_tokenizer
 from train.evaluation.preflight import report_preflight
@@ -21,16 +25,16 @@ from train.step.training_model import TrainingModel
 from train.workers.broadcast import Broadcast
 from train.workers.rendezvous import log_as, missing_workers_are_named
 from train.workers.strategy import choose_strategy, describe
-from train.workers.tf_config import read_cluster
+from train.workers.tf_config import Cluster, read_cluster
 
 log = logging.getLogger("train")
 
 
-def run(config):
-    """Train as `config` says, or go on where its run folder stands. Returns the RunFolder, and None but on the chief.
+def run(config: RunConfig) -> RunFolder | None:
+    """Train as `config` says, or continue the run in its run folder.
 
-    Raises ConfigError, CorpusError, TokenizerError, CheckpointError or DivergenceError, each with one sentence for the
-    user, Interrupted where it was asked to stop before the last step, and WorkerLost where another worker is gone.
+    Returns the RunFolder on the chief, None on every other worker.
+    Raises UserError for what the user can correct, and Interrupted if training stops before the last step.
     """
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
@@ -40,37 +44,43 @@ def run(config):
         return folder if cluster.worker.is_chief else None
 
 
-def dry_run(config):
-    """Only what comes before the first step: read, encode, pack, log what was found. Leaves nothing but the cache."""
+def dry_run(config: RunConfig) -> None:
+    """Do what comes before the first step and log what is found. Leaves nothing but the cache.
+
+    A worker of a cluster does its own part without waiting for the others.
+    """
     worker = read_cluster(os.environ.get("TF_CONFIG")).worker
-    replicas = choose_strategy().num_replicas_in_sync * worker.count  # of this machine alone: nobody is waited for
+    replicas = choose_strategy().num_replicas_in_sync * worker.count  # as many devices on every worker as here
     check_division(config.training, config.data.shards, replicas, worker)
     corpus = load_corpus(config.data)
     with tempfile.TemporaryDirectory() as folder:
-        tokenizer = prepare_tokenizer(config.tokenizer, corpus.train.shards, RunFolder(folder).tokenizer)
+        path = pathlib.Path(folder) / "tokenizer.model"
+        tokenizer = prepare_tokenizer(config.tokenizer, corpus.train.shards, path)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path)
-    report_preflight(config.training, data, transformer_config(config, data.tokenizer), replicas)
+    report_preflight(config.training, data, config.transformer_config(tokenizer.vocab_size), replicas)
 
 
-def train(config, folder, cluster):
-    """From text to weights and a report, in a run folder that nobody else writes to.
+def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
+    """Turn text into weights and a report, in a run folder that no other process writes to.
 
-    Of several workers all take every step together; before it and after it the chief alone does what is done once.
+    All workers take every step together. The chief alone does what is done once, before the steps and after them.
     """
     strategy, worker = choose_strategy(cluster), cluster.worker
     broadcast = Broadcast(strategy, worker)
     check_same_on_all_workers(config, broadcast)
-    replicas = strategy.num_replicas_in_sync
-    check_division(config.training, config.data.shards, replicas, worker)
+    check_division(config.training, config.data.shards, strategy.num_replicas_in_sync, worker)
+
     corpus = load_corpus(config.data)
     tokenizer = share_tokenizer(config.tokenizer, corpus.train, folder.tokenizer, broadcast)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
-    settings = transformer_config(config, data.tokenizer)
+    transformer_config = config.transformer_config(tokenizer.vocab_size)
+    write_configuration(folder, config, transformer_config)
     if worker.is_chief:
         keep_check_lines(corpus.validation, folder.check_lines)
-        report_preflight(config.training, data, settings, replicas)
-    write_configuration(folder, config, settings)
-    transformer, model = build(config.training, settings, strategy)
+        report_preflight(config.training, data, transformer_config, strategy.num_replicas_in_sync)
+
+    transformer = build(transformer_config, config.training, strategy)
+    model = compiled(transformer, config.training, strategy)
     validator = Validator(transformer, data, config.translation, config.training.xla)
     progress = fit(config, folder, data, model, validator, broadcast)
     if worker.is_chief:
@@ -78,23 +88,26 @@ def train(config, folder, cluster):
         write_report(config, folder, data, progress, selection, describe(strategy))
 
 
-def transformer_config(config, tokenizer):
-    """The TransformerConfig that the sections of a RunConfig and the tokenizer make together."""
-    training = config.training
-    return config.model.resolve(tokenizer.vocab_size, training.dropout, training.label_smoothing)
-
-
-def build(training, settings, strategy):
-    """The Transformer, and the TrainingModel around it, ready for `fit`."""
+def build(config: TransformerConfig, training: TrainingConfig, strategy: tf.distribute.Strategy) -> keras.Model:
+    """The Transformer with its first weights, which follow from `training.seed`."""
     with strategy.scope():
         keras.utils.set_random_seed(training.seed)
-        transformer = Transformer(settings, dtype=training.precision)
+        transformer = Transformer(config, dtype=training.precision)
+    parameters = f"{transformer.count_params():,}"
+    log.info("%s parameters; training on %s, %s", parameters, describe(strategy), training.precision)
+    return transformer
+
+
+def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.distribute.Strategy) -> TrainingModel:
+    """A TrainingModel that shares the transformer's weights, ready for `fit`."""
+    config = transformer.transformer_config
+    with strategy.scope():
         model = TrainingModel(transformer.input, transformer.output)
         model.prepare(
-            training_optimizer(settings.d_model, training), training.seed, settings.label_smoothing, training.xla,
-            training.micro_batches,
-        )  # fmt: skip
-    log.info(
-        "%s parameters; training on %s, %s", f"{transformer.count_params():,}", describe(strategy), training.precision
-    )
-    return transformer, model
+            training_optimizer(config.d_model, training),
+            seed=training.seed,
+            label_smoothing=config.label_smoothing,
+            xla=training.xla,
+            micro_batches=training.micro_batches,
+        )
+    return model
