@@ -1,5 +1,6 @@
 """Settings that must stand before the first test file imports Keras or TensorFlow, and what `make check` leaves out."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -31,12 +32,19 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
 
 
+MARK_IT = "this test starts a process: mark it with @pytest.mark.slow"
+
+
 class NoPython(subprocess.Popen):
     """What `subprocess.Popen` is while a test runs that is not marked slow: it refuses to start Python."""
 
     def __init__(self, args, *rest, **options):
-        assert args[0] != sys.executable, "this test starts a process: mark it with @pytest.mark.slow"
+        assert args[0] != sys.executable, MARK_IT
         super().__init__(args, *rest, **options)
+
+
+def no_start(process):
+    raise AssertionError(MARK_IT)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -44,4 +52,5 @@ def pytest_runtest_protocol(item):
     with pytest.MonkeyPatch.context() as patch:
         if item.get_closest_marker("slow") is None:
             patch.setattr(subprocess, "Popen", NoPython)
+            patch.setattr(multiprocessing.process.BaseProcess, "start", no_start)
         return (yield)

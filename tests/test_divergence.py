@@ -204,6 +204,7 @@ def calm(tmp_path_factory):
     return trained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "harm"),
     [((LATER,), math.nan), ((LATER,), 1e6), ((EARLY,), math.nan), ((LATER, LATER + 1, LATER + 2), math.nan)],
@@ -233,6 +234,7 @@ class Killed(BaseException):
     """Stands for kill -9."""
 
 
+@pytest.mark.slow
 def test_killed_after_a_rewind_and_started_again_it_ends_the_same(tmp_path, calm):
     """Killed between the rewind to step 4 and the checkpoint of step 8, the first that knows of the batch left out."""
 
@@ -249,6 +251,7 @@ def test_killed_after_a_rewind_and_started_again_it_ends_the_same(tmp_path, calm
     assert progress.skipped == [LATER] and steps_of(tmp_path) == list(range(1, STEPS + 1))
 
 
+@pytest.mark.slow
 def test_what_was_left_out_before_a_checkpoint_is_left_out_after_it_by_another_process(tmp_path, caplog, calm):
     batches = Poisoned(lambda number: number == LATER)
     train(tmp_path, batches)
@@ -260,6 +263,7 @@ def test_what_was_left_out_before_a_checkpoint_is_left_out_after_it_by_another_p
     assert progress.skipped == [LATER] and progress.has_learned
 
 
+@pytest.mark.slow
 def test_where_every_batch_diverges_it_stops_after_so_many_rewinds(tmp_path):
     with pytest.raises(
         DivergenceError, match=f"{REWINDS} batches have been left out since the checkpoint of step {EVERY}"

@@ -85,6 +85,7 @@ def test_of_pairs_as_long_as_those_of_multi30k_less_than_two_per_cent_of_the_pos
     assert 1 - (source.sum() + target.sum()) / (packing.num_rows * (source_row_length + 128)) < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason=f"there is no Multi30k in {MULTI30K}")
 @pytest.mark.parametrize("name", ["multi30k_en_de", "multi30k_de_en", "multi30k_en_fr"])
 def test_padding_of_the_multi30k_configurations_is_below_two_per_cent(tmp_path, monkeypatch, name):

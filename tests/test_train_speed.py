@@ -53,6 +53,7 @@ def losses(contestant, lane):
     return [contestant.loss, *(contestant.lanes[lane].run(1) for _ in range(8))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", PEERS)
 def test_a_peer_starts_from_the_same_loss_and_learns_alike(peer, padded, our_losses):
     found = losses(prepare(peer, padded), peer)
@@ -112,6 +113,7 @@ def test_different_losses_are_no_comparison():
         check_same_loss({"ours": 9.708, "torch_eager": 9.710})
 
 
+@pytest.mark.slow
 def test_a_contestant_that_dies_is_named():
     worker = Worker("nobody", WORKLOAD)
     with pytest.raises(BenchmarkError, match="nobody ended with exit code 1"):
@@ -138,6 +140,7 @@ def test_what_cannot_be_run_gets_a_sentence(arguments, sentence, monkeypatch):
     assert result.output.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_run_from_command_to_files(tmp_path, monkeypatch):
     monkeypatch.setitem(SIZES, "test", WORKLOAD)
     monkeypatch.setattr(train_speed, "SECONDS", 0.1)
