@@ -17,5 +17,6 @@ class RunFolder:
         self.metrics = self.path / "metrics.jsonl"
         self.tensorboard = self.path / "tensorboard"
         self.report = self.path / "report.md"
+        self.training_text = self.path / "training_text.json"  # which text the weights were trained on
         self.lock = self.path / "lock"  # held while a process trains here
         self.check_lines = self.path / "validation.src.txt"  # source sentences that `export` compares on

@@ -1,16 +1,19 @@
 """A corpus in shards: every worker reads, encodes and packs its own, and the batches do not depend on their number."""
 
 import collections
+import contextlib
+import re
 
 import numpy as np
 import pytest
 
 from keras_transformer.config import ConfigError
+from tests.support.training import copying_pairs
 from train.config import FilesData, NumbersData, TfdsData, TokenizerConfig, TrainingConfig
 from train.data.batches import FIELDS, PackedBatches
 from train.data.corpus import CorpusError, own_shards
-from train.data.encoding import encode_corpus
-from train.data.prepare import check_division, load_corpus, prepare_data
+from train.data.encoding import EncodedShards, encode_corpus
+from train.data.prepare import check_division, load_corpus, packed_batches, prepare_data
 from train.data.vocabulary import prepare_tokenizer
 from train.workers.tf_config import ONLY_WORKER, Worker
 
@@ -156,6 +159,43 @@ def test_rows_and_shards_that_cannot_be_divided_are_refused(shards, worker, repl
 def test_more_shards_than_entries_are_refused(prepare):
     with pytest.raises(CorpusError, match="data.shards is 5, .*data.train has 4 .*split -n r/5"):
         prepare(5)
+
+
+# a batch and an epoch
+
+
+def test_a_batch_larger_than_an_epoch_is_refused_with_the_largest_that_fits():
+    corpus = copying_pairs(40)
+    training = TRAINING.model_copy(update={"tokens_per_batch": 32 * 1000})
+    with pytest.raises(ConfigError) as error:
+        packed_batches(EncodedShards([corpus]), training, 1, ONLY_WORKER)
+    assert "training.tokens_per_batch 32000 takes 1000 rows" in str(error.value)
+    largest = int(re.search(r"at most (\d+)", str(error.value))[1])
+    for tokens, fits in ((largest, True), (largest + 32, False)):
+        training = TRAINING.model_copy(update={"tokens_per_batch": tokens})
+        with contextlib.nullcontext() if fits else pytest.raises(ConfigError, match=f"at most {largest}"):
+            batches = packed_batches(EncodedShards([corpus]), training, 1, ONLY_WORKER)
+    assert batches.steps_per_epoch == 1 and batches.epochs(7) == 7.0
+
+
+def test_a_batch_larger_than_an_epoch_of_the_smallest_shard_is_refused():
+    shards = [copying_pairs(200), copying_pairs(40)]
+    training = TRAINING.model_copy(update={"tokens_per_batch": 32 * 1000})
+    with pytest.raises(ConfigError) as error:
+        packed_batches(EncodedShards(shards), training, 2, ONLY_WORKER)
+    largest = int(re.search(r"at most (\d+)", str(error.value))[1])
+    training = TRAINING.model_copy(update={"tokens_per_batch": largest})
+    batches = packed_batches(EncodedShards(shards), training, 2, ONLY_WORKER)
+    assert batches.shards[1].steps_per_epoch == 1
+
+
+def test_epochs_are_counted_in_rows_that_were_taken(prepare):
+    for shards in (1, 2, 4):
+        batches = prepare(shards).batches
+        rows = sum(stream.rows_per_epoch for stream in batches.shards)
+        assert batches.epochs(100) == pytest.approx(100 * 8 / rows)
+    for index in (0, 1):  # two workers share one shard, and so its epochs
+        assert prepare(1, Worker(index, 2)).batches.epochs(100) == prepare(1).batches.epochs(100)
 
 
 # sources

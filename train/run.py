@@ -13,6 +13,7 @@ from keras_transformer.model import Transformer
 from keras_transformer.run_folder import RunFolder
 from train.config import RunConfig, TrainingConfig
 from train.data.prepare import check_division, keep_check_lines, load_corpus, prepare_data
+from train.data.training_text import record_training_text
 from train.data.vocabulary import prepare_tokenizer, share_tokenizer
 from train.evaluation.preflight import report_preflight
 from train.evaluation.report import write_report
@@ -77,6 +78,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
     write_configuration(folder, config, transformer_config)
     if worker.is_chief:
         keep_check_lines(corpus.validation, folder.check_lines)
+        record_training_text(folder, data, worker)
         report_preflight(config.training, data, transformer_config, strategy.num_replicas_in_sync)
 
     transformer = build(transformer_config, config.training, strategy)

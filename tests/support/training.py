@@ -1,5 +1,7 @@
 """A training of seconds that several tests share: sentences to copy, a model of 16 dimensions, and its steps."""
 
+import collections
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -22,7 +24,7 @@ def copying_pairs(count=60):
     """Sentences of 2 to 6 tokens and EOS, each its own translation."""
     rng = np.random.default_rng(0)
     sentences = [[*map(int, rng.integers(4, TINY.vocab_size, rng.integers(2, 7))), EOS] for _ in range(count)]
-    return EncodedPairs(Sentences.of(sentences, np.uint16), Sentences.of(sentences, np.uint16), {})
+    return EncodedPairs(Sentences.of(sentences, np.uint16), Sentences.of(sentences, np.uint16), collections.Counter())
 
 
 PAIRS = copying_pairs()

@@ -47,7 +47,7 @@ def _split(name: str, entries: list[Entry]) -> Split:
     return Split(
         f"data.{name}",
         lambda: itertools.chain.from_iterable(_read(name, entries, entry_paths) for entry_paths in paths),
-        lambda: {"source": "files", "entries": [[file_stamp(path, name) for path in entry] for entry in paths]},
+        lambda: {"source": "files", "files": [[file_stamp(path, name) for path in entry] for entry in paths]},
     )
 
 

@@ -96,7 +96,21 @@ def packed_batches(train: EncodedShards, training: TrainingConfig, shards: int, 
             PackedBatches(pairs, rows_per_shard * row_lengths.target, row_lengths, (training.seed, number))
             for number, pairs in enumerate(train.shards, start=first)
         ]
+    check_batch_fits(streams, training, shards)
     return ShardedBatches(streams, worker)
+
+
+def check_batch_fits(streams: list[PackedBatches], training: TrainingConfig, shards: int) -> None:
+    """Raises ConfigError if a batch takes more rows of a shard than an epoch of it has, and so would repeat pairs."""
+    smallest = min(streams, key=lambda stream: stream.rows_per_epoch)
+    if smallest.rows_per_batch > smallest.rows_per_epoch:
+        text = "the training text" if shards == 1 else f"the smallest of {shards} shards"
+        most = smallest.rows_per_epoch * shards * training.row_length
+        raise ConfigError(
+            f"training.tokens_per_batch {training.tokens_per_batch} takes {smallest.rows_per_batch} rows per batch, "
+            f"but {text} fills only {smallest.rows_per_epoch} rows of {training.row_length}: a batch would repeat "
+            f"sentence pairs. Set training.tokens_per_batch to at most {most}, or training.row_length to less."
+        )
 
 
 def check_division(training: TrainingConfig, shards: int, replicas: int, worker: Worker) -> None:

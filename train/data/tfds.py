@@ -99,7 +99,7 @@ def _fingerprint(builder, data, part):
         "source": "tfds",
         "set": builder.info.full_name,
         "folder": str(folder.resolve()),
-        "files": [file_stamp(path, "data_dir") for path in files],
+        "files": [[file_stamp(path, "data_dir") for path in files]],
         "part": str(part),
         "languages": [data.source_language, data.target_language],
     }

@@ -1,0 +1,67 @@
+"""The record of the training text in a run folder: written at every start, compared when the run continues."""
+
+import hashlib
+import itertools
+import json
+import logging
+import pathlib
+from typing import Any
+
+from keras_transformer.files import write_atomically
+from keras_transformer.run_folder import RunFolder
+from train.data.corpus import Split, own_shards
+from train.data.encoding import EncodedPairs
+from train.data.prepare import Data
+from train.workers.tf_config import ONLY_WORKER, Worker
+
+log = logging.getLogger("train")
+
+
+def record_training_text(folder: RunFolder, data: Data, worker: Worker = ONLY_WORKER) -> None:
+    """Write into the run folder which text this worker's shards are made of.
+
+    If the run has a checkpoint and was trained on other pairs, log a warning that names the changed files. The run
+    continues, since a change may be intended; but it is no longer bit for bit the run that it would have been.
+    """
+    splits = own_shards(data.corpus.train, worker)
+    record = {
+        "pairs": len(data.train),
+        "shards": [_digest(pairs) for pairs in data.train.shards],
+        "files": _files(splits),
+    }
+    before = _read(folder.training_text) if any(folder.checkpoints.glob("*.npz")) else None
+    if before is not None and before["shards"] != record["shards"]:
+        log.warning(
+            "the training text is not the one that this run was trained on so far: %s. Training continues on the new "
+            "text; restore the old one, or use another run_folder, for a run that can be repeated.",
+            "; ".join([f"{before['pairs']:,} pairs before, {record['pairs']:,} now", *_changed_files(before, record)]),
+        )
+    write_atomically(folder.training_text, json.dumps(record, indent=1))
+
+
+def _digest(pairs: EncodedPairs) -> str:
+    """A hash of all pairs in their order. It needs no reading of the text, since `keys` are hashes of the pairs."""
+    return hashlib.sha256(pairs.keys).hexdigest()
+
+
+def _files(splits: tuple[Split, ...]) -> dict[str, list[int]]:
+    """From the path of each file that the splits are read from to its size and modification time."""
+    entries = itertools.chain.from_iterable(split.fingerprint().get("files", []) for split in splits)
+    return {path: stamp for path, *stamp in itertools.chain.from_iterable(entries)}
+
+
+def _changed_files(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    paths = sorted(before["files"].keys() | now["files"].keys())
+    return [f"{path} has changed" for path in paths if before["files"].get(path) != now["files"].get(path)]
+
+
+def _read(path: pathlib.Path) -> dict[str, Any] | None:
+    """The record at `path`; None if there is none, or if it is damaged, which is logged."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return {"pairs": int(record["pairs"]), "shards": list(record["shards"]), "files": dict(record["files"])}
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        log.warning("%s is damaged (%s): whether the training text has changed is not known", path, error)
+        return None
