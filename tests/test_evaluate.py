@@ -1,6 +1,7 @@
 """`python -m train.evaluate` from end to end: a run's own test set, files of one's own, and a user's mistakes."""
 
 import functools
+import shutil
 
 import pytest
 
@@ -8,10 +9,19 @@ import train.evaluate
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
-from train.config import FilesData
+from tests.support.runs import random_run, write_config
+from train.config import FilesData, load_config
 from train.evaluation import bleu
 
 evaluate_command = functools.partial(invoke, train.evaluate.app)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run folder with random weights, whose configuration has a test set of 12 pairs from en to de."""
+    folder = random_run(tmp_path_factory.mktemp("evaluate") / "run")
+    (folder / "config.toml").write_text(load_config(write_config(folder.parent)).to_toml(), encoding="utf-8")
+    return folder
 
 
 @pytest.fixture
@@ -61,12 +71,12 @@ def test_the_runs_own_test_set_is_scored_as_in_the_report(finished, without_xla)
 
 
 @pytest.mark.parametrize(("options", "signature"), [([], "tok:13a"), (["--tokenised"], "case:lc|eff:no|tok:none")])
-def test_given_files_are_scored_line_by_line(finished, without_xla, tmp_path, options, signature):
+def test_given_files_are_scored_line_by_line(folder, without_xla, tmp_path, options, signature):
     (tmp_path / "source").write_text("five\ntwelve\n\n", encoding="utf-8")
     (tmp_path / "reference").write_text("fünf\nzwölf\n\n", encoding="utf-8")
     output = tmp_path / "translations"
     files = ["--source", tmp_path / "source", "--reference", tmp_path / "reference", "--output", output]
-    result = evaluate_command(finished[1], *files, "--beam-size", 1, *options)
+    result = evaluate_command(folder, *files, "--beam-size", 1, *options)
     assert result.exit_code == 0, result.output
     bleu, chrf, exact = result.stdout.splitlines()
     assert bleu.startswith("BLEU ") and signature in bleu and chrf.startswith("chrF ") and "nc:6" in chrf
@@ -77,17 +87,17 @@ def test_given_files_are_scored_line_by_line(finished, without_xla, tmp_path, op
 # every option arrives
 
 
-def test_the_search_options_arrive(finished, files, loaded):
+def test_the_search_options_arrive(folder, files, loaded):
     options = ["--beam-size", 7, "--length-penalty", 0.25, "--batch-size", 5]
-    assert evaluate_command(finished[1], *files, *options).exit_code == 0
-    assert evaluate_command(finished[1], *files).exit_code == 0
+    assert evaluate_command(folder, *files, *options).exit_code == 0
+    assert evaluate_command(folder, *files).exit_code == 0
     assert loaded == [
-        ((finished[1], SearchOptions(beam_size=7, length_penalty=0.25)), {"batch_size": 5}),
-        ((finished[1], SearchOptions()), {"batch_size": 64}),
+        ((folder, SearchOptions(beam_size=7, length_penalty=0.25)), {"batch_size": 5}),
+        ((folder, SearchOptions()), {"batch_size": 64}),
     ]
 
 
-def test_tokenised_is_by_the_rules_of_the_target_language(finished, files, loaded, monkeypatch):
+def test_tokenised_is_by_the_rules_of_the_target_language(folder, files, loaded, monkeypatch):
     languages, tokenise = [], bleu.tokenise
 
     def recorded(lines, language):
@@ -95,13 +105,13 @@ def test_tokenised_is_by_the_rules_of_the_target_language(finished, files, loade
         return tokenise(lines, language)
 
     monkeypatch.setattr(bleu, "tokenise", recorded)
-    assert evaluate_command(finished[1], *files).exit_code == 0 and languages == []
-    assert evaluate_command(finished[1], *files, "--tokenised").exit_code == 0 and languages == ["de", "de"]
+    assert evaluate_command(folder, *files).exit_code == 0 and languages == []
+    assert evaluate_command(folder, *files, "--tokenised").exit_code == 0 and languages == ["de", "de"]
 
 
-def test_source_reference_and_output_are_the_files_that_they_name(finished, files, loaded, tmp_path):
+def test_source_reference_and_output_are_the_files_that_they_name(folder, files, loaded, tmp_path):
     (tmp_path / "reference").write_text("fünf\nzehn\n", encoding="utf-8")
-    result = evaluate_command(finished[1], *files, "--output", tmp_path / "output")
+    result = evaluate_command(folder, *files, "--output", tmp_path / "output")
     assert Repeating.lines == ["fünf", "zwölf z.B."]
     assert (tmp_path / "output").read_text(encoding="utf-8") == "fünf\nzwölf z.B.\n"
     assert result.stdout.splitlines()[2] == "exact 50.00 per cent of 2 sentences"
@@ -132,8 +142,8 @@ def test_a_runs_test_set_needs_no_training_text(tmp_path):
         (["{nothing}/none"], ["no run folder {nothing}/none"]),
     ],
 )
-def test_a_mistake_is_one_sentence(finished, without_xla, tmp_path, arguments, parts):
-    names = {name: tmp_path / name for name in ("text", "empty", "nothing")} | {"folder": finished[1]}
+def test_a_mistake_is_one_sentence(folder, without_xla, tmp_path, arguments, parts):
+    names = {name: tmp_path / name for name in ("text", "empty", "nothing")} | {"folder": folder}
     names["text"].write_text("five\nsix\n", encoding="utf-8")
     names["empty"].write_text("", encoding="utf-8")
     names["nothing"].mkdir()
@@ -141,15 +151,31 @@ def test_a_mistake_is_one_sentence(finished, without_xla, tmp_path, arguments, p
     assert_one_sentence(result, *(part.format(**names) for part in parts))
 
 
+DAMAGE = {
+    "model.weights.h5": [b"", b"no HDF5", None],
+    "config.toml": [b"[data", b"\xff"],
+    "model.json": [b"", b"{", b"\xff"],
+    "tokenizer.model": [b"", b"\xff"],
+}
+
+
+@pytest.mark.parametrize(("name", "content"), [(name, content) for name in DAMAGE for content in DAMAGE[name]])
+def test_a_damaged_file_of_the_run_folder_is_one_sentence(folder, without_xla, tmp_path, name, content):
+    copy = shutil.copytree(folder, tmp_path / "run")
+    before = (copy / name).read_bytes()
+    (copy / name).write_bytes(before[:2000] + bytes(200) + before[2200:] if content is None else content)
+    assert_one_sentence(evaluate_command(copy), copy / name)
+
+
 @pytest.mark.parametrize(
     ("output", "part"), [("none/x", "there is no folder"), ("", "it is a folder"), ("text/x", "there is no folder")]
 )
 def test_an_output_that_cannot_be_written_is_refused_before_anything_is_translated(
-    finished, files, loaded, tmp_path, output, part
+    folder, files, loaded, tmp_path, output, part
 ):
     (tmp_path / "text").touch()
     path = tmp_path / output
-    assert_one_sentence(evaluate_command(finished[1], *files, "--output", path), f"--output {path}", part)
+    assert_one_sentence(evaluate_command(folder, *files, "--output", path), f"--output {path}", part)
     assert loaded == []
 
 

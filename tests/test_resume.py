@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from keras_transformer.config import ConfigError
+from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.run_folder import RunFolder
 from tests.support.processes import start_python
 from train.config import load_config
@@ -152,6 +152,15 @@ def test_a_damaged_record_loses_no_run_but_another_model_is_still_refused(folder
     assert len(caplog.messages) == 1 and str(folder.config) in caplog.messages[0]
     with pytest.raises(ConfigError, match="model.activation was 'relu' and is 'gelu'"):
         check_unchanged(folder, configuration(folder, 'model.activation="gelu"'))
+
+
+def test_head_widths_that_are_written_out_are_the_same_model(folder):
+    folder.config.unlink()
+    recorded = TransformerConfig.load(folder.model)
+    recorded.replace(key_dim=recorded.d_k, value_dim=recorded.d_v).save(folder.model)
+    check_unchanged(folder, configuration(folder))
+    with pytest.raises(ConfigError, match="model.key_dim was 32 and is 8"):
+        check_unchanged(folder, configuration(folder, "model.key_dim=8"))
 
 
 @pytest.mark.parametrize("name", ["config", "model"])

@@ -120,9 +120,12 @@ def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], 
         return {}, {}
     recorded = TransformerConfig.load(folder.model)
     asked = config.model.resolve(recorded.vocab_size, recorded.dropout, recorded.label_smoothing)
-    return tuple(
-        {f"model.{name}": value for name, value in dataclasses.asdict(found).items()} for found in (recorded, asked)
-    )
+
+    def fields(model):
+        values = dataclasses.asdict(model) | {"key_dim": model.d_k, "value_dim": model.d_v}
+        return {f"model.{name}": value for name, value in values.items()}
+
+    return fields(recorded), fields(asked)
 
 
 def refuse(folder: RunFolder, changes: dict[str, tuple[str, str]]) -> None:
