@@ -1,4 +1,4 @@
-"""The accelerator benchmark: the step is that of training, its memory and its kernels are what is claimed of them."""
+"""The accelerator benchmark: its step equals the training step, and its memory and kernels are as documented."""
 
 import os
 import pathlib
@@ -40,7 +40,7 @@ def trained():
 
 @pytest.fixture(scope="module")
 def on_jax(trained, tmp_path_factory):
-    """What tests/on_jax.py found."""
+    """The results of tests/support/scripts/on_jax.py."""
     folder = tmp_path_factory.mktemp("jax")
     given = {f"weight {path}": values for path, values in trained[0].items()}
     for step in range(STEPS):
@@ -55,21 +55,21 @@ def on_jax(trained, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_jax_program_trains_as_the_tensorflow_one_dropout_included(on_jax, trained):
+def test_the_jax_step_trains_as_the_tensorflow_step_with_dropout(on_jax, trained):
     assert_close(on_jax.losses, trained[1], rtol=1e-4)
     assert np.ptp(trained[1]) > 1e-3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16"])
-def test_the_logits_are_never_three_times_in_memory(on_jax, precision):
+def test_memory_never_holds_three_copies_of_the_logits(on_jax, precision):
     # 512 positions x 16,384 pieces at width 16: beside the logits, everything else is small
     assert getattr(on_jax, f"{precision}_temporary") < 3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16"])
-def test_the_memory_of_weights_and_optimizer_is_used_again(on_jax, precision):
+def test_a_step_reuses_the_memory_of_weights_and_optimizer(on_jax, precision):
     assert getattr(on_jax, f"{precision}_reused") == 1
 
 
@@ -77,7 +77,7 @@ def test_the_memory_of_weights_and_optimizer_is_used_again(on_jax, precision):
 
 
 @pytest.mark.slow
-def test_fused_attention_is_the_formula_and_so_are_its_gradients(on_jax):
+def test_fused_attention_and_its_gradients_equal_the_formula(on_jax):
     for number in range(4):  # output; gradients by query, key, value
         fused, explicit = (getattr(on_jax, f"{name}_{number}") for name in ("fused", "explicit"))
         assert abs(explicit).max() > 0.5
@@ -85,18 +85,18 @@ def test_fused_attention_is_the_formula_and_so_are_its_gradients(on_jax):
 
 
 @pytest.mark.slow
-def test_fused_attention_gives_zeros_to_a_query_with_nothing_to_attend_to(on_jax):
+def test_fused_attention_returns_zeros_for_a_query_that_may_attend_to_nothing(on_jax):
     assert_close(on_jax.fused_0[0, :, 5], np.zeros((2, 8)), atol=0)
     assert_close(on_jax.fused_1[0, :, 5], np.zeros((2, 8)), atol=0)
 
 
 @pytest.mark.slow
-def test_lowered_for_a_gpu_every_attention_of_the_step_is_cudnns_forward_and_backward(on_jax):
+def test_lowered_for_a_gpu_every_attention_of_a_step_calls_cudnn_forward_and_backward(on_jax):
     assert on_jax.kernel_calls.tolist() == [3, 3]  # one encoder block, one decoder block
 
 
 @pytest.mark.slow
-def test_a_compiled_step_that_attends_in_a_fused_kernel_makes_no_attention_weights(on_jax):
+def test_a_compiled_step_with_the_fused_kernel_computes_no_attention_weights(on_jax):
     assert on_jax.weights_if_explicit
     assert not on_jax.weights_if_fused
 
@@ -114,12 +114,12 @@ def test_a_compiled_step_that_attends_in_a_fused_kernel_makes_no_attention_weigh
         ("without_a_gpu", False),
     ],
 )
-def test_the_fused_kernel_is_taken_where_it_is_right(on_jax, case, is_taken):
+def test_the_fused_kernel_is_used_only_if_it_is_right(on_jax, case, is_taken):
     assert getattr(on_jax, f"taken_{case}") == is_taken
 
 
 @pytest.mark.slow
-def test_where_the_fused_kernel_fails_the_formula_takes_over_and_it_is_said(on_jax):
+def test_if_the_fused_kernel_fails_the_formula_replaces_it_and_a_note_tells(on_jax):
     failed = "with fused attention it did not run: no engine"
     assert on_jax.notes.tolist() == [failed, "attention: the explicit formula", "disabled: True"]
 
@@ -127,7 +127,7 @@ def test_where_the_fused_kernel_fails_the_formula_takes_over_and_it_is_said(on_j
 # the data
 
 
-def test_made_up_batches_are_as_training_packs_them():
+def test_synthetic_batches_are_packed_as_in_training():
     batches = packed_batches(500, 20 * 256, 256)
     assert len(batches) >= 8
     for batch in batches[:-1]:  # the last of an epoch is filled up from its beginning
@@ -139,7 +139,7 @@ def test_made_up_batches_are_as_training_packs_them():
     assert lengths[:, 1].sum() == sum(map(target_tokens, batches))
 
 
-def test_the_flops_of_a_batch_are_those_of_its_pairs():
+def test_the_flops_of_a_batch_are_the_sum_over_its_pairs():
     batch = {"source_segments": np.array([[1, 1, 2, 0], [1, 0, 0, 0]])}
     batch["target_segments"] = np.array([[1, 2, 2, 2], [1, 1, 0, 0]])
     assert list(pair_lengths(batch)) == [(2, 1), (1, 3), (1, 2)]
@@ -155,7 +155,7 @@ def measured(size, *seconds_per_step):
     return Measurement(size, "ours", 1.0, 25_000, 9e12, rounds, ["attention: the explicit formula"])
 
 
-def test_72_milliseconds_a_step_are_the_papers_base_in_two_hours_and_six_for_big():
+def test_at_72_milliseconds_per_step_the_papers_base_takes_two_hours_and_big_six():
     assert measured("base", 0.072).hours == pytest.approx(2.0)
     assert measured("big", 0.072).hours == pytest.approx(6.0)
 
@@ -165,17 +165,17 @@ def test_the_median_round_counts_and_the_share_is_of_the_measured_product():
     assert cells[2:5] == ("250,000", "90", "50.0%")
 
 
-def test_who_could_not_be_measured_is_in_the_table_with_the_reason():
+def test_a_contestant_that_could_not_be_measured_is_in_the_table_with_the_reason():
     lines = table([measured("base", 0.1), Absence("base", "theirs", "no a|b")], 1e15).splitlines()
     assert [line.count("|") for line in lines] == [len(HEAD) + 1] * 4
     assert "not measured: no a/b" in lines[-1]
 
 
-@pytest.mark.parametrize(("platform", "is_said"), [("cpu", True), ("gpu", False)])
-def test_a_page_from_a_cpu_says_that_there_was_no_accelerator(platform, is_said):
+@pytest.mark.parametrize(("platform", "is_stated"), [("cpu", True), ("gpu", False)])
+def test_a_page_from_a_cpu_states_that_there_was_no_accelerator(platform, is_stated):
     chip = {"platform": platform, "name": "X1", "versions": {"jax": "1"}, "matrix_size": 8192, "matrix_flops": 7.9e14}
     written = page(chip, [measured("base", 0.1)], "python -m benchmarks.accelerator", "A step.")
-    assert ("No accelerator was available" in written) == is_said
+    assert ("No accelerator was available" in written) == is_stated
     assert "X1" in written and "790 TFLOP/s" in written
 
 
@@ -225,7 +225,7 @@ def test_it_runs_without_tensorflow_and_the_loss_falls(refused, tmp_path):
         assert last < first - 0.3
 
 
-def test_a_framework_that_is_not_there_is_a_sentence(refused):
+def test_a_framework_that_is_not_installed_is_a_sentence(refused):
     refused("torch")
     with Contestant("torch", Task("tiny", 256, 64, "fused", 20)) as contestant:
         with pytest.raises(ContestantFailed, match="torch is refused"):

@@ -24,7 +24,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     """Serves the folder `directory`; some names are trouble, as the server's `trouble` tells: name -> kind."""
 
     def do_GET(self):
-        name = self.path.rpartition("/")[2]
+        name = self.path.removeprefix("/")
         self.server.asked.append(name)
         kind = self.server.trouble.get(name)
         if kind == "busy once":

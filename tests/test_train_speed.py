@@ -1,4 +1,4 @@
-"""The training-speed benchmark compares like with like, and reports the quotients of what it measured."""
+"""The training-speed benchmark compares equal work and reports ratios of its measurements."""
 
 import importlib.util
 import json
@@ -24,7 +24,7 @@ WORKLOAD = Workload(SMALL.replace(dropout=0.1), rows=4, length=8, packed_length=
 
 
 class PaddedWorkload(Workload):
-    """Sentences of different lengths, so that a mask or a mean that takes padding for tokens is found out."""
+    """Sentences of different lengths: a mask or a mean that counts padding gives another loss."""
 
     def batch(self, seed=1):
         batch = super().batch(seed)
@@ -39,7 +39,7 @@ class PaddedWorkload(Workload):
 
 @pytest.fixture(scope="module")
 def padded():
-    """With biases in attention, as the peers have, and without dropout, which nobody draws alike."""
+    """With biases in attention, as in the peers, and without dropout, since each contestant draws its own masks."""
     return PaddedWorkload(SMALL.replace(attention_bias=True, dropout=0.0), rows=4, length=8, warmup_steps=8)
 
 
@@ -55,7 +55,7 @@ def losses(contestant, lane):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("peer", PEERS)
-def test_a_peer_starts_from_the_same_loss_and_learns_alike(peer, padded, our_losses):
+def test_a_peer_has_the_same_losses_before_and_during_training(peer, padded, our_losses):
     found = losses(prepare(peer, padded), peer)
     assert_close(found, our_losses, atol=0, rtol=1e-4)  # the same model, loss, masks, optimizer and schedule
     assert found[0] > found[-1] + 0.5
@@ -93,7 +93,7 @@ def test_the_ratios_are_quotients_of_medians():
 
 
 class Steady:
-    """A worker whose every step takes as long."""
+    """A worker whose steps all take the same time."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -103,18 +103,18 @@ class Steady:
 
 
 @pytest.mark.parametrize(("step", "steps"), [(0.25, 16), (0.01, 400), (1.0, 4), (30.0, 2)])
-def test_a_turn_takes_about_as_long_as_asked_and_at_least_two_steps(step, steps):
+def test_a_turn_takes_about_the_time_requested_and_at_least_two_steps(step, steps):
     assert steps_for(Steady(step), "lane", 4.0) == steps
 
 
-def test_different_losses_are_no_comparison():
+def test_contestants_with_different_losses_are_not_compared():
     check_same_loss({"ours": 9.70801, "torch_eager": 9.70802})
     with pytest.raises(BenchmarkError, match="different losses"):
         check_same_loss({"ours": 9.708, "torch_eager": 9.710})
 
 
 @pytest.mark.slow
-def test_a_contestant_that_dies_is_named():
+def test_the_error_names_a_contestant_that_dies():
     worker = Worker("nobody", WORKLOAD)
     with pytest.raises(BenchmarkError, match="nobody ended with exit code 1"):
         worker.describe()
@@ -133,7 +133,7 @@ def invoke(*arguments):
         (["--contestants", "torch_eager"], "which is not installed: run `make peers`."),
     ],
 )
-def test_what_cannot_be_run_gets_a_sentence(arguments, sentence, monkeypatch):
+def test_a_mistake_is_a_sentence(arguments, sentence, monkeypatch):
     monkeypatch.setitem(PACKAGES, "torch_eager", "a_package_that_nobody_has")
     result = invoke(*arguments)
     assert result.exit_code == 1 and result.output.startswith("Error: ") and sentence in result.output

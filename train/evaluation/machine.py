@@ -6,11 +6,12 @@ import pathlib
 import platform
 from collections.abc import Iterable
 
+CPUINFO = pathlib.Path("/proc/cpuinfo")
+
 
 def processor() -> str:
     """The processor's name as Linux gives it, else what Python knows of it."""
-    cpuinfo = pathlib.Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    lines = CPUINFO.read_text(encoding="utf-8").splitlines() if CPUINFO.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
 
