@@ -14,7 +14,7 @@ from tests.support.models import SMALL, as_numpy, assert_close, batch_of, normal
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is not installed: pip install -r requirements-peers.txt"
 )
-D_MODEL, HEADS, D_FF, EPSILON = 16, 4, 24, 1e-5
+D_MODEL, HEADS, D_FF, EPSILON = 16, 4, 24, 0.01
 SIDES = "source", "target"
 ROWS = [[([5, 6, 7, 8, 3], [2, 9, 10])], [([11, 12, 3], [2, 13, 14, 15, 16, 17])], [([3], [2])]]
 
