@@ -1,14 +1,14 @@
 """Who may attend to whom, from segment ids.
 
-Segment 0 is padding; 1..n are the sentence pairs packed into one row. True means "may attend". A plain padded
-batch is the case n = 1.
+Segment 0 is padding; segments 1..n are the sentence pairs packed into one row. A plain padded batch is the case
+n = 1. In every mask True means "may attend".
 """
 
 from keras import ops
 
 
 def segment_mask(query_segments, key_segments):
-    """A query may attend to the keys of its own, non-zero segment.
+    """A query may attend to the keys of its own segment, unless that is padding.
 
     Shapes: query_segments (B, Q), key_segments (B, K), int. Returns bool (B, Q, K).
     """
@@ -17,21 +17,21 @@ def segment_mask(query_segments, key_segments):
     return ops.logical_and(ops.equal(query_segments, key_segments), ops.not_equal(key_segments, 0))
 
 
-def causal_mask(length):
+def causal_mask(length: int):
     """Position q may attend to positions 0..q (section 3.2.3). Returns bool (1, length, length)."""
     positions = ops.arange(length)
     return ops.expand_dims(ops.expand_dims(positions, 1) >= ops.expand_dims(positions, 0), 0)
 
 
 def causal_segment_mask(segments):
-    """The mask of decoder self-attention: same segment, and not later. (B, L) -> bool (B, L, L)."""
+    """Decoder self-attention: a position may attend to the same segment up to itself. (B, L) -> bool (B, L, L)."""
     return ops.logical_and(segment_mask(segments, segments), causal_mask(ops.shape(segments)[1]))
 
 
 def positions_in_segment(segments):
     """Position of each token in its own sentence, counted from 0; padding gets 0. (B, L) -> int32 (B, L).
 
-    A token's position is the number of earlier tokens that it may attend to.
+    The position of a token is the number of earlier tokens that it may attend to.
     """
     earlier_and_itself = ops.sum(ops.cast(causal_segment_mask(segments), "int32"), axis=-1)
     return ops.maximum(earlier_and_itself - 1, 0)

@@ -1,9 +1,9 @@
-"""The special token ids: the one place where they are written.
+"""The ids of the special tokens.
 
-The tokenizer is trained with these ids, so that ids in Python, in the graph and in the weights agree.
+The tokenizer is trained with them, so that ids in Python, in the graph and in the weights agree.
 """
 
-PAD = 0  # fills a row up to its length; belongs to segment 0, attends to nothing
-UNK = 1  # never produced by a tokenizer with byte fallback; SentencePiece wants the id to exist
+PAD = 0  # fills a row up to its length; it belongs to segment 0 and attends to nothing
+UNK = 1  # SentencePiece requires the id; a tokenizer with byte fallback never produces it
 BOS = 2  # first input of the decoder: "the outputs shifted right" (Vaswani et al. 2017, section 3)
-EOS = 3  # last piece of every source and of every target
+EOS = 3  # last token of every source and of every target

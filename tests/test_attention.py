@@ -81,7 +81,7 @@ def test_a_query_with_nothing_to_attend_to_gets_zeros_and_finite_gradients():
     assert_close(weights[0, 0], [[1.0, 0.0], [0.0, 0.0]], atol=0)
     assert all(np.isfinite(as_numpy(gradient)).all() for gradient in gradients)
     assert_close(gradients[0][0, 0, 1], np.zeros(3), atol=0)  # of the query without keys
-    assert_close(gradients[2][0, 0, 1], np.zeros(3), atol=0)  # of the value that nobody reads
+    assert_close(gradients[2][0, 0, 1], np.zeros(3), atol=0)  # of the value that no query may attend to
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -188,6 +188,16 @@ def test_encoder_decoder_attention_reads_a_memory_of_another_length_and_width(wi
     assert_close(output, expected_output)
     assert_close(weights, expected_weights)
     assert_close(np.sum(as_numpy(weights), -1), np.ones((2, layer.num_heads, 3)))
+
+
+def test_a_mask_of_keys_alone_holds_for_every_query():
+    states, memory, keys = normal(2, 3, 8), normal(2, 2, 8, seed=1), np.array([[True, False], [True, True]])
+    layer = MultiHeadAttention(2, 4)
+    layer.build(states.shape, memory.shape)
+    expected_output, expected_weights = randomise(layer)(states, memory, np.repeat(keys[:, None], 3, axis=1))
+    output, weights = layer(states, memory, keys)
+    assert_close(output, expected_output, atol=0)
+    assert_close(weights, expected_weights, atol=0)
 
 
 def test_without_positions_a_permuted_sentence_gives_permuted_states():

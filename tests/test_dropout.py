@@ -1,4 +1,4 @@
-"""Dropout: the share it keeps, masks that depend on seed, step and layer alone, and nothing outside training."""
+"""Dropout: the share that it keeps, masks that depend on the seed alone, and no effect outside training."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from keras_transformer.layers.dropout import Dropout, dropout, random_bits
 from tests.support.models import as_numpy, assert_close, normal
 
 PLACES = 2**17
-CHANCE = 5.0  # standard deviations: what chance exceeds once in 1.7 million times
+CHANCE = 5.0  # standard deviations: chance exceeds them once in 1.7 million draws
 
 
 def kept(seed, shape=(PLACES,), rate=0.5):
@@ -30,7 +30,7 @@ def test_a_place_is_kept_with_probability_1_minus_rate(rate):
     assert abs(kept((3, 7), rate=rate).mean() - (1 - rate)) < CHANCE * deviation
 
 
-def test_what_is_kept_is_divided_by_1_minus_rate_which_keeps_the_mean():
+def test_kept_values_are_divided_by_1_minus_rate_which_preserves_the_mean():
     inputs = normal(PLACES) + 2.0
     outputs = as_numpy(dropout(inputs, 0.2, (1, 1)))
     is_kept = outputs != 0
@@ -88,7 +88,7 @@ def test_the_mask_is_the_same_compiled_by_xla_in_a_graph_and_eagerly(dtype):
         np.testing.assert_array_equal(tf.function(draw, jit_compile=jit_compile)(inputs, seed), expected)
 
 
-def test_the_layer_drops_in_training_anew_at_every_call():
+def test_the_layer_draws_another_mask_in_every_training_call():
     layer, inputs = Dropout(0.5, seed=1), np.ones(1000, "float32")
     first, second = (as_numpy(layer(inputs, training=True)) for _ in range(2))
     assert set(first) == set(second) == {0.0, 2.0}
@@ -102,7 +102,7 @@ def test_two_layers_of_one_seed_agree_and_of_two_differ():
 
 
 @pytest.mark.parametrize(("rate", "training"), [(0.5, False), (0.5, None), (0.0, True)])
-def test_outside_training_and_at_rate_0_nothing_happens(rate, training):
+def test_outside_training_and_at_rate_0_the_output_is_the_input(rate, training):
     inputs = normal(8, 4)
     np.testing.assert_array_equal(as_numpy(Dropout(rate)(inputs, training=training)), as_numpy(inputs))
 

@@ -26,6 +26,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "corpus_cache_benchmark": "benchmarks/corpus_cache.py",
     "decoder_step": "decoding/step.py against the whole Transformer",
     "decoding_backends": "the search on JAX and PyTorch",
+    "equations": "docs/equations.md",
     "exact": "replicas, workers and micro-batches train alike",
     "export_command": "python -m export",
     "front_door": "import keras_transformer",

@@ -119,3 +119,55 @@ def test_mixed_precision_computes_in_half_and_keeps_its_variables_in_float32(lay
 
 def outputs(model, inputs):
     return keras.tree.flatten(model(list(inputs)))
+
+
+# Outside translation
+
+
+def classifier(num_classes=2):
+    """A sentence classifier as a script writes it: stock Keras layers around a stack of encoder blocks."""
+    ids = keras.Input((None,), dtype="int32")
+    states = keras.layers.Embedding(20, 16, mask_zero=True)(ids)
+    segments = keras.ops.cast(ids != 0, "int32")
+    states = layers.SinusoidalPositions()(states, masking.PositionsInSegment()(segments))
+    for _ in range(2):
+        states, _ = layers.EncoderBlock(num_heads=2, key_dim=8, d_ff=32, dropout=0.1)(states)
+    mean = keras.layers.GlobalAveragePooling1D()(states)
+    return keras.Model(ids, keras.layers.Dense(num_classes, activation="softmax")(mean))
+
+
+def sentences_with_a_seven(count):
+    """Sentences of 4 to 8 of the ids 1 to 19, padded to 8 with 0, and whether 7 is among them: it is in every other."""
+    generator = np.random.default_rng(0)
+    lengths = generator.integers(4, 9, count)
+    ids = generator.integers(8, 20, (count, 8)) * (np.arange(8) < lengths[:, None])
+    ids[::2, 1] = 7
+    return ids.astype("int32"), (ids == 7).any(axis=1).astype("int32")
+
+
+def test_a_classifier_of_encoder_blocks_learns_and_comes_back_from_its_file(tmp_path):
+    keras.utils.set_random_seed(1)
+    ids, labels = sentences_with_a_seven(512)
+    model = classifier()
+    model.compile(keras.optimizers.Adam(3e-3), "sparse_categorical_crossentropy", jit_compile=False)
+    model.fit(ids, labels, batch_size=32, epochs=4, verbose=0)
+    assert (as_numpy(model(ids)).argmax(-1) == labels).mean() > 0.95
+    model.save(tmp_path / "classifier.keras")
+    loaded = keras.saving.load_model(tmp_path / "classifier.keras")
+    assert_close(loaded(ids), model(ids), atol=0, rtol=0)
+
+
+def test_the_mask_of_a_keras_embedding_keeps_padding_out_of_every_block_and_of_what_follows():
+    model = randomise(classifier())
+    ids, _ = sentences_with_a_seven(6)
+    assert_close(model(np.pad(ids, ((0, 0), (0, 5)))), model(ids))
+
+
+def test_a_mask_of_who_attends_to_whom_is_not_taken_for_a_mask_of_positions():
+    inputs = keras.Input((4, 8))
+    causal = keras.Input((4, 4), dtype="bool")
+    block, attention = layers.EncoderBlock(num_heads=2, key_dim=3, d_ff=12), layers.MultiHeadAttention(2, 3)
+    for states, _ in (block(inputs, mask=causal), attention(inputs, inputs, mask=causal)):
+        mean = keras.layers.GlobalAveragePooling1D()(states)
+        found, expected = keras.Model([inputs, causal], [mean, states])([STATES, SELF_MASK])
+        assert_close(found, as_numpy(expected).mean(axis=1))

@@ -187,11 +187,22 @@ def test_a_saved_model_keeps_its_precision_and_its_name(policy, tmp_path):
     assert (policies, loaded.name) == ({policy}, "small")
 
 
-def test_dropout_is_drawn_anew_in_each_training_call_and_never_in_inference(model):
+def test_dropout_draws_another_mask_in_each_training_call_and_none_in_inference(model):
     batch = padded()
     assert_close(model(batch, training=False), model(batch), atol=0, rtol=0)
     first, second = (as_numpy(model(batch, training=True)) for _ in range(2))
     assert np.abs(first - second).max() > 1e-3
+
+
+def test_the_loss_of_a_training_step_depends_on_dropout():
+    batch, losses = padded(), {}
+    for rate in (0.0, 0.5):
+        model = randomise(Transformer(SMALL.replace(dropout=rate)))
+        model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
+        in_inference = model.test_on_batch(batch, batch["target_ids"])
+        losses[rate] = model.train_on_batch(batch, batch["target_ids"]) - in_inference
+    assert losses[0.0] == pytest.approx(0.0, abs=1e-5)
+    assert abs(losses[0.5]) > 1e-2
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -234,7 +245,7 @@ DISTINCT = {str(shape_fields(config)): name for name, config in reversed(PRESETS
 
 
 @pytest.mark.parametrize("name", DISTINCT)
-def test_a_preset_at_a_sixteenth_of_its_width_builds_the_shapes_it_says(name):
+def test_a_preset_at_a_sixteenth_of_its_width_builds_the_shapes_of_its_fields(name):
     whole = PRESETS[name]
     widths = dict(d_model=whole.d_model, d_ff=whole.d_ff, key_dim=whole.d_k, value_dim=whole.d_v)
     config = whole.replace(vocab_size=7, **{name: max(1, width // 16) for name, width in widths.items()})

@@ -1,4 +1,4 @@
-"""The layers of the Transformer, each registered with Keras under "keras_transformer"."""
+"""The layers of the Transformer, each registered with Keras under the name "keras_transformer"."""
 
 from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
 from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual

@@ -62,7 +62,8 @@ class MultiHeadAttention(keras.layers.Layer):
         value_dim: d_v, width of one head's values. None means `key_dim`.
         use_bias: add a bias to each projection; the paper has none.
 
-    Shapes: query (B, Q, d_model), memory (B, K, any width), mask bool (B, Q, K) or (1, Q, K).
+    Shapes: query (B, Q, d_model), memory (B, K, any width); mask bool (B, Q, K) or (1, Q, K), or (B, K) if it is the
+    same for every query, like the masks that `keras.layers.Embedding(mask_zero=True)` makes.
     Returns output (B, Q, d_model) and attention weights (B, h, Q, K).
     """
 
@@ -101,7 +102,7 @@ class MultiHeadAttention(keras.layers.Layer):
         """Attend from `query` to the `keys` and `values` of `project_memory`. Returns what `call` returns."""
         query = self.split_heads(self.query_projection(query))  # (B, Q, d_model) -> (B, h, Q, d_k)
         if mask is not None:
-            mask = ops.expand_dims(mask, 1)  # (B, Q, K) -> (B, 1, Q, K): the same for every head
+            mask = for_every_head(mask)
         heads, weights = scaled_dot_product_attention(query, keys, values, mask)
         if has_fused_kernel(query, keys, values):
             heads = fused_attention(query, keys, values, mask)  # the compiler then removes the slower `heads`
@@ -118,6 +119,9 @@ class MultiHeadAttention(keras.layers.Layer):
         batch, _, length, _ = ops.shape(heads)
         return ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (batch, length, self.num_heads * self.value_dim))
 
+    def compute_mask(self, query, previous_mask=None):
+        """No mask: which keys were masked says nothing about the positions of the output."""
+
     def compute_output_shape(
         self, query_shape: tuple, memory_shape: tuple | None = None, mask_shape: tuple | None = None
     ) -> tuple:
@@ -133,3 +137,10 @@ class MultiHeadAttention(keras.layers.Layer):
             "value_dim": self.value_dim,
             "use_bias": self.use_bias,
         }
+
+
+def for_every_head(mask):
+    """(B, Q, K) -> (B, 1, Q, K), and (B, K) -> (B, 1, 1, K)"""
+    if len(mask.shape) == 2:
+        mask = ops.expand_dims(mask, 1)
+    return ops.expand_dims(mask, 1)

@@ -111,6 +111,11 @@ class Block(keras.layers.Layer):
         output = self.feed_forward(self.feed_forward_residual.sublayer_input(states))
         return self.feed_forward_residual.add_and_norm(states, output)
 
+    def compute_mask(self, states, previous_mask=None):
+        """Keras' mask of real positions (B, L) stays with the states; a mask of who attends to whom does not."""
+        is_of_positions = previous_mask is not None and len(previous_mask.shape) == 2
+        return previous_mask if is_of_positions else None
+
     def get_config(self) -> dict:
         return {
             **super().get_config(),
@@ -139,7 +144,8 @@ class EncoderBlock(Block):
         norm_epsilon: added to the variance in LayerNorm.
         attention_bias: add a bias to each projection of attention.
 
-    Shapes: states (B, L, d_model), mask bool (B, L, L) or (1, L, L); True means "may attend".
+    Shapes: states (B, L, d_model); mask bool (B, L, L), (1, L, L) or (B, L), True means "may attend". Without `mask`,
+    a mask that Keras carries with `states`, as after `keras.layers.Embedding(mask_zero=True)`, takes its place.
     Returns states (B, L, d_model) and attention weights (B, h, L, L).
     """
 

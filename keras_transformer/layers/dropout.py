@@ -1,16 +1,20 @@
-"""Dropout whose mask is a hash of (seed, place): cheap enough to vanish inside a compiled step."""
+"""Dropout with a mask that is a hash of (seed, place): cheap, because XLA fuses it with what it multiplies."""
 
 import keras
 from keras import ops
 
 
-def random_bits(shape, seed):
-    """One uint32 for each place of `shape`, a pure function of `seed` (two integers) and the place's number.
+def random_bits(shape: tuple, seed):
+    """One uint32 for each place of `shape`, a pure function of `seed` and the place's number.
 
-    A counter through the finalizer "lowbias32" (Wellons 2018, "Prospecting for Hash Functions"), twice. The first word
-    of the seed counts in both passes: in the first alone it would only say where on one sequence of 2^32 numbers a mask
-    begins, and the masks of wide layers would overlap. Not for cryptography. XLA fuses it with what it multiplies;
-    generators with a state cost a pass over memory of their own, and on a CPU several times the work.
+    A counter passes twice through the finalizer "lowbias32" (Wellons 2018, "Prospecting for Hash Functions"). Both
+    passes use the first word of the seed. If only the first pass did, that word would select a window of one sequence
+    of 2^32 numbers, and the windows of wide layers would overlap. Not for cryptography.
+
+    XLA fuses this arithmetic into the operation that applies the mask. A generator with a state would need a pass over
+    memory of its own, and several times the work on a CPU.
+
+    Shapes: seed int (2,) -> `shape`, which may hold symbolic lengths.
     """
     seed = ops.cast(seed, "uint32")
     size = 1
@@ -22,6 +26,7 @@ def random_bits(shape, seed):
 
 
 def _mix(bits):
+    """The finalizer lowbias32: every bit of the input changes about half the bits of the output."""
     bits = ops.bitwise_xor(bits, ops.right_shift(bits, ops.cast(16, "uint32")))
     bits = bits * ops.cast(0x7FEB352D, "uint32")
     bits = ops.bitwise_xor(bits, ops.right_shift(bits, ops.cast(15, "uint32")))
@@ -29,10 +34,11 @@ def _mix(bits):
     return ops.bitwise_xor(bits, ops.right_shift(bits, ops.cast(16, "uint32")))
 
 
-def dropout(inputs, rate, seed):
-    """Zero each element with probability `rate`, divide the others by 1 - rate (Srivastava et al. 2014).
+def dropout(inputs, rate: float, seed):
+    """Zero each element with probability `rate` and divide the others by 1 - rate (Srivastava et al. 2014).
 
-    Shapes: inputs any; seed two integers. The same seed gives the same mask.
+    The same seed and shape give the same mask.
+    Shapes: inputs any, seed int (2,) -> the shape of `inputs`.
     """
     is_kept = random_bits(ops.shape(inputs), seed) >= ops.cast(int(rate * 2**32), "uint32")
     return ops.where(is_kept, inputs / ops.cast(1.0 - rate, inputs.dtype), ops.cast(0.0, inputs.dtype))
@@ -40,23 +46,30 @@ def dropout(inputs, rate, seed):
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Dropout(keras.layers.Layer):
-    """`dropout` in training, nothing otherwise. Shapes: any -> the same. Raises ValueError for a rate not in [0, 1)."""
+    """Apply `dropout` in training, with another mask in every call; return the inputs unchanged otherwise.
 
-    def __init__(self, rate, seed=None, **kwargs):
+    Args:
+        rate: probability of zero, in [0, 1). Raises ValueError for any other.
+        seed: of the masks; None draws one from `keras.utils.set_random_seed`.
+    """
+
+    def __init__(self, rate: float, seed: int | None = None, **kwargs):
         super().__init__(**kwargs)
         if not 0 <= rate < 1:
             raise ValueError(f"rate must be in [0, 1). Received: rate={rate}")
-        self.rate, self.seed = rate, seed
+        self.rate = rate
+        self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed) if rate > 0 else None
+        self.supports_masking = True
         self.built = True
 
-    def call(self, inputs, training=False):
+    def call(self, inputs, training: bool = False):
         if training and self.rate > 0:
             return dropout(inputs, self.rate, self.seed_generator.next())
         return inputs
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
         return input_shape
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}

@@ -1,4 +1,4 @@
-"""The functions of masks.py as layers, so that a functional graph can hold them. No weights, no state."""
+"""The functions of masks.py as layers without weights, because a functional graph is made of layers."""
 
 import keras
 

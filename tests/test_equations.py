@@ -1,0 +1,34 @@
+"""Every function, class and test file that docs/equations.md names exists."""
+
+import importlib
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+TABLE = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in TABLE.splitlines() if line[:1] == "|"]
+HEAD, BODY = ROWS[0], [dict(zip(ROWS[0], row, strict=True)) for row in ROWS[2:]]
+NAMES = sorted({name for row in BODY for name in re.findall(r"`([^`]+)`", row["code"])})
+TESTS = sorted({name for row in BODY for name in re.findall(r"`([^`]+)`", row["tests"])})
+
+
+def test_the_table_has_these_columns_and_a_row_for_every_part_of_the_paper():
+    assert HEAD == ["section", "what", "code", "tests", "departure from the paper"]
+    assert {"3.1", "3.2.1, eq. 1", "3.2.2", "3.3, eq. 2", "3.4", "3.5", "5.1", "5.3", "5.4", "6.1"} <= {
+        row["section"] for row in BODY
+    }
+    assert all(cell for row in BODY for cell in row.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_function_and_class_exists(name):
+    package = "" if name.startswith("train.") else "keras_transformer."
+    module, _, attribute = f"{package}{name}".rpartition(".")
+    assert hasattr(importlib.import_module(module), attribute)
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_every_test_file_exists(name):
+    assert (ROOT / "tests" / name).is_file()
