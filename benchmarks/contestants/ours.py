@@ -13,7 +13,7 @@ from keras_transformer.tokens import EOS
 from train.config import RowLengths, TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
-from train.run import build
+from train.run import build, compiled
 from train.workers.strategy import choose_strategy
 
 PAIRS = 29_000  # as many as Multi30k has
@@ -42,9 +42,10 @@ def trained_model(workload: Workload) -> tuple[keras.Model, keras.Model]:
     training = TrainingConfig(
         tokens_per_batch=workload.tokens, row_length=workload.length, warmup_steps=workload.warmup_steps
     )
-    transformer, model = build(training, workload.config, choose_strategy())
+    strategy = choose_strategy()
+    transformer = build(workload.config, training, strategy)
     load(transformer, workload)
-    return transformer, model
+    return transformer, compiled(transformer, training, strategy)
 
 
 def load(transformer: keras.Model, workload: Workload) -> None:
