@@ -1,4 +1,4 @@
-"""Several processes as one: who they are, what the chief tells the others, and what happens when one stops or dies."""
+"""Two processes that train as one: only the chief writes and logs, both stop together, and a lost one is noticed."""
 
 import re
 import signal
@@ -25,7 +25,7 @@ OPTIONS = (
 
 
 class Pair:
-    """Two workers that train the run of `config`; worker 1 is told of a run folder that it must not use."""
+    """Two workers that train the run of `config`; worker 1 is given a run folder that it must not use."""
 
     def __init__(self, config):
         self.run, self.others = config.with_suffix(""), config.with_name("of-worker-1")
@@ -43,29 +43,29 @@ class Pair:
         return set((self.run / "checkpoints").glob("*.npz"))
 
     def wait_for_a_checkpoint(self):
-        """Until there is one that these two have written."""
+        """Wait until these two have written one."""
         wait_until(lambda: self.checkpoints() - self.before, self.processes)
 
     def end(self):
         return end(self.processes)
 
-    def said(self):
+    def logged(self):
         return [log.read_text(encoding="utf-8") for log in self.logs]
 
 
 def kill(config, victim):
-    """Kill one of two with SIGKILL. Returns the other's exit code, how long it took, and what it said."""
+    """Kill one of two with SIGKILL. Returns the other's exit code, how long it took, and what it logged."""
     pair = Pair(config)
     pair.wait_for_a_checkpoint()
     pair.processes[victim].kill()
     began = time.monotonic()
     codes = pair.end()
-    return codes[1 - victim], time.monotonic() - began, pair.said()[1 - victim]
+    return codes[1 - victim], time.monotonic() - began, pair.logged()[1 - victim]
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A run of two that was left in peace, and one that was stopped once and lost each of the two once."""
+    """An undisturbed run of two, and one that was stopped once and lost each of the two once."""
     folder = tmp_path_factory.mktemp("cluster")
     calm = Pair(write_config(folder, "calm"))
     found = {"calm": calm, "calm_codes": calm.end()}
@@ -73,45 +73,46 @@ def runs(tmp_path_factory):
     stopped = Pair(config)
     stopped.wait_for_a_checkpoint()
     stopped.processes[1].send_signal(signal.SIGTERM)
-    found |= {"stopped_codes": stopped.end(), "stopped_said": stopped.said(), "stopped": stopped.checkpoints()}
+    found |= {"stopped_codes": stopped.end(), "stopped_logs": stopped.logged(), "stopped": stopped.checkpoints()}
     found |= {"without_worker": kill(config, victim=1), "without_chief": kill(config, victim=0)}
     disturbed = Pair(config)
     return found | {"disturbed_codes": disturbed.end(), "disturbed": disturbed}
 
 
-def test_two_processes_train_to_the_end_and_the_chief_alone_writes_and_speaks(runs):
+def test_two_processes_train_to_the_end_and_only_the_chief_writes_and_logs(runs):
     calm = runs["calm"]
-    assert runs["calm_codes"] == [0, 0], calm.said()
+    assert runs["calm_codes"] == [0, 0], calm.logged()
     assert not calm.others.exists()
-    chief, other = calm.said()
+    chief, other = calm.logged()
     assert "training on 2 CPU replicas of 2 workers (MultiWorkerMirroredStrategy), float32" in chief
     assert chief.endswith(f"{calm.run}\n")
     assert all(line.startswith("worker 1: ") and "waiting up to" in line for line in other.splitlines())
     assert "2 workers" in (calm.run / "report.md").read_text(encoding="utf-8")
 
 
-def test_asked_to_stop_one_both_stop_after_the_same_step_with_its_checkpoint(runs):
-    assert runs["stopped_codes"] == [EXIT_CODE, EXIT_CODE], runs["stopped_said"]
+def test_if_one_is_asked_to_stop_both_stop_after_the_same_step_with_its_checkpoint(runs):
+    assert runs["stopped_codes"] == [EXIT_CODE, EXIT_CODE], runs["stopped_logs"]
     steps = [
-        int(re.search(r"Stopped after step (\d+); its checkpoint is written", said)[1]) for said in runs["stopped_said"]
+        int(re.search(r"Stopped after step (\d+); its checkpoint is written", logged)[1])
+        for logged in runs["stopped_logs"]
     ]
     assert steps[0] == steps[1] < STEPS
     assert max(path.name for path in runs["stopped"]) == f"step-{steps[0]:08d}.npz"
 
 
 @pytest.mark.parametrize(("survivor", "lost"), [("without_worker", 1), ("without_chief", 0)])
-def test_the_one_whose_other_dies_stops_within_a_minute_and_says_who_and_how_to_go_on(runs, survivor, lost):
-    code, seconds, said = runs[survivor]
-    assert code == EXIT_CODE, said
+def test_if_one_dies_the_other_stops_within_a_minute_names_it_and_tells_how_to_continue(runs, survivor, lost):
+    code, seconds, logged = runs[survivor]
+    assert code == EXIT_CODE, logged
     assert seconds < 60
     assert re.search(
-        rf"worker {lost} \(127\.0\.0\.1:\d+\) is gone.*Start every worker again with the same command", said
+        rf"worker {lost} \(127\.0\.0\.1:\d+\) is gone.*Start every worker again with the same command", logged
     )
-    assert "Traceback" not in said
+    assert "Traceback" not in logged
 
 
-def test_stopped_and_killed_and_started_again_it_ends_as_an_undisturbed_run_bit_for_bit(runs):
-    assert runs["disturbed_codes"] == [0, 0], runs["disturbed"].said()
+def test_a_run_that_was_stopped_and_killed_ends_as_an_undisturbed_run_bit_for_bit(runs):
+    assert runs["disturbed_codes"] == [0, 0], runs["disturbed"].logged()
     name = f"checkpoints/step-{STEPS:08d}.npz"
     expected, found = (read_checkpoint(runs[run].run / name) for run in ("calm", "disturbed"))
     assert expected.keys() == found.keys() and len(expected) > 50

@@ -10,7 +10,7 @@ import typer
 
 from keras_transformer.console import exit_codes, prepare_process, quiet_start
 from train.config import load_config
-from train.workers.rendezvous import leaving_at_once
+from train.workers.rendezvous import exit_immediately
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -46,5 +46,5 @@ def main(
 
 
 if __name__ == "__main__":
-    with leaving_at_once():  # the processes of a cluster
+    with exit_immediately():  # the processes of a cluster
         app()

@@ -24,7 +24,7 @@ from train.resume import check_same_on_all_workers, check_unchanged, run_folder_
 from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
 from train.workers.broadcast import Broadcast
-from train.workers.rendezvous import log_as, missing_workers_are_named
+from train.workers.rendezvous import log_as, report_lost_workers
 from train.workers.strategy import choose_strategy, describe
 from train.workers.tf_config import Cluster, read_cluster
 
@@ -39,7 +39,7 @@ def run(config: RunConfig) -> RunFolder | None:
     """
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
-    with run_folder_of(config.run_folder, cluster.worker) as folder, missing_workers_are_named(cluster):
+    with run_folder_of(config.run_folder, cluster.worker) as folder, report_lost_workers(cluster):
         check_unchanged(folder, config)
         train(config, folder, cluster)
         return folder if cluster.worker.is_chief else None

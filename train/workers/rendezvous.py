@@ -1,7 +1,7 @@
-"""Several processes that train as one: who they are, how they find each other, and how one that is gone is missed.
+"""Several processes that train as one: how they meet, how a lost one is noticed, and how they end.
 
-`TF_CONFIG` says who they are. Worker 0 is the chief: it alone has a run folder, and the others get from it what they
-need through the same collectives that sum the gradients, so that no file system has to be shared.
+`TF_CONFIG` lists them (tf_config.py). Worker 0 is the chief and alone has a run folder. The others receive what they
+need from it through the collectives that also sum the gradients, so no shared file system is needed.
 """
 
 import contextlib
@@ -12,24 +12,25 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Iterable, Iterator
 
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import Interrupted
-from train.workers.tf_config import split_address
+from train.workers.tf_config import Cluster, Worker, split_address
 
 log = logging.getLogger("train")
 
-JOIN_SECONDS = 600  # how long a worker waits at its start for all others to be there
-FAREWELL_SECONDS = 1  # for what was said to the others to reach them
-joined = []  # the Cluster that this process has begun to join: TensorFlow has one to a process, until its end
+JOIN_SECONDS = 600  # how long a starting worker waits for all others
+FAREWELL_SECONDS = 1  # for the last messages to reach the other workers
+has_joined = False  # True once this process starts to join a cluster, which TensorFlow allows once and never leaves
 
 
 class WorkerLost(Interrupted):
-    """Another worker of the cluster is gone, or never came; the message says which, and how to go on."""
+    """Another worker of the cluster is gone or never started; the message says which, and how to continue."""
 
 
-def log_as(worker):
-    """Only the chief tells the story; what another worker warns of has its number in front."""
+def log_as(worker: Worker) -> None:
+    """Let only the chief log its progress. Other workers log warnings, with their number in front."""
     if worker.is_chief:
         return
     log.setLevel(logging.WARNING)
@@ -37,17 +38,18 @@ def log_as(worker):
         handler.setFormatter(logging.Formatter(f"worker {worker.index}: %(asctime)s %(message)s", "%H:%M:%S"))
 
 
-def join(cluster, seconds=JOIN_SECONDS):
-    """Wait until every worker is there. Returns the strategy that makes one of them.
+def join(cluster: Cluster, seconds: int = JOIN_SECONDS):
+    """Wait until every worker has started. Returns the MultiWorkerMirroredStrategy over all of them.
 
-    To be called before TensorFlow does anything else. Raises WorkerLost for who is not there after `seconds`, and
-    ConfigError if this worker's own port is taken.
+    Call it before anything else uses TensorFlow. Raises WorkerLost with the workers that are missing after `seconds`,
+    and ConfigError if this worker's own port is taken.
     """
     import tensorflow as tf
 
+    global has_joined
     wait_for_others(cluster, seconds)
-    joined.append(cluster)
-    signal.alarm(seconds)  # TensorFlow's own waiting has no such limit, and no Python runs meanwhile
+    has_joined = True
+    signal.alarm(seconds)  # TensorFlow itself waits without a limit, and no Python runs meanwhile
     try:
         return tf.distribute.MultiWorkerMirroredStrategy()
     except tf.errors.OpError as error:
@@ -55,13 +57,14 @@ def join(cluster, seconds=JOIN_SECONDS):
     finally:
         signal.alarm(0)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)  # TensorFlow takes SIGTERM; and Python cannot answer in a collective
+            signal.signal(number, signal.SIG_DFL)  # TensorFlow takes SIGTERM; Python handles none inside a collective
 
 
-def wait_for_others(cluster, seconds, patience=5, pause=0.2):
-    """Until every other worker's port answers: in Python, so that it can be said, limited and interrupted.
+def wait_for_others(cluster: Cluster, seconds: float, patience: float = 5, pause: float = 0.2) -> None:
+    """Wait until the port of every other worker answers. Done in Python, so that it has a limit and can be interrupted.
 
-    Who is missing after `patience` seconds is said, by every worker, and again when it is somebody else.
+    After `patience` seconds every worker logs who is missing, and logs again when that changes. Raises WorkerLost after
+    `seconds`.
     """
     missing, announced, began = set(cluster.others), set(), time.monotonic()
     with listening(cluster):
@@ -70,7 +73,7 @@ def wait_for_others(cluster, seconds, patience=5, pause=0.2):
             if waited > seconds:
                 raise WorkerLost(
                     f"{listed(missing)} did not answer within {seconds} s. Start every worker with the same list of "
-                    "addresses in TF_CONFIG, and see that each can reach the ports of the others."
+                    "addresses in TF_CONFIG, and check that each worker can reach the ports of the others."
                 )
             if missing != announced and waited > patience:
                 log.warning("waiting up to %g s for %s", seconds, listed(missing))
@@ -79,8 +82,8 @@ def wait_for_others(cluster, seconds, patience=5, pause=0.2):
 
 
 @contextlib.contextmanager
-def listening(cluster):
-    """Within, this worker's own port answers, as it will when TensorFlow has taken it over."""
+def listening(cluster: Cluster) -> Iterator[None]:
+    """Within, this worker's own port answers, as it does later, when TensorFlow has taken it over."""
     _, port = split_address(cluster.addresses[cluster.worker.index])
     try:
         both = {"family": socket.AF_INET6, "dualstack_ipv6": True} if socket.has_dualstack_ipv6() else {}
@@ -94,65 +97,71 @@ def listening(cluster):
         yield
 
 
-def answers(host, port):
+def answers(host: str, port: int) -> bool:
+    """True if a connection to the port can be opened."""
     try:
         with socket.create_connection((host, port), timeout=2):
             return True
-    except OSError:  # nobody there, no such host yet, or no way to it
+    except OSError:  # nothing listens there, the name is unknown yet, or the network is down
         return False
 
 
 @contextlib.contextmanager
-def missing_workers_are_named(cluster):
-    """Within, a collective that fails because a worker is gone raises WorkerLost, which says which one."""
+def report_lost_workers(cluster: Cluster) -> Iterator[None]:
+    """Within, a collective that fails because a worker is gone raises WorkerLost, which names the worker."""
     if cluster.worker.count == 1:
         yield
         return
     import tensorflow as tf
 
-    gone = (
+    lost = (
         tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError,
         tf.errors.DeadlineExceededError, tf.errors.FailedPreconditionError,
     )  # fmt: skip
     try:
         yield
-    except gone as error:
+    except lost as error:
         raise WorkerLost(lost_sentence(cluster, error)) from None
 
 
-def lost_sentence(cluster, error):
+def lost_sentence(cluster: Cluster, error: Exception) -> str:
+    """Which workers are gone, as far as their ports tell, and how to continue. `error`: an OpError of TensorFlow."""
     silent = [name for name, address in cluster.others.items() if not answers(*address)]
-    lines = [line for line in str(error.message).splitlines() if "aborted by" in line] or [str(error.message)]
-    found = f"{listed(silent)} is gone" if silent else f"A worker is gone, silent, or started anew ({lines[0].strip()})"
+    if silent:
+        found = f"{listed(silent)} is gone"
+    else:
+        lines = [line for line in error.message.splitlines() if "aborted by" in line] or [error.message]
+        found = f"A worker is gone, silent, or was started again ({lines[0].strip()})"
     return (
-        f"{found}, and no step can be done without it. Start every worker again with the same command: they go on from "
-        "the last checkpoint."
+        f"{found}, and no step can be done without it. Start every worker again with the same command: training "
+        "continues from the last checkpoint."
     )
 
 
 @contextlib.contextmanager
-def leaving_at_once():
-    """Around a whole command: a process of a cluster ends when its work ends, with the exit code that is raised within.
+def exit_immediately() -> Iterator[None]:
+    """Around a whole command: end a process that joined a cluster as soon as its work ends.
 
-    Left to itself, TensorFlow takes up to half a minute to end its threads, and the others may wait for this worker.
+    The exit code is the one that is raised within. Left to itself, TensorFlow takes up to half a minute to end its
+    threads, and the other workers may wait for this one.
     """
     code = 0
     try:
         yield
     except BaseException as ending:
-        if not joined:
+        if not has_joined:
             raise
-        code = 1
         if isinstance(ending, SystemExit) and isinstance(ending.code, int):
             code = ending.code
         else:
+            code = 1
             traceback.print_exc()
-    if joined:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+    if has_joined:
+        sys.stdout.flush()
+        sys.stderr.flush()
         time.sleep(FAREWELL_SECONDS)
         os._exit(code)
 
 
-def listed(names):
+def listed(names: Iterable[str]) -> str:
     return " and ".join(sorted(names))

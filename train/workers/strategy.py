@@ -1,15 +1,16 @@
-"""Where training runs: one device, every accelerator of this machine, or those of several machines."""
+"""Where training runs: on one device, on every accelerator of this machine, or on those of several machines."""
 
 import tensorflow as tf
 
 from train.workers.rendezvous import join
-from train.workers.tf_config import ALONE
+from train.workers.tf_config import ALONE, Cluster
 
 
-def choose_strategy(cluster=ALONE):
-    """The strategy for this process: several workers, if the cluster has them; else what this machine has.
+def choose_strategy(cluster: Cluster = ALONE) -> tf.distribute.Strategy:
+    """The strategy for this process: over all workers if the cluster has several, else over this machine's devices.
 
-    That is MirroredStrategy over all GPUs (or all logical CPUs, where several are configured), or the one device.
+    On one machine that is MirroredStrategy over all GPUs (or all logical CPUs, if several are configured), or the
+    default strategy for a single device.
     """
     if cluster.worker.count > 1:
         return join(cluster)
@@ -20,12 +21,13 @@ def choose_strategy(cluster=ALONE):
     return tf.distribute.get_strategy()
 
 
-def local_replicas(strategy):
-    """How many replicas of a strategy, of more than one, are this process's own."""
+def local_replicas(strategy: tf.distribute.Strategy) -> int:
+    """How many replicas of a strategy with several replicas belong to this process."""
     return len(strategy.extended.worker_devices)
 
 
-def describe(strategy):
+def describe(strategy: tf.distribute.Strategy) -> str:
+    """The devices as words, for the log and the report."""
     count = strategy.num_replicas_in_sync
     kind = "GPU" if tf.config.list_logical_devices("GPU") else "CPU"
     if count == 1:
@@ -36,11 +38,11 @@ def describe(strategy):
     return f"{count} {kind} replicas of {workers} workers (MultiWorkerMirroredStrategy)"
 
 
-def distributed(dataset, strategy):
-    """A Dataset of this worker's rows as one of which each replica gets its part, in the order of the replicas.
+def distributed(dataset: tf.data.Dataset, strategy: tf.distribute.Strategy):
+    """A Dataset of this worker's rows, divided among its replicas in their order.
 
-    It is said to be endless, since nobody reads past its end: otherwise TensorFlow would ask all workers before every
-    step whether they have data left, which costs a message.
+    The parts are declared endless, because training never reads past the end. Otherwise TensorFlow would ask all
+    workers before every step whether they have data left, which costs a message.
     """
     if strategy.num_replicas_in_sync == 1:
         return dataset

@@ -19,7 +19,7 @@ class Worker(NamedTuple):
     count: int = 1
 
     @property
-    def is_chief(self):
+    def is_chief(self) -> bool:
         return self.index == 0
 
 
@@ -28,14 +28,14 @@ ONLY_WORKER = Worker()
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """All workers in order, and which of them this process is."""
+    """All workers in their order, and which of them this process is."""
 
     addresses: tuple[str, ...] = ("localhost:0",)  # "host:port"; worker 0, the chief, first
     worker: Worker = ONLY_WORKER
 
     @property
-    def others(self):
-        """dict from "worker 1 (host:port)" to (host, port) of every worker but this one."""
+    def others(self) -> dict[str, tuple[str, int]]:
+        """From "worker 1 (host:port)" to (host, port), for every worker but this one."""
         return {
             f"worker {index} ({address})": split_address(address)
             for index, address in enumerate(self.addresses)
@@ -46,10 +46,10 @@ class Cluster:
 ALONE = Cluster()
 
 
-def read_cluster(text):
-    """The Cluster that the environment variable TF_CONFIG describes; one worker alone where it is None or empty.
+def read_cluster(text: str | None) -> Cluster:
+    """The Cluster that `text`, the environment variable TF_CONFIG, describes; one worker alone if it is None or empty.
 
-    Raises ConfigError with what was found and what it must be.
+    Raises ConfigError with what was found and what is expected.
     """
     if not text:
         return ALONE
@@ -61,7 +61,7 @@ def read_cluster(text):
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ConfigError(f"TF_CONFIG is {text}: {type(error).__name__}, {error}; {EXPECTED}.") from None
     if unknown := {*addresses, kind} - {"chief", "worker"}:
-        raise ConfigError(f"TF_CONFIG names {', '.join(sorted(unknown))}; a worker and a chief are all there is.")
+        raise ConfigError(f"TF_CONFIG names {', '.join(sorted(unknown))}; only worker and chief are supported.")
     if kind not in addresses or not 0 <= index < len(addresses[kind]):
         raise ConfigError(
             f"TF_CONFIG says that this is {kind} {index}, but its cluster has no address for it; {EXPECTED}."
@@ -72,10 +72,12 @@ def read_cluster(text):
         raise ConfigError(f"TF_CONFIG names two chiefs, or one address twice: {', '.join(everyone)}.")
     for address in everyone:
         split_address(address)
-    return Cluster(everyone, Worker(index + (len(chiefs) if kind == "worker" else 0), len(everyone)))
+    if kind == "worker":
+        index += len(chiefs)
+    return Cluster(everyone, Worker(index, len(everyone)))
 
 
-def split_address(address):
+def split_address(address: str) -> tuple[str, int]:
     """ "host:port" -> (host, port). Raises ConfigError."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():

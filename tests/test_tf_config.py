@@ -1,0 +1,55 @@
+"""TF_CONFIG: which worker this process is, and one sentence for every mistake in it."""
+
+import json
+
+import pytest
+
+from keras_transformer.config import ConfigError
+from train.workers.tf_config import ALONE, Cluster, Worker, read_cluster
+
+TWO = ["10.0.0.1:2222", "10.0.0.2:2222"]
+
+
+def text(cluster, kind="worker", index=0):
+    return json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_without_tf_config_a_worker_is_alone(nothing):
+    assert read_cluster(nothing) == ALONE and ALONE.worker == Worker(0, 1)
+
+
+@pytest.mark.parametrize("index", [0, 1, "1"])
+def test_a_worker_knows_its_place(index):
+    assert read_cluster(text({"worker": TWO}, index=index)) == Cluster(tuple(TWO), Worker(int(index), 2))
+
+
+def test_a_chief_comes_before_the_workers():
+    jobs = {"worker": TWO, "chief": ["10.0.0.9:1"]}
+    assert read_cluster(text(jobs, "worker", 1)) == Cluster(("10.0.0.9:1", *TWO), Worker(2, 3))
+    assert read_cluster(text(jobs, "chief")).worker.is_chief
+
+
+@pytest.mark.parametrize(
+    ("wrong", "part"),
+    [
+        ("{", "TF_CONFIG is {: JSONDecodeError"),
+        ("[]", "it must be"),
+        ("{}", "KeyError, 'cluster'"),
+        (json.dumps({"cluster": {"worker": TWO}}), "KeyError, 'task'"),
+        (text({"worker": TWO}, index="first"), "invalid literal"),
+        (text({"worker": TWO}, index=2), "this is worker 2, but its cluster has no address for it"),
+        (text({"worker": TWO}, index=-1), "this is worker -1"),
+        (text({"worker": TWO}, "chief"), "this is chief 0"),
+        (text({"worker": TWO, "ps": ["10.0.0.3:1"]}), "names ps; only worker and chief"),
+        (text({"worker": TWO}, "evaluator"), "names evaluator"),
+        (text({"worker": [TWO[0], TWO[0]]}), "one address twice"),
+        (text({"worker": TWO, "chief": ["a:1", "b:1"]}), "two chiefs"),
+        (text({"worker": ["10.0.0.1", TWO[1]]}), "'10.0.0.1'; it must be HOST:PORT"),
+        (text({"worker": ["10.0.0.1:http", TWO[1]]}), "'10.0.0.1:http'; it must be HOST:PORT"),
+    ],
+)
+def test_a_mistake_in_tf_config_is_one_sentence(wrong, part):
+    with pytest.raises(ConfigError) as error:
+        read_cluster(wrong)
+    assert part in str(error.value) and "\n" not in str(error.value)
