@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.losses import TokenSums, token_sums
+from keras_transformer.losses import LabelSmoothedCrossentropy, TokenSums, token_losses, token_sums
 from tests.support.models import as_numpy, assert_close, normal, softmax
 
 ROWS, LENGTH, VOCABULARY = 4, 6, 11
@@ -121,3 +121,92 @@ def test_half_precision_logits_are_summed_in_float32():
     sums = token_sums(logits, np.zeros((8, 1000), "int32"), np.ones((8, 1000), "int32"))
     assert {value.dtype for value in sums} == {tf.float32}
     assert_close(sums.loss, 8000 * math.log(4))
+
+
+# The loss for `model.compile`. Two replicas: test_two_replicas.py
+
+
+@pytest.fixture
+def padded_batch(batch):
+    """labels 0 where `batch` has segment 0, and nowhere else; logits; segments."""
+    logits, labels, segments = batch
+    return np.where(segments == 0, 0, np.maximum(labels, 1)), logits, segments
+
+
+def value_and_gradient(function, logits):
+    logits = tf.convert_to_tensor(logits)
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        value = function(logits)
+    return value, tape.gradient(value, logits)
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHING)
+def test_the_keras_loss_has_value_and_gradient_of_the_training_steps_mean(smoothing, padded_batch):
+    labels, logits, segments = padded_batch
+
+    def mean(logits):
+        sums = token_sums(logits, labels, segments, smoothing)
+        return sums.loss / sums.tokens
+
+    found = value_and_gradient(lambda logits: LabelSmoothedCrossentropy(smoothing)(labels, logits), logits)
+    for one, other in zip(found, value_and_gradient(mean, logits), strict=True):
+        assert_close(one, other, atol=1e-6, rtol=1e-6)
+
+
+def test_the_smoothing_of_the_keras_loss_is_the_papers():
+    assert LabelSmoothedCrossentropy().smoothing == 0.1
+    confident = LabelSmoothedCrossentropy()([[1]], [[[-30.0, 30.0]]])  # p = (0, 1), q = (0.05, 0.95)
+    assert_close(confident, 0.05 * 60)
+
+
+def test_a_label_of_0_is_padding_to_the_keras_loss(padded_batch):
+    labels, logits, _ = padded_batch
+    expected = LabelSmoothedCrossentropy()(labels, logits)
+    assert_close(LabelSmoothedCrossentropy()(labels, np.where(labels[..., None] == 0, 1e4, logits)), expected)
+    wider = np.pad(labels, ((0, 3), (0, 2))), np.pad(logits, ((0, 3), (0, 2), (0, 0)))
+    assert_close(LabelSmoothedCrossentropy()(*wider), expected)
+
+
+def test_a_batch_of_padding_alone_has_loss_and_gradient_0():
+    loss = LabelSmoothedCrossentropy()
+    value, gradient = value_and_gradient(lambda logits: loss(np.zeros((2, 3)), logits), normal(2, 3, 5))
+    assert float(value) == 0.0
+    assert_close(gradient, np.zeros((2, 3, 5)))
+
+
+@pytest.mark.parametrize("reduction", ["none", None])
+def test_unreduced_it_is_the_loss_of_each_token(reduction, padded_batch):
+    labels, logits, segments = padded_batch
+    expected = token_losses(logits, labels)[0] * (segments > 0)
+    assert_close(LabelSmoothedCrossentropy(reduction=reduction)(labels, logits), expected)
+
+
+def test_summed_it_is_the_sum_of_the_training_step(padded_batch):
+    labels, logits, segments = padded_batch
+    found = LabelSmoothedCrossentropy(reduction="sum")(labels, logits)
+    assert_close(found, token_sums(logits, labels, segments).loss)
+
+
+def test_a_weight_multiplies_the_loss_of_its_tokens(padded_batch):
+    labels, logits, _ = padded_batch
+    weights = np.array([[2.0], [0.0], [1.0], [1.0]])
+    losses = as_numpy(LabelSmoothedCrossentropy(reduction=None)(labels, logits))
+    expected = (losses * weights).sum() / (labels != 0).sum()
+    assert_close(LabelSmoothedCrossentropy()(labels, logits, sample_weight=weights), expected)
+
+
+def test_the_keras_loss_comes_back_from_its_config():
+    loss = LabelSmoothedCrossentropy(0.2, reduction="sum", name="mine")
+    restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
+    assert isinstance(restored, LabelSmoothedCrossentropy)
+    assert restored.get_config() == {"name": "mine", "reduction": "sum", "smoothing": 0.2}
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"smoothing": 1.0}, {"smoothing": -0.1}, {"reduction": "mean_with_sample_weight"}]
+)
+def test_what_makes_no_sense_is_refused_by_name(arguments):
+    ((name, value),) = arguments.items()
+    with pytest.raises(ValueError, match=f"{name} must be .* Received: {name}='?{value}"):
+        LabelSmoothedCrossentropy(**arguments)

@@ -1,0 +1,77 @@
+"""Stock `fit` and `evaluate` of one batch on one replica and on two, in a process with two logical CPUs.
+
+python -m tests.support.scripts.two_replicas RESULTS.npz
+"""
+
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import keras_transformer as kt
+from keras_transformer.losses import token_sums
+from tests.support.models import SMALL, batch_of, randomise
+
+PAIRS = [([5, 6, 7, 3], [2, 8, 9, 10, 11]), ([12, 13, 3], [2, 14, 15]), ([16, 3], [2, 17]), ([20, 3], [2, 21])]
+CONFIG = SMALL.replace(dropout=0.0)
+
+
+def batch():
+    """Four rows of one pair each: the first two have 8 real target tokens, the last two have 4; and their labels."""
+    inputs = batch_of([[pair] for pair in PAIRS], 5, 7)
+    labels = np.zeros_like(inputs["target_ids"])
+    for row, (_, target) in zip(labels, PAIRS, strict=True):
+        row[: len(target)] = [*target[1:], 3]
+    return inputs, labels
+
+
+def scalar_mean(labels, logits):
+    """What a user may write, and what Keras does not scale: the mean over this replica's real tokens."""
+    sums = token_sums(logits, keras.ops.cast(labels, "int32"), keras.ops.not_equal(labels, 0))
+    return sums.loss / sums.tokens
+
+
+def compiled(loss):
+    """A small Transformer with weights that depend on nothing; the step of SGD at rate 1 is the gradient itself."""
+    model = randomise(kt.Transformer(CONFIG))
+    model.compile(keras.optimizers.SGD(1.0), loss=loss, metrics=[kt.TokenAccuracy(), kt.Perplexity()])
+    return model
+
+
+def one_step(strategy, loss, real_rows=4):
+    """Logs of `evaluate`, logs of one `fit` step, and the gradient of that step; rows after `real_rows` are padding."""
+    with strategy.scope():
+        model = compiled(loss())
+    inputs, labels = tf.nest.map_structure(lambda ids: np.where(np.arange(4)[:, None] < real_rows, ids, 0), batch())
+    dataset = tf.data.Dataset.from_tensors((inputs, labels))
+    evaluated = model.evaluate(dataset, return_dict=True, verbose=0)
+    before = [np.asarray(weight.value) for weight in model.trainable_weights]
+    fitted = model.fit(dataset, verbose=0).history
+    gradient = [old - np.asarray(weight.value) for old, weight in zip(before, model.trainable_weights, strict=True)]
+    return {
+        **{f"evaluate/{name}": value for name, value in evaluated.items()},
+        **{f"fit/{name}": values[0] for name, values in fitted.items()},
+        "gradient": np.concatenate([part.ravel() for part in gradient]),
+    }
+
+
+def main(path):
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    one, two = tf.distribute.get_strategy(), tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    runs = {
+        "one": one_step(one, kt.LabelSmoothedCrossentropy),
+        "two": one_step(two, kt.LabelSmoothedCrossentropy),
+        "half_one": one_step(one, kt.LabelSmoothedCrossentropy, real_rows=2),
+        "half_two": one_step(two, kt.LabelSmoothedCrossentropy, real_rows=2),
+        "sum_one": one_step(one, lambda: kt.LabelSmoothedCrossentropy(reduction="sum")),
+        "sum_two": one_step(two, lambda: kt.LabelSmoothedCrossentropy(reduction="sum")),
+        "scalar_one": one_step(one, lambda: scalar_mean),
+        "scalar_two": one_step(two, lambda: scalar_mean),
+    }
+    np.savez(path, **{f"{run}/{name}": value for run, found in runs.items() for name, value in found.items()})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
