@@ -38,6 +38,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "scaling": "docs/scaling.md",
     "serving_runtime": "an export in TensorFlow's C++ runtime",
     "shards": "a corpus in shards",
+    "two_replicas": "stock model.fit under MirroredStrategy",
 }
 
 
