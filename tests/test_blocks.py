@@ -4,7 +4,9 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
+from keras_transformer.layers.dropout import Dropout
 from tests.support.models import as_numpy, assert_close, layer_norm, normal, randomise
 
 EPSILON = 0.01  # far from the default, so that a block that does not pass it on is seen
@@ -43,7 +45,7 @@ def test_post_norm_adds_and_then_normalises():
     assert_close(residual.add_and_norm(STATES, output), normalised(residual, STATES + output))
 
 
-def test_pre_norm_normalises_what_enters_and_adds_what_leaves():
+def test_pre_norm_normalises_the_input_of_the_sublayer_and_adds_its_output():
     residual, output = PreNormResidual(epsilon=EPSILON), normal(2, 4, 8, seed=1)
     residual.build(STATES.shape)
     randomise(residual)
@@ -93,7 +95,7 @@ def test_a_pre_norm_decoder_block_normalises_its_queries_but_not_the_memory():
 
 
 def zero_outputs(block):
-    """Both blocks' sublayers give 0 where their last matrices and biases are 0."""
+    """The block with last matrices and biases of 0, so that every sublayer returns 0."""
     attentions = [block.self_attention] + ([block.memory_attention] if isinstance(block, DecoderBlock) else [])
     for layer in [attention.output_projection for attention in attentions] + [block.feed_forward.outer]:
         layer.set_weights([np.zeros_like(weight) for weight in layer.get_weights()])
@@ -123,7 +125,7 @@ def test_a_mask_reaches_its_attention(norm):
 
 
 def as_model(norm, dropout):
-    """A block in a functional graph, which is how training says that it is training."""
+    """A block in a functional model, which passes `training` on to it."""
     states = keras.Input((4, 8))
     block = EncoderBlock(num_heads=2, key_dim=3, d_ff=12, norm=norm, dropout=dropout)
     return keras.Model(states, block(states)[0])
@@ -141,7 +143,7 @@ def test_dropout_acts_in_training_only(norm):
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_dropout_has_nothing_to_drop_where_sublayers_give_zero(norm):
+def test_dropout_changes_nothing_if_the_sublayers_return_zero(norm):
     states = keras.Input((4, 8))
     block = EncoderBlock(num_heads=2, key_dim=3, d_ff=12, norm=norm, dropout=0.5)
     model = keras.Model(states, block(states)[0])
@@ -162,6 +164,25 @@ def test_dropout_falls_on_the_output_of_each_sublayer_and_never_on_the_sum():
     shares = [np.isclose(added, count / 0.8, atol=1e-5).mean() for count in range(3)]
     assert sum(shares) == 1.0
     assert shares == pytest.approx([0.04, 0.32, 0.64], abs=0.02)  # 16,000 draws: s.e. below 0.004
+
+
+@pytest.mark.parametrize(("block_class", "sublayers"), [(EncoderBlock, 2), (DecoderBlock, 3)])
+def test_the_options_of_a_block_reach_every_sublayer(block_class, sublayers):
+    block = block_class(
+        num_heads=3, key_dim=5, value_dim=7, d_ff=11, activation="gelu", dropout=0.25, norm_epsilon=0.5,
+        attention_bias=True, dtype="mixed_bfloat16",
+    )  # fmt: skip
+    block.build(STATES.shape)
+    parts = {}
+    for layer in block._flatten_layers(include_self=False):
+        parts.setdefault(type(layer), []).append(layer)
+    assert {layer.dtype_policy.name for layers in parts.values() for layer in layers} == {"mixed_bfloat16"}
+    assert [norm.epsilon for norm in parts[keras.layers.LayerNormalization]] == [0.5] * sublayers
+    assert [dropout.rate for dropout in parts[Dropout]] == [0.25] * sublayers
+    for attention in parts[MultiHeadAttention]:
+        assert (attention.num_heads, attention.key_dim, attention.value_dim, attention.use_bias) == (3, 5, 7, True)
+    assert len(parts[MultiHeadAttention]) == sublayers - 1
+    assert (block.feed_forward.d_ff, block.feed_forward.activation) == (11, "gelu")
 
 
 def test_an_unknown_norm_is_refused():

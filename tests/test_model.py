@@ -1,6 +1,7 @@
 """Laws of the whole Transformer: causality, padding, packing, batches, saving, and the number of its weights."""
 
 import dataclasses
+import inspect
 
 import keras
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import PRESETS
+from keras_transformer.layers import DecoderBlock, EncoderBlock
 from keras_transformer.model import Transformer, encoder, with_attention
 from tests.support.models import SMALL, as_numpy, assert_close, batch_of, randomise, softmax
 from train.evaluation.cost import parameter_count
@@ -216,7 +218,24 @@ def test_dropout_falls_on_the_sum_of_embedding_and_position(model, side):
     assert_close(after[is_kept], before[is_kept] / 0.9)
 
 
-# Numbers of weights and their shapes
+# Options, numbers of weights and their shapes
+
+BLOCK_OPTIONS = dict(
+    num_heads=3, key_dim=5, value_dim=7, d_ff=11, activation="gelu", dropout=0.25, norm="pre", norm_epsilon=0.5,
+    attention_bias=True,
+)  # fmt: skip
+
+
+def test_every_argument_of_a_block_comes_from_the_config():
+    model = Transformer(SMALL.replace(**BLOCK_OPTIONS))
+    assert BLOCK_OPTIONS.keys() == inspect.signature(EncoderBlock).parameters.keys() - {"kwargs"}
+    assert inspect.signature(EncoderBlock) == inspect.signature(DecoderBlock)
+    blocks = [layer for layer in model.layers if isinstance(layer, EncoderBlock | DecoderBlock)]
+    assert len(blocks) == 4
+    assert all(BLOCK_OPTIONS.items() <= block.get_config().items() for block in blocks)
+    assert [model.get_layer(f"{side}_norm").epsilon for side in ("encoder", "decoder")] == [0.5, 0.5]
+    assert [model.get_layer(f"{side}_dropout").rate for side in ("source", "target")] == [0.25, 0.25]
+
 
 OPTIONS = [
     {},
