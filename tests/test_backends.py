@@ -17,7 +17,7 @@ ROWS = [[([5, 6, 7, 3], [2, 8, 9]), ([10, 3], [2, 11])], [([12, 13, 3], [2, 14, 
 
 @functools.cache
 def logits(norm):
-    """Of weights that are waves of their number and place: two processes have the same without a file between them."""
+    """Logits of a model whose weights are sine waves: two processes compute the same weights without sharing a file."""
     model = Transformer(CONFIGS[norm])
     for number, weight in enumerate(model.trainable_weights):
         wave = np.sin(np.arange(np.prod(weight.shape)) * 1.7 + number)

@@ -107,14 +107,14 @@ def test_sublayers_of_zero_make_a_pre_norm_block_the_identity():
     assert_close(zero_outputs(decoder_block("pre"))(STATES, MEMORY)[0], STATES)
 
 
-def test_sublayers_of_zero_leave_of_a_post_norm_block_its_layer_norms():
+def test_sublayers_of_zero_reduce_a_post_norm_block_to_its_layer_norms():
     twice = layer_norm(layer_norm(STATES, EPSILON), EPSILON)
     assert_close(zero_outputs(encoder_block("post"))(STATES)[0], twice)
     assert_close(zero_outputs(decoder_block("post"))(STATES, MEMORY)[0], layer_norm(twice, EPSILON))
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_mask_reaches_its_attention(norm):
+def test_each_mask_reaches_the_attention_that_it_is_for(norm):
     block = randomise(decoder_block(norm))
     self_mask = np.tril(np.ones((1, 4, 4), bool))
     memory_mask = np.array([[[True, True, False, True, False]] * 4] * 2)

@@ -96,9 +96,9 @@ def test_the_last_row_of_table_3_has_a_smaller_vocabulary():
 
 
 @pytest.mark.parametrize("name", [name for name in TABLE_3 if name[0] in "AD"])
-def test_the_rows_that_print_no_parameters_have_those_of_base(name):
+def test_rows_without_a_printed_number_of_parameters_have_as_many_as_base(name):
     assert parameter_count(TABLE_3[name]) == parameter_count(base)
 
 
-def test_learned_positions_add_one_table_for_each_side():
+def test_learned_positions_add_one_table_per_side():
     assert parameter_count(TABLE_3["E_learned_positions"]) - parameter_count(base) == 2 * 1024 * 512

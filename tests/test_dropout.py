@@ -72,7 +72,7 @@ def test_places_at_any_distance_are_uncorrelated(distance):
 
 
 @pytest.mark.parametrize("step", [0, 1, 1000])
-def test_no_layer_has_the_mask_of_another_one_moved_by_some_places(step):
+def test_no_mask_is_a_shifted_copy_of_the_mask_of_another_layer(step):
     # the hashes of these two streams differ by 185: were a mask a window on one long sequence, theirs would overlap
     one, other = (as_numpy(random_bits((4096,), (1552 * 1_000_003 + layer, step))) for layer in (16, 28))
     assert np.intersect1d(one, other).size < 4  # chance: one in 256 times, 2^12 * 2^12 / 2^32
@@ -95,7 +95,7 @@ def test_the_layer_draws_another_mask_in_every_training_call():
     assert (first != second).any()
 
 
-def test_two_layers_of_one_seed_agree_and_of_two_differ():
+def test_layers_with_the_same_seed_draw_the_same_mask_and_with_another_seed_another():
     inputs = np.ones(1000, "float32")
     one, same, other = (as_numpy(Dropout(0.5, seed=seed)(inputs, training=True)) for seed in (1, 1, 2))
     assert (one == same).all() and (one != other).any()

@@ -83,7 +83,7 @@ def test_sinusoids_are_the_formula_of_section_3_5_interleaved(d_model):
 
 
 @pytest.mark.parametrize("offset", [1, 7])
-def test_a_shift_is_the_same_rotation_of_each_pair_wherever_it_starts(offset):
+def test_a_shift_by_k_positions_rotates_each_pair_by_an_angle_that_depends_on_k_alone(offset):
     # "for any fixed offset k, PE(pos + k) can be represented as a linear function of PE(pos)"
     d_model, positions = 8, np.arange(200)
     pairs = as_numpy(sinusoidal_encoding(positions, d_model)).reshape(200, 4, 2)

@@ -23,7 +23,7 @@ def test_two_numbers_by_hand():
     assert_close(layer(np.array([[[1.0, -2.0]]], "float32")), [[[6.5, -4.0]]])
 
 
-def test_it_is_equation_2():
+def test_the_layer_is_equation_2():
     layer, states = built(7), normal(2, 5, 4)
     inner_kernel, inner_bias, outer_kernel, outer_bias = map(as_numpy, layer.weights)
     expected = np.maximum(0.0, states @ inner_kernel + inner_bias) @ outer_kernel + outer_bias

@@ -55,7 +55,7 @@ def registered_layers():
     return {entry for entry in ours if issubclass(entry, keras.layers.Layer)}
 
 
-def test_every_registered_layer_stands_among_these_examples():
+def test_every_registered_layer_has_an_example():
     assert registered_layers() - WRAPPERS == {layer_class for layer_class, _, _ in EXAMPLES.values()}
 
 

@@ -1,4 +1,4 @@
-"""Who may attend to whom, and where a sentence begins."""
+"""Who may attend to whom, and positions that restart in each sentence."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ PACKED = np.array([[1, 1, 1, 2, 2, 0]], "int32")  # a sentence of three, one of 
 
 
 def places(mask):
-    """A mask as rows of 1 and 0, one string a query."""
+    """A mask as rows of 1 and 0, one string per query."""
     return ["".join("01"[int(allowed)] for allowed in row) for row in as_numpy(mask)]
 
 
@@ -30,7 +30,7 @@ def test_the_decoder_attends_to_its_own_segment_but_not_to_later_positions():
     assert places(causal_segment_mask(PACKED)[0]) == ["100000", "110000", "111000", "000100", "000110", "000000"]
 
 
-def test_rows_of_a_batch_have_masks_of_their_own():
+def test_each_row_of_a_batch_has_its_own_mask():
     segments = np.array([[1, 1, 0], [1, 0, 0]])
     assert places(segment_mask(segments, segments)[0]) == ["110", "110", "000"]
     assert places(segment_mask(segments, segments)[1]) == ["100", "000", "000"]

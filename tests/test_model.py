@@ -42,7 +42,7 @@ def changed(batch, name, place, value):
 
 
 @pytest.mark.parametrize("position", [0, 2, 4])
-def test_changing_a_target_word_leaves_the_logits_before_it_as_they_were(model, position):
+def test_changing_a_target_word_leaves_the_logits_before_it_unchanged(model, position):
     batch = padded()
     logits = as_numpy(model(batch))
     other = as_numpy(model(changed(batch, "target_ids", (0, position), 20)))

@@ -23,7 +23,7 @@ ROWS = [[([5, 6, 7, 8, 3], [2, 9, 10])], [([11, 12, 3], [2, 13, 14, 15, 16, 17])
 
 
 def torch_transformer(ours, config):
-    """torch.nn.Transformer, its encoder and decoder built without the last LayerNorm where ours have none."""
+    """torch.nn.Transformer with our weights; its encoder and decoder end in a LayerNorm only if ours do (pre-norm)."""
     import torch
 
     arguments = dict(dim_feedforward=config.d_ff, dropout=0.0, activation=config.activation, batch_first=True)

@@ -105,7 +105,7 @@ class MultiHeadAttention(keras.layers.Layer):
             mask = for_every_head(mask)
         heads, weights = scaled_dot_product_attention(query, keys, values, mask)
         if has_fused_kernel(query, keys, values):
-            heads = fused_attention(query, keys, values, mask)  # the compiler then removes the slower `heads`
+            heads = fused_attention(query, keys, values, mask)  # the compiler removes the computation of the others
         return self.output_projection(self.concatenate_heads(heads)), weights
 
     def split_heads(self, states):
@@ -120,7 +120,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (batch, length, self.num_heads * self.value_dim))
 
     def compute_mask(self, query, previous_mask=None):
-        """No mask: which keys were masked says nothing about the positions of the output."""
+        """The output carries no mask: a mask of keys does not describe its positions."""
 
     def compute_output_shape(
         self, query_shape: tuple, memory_shape: tuple | None = None, mask_shape: tuple | None = None
