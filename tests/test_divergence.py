@@ -59,8 +59,8 @@ def diverging_model(harm):
     """A TrainingModel whose loss and gradients are more by `harm` on a batch of nothing but POISON."""
     model = training_model(dropout=0.2)
 
-    def sums_and_gradients(batch, step, share):
-        sums, gradients = TrainingModel.sums_and_gradients(model, batch, step, share)
+    def sums_and_gradients(batch, step, micro_batch):
+        sums, gradients = TrainingModel.sums_and_gradients(model, batch, step, micro_batch)
         added = tf.where(tf.reduce_all(batch["labels"] == POISON), harm, 0.0)
         return sums._replace(loss=sums.loss + added * sums.tokens), [gradient + added for gradient in gradients]
 

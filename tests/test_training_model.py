@@ -1,4 +1,4 @@
-"""The training step: sums over tokens, the same update however the batch is laid out, compiled, shared or resumed."""
+"""The training step: sums over tokens; the same update however a batch is packed, compiled, divided or resumed."""
 
 import functools
 import json
@@ -15,7 +15,7 @@ from train.data.packing import Packing
 from train.loop.checkpoints import Checkpoints
 from train.workers.strategy import choose_strategy
 
-FIRST_STEP = tf.constant(0), tf.constant(0)  # step, replica
+FIRST_STEP = tf.constant(0), tf.constant(0)  # step, micro-batch
 
 
 def sums_and_gradients(model, batch):
@@ -41,7 +41,7 @@ def trained(**arguments):
 # what a step computes
 
 
-def test_what_is_logged_are_means_over_the_real_tokens_of_the_batch():
+def test_a_step_logs_means_over_the_real_tokens_of_its_batch():
     model, batch = training_model(), BATCHES.batch(0)
     logits = as_numpy(model({name: batch[name] for name in model.input}, training=False))
     is_real = batch["target_segments"] > 0
@@ -56,13 +56,13 @@ def test_what_is_logged_are_means_over_the_real_tokens_of_the_batch():
     assert found["learning_rate"] == pytest.approx(16**-0.5 * 20**-1.5)
 
 
-def test_the_logged_norm_is_that_of_the_gradient_of_the_mean_loss():
+def test_the_logged_norm_is_the_norm_of_the_gradient_of_the_mean_loss():
     _, _, _, tokens, *gradients = map(as_numpy, sums_and_gradients(training_model(), BATCHES.batch(0)))
     norm = np.sqrt(sum((gradient**2).sum() for gradient in gradients)) / tokens
     assert trained()[0][0]["gradient_norm"] == pytest.approx(norm, rel=1e-5)
 
 
-def test_packed_rows_and_one_pair_a_row_have_the_same_loss_and_gradients():
+def test_packed_rows_and_one_pair_per_row_have_the_same_loss_and_gradients():
     model, pairs = training_model(), np.arange(8)
     packed = lay_out(PAIRS, Packing(pairs, np.array([0, 2, 5, 8])), 24, 24)
     unpacked = lay_out(PAIRS, Packing(pairs, np.arange(9)), 7, 7)
@@ -71,7 +71,7 @@ def test_packed_rows_and_one_pair_a_row_have_the_same_loss_and_gradients():
         assert_close(one, other)
 
 
-def test_the_sums_and_gradients_of_parts_of_a_batch_add_up_to_those_of_the_batch():
+def test_sums_and_gradients_of_the_parts_of_a_batch_add_up_to_those_of_the_batch():
     model, batch = training_model(), BATCHES.batch(0)
     whole = sums_and_gradients(model, batch)
     parts = [sums_and_gradients(model, rows_of(batch, rows)) for rows in (slice(0, 1), slice(1, None))]
@@ -95,36 +95,42 @@ def test_it_learns_to_copy():
     assert has_learned(copying()[0])
 
 
-# dropout as a function of (seed, step, replica, layer)
+# dropout as a function of (seed, step, micro-batch, layer)
 
 
-def drawn(model, step, replica=0):
-    return [tuple(state.numpy()) for _, state in model.dropout_states(tf.constant(step), tf.constant(replica))]
+def drawn(model, step, micro_batch=0):
+    return [tuple(state.numpy()) for _, state in model.dropout_states(tf.constant(step), tf.constant(micro_batch))]
 
 
-def test_every_dropout_layer_of_the_model_has_a_stream_of_its_own():
+def test_every_dropout_layer_has_a_stream_of_its_own():
     model = training_model(dropout=0.1)
     count = 2 + 2 * TINY.encoder_layers + 3 * TINY.decoder_layers  # embeddings, and one after each sublayer
-    assert len(set(drawn(model, 0))) == len(model.dropouts) == count
+    assert len(set(drawn(model, 0))) == len(model.random_states()) == count
     assert len({id(variable) for variable, _ in model.dropout_states(tf.constant(0), tf.constant(0))}) == count
 
 
-def test_streams_differ_by_step_and_by_seed_and_repeat():
+def test_streams_repeat_and_differ_by_step_and_by_seed():
     one, other = training_model(dropout=0.1, seed=1), training_model(dropout=0.1, seed=2)
     assert drawn(one, 5) == drawn(training_model(dropout=0.1, seed=1, weights_seed=9), 5)
     assert not set(drawn(one, 5)) & set(drawn(one, 6))
     assert not set(drawn(one, 5)) & set(drawn(other, 5))
 
 
-def test_without_dropout_there_is_nothing_to_draw():
-    assert training_model().dropouts == []
+def test_a_model_without_dropout_has_no_random_states():
+    assert training_model().random_states() == []
+
+
+def test_a_step_trains_with_dropout():
+    (dropping, *_), (whole, *_) = trained(dropout=0.5)[0], trained()[0]
+    assert dropping["tokens"] == whole["tokens"]
+    assert abs(dropping["nll"] - whole["nll"]) > 0.01
 
 
 def test_a_step_leaves_the_random_states_of_the_layers_as_they_were():
     model = training_model(dropout=0.1)
-    before = [as_numpy(layer.seed_generator.state) for layer in model.dropouts]
+    before = [as_numpy(state) for state in model.random_states()]
     sums_and_gradients(model, BATCHES.batch(0))
-    assert_close([as_numpy(layer.seed_generator.state) for layer in model.dropouts], before)
+    assert_close([as_numpy(state) for state in model.random_states()], before)
 
 
 # the same however it is run
@@ -135,7 +141,7 @@ def assert_same_bits(one, other):
         np.testing.assert_array_equal(left, right)
 
 
-def test_a_run_repeated_gives_the_same_bits_and_so_does_one_resumed_in_a_new_model(tmp_path):
+def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_path):
     logs, weights = trained(dropout=0.1, xla=True)
     straight = training_model(dropout=0.1, xla=True)
     assert train(straight, 0, 3) == logs
@@ -147,7 +153,7 @@ def test_a_run_repeated_gives_the_same_bits_and_so_does_one_resumed_in_a_new_mod
     assert_same_bits(weights_of(resumed), weights_of(straight))
 
 
-def test_xla_changes_nothing_but_the_speed():
+def test_xla_changes_only_the_speed():
     logs, weights = trained(dropout=0.1)
     compiled_logs, compiled_weights = trained(dropout=0.1, xla=True)
     assert_close(values_of(compiled_logs), values_of(logs), rtol=1e-4)
@@ -159,7 +165,7 @@ def test_xla_changes_nothing_but_the_speed():
 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
-def test_half_precision_learns_in_float32_weights_and_begins_as_float32_does(precision):
+def test_half_precision_learns_in_float32_weights_and_starts_as_float32_does(precision):
     (logs, model), (exact_logs, _) = copying(precision=precision, xla=True), copying()
     assert has_learned(logs)
     assert {weight.dtype for weight in model.trainable_variables} == {"float32"}
@@ -187,7 +193,7 @@ def test_a_float16_step_that_overflows_changes_no_weight_and_the_next_ones_train
 
 
 @pytest.mark.parametrize("micro_batches", [2, 4])
-def test_micro_batches_make_the_update_of_the_whole_batch(micro_batches):
+def test_micro_batches_give_the_update_of_the_whole_batch(micro_batches):
     logs, weights = trained(micro_batches=micro_batches)
     whole_logs, whole_weights = trained()
     assert_close(values_of(logs), values_of(whole_logs))  # the learning rate too: it counts updates
@@ -195,22 +201,59 @@ def test_micro_batches_make_the_update_of_the_whole_batch(micro_batches):
         assert_close(one, other)
 
 
-def test_every_micro_batch_draws_dropout_masks_of_its_own():
+class SameRows:
+    """A stream whose every batch is half of a batch of BATCHES, twice."""
+
+    def __getattr__(self, name):
+        return getattr(BATCHES, name)
+
+    def batch(self, number):
+        return {name: np.concatenate([ids[:2]] * 2) for name, ids in BATCHES.batch(0).items()}
+
+
+def nll_of_same_rows(model):
+    """The loss that the first step logs for two equal halves computed apart, and the loss of each half."""
+    half = rows_of(SameRows().batch(0), slice(0, 2))
+    sums = [model.sums_and_gradients(tensors(half), tf.constant(0), tf.constant(number))[0] for number in (0, 1)]
+    expected = [float(one.nll / one.tokens) for one in sums]
+    (logs,) = train(model, 0, 1, SameRows())
+    return logs["nll"], expected
+
+
+def assert_masks_differ(logged, expected):
+    assert abs(expected[0] - expected[1]) > 0.01
+    assert logged == pytest.approx(np.mean(expected), rel=1e-5)
+
+
+def test_two_micro_batches_drop_different_elements_of_equal_rows():
+    assert_masks_differ(*nll_of_same_rows(training_model(dropout=0.5, micro_batches=2)))
+
+
+def test_every_micro_batch_has_dropout_streams_of_its_own():
     model = training_model(dropout=0.5, micro_batches=2)
-    states = [model.dropout_states(tf.constant(3), tf.constant(share)) for share in (0, 1)]
-    seeds = {tuple(as_numpy(seed)) for share in states for _, seed in share}
-    assert len(seeds) == 2 * len(model.dropouts) > 0
+    streams = {stream for number in (0, 1) for stream in drawn(model, 3, number)}
+    assert len(streams) == 2 * len(model.random_states()) > 0
+
+
+# a request to stop
+
+
+def test_the_logs_have_the_request_to_stop_of_this_worker():
+    model = training_model()
+    assert [step["stop_requests"] for step in train(model, 0, 2)] == [0, 0]
+    model.wants_to_stop = True
+    assert [step["stop_requests"] for step in train(model, 2, 3)] == [1]
 
 
 # several devices (tests/test_exact.py has more): a process of its own, since devices are configured before it starts
 
 
 def train_on_two_replicas(path):
-    """What the tests below compare, written to `path`."""
+    """Write to `path` what the tests below compare."""
     strategy = choose_strategy()
     with strategy.scope():
-        half, dropping = training_model(precision="mixed_float16"), training_model(0.1)
-    found = {"half_logs": train(half, 0, 2)}
+        half, dropping = training_model(precision="mixed_float16"), training_model(dropout=0.5)
+    found = {"half_logs": train(half, 0, 2), "same_rows": nll_of_same_rows(dropping)}
     half.optimizer.dynamic_scale.assign(2.0**40)
     before = weights_of(half)
     train(half, 2, 3)
@@ -237,13 +280,15 @@ def replicated(tmp_path_factory):
     return json.loads(path.read_text())
 
 
-@pytest.mark.slow
-def test_two_replicas_scale_the_loss_of_float16_once_and_skip_an_overflow_together(replicated):
+def test_two_replicas_scale_the_loss_of_float16_once_and_both_skip_an_overflow(replicated):
     assert_close(values_of(replicated["half_logs"]), values_of(trained()[0][:2]), rtol=0.03)
     assert replicated["updates"] == 2
     assert replicated["overflow_changes"] == 0
 
 
-@pytest.mark.slow
-def test_no_two_replicas_and_layers_share_a_stream(replicated):
+def test_two_replicas_drop_different_elements_of_equal_rows(replicated):
+    assert_masks_differ(*replicated["same_rows"])
+
+
+def test_no_two_replicas_or_layers_share_a_stream(replicated):
     assert len(set(map(tuple, replicated["streams"]))) == len(replicated["streams"]) == 14

@@ -105,7 +105,7 @@ def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.di
     config = transformer.transformer_config
     with strategy.scope():
         model = TrainingModel(transformer.input, transformer.output)
-        model.prepare(
+        model.compile(
             training_optimizer(config.d_model, training),
             seed=training.seed,
             label_smoothing=config.label_smoothing,

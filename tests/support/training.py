@@ -1,6 +1,7 @@
 """A training of seconds that several tests share: sentences to copy, a model of 16 dimensions, and its steps."""
 
 import collections
+import types
 
 import keras
 import numpy as np
@@ -8,13 +9,18 @@ import tensorflow as tf
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.model import Transformer
+from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokens import EOS
 from train.config import TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
+from train.evaluation.validation import Sample, Validation
+from train.loop.fit import fit
 from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
+from train.workers.broadcast import Broadcast
 from train.workers.strategy import distributed
+from train.workers.tf_config import Worker
 
 TINY = TransformerConfig(vocab_size=23, encoder_layers=1, decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
 TRAINING = TrainingConfig(tokens_per_batch=64, row_length=16, warmup_steps=20, xla=False)
@@ -42,10 +48,13 @@ def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
     keras.utils.set_random_seed(weights_seed)
     transformer = Transformer(config.replace(dropout=dropout), dtype=training.precision)
     model = TrainingModel(transformer.input, transformer.output)
-    model.prepare(
-        training_optimizer(config.d_model, training), training.seed, config.label_smoothing, training.xla,
-        training.micro_batches,
-    )  # fmt: skip
+    model.compile(
+        training_optimizer(config.d_model, training),
+        seed=training.seed,
+        label_smoothing=config.label_smoothing,
+        xla=training.xla,
+        micro_batches=training.micro_batches,
+    )
     return model
 
 
@@ -68,3 +77,20 @@ def train(model, first, last, batches=BATCHES):
 
 def weights_of(model):
     return [np.asarray(weight.value) for weight in model.weights]
+
+
+def no_validation():
+    """Stands for a Validator: a Validation of nothing."""
+    return Validation(1.0, 1.0, 1.0, types.SimpleNamespace(bleu=0.0, exact=0.0), [Sample("a", "b", "c")])
+
+
+def fit_in(folder, model, batches=BATCHES, validate=no_validation, **training):
+    """`fit` in a run folder from where it stands; `training` changes fields of TRAINING. Returns the Progress."""
+    data = types.SimpleNamespace(batches=batches, tokenizer=types.SimpleNamespace(vocab_size=TINY.vocab_size))
+    alone = Broadcast(tf.distribute.get_strategy(), Worker())
+    return fit(TRAINING.model_copy(update=training), RunFolder(folder), data, model, validate, alone)
+
+
+def checkpoint_names(folder):
+    """The names of the checkpoints in a run folder, the oldest first."""
+    return sorted(path.name for path in (folder / "checkpoints").glob("*.npz"))

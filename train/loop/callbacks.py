@@ -134,6 +134,10 @@ class StopWhenAsked(keras.callbacks.Callback):
         super().__init__()
         self.request, self.is_alone = request, is_alone
 
+    def on_train_batch_begin(self, batch, logs=None):
+        if self.request.is_made:
+            self.model.wants_to_stop = True
+
     def on_train_batch_end(self, batch, logs=None):
         if self.request.is_made if self.is_alone else float(logs["stop_requests"]) > 0:
             self.model.stop_training = True

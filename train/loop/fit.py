@@ -37,7 +37,7 @@ def fit(config, folder, data, model, validator, broadcast):
     if progress.step >= training.steps:
         log.info("all %d steps are done", training.steps)
         return progress
-    compilation = callbacks.LogCompilation(data.batches)
+    compilation, stop_request = callbacks.LogCompilation(data.batches), StopRequest()
     steps, is_scaled = training.steps, training.precision == "mixed_float16"
 
     def train_from(progress):
@@ -58,13 +58,12 @@ def fit(config, folder, data, model, validator, broadcast):
                     compilation,
                     StopOnDivergence(progress, data.batches, data.tokenizer.vocab_size, is_scaled),
                     callbacks.LogProgress(progress, metrics, steps, training.log_every),
-                    callbacks.StopWhenAsked(model.stop_request, is_alone=worker.count == 1),
+                    callbacks.StopWhenAsked(stop_request, is_alone=worker.count == 1),
                     *(of_chief if worker.is_chief else ()),
                 ],
             )
 
-    model.stop_request = StopRequest()
-    with model.stop_request.listening():
+    with stop_request.listening():
         if training.on_divergence == "rewind":
             if worker.is_chief and not checkpoints.paths():
                 save_start(checkpoints, model, progress)

@@ -1,89 +1,100 @@
-"""The training step: forward and backward under XLA inside the replica, all-reduce and optimizer outside."""
+"""The training step: forward and backward pass under XLA inside each replica, all-reduce and optimizer outside.
 
-import types
+docs/keras_hooks.md lists what this file needs from Keras beyond its documented interface.
+"""
+
+from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
-from keras_transformer.layers import Dropout
-from keras_transformer.losses import token_sums
+from keras_transformer.losses import TokenSums, token_sums
 
 DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different run seeds apart
 
 
 class TrainingModel(keras.Model):
-    """A Transformer's graph with a training step of its own, for `model.fit`.
+    """The graph of a Transformer with a training step of its own, for `model.fit`.
 
     Built with the functional API: `TrainingModel(transformer.input, transformer.output)` shares all weights. Stock
-    Keras cannot compile a step with XLA under a strategy (its optimizer merges replicas inside the compiled
-    function); here only forward and backward pass are compiled. Losses and gradients are sums over tokens, reduced
-    over replicas, then divided by the global token count: one replica or eight, the update is the same.
+    Keras cannot compile a step with XLA under a strategy, because its optimizer merges the replicas inside the compiled
+    function; here only forward and backward pass are compiled. Losses and gradients are sums over tokens, summed over
+    micro-batches and replicas, then divided by the global token count: one replica or eight, the update is the same.
+
+    A batch is a dict of int32 tensors of shape (rows, length): source_ids, source_segments, target_ids,
+    target_segments and labels; see train/data/batches.py.
     """
 
-    def prepare(self, optimizer, seed, label_smoothing, xla, micro_batches=1):
-        """Say how to train; call it inside the strategy's scope, before `fit`.
+    def compile(
+        self,
+        optimizer: keras.optimizers.Optimizer,
+        *,
+        seed: int,
+        label_smoothing: float = 0.0,
+        xla: bool = True,
+        micro_batches: int = 1,
+    ) -> None:
+        """Configure training; call it inside the scope of the strategy, before `fit`.
 
-        `micro_batches`: each replica does its rows in so many parts, one after the other, and updates once: the same
-        update in less memory. The rows of a replica must be a multiple of it.
+        seed: of the dropout masks, which are a function of (seed, step, micro-batch, layer).
+        xla: compile forward and backward pass, on a single replica the update too.
+        micro_batches: each replica computes its rows in this many equal parts, one after the other, and updates once:
+            the same update in less memory. The rows of a replica must be a multiple of it.
         """
-        self.compile(optimizer=optimizer, jit_compile=False, auto_scale_loss=False)
+        super().compile(optimizer=optimizer, jit_compile=False, auto_scale_loss=False)
         optimizer.build(self.trainable_variables)
-        self.dropout_seed, self.label_smoothing, self.xla = seed, label_smoothing, xla
-        self.micro_batches = micro_batches
-        self.stop_request = types.SimpleNamespace(is_made=False)
-        self.dropouts = [layer for layer in self._flatten_layers() if isinstance(layer, Dropout) and layer.rate > 0]
+        self.dropout_seed, self.label_smoothing = seed, label_smoothing
+        self.xla, self.micro_batches = xla, micro_batches
+        self.wants_to_stop = False  # True adds 1 to "stop_requests" in the logs of every later step, on all workers
 
-    def make_train_function(self, force=False):
-        if self.train_function is not None and not force:
-            return self.train_function
+    def make_train_function(self, force: bool = False) -> Callable:
+        """Return the function that `fit` calls with its iterator for every step; it returns the logs of the step."""
+        if self.train_function is None or force:
+            self.compiled_sums_and_gradients = tf.function(self.sums_and_gradients, jit_compile=self.xla)
+            # on several replicas the optimizer merges them, which XLA cannot compile
+            self.compiled_update = self.update if self.replicas > 1 else tf.function(self.update, jit_compile=self.xla)
+            self.step_of_all_replicas = tf.function(self.step_of_replicas)
+            self.train_function = self.train_on_next_batch
+        return self.train_function
+
+    def train_on_next_batch(self, iterator) -> dict:
+        return self.step_of_all_replicas(iterator, tf.constant(float(self.wants_to_stop)))
+
+    def step_of_replicas(self, iterator, stop_requests) -> dict:
+        """Run one step on every replica, each on its own rows of the next batch. Returns the logs: dict of scalars."""
         strategy = self.distribute_strategy
-        compute = tf.function(self.sums_and_gradients, jit_compile=self.xla)
-        is_alone = strategy.num_replicas_in_sync == 1
-        update = tf.function(self.update, jit_compile=self.xla) if is_alone else self.update
+        per_replica = strategy.run(self.step_of_replica, args=(next(iterator), stop_requests))
+        return {name: strategy.experimental_local_results(value)[0] for name, value in per_replica.items()}
 
-        def replica_step(batch, stop_requests):
-            context = tf.distribute.get_replica_context()
-            step = tf.convert_to_tensor(self.optimizer.iterations)
-            total = None
-            for number, part in enumerate(self.parts(batch)):
-                share = context.replica_id_in_sync_group * self.micro_batches + number
-                found = compute(part, step, share)
-                total = found if total is None else tf.nest.map_structure(tf.add, total, found)
-            if not is_alone:
-                # `identity` gives the argument a device, which all_reduce goes by
-                total, stop_requests = context.all_reduce(
-                    tf.distribute.ReduceOp.SUM, (total, tf.identity(stop_requests))
-                )
-            return {**update(*total), "stop_requests": stop_requests}
+    def step_of_replica(self, batch: dict, stop_requests) -> dict:
+        """Sum loss and gradients over the micro-batches of this replica, then over all replicas, and update."""
+        context = tf.distribute.get_replica_context()
+        step = tf.convert_to_tensor(self.optimizer.iterations)
+        first_micro_batch = context.replica_id_in_sync_group * self.micro_batches
+        total = None
+        for number, micro_batch in enumerate(self.split(batch)):
+            sums = self.compiled_sums_and_gradients(micro_batch, step, first_micro_batch + number)
+            total = sums if total is None else tf.nest.map_structure(tf.add, total, sums)
+        if self.replicas > 1:
+            # all_reduce places its result by the device of its input; an argument has one only through `identity`
+            stop_requests = tf.identity(stop_requests)
+            total, stop_requests = context.all_reduce(tf.distribute.ReduceOp.SUM, (total, stop_requests))
+        return {**self.compiled_update(*total), "stop_requests": stop_requests}
 
-        @tf.function
-        def step_of_all(iterator, stop_requests):
-            per_replica = strategy.run(replica_step, args=(next(iterator), stop_requests))
-            return {name: strategy.experimental_local_results(value)[0] for name, value in per_replica.items()}
-
-        def train_function(iterator):
-            return step_of_all(iterator, tf.constant(float(self.stop_request.is_made)))
-
-        self.train_function = train_function
-        return train_function
-
-    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Nothing: `prepare` has built all. Keras would take the mean of a batch over all workers, and fail."""
-
-    def parts(self, batch):
-        """A replica's batch as its micro-batches, all of one shape."""
+    def split(self, batch: dict) -> list[dict]:
+        """Split the batch of a replica into its micro-batches, all of one shape."""
         if self.micro_batches == 1:
             return [batch]
         columns = [tf.split(ids, self.micro_batches) for ids in batch.values()]
-        return [dict(zip(batch, part, strict=True)) for part in zip(*columns, strict=True)]
+        return [dict(zip(batch, parts, strict=True)) for parts in zip(*columns, strict=True)]
 
-    def sums_and_gradients(self, batch, step, share):
-        """The sums of one micro-batch and the gradients of its summed (and, in float16, scaled) loss.
+    def sums_and_gradients(self, batch: dict, step, micro_batch) -> tuple[TokenSums, list]:
+        """Return the sums of one micro-batch, and the gradients of its summed (and, in float16, scaled) loss.
 
-        `share` numbers the micro-batches of a step over all replicas: each draws dropout masks of its own.
+        step, micro_batch: int scalars. `micro_batch` counts over all replicas: each draws dropout masks of its own.
         """
         inputs = {name: batch[name] for name in ("source_ids", "source_segments", "target_ids", "target_segments")}
-        with keras.StatelessScope(state_mapping=self.dropout_states(step, share)):
+        with keras.StatelessScope(state_mapping=self.dropout_states(step, micro_batch)):
             with tf.GradientTape() as tape:
                 logits = self(inputs, training=True)
                 sums = token_sums(logits, batch["labels"], batch["target_segments"], self.label_smoothing)
@@ -91,18 +102,32 @@ class TrainingModel(keras.Model):
             gradients = tape.gradient(scaled, self.trainable_variables)
         return sums, [tf.convert_to_tensor(gradient) for gradient in gradients]  # embeddings' IndexedSlices too
 
-    def dropout_states(self, step, share):
-        """Every dropout layer's random state as a function of (seed, step, share, layer): nothing to save."""
-        shares = self.distribute_strategy.num_replicas_in_sync * self.micro_batches
+    def dropout_states(self, step, micro_batch) -> list[tuple]:
+        """Return (variable, value) for the random state of every dropout layer: nothing has to be saved.
+
+        A value is (stream, step), of which each (seed, layer, micro-batch) has its own stream.
+        """
+        micro_batches_of_step = self.replicas * self.micro_batches
         states = []
-        for number, layer in enumerate(self.dropouts):
-            stream = (self.dropout_seed * DRAWS_PER_RUN + number) * shares
-            stream = tf.constant(stream, "int64") + tf.cast(share, "int64")
-            states.append((layer.seed_generator.state, tf.stack([stream, tf.cast(step, "int64")])))
+        for number, variable in enumerate(self.random_states()):
+            first_stream = (self.dropout_seed * DRAWS_PER_RUN + number) * micro_batches_of_step
+            stream = tf.constant(first_stream, "int64") + tf.cast(micro_batch, "int64")
+            states.append((variable, tf.stack([stream, tf.cast(step, "int64")])))
         return states
 
-    def update(self, sums, gradients):
-        """Apply global sums of gradients; returns the logs of the step."""
+    def random_states(self) -> list[keras.Variable]:
+        """Return the states of all seed generators: what a layer has in `variables` beyond `weights`.
+
+        Their order numbers the dropout layers: block by block, in a block from the last dropout to the first.
+        """
+        states = []
+        for layer in self.layers:
+            weights = {id(weight) for weight in layer.weights}
+            states += [variable for variable in reversed(layer.variables) if id(variable) not in weights]
+        return states
+
+    def update(self, sums: TokenSums, gradients: list) -> dict:
+        """Apply the gradients of all replicas, divided by their token count. Returns the logs of the step."""
         scale = self.optimizer.scale_loss(tf.constant(1.0))
         learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
         gradients = [gradient / tf.cast(sums.tokens, gradient.dtype) for gradient in gradients]
@@ -115,3 +140,10 @@ class TrainingModel(keras.Model):
             "gradient_norm": tf.linalg.global_norm(gradients) / scale,
             "learning_rate": learning_rate,
         }
+
+    @property
+    def replicas(self) -> int:
+        return self.distribute_strategy.num_replicas_in_sync
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Do nothing, because `compile` has built everything. Keras would average a batch over all workers, and fail."""
