@@ -1,4 +1,4 @@
-"""Checkpoints: what is saved comes back, the last ones stay, and a file that is not whole is named, not used."""
+"""Checkpoints: what is saved comes back, the last ones stay, and a damaged file is named and not used."""
 
 import keras
 import numpy as np
@@ -7,6 +7,7 @@ import pytest
 from keras_transformer.files import write_atomically
 from tests.support.models import as_numpy, assert_close, normal
 from train.loop.checkpoints import CheckpointError, Checkpoints, assign_weights, read_checkpoint
+from train.loop.progress import Progress
 
 
 def small_model(seed=0, width=2):
@@ -34,18 +35,18 @@ def names(checkpoints):
 
 
 def test_weights_optimizer_and_progress_come_back(checkpoints):
-    saved = small_model(seed=1)
-    path = checkpoints.save(3, *saved, {"seconds": 1.5, "target_tokens": 70.0})
-    assert path.name == "step-00000003.npz"
+    saved, progress = small_model(seed=1), Progress(3, 1.5, 70.0, has_learned=True, skipped=[4, 7])
+    checkpoints.save(*saved, progress)
+    assert names(checkpoints) == ["step-00000003.npz"]
     fresh = small_model(seed=2)
-    assert checkpoints.restore_latest(*fresh) == {"step": 3, "seconds": 1.5, "target_tokens": 70.0}
+    assert checkpoints.restore_latest(*fresh) == progress
     expected = values_of(*saved)
     assert len(expected) == 8  # kernel, bias, two moments of each, updates, rate
     for path, value in values_of(*fresh).items():
         np.testing.assert_array_equal(value, expected[path])
 
 
-def test_where_there_is_none_nothing_is_restored(checkpoints):
+def test_without_a_checkpoint_nothing_is_restored(checkpoints):
     model, optimizer = small_model()
     before = values_of(model, optimizer)
     assert checkpoints.restore_latest(model, optimizer) is None
@@ -53,19 +54,19 @@ def test_where_there_is_none_nothing_is_restored(checkpoints):
         np.testing.assert_array_equal(value, before[path])
 
 
-def test_the_last_ones_stay(checkpoints):
+def test_the_last_checkpoints_stay(checkpoints):
     model, optimizer = small_model()
     for step in (900, 1000, 1100, 20_000):
-        checkpoints.save(step, model, optimizer, {})
+        checkpoints.save(model, optimizer, Progress(step))
     assert names(checkpoints) == ["step-00001000.npz", "step-00001100.npz", "step-00020000.npz"]
-    assert checkpoints.restore_latest(model, optimizer) == {"step": 20_000}
+    assert checkpoints.restore_latest(model, optimizer) == Progress(20_000)
 
 
 def test_a_step_saved_again_replaces_its_file(checkpoints):
     for seed in (1, 2):
-        checkpoints.save(5, *small_model(seed), {"seed": seed})
+        checkpoints.save(*small_model(seed), Progress(5, seconds=seed))
     assert names(checkpoints) == ["step-00000005.npz"]
-    assert checkpoints.restore_latest(*small_model()) == {"step": 5, "seed": 2}
+    assert checkpoints.restore_latest(*small_model()) == Progress(5, seconds=2)
 
 
 def test_the_average_is_the_mean_of_the_last_weights(checkpoints):
@@ -73,7 +74,7 @@ def test_the_average_is_the_mean_of_the_last_weights(checkpoints):
     for step, value in ((1, 100.0), (2, 1.0), (3, 5.0)):
         for weight in model.weights:
             weight.assign(keras.ops.full(weight.shape, value))
-        checkpoints.save(step, model, optimizer, {})
+        checkpoints.save(model, optimizer, Progress(step))
     for count, mean in ((1, 5.0), (2, 3.0), (3, 106 / 3), (9, 106 / 3)):
         means, paths = checkpoints.average(count)
         assert [path.name for path in paths] == names(checkpoints)[-count:]
@@ -83,8 +84,9 @@ def test_the_average_is_the_mean_of_the_last_weights(checkpoints):
             assert_close(weight, np.full(weight.shape, mean))
 
 
-def test_every_byte_that_flips_is_noticed_or_changes_nothing(checkpoints):
-    path = checkpoints.save(3, *small_model(), {"seconds": 1.5})
+def test_every_flipped_byte_is_noticed_or_changes_nothing(checkpoints):
+    checkpoints.save(*small_model(), Progress(3, seconds=1.5))
+    (path,) = checkpoints.paths()
     whole, expected = path.read_bytes(), read_checkpoint(path)
     noticed = 0
     for place in range(len(whole)):
@@ -100,15 +102,16 @@ def test_every_byte_that_flips_is_noticed_or_changes_nothing(checkpoints):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
-def test_a_torn_file_is_set_aside_and_the_one_before_it_used(checkpoints, share, caplog):
+def test_a_truncated_file_is_renamed_and_the_checkpoint_before_it_used(checkpoints, share, caplog):
     saved = small_model(seed=1)
-    checkpoints.save(2, *saved, {})
-    torn = checkpoints.save(4, *small_model(seed=2), {})
+    checkpoints.save(*saved, Progress(2))
+    checkpoints.save(*small_model(seed=2), Progress(4))
+    torn = checkpoints.paths()[-1]
     torn.write_bytes(torn.read_bytes()[: int(share * torn.stat().st_size)])
     with pytest.raises(CheckpointError, match=f"{torn} is damaged: "):
         checkpoints.average(2)
     fresh = small_model(seed=3)
-    assert checkpoints.restore_latest(*fresh) == {"step": 2}
+    assert checkpoints.restore_latest(*fresh) == Progress(2)
     for path, value in values_of(*saved).items():
         np.testing.assert_array_equal(values_of(*fresh)[path], value)
     assert names(checkpoints) == ["step-00000002.npz"] and (torn.parent / "step-00000004.npz.damaged").exists()
@@ -116,15 +119,15 @@ def test_a_torn_file_is_set_aside_and_the_one_before_it_used(checkpoints, share,
 
 
 @pytest.mark.parametrize("content", [b"hello", b"", b"PK\x03\x04", b"\x93NUMPY"])
-def test_where_no_checkpoint_is_whole_training_does_not_begin_again_by_itself(checkpoints, content):
+def test_if_every_checkpoint_is_damaged_training_does_not_start_again_by_itself(checkpoints, content):
     for step in (1, 2):
         (checkpoints.folder / f"step-0000000{step}.npz").write_bytes(content)
-    with pytest.raises(CheckpointError, match=f"No checkpoint in {checkpoints.folder} is whole.*another run_folder"):
+    with pytest.raises(CheckpointError, match=f"{checkpoints.folder} are damaged.*another run_folder"):
         checkpoints.restore_latest(*small_model())
     assert len(list(checkpoints.folder.iterdir())) == 2  # nothing is thrown away
 
 
-def test_a_numpy_file_of_another_kind_is_damaged_too(checkpoints):
+def test_a_numpy_file_of_another_kind_counts_as_damaged(checkpoints):
     path = checkpoints.folder / "step-00000001.npz"
     with open(path, "wb") as file:
         np.save(file, np.zeros(3))
@@ -133,9 +136,10 @@ def test_a_numpy_file_of_another_kind_is_damaged_too(checkpoints):
 
 
 @pytest.mark.parametrize("missing", ["model/small/dense/kernel", "optimizer/adam/iteration", "progress"])
-def test_what_a_checkpoint_lacks_is_named(checkpoints, missing):
+def test_a_missing_array_is_named(checkpoints, missing):
     model, optimizer = small_model()
-    path = checkpoints.save(3, model, optimizer, {})
+    checkpoints.save(model, optimizer, Progress(3))
+    (path,) = checkpoints.paths()
     arrays = read_checkpoint(path)
     del arrays[missing]
     np.savez(path, **arrays)
@@ -144,7 +148,8 @@ def test_what_a_checkpoint_lacks_is_named(checkpoints, missing):
 
 
 def test_weights_of_another_shape_are_named_with_both_shapes(checkpoints):
-    path = checkpoints.save(3, *small_model(width=2), {})
+    checkpoints.save(*small_model(width=2), Progress(3))
+    (path,) = checkpoints.paths()
     with pytest.raises(CheckpointError) as error:
         checkpoints.restore_latest(*small_model(width=4))
     for part in (str(path), "model/small/dense/kernel", "(3, 2)", "(3, 4)", "another run_folder"):
@@ -152,14 +157,14 @@ def test_weights_of_another_shape_are_named_with_both_shapes(checkpoints):
 
 
 def test_weights_of_another_name_are_named(checkpoints):
-    checkpoints.save(3, *small_model(), {})
+    checkpoints.save(*small_model(), Progress(3))
     other = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="other")], name="small")
     with pytest.raises(CheckpointError, match="has no model/small/other/kernel: it was written by another model"):
         checkpoints.restore_latest(other, small_model()[1])
 
 
-def test_what_does_not_fit_changes_no_weight(checkpoints):
-    checkpoints.save(3, *small_model(seed=1), {})
+def test_a_checkpoint_that_does_not_fit_changes_no_weight(checkpoints):
+    checkpoints.save(*small_model(seed=1), Progress(3))
     model, _ = small_model(seed=2)
     before = values_of(model, keras.optimizers.SGD())
     other = keras.optimizers.Adam(name="another_adam")
@@ -170,18 +175,18 @@ def test_what_does_not_fit_changes_no_weight(checkpoints):
         np.testing.assert_array_equal(as_numpy(weight), before[weight.path])
 
 
-def test_unfinished_and_foreign_files_are_passed_over(checkpoints):
+def test_unfinished_and_foreign_files_are_ignored(checkpoints):
     model, optimizer = small_model()
-    checkpoints.save(3, model, optimizer, {})
+    checkpoints.save(model, optimizer, Progress(3))
     for name in ("step-00000009.npz.part", "step-9.npz", "notes.txt", "step-00000009.npz~"):
         (checkpoints.folder / name).write_bytes(b"torn")
     assert names(checkpoints) == ["step-00000003.npz"]
-    assert checkpoints.restore_latest(model, optimizer) == {"step": 3}
+    assert checkpoints.restore_latest(model, optimizer) == Progress(3)
 
 
-def test_a_write_that_fails_midway_leaves_the_earlier_checkpoint_and_no_new_name(checkpoints, monkeypatch):
+def test_a_write_that_fails_midway_leaves_the_earlier_checkpoint_and_no_new_file(checkpoints, monkeypatch):
     model, optimizer = small_model()
-    checkpoints.save(3, model, optimizer, {})
+    checkpoints.save(model, optimizer, Progress(3))
 
     def savez_of_a_full_disk(file, **arrays):
         file.write(b"PK\x03\x04 the first bytes")
@@ -189,12 +194,12 @@ def test_a_write_that_fails_midway_leaves_the_earlier_checkpoint_and_no_new_name
 
     monkeypatch.setattr(np, "savez", savez_of_a_full_disk)
     with pytest.raises(OSError, match="No space left"):
-        checkpoints.save(6, model, optimizer, {})
+        checkpoints.save(model, optimizer, Progress(6))
     assert names(checkpoints) == ["step-00000003.npz"]
-    assert checkpoints.restore_latest(model, optimizer) == {"step": 3}
+    assert checkpoints.restore_latest(model, optimizer) == Progress(3)
 
 
-def test_a_file_written_whole_holds_the_new_or_the_old_content(tmp_path):
+def test_a_file_written_atomically_holds_the_new_or_the_old_content(tmp_path):
     path = tmp_path / "file"
 
     def fail(file):

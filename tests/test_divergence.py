@@ -1,30 +1,30 @@
-"""Training that diverges stops at that step and says on what, or goes back and ends as if the batch had never been."""
+"""Training that diverges stops and names the batch, or goes back and ends as if that batch had never existed."""
 
 import errno
 import logging
 import math
 import re
-import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.run_folder import RunFolder
 from tests.support.events import read_events
 from tests.support.runs import metrics_of
-from tests.support.training import BATCHES, PAIRS, TINY, training_model, weights_of
-from train.config import NumbersData, RunConfig, TrainingConfig
+from tests.support.training import (
+    BATCHES,
+    TINY,
+    checkpoint_names,
+    fit_in,
+    no_validation,
+    training_model,
+    weights_of,
+)
 from train.data.batches import batch_number
-from train.evaluation.report import training_table
-from train.evaluation.validation import Sample, Validation
 from train.loop.checkpoints import CheckpointError, Checkpoints, read_checkpoint
-from train.loop.divergence import REWINDS, DivergenceError, StopOnDivergence, has_exploded
-from train.loop.fit import fit
+from train.loop.divergence import REWINDS, DivergenceCheck, DivergenceError, has_exploded, train_with_rewinds
 from train.loop.progress import Progress
 from train.step.training_model import TrainingModel
-from train.workers.broadcast import Broadcast
-from train.workers.tf_config import Worker
 
 POISON = TINY.vocab_size - 1  # a batch of nothing but this label is in no epoch of BATCHES
 STEPS, EVERY = 11, 4  # steps of a run, and those of which there is a checkpoint
@@ -68,27 +68,13 @@ def diverging_model(harm):
     return model
 
 
-def config_of(folder, on_divergence):
-    training = TrainingConfig(
-        steps=STEPS, tokens_per_batch=64, row_length=16, warmup_steps=20, xla=False, checkpoint_every=EVERY,
-        validate_every=LATER + 1, on_divergence=on_divergence,
-    )  # fmt: skip
-    return RunConfig(run_folder=str(folder), data=NumbersData(source="numbers"), training=training)
+RUN = {"steps": STEPS, "checkpoint_every": EVERY, "validate_every": LATER + 1}
 
 
-def validation():
-    return Validation(1.0, 1.0, 1.0, types.SimpleNamespace(bleu=0.0, exact=0.0), [Sample("a", "b", "c")])
-
-
-def train(folder, batches, on_divergence="rewind", harm=math.nan, validator=validation):
+def train(folder, batches, on_divergence="rewind", harm=math.nan, validate=no_validation):
     """`fit` in `folder` from where it stands. Returns the model and the Progress."""
-    data = types.SimpleNamespace(batches=batches, tokenizer=types.SimpleNamespace(vocab_size=TINY.vocab_size))
     model = diverging_model(harm)
-    progress = fit(
-        config_of(folder, on_divergence), RunFolder(folder), data, model, validator,
-        Broadcast(tf.distribute.get_strategy(), Worker()),
-    )  # fmt: skip
-    return model, progress
+    return model, fit_in(folder, model, batches, validate, on_divergence=on_divergence, **RUN)
 
 
 def steps_of(folder):
@@ -109,7 +95,7 @@ def assert_same_averages(checkpoints, others):
         np.testing.assert_array_equal(average[name], value)
 
 
-# what is seen
+# what counts as divergence
 
 
 @pytest.mark.parametrize(
@@ -121,17 +107,16 @@ def test_a_loss_above_twice_guessing_has_exploded_once_the_run_was_better_than_g
     assert has_exploded(loss, TINY.vocab_size, has_learned) is expected
 
 
-def seen(progress, loss, norm=1.0, is_scaled=False):
-    watch = StopOnDivergence(progress, BATCHES, TINY.vocab_size, is_scaled)
-    watch.on_train_batch_end(0, {"loss": loss, "gradient_norm": norm})
+def check(progress, loss, norm=1.0, is_scaled=False):
+    DivergenceCheck(BATCHES, TINY.vocab_size, is_scaled)(progress, {"loss": loss, "gradient_norm": norm})
 
 
 @pytest.mark.parametrize(("loss", "norm"), [(math.nan, 1.0), (1.0, math.inf), (7.0, 1.0)])
-def test_it_stops_with_the_step_the_batch_what_was_seen_and_what_to_change(loss, norm):
+def test_the_error_names_the_step_its_batch_the_values_and_what_to_change(loss, norm):
     progress = Progress(step=41, skipped=[5])
-    seen(progress, 1.0)
+    check(progress, 1.0)
     with pytest.raises(DivergenceError) as caught:
-        seen(progress, loss, norm)
+        check(progress, loss, norm)
     epoch, first_row = 42 // BATCHES.steps_per_epoch, 42 % BATCHES.steps_per_epoch * BATCHES.rows_per_batch
     for part in (
         "Step 42, on batch 42 ", f"epoch {epoch}, 4 rows from row {first_row} on", f"loss of {loss:g} ",
@@ -140,27 +125,27 @@ def test_it_stops_with_the_step_the_batch_what_was_seen_and_what_to_change(loss,
         assert part in str(caught.value)
 
 
-def test_a_run_that_begins_worse_than_guessing_goes_on_and_learns_only_below_it():
+def test_a_run_that_starts_worse_than_guessing_continues_and_has_learned_only_below_it():
     progress = Progress()
     for loss, has_learned in ((50.0, False), (3.2, False), (3.1, True), (6.2, True)):  # log(23) is 3.135
-        seen(progress, loss)
+        check(progress, loss)
         assert progress.has_learned is has_learned
 
 
 def test_under_loss_scaling_an_overflowing_gradient_is_normal():
-    seen(Progress(), 1.0, math.inf, is_scaled=True)
+    check(Progress(), 1.0, math.inf, is_scaled=True)
     with pytest.raises(DivergenceError):
-        seen(Progress(), math.inf, is_scaled=True)
+        check(Progress(), math.inf, is_scaled=True)
 
 
-# which batch is whose
+# which step trains on which batch
 
 
 @pytest.mark.parametrize(
     ("skipped", "expected"),
     [([], [0, 1, 2, 3]), ([0], [1, 2, 3, 4]), ([2], [0, 1, 3, 4]), ([1, 2], [0, 3, 4, 5]), ([3, 1], [0, 2, 4, 5])],
 )
-def test_the_steps_go_through_the_stream_without_the_batches_left_out(skipped, expected):
+def test_steps_go_through_the_stream_without_the_batches_left_out(skipped, expected):
     assert [batch_number(step, skipped) for step in range(4)] == expected
 
 
@@ -178,10 +163,10 @@ def test_leaving_out_the_batch_of_a_step_changes_no_step_before_it():
 
 
 @pytest.mark.parametrize("harm", [math.nan, 1e6])
-def test_stopping_leaves_the_checkpoint_before_and_every_step_before(tmp_path, harm):
+def test_stopping_keeps_the_last_checkpoint_and_the_metrics_of_every_earlier_step(tmp_path, harm):
     with pytest.raises(DivergenceError, match=rf"Step {LATER + 1}, on batch {LATER} "):
         train(tmp_path, Poisoned(lambda number: number == LATER), "stop", harm)
-    assert [path.name for path in Checkpoints(tmp_path / "checkpoints").paths()] == [f"step-{EVERY:08d}.npz"]
+    assert checkpoint_names(tmp_path) == [f"step-{EVERY:08d}.npz"]
     assert steps_of(tmp_path) == list(range(1, LATER + 1))
     arrays = read_checkpoint(tmp_path / f"checkpoints/step-{EVERY:08d}.npz")
     assert all(np.isfinite(array).all() for name, array in arrays.items() if name != "progress")
@@ -209,7 +194,7 @@ def calm(tmp_path_factory):
     ("bad", "harm"),
     [((LATER,), math.nan), ((LATER,), 1e6), ((EARLY,), math.nan), ((LATER, LATER + 1, LATER + 2), math.nan)],
 )
-def test_after_a_rewind_the_run_is_the_one_without_that_batch_bit_for_bit(tmp_path, caplog, calm, bad, harm):
+def test_after_a_rewind_the_run_equals_one_without_that_batch_bit_for_bit(tmp_path, caplog, calm, bad, harm):
     with caplog.at_level(logging.INFO, logger="train"):
         model, progress = train(tmp_path, Poisoned(lambda number: number in bad), harm=harm)
     expected, calm_folder = calm(*bad)
@@ -224,7 +209,7 @@ def test_after_a_rewind_the_run_is_the_one_without_that_batch_bit_for_bit(tmp_pa
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     back = EVERY if bad[0] > EVERY else 0
     assert [f"batches left out: {count}" in line for count, line in enumerate(warnings, start=1)] == [True] * len(bad)
-    assert f"Step {bad[0] + 1}, on batch {bad[0]} " in warnings[0] and f"Going back to step {back}," in warnings[0]
+    assert f"Step {bad[0] + 1}, on batch {bad[0]} " in warnings[0] and f"Going back to step {back} " in warnings[0]
     assert re.search(rf"trained {STEPS} steps in \d+ s; batches left out: {len(bad)}\n", caplog.text)
     assert caplog.text.count("compiling the training step") == 1
     assert_same_averages(Checkpoints(tmp_path / "checkpoints"), Checkpoints(calm_folder / "checkpoints"))
@@ -235,7 +220,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.slow
-def test_killed_after_a_rewind_and_started_again_it_ends_the_same(tmp_path, calm):
+def test_a_run_killed_after_a_rewind_and_started_again_ends_the_same(tmp_path, calm):
     """Killed between the rewind to step 4 and the checkpoint of step 8, the first that knows of the batch left out."""
 
     def kill():
@@ -243,8 +228,8 @@ def test_killed_after_a_rewind_and_started_again_it_ends_the_same(tmp_path, calm
 
     batches = Poisoned(lambda number: number == LATER)
     with pytest.raises(Killed):
-        train(tmp_path, batches, validator=kill)  # at step 7, which diverged before it was validated
-    names = [path.name for path in Checkpoints(tmp_path / "checkpoints").paths()]
+        train(tmp_path, batches, validate=kill)  # at step 7, which diverged before it was validated
+    names = checkpoint_names(tmp_path)
     assert names == ["step-00000000.npz", f"step-{EVERY:08d}.npz"]
     model, progress = train(tmp_path, batches)
     assert_same_weights(model, calm(LATER)[0])
@@ -252,27 +237,51 @@ def test_killed_after_a_rewind_and_started_again_it_ends_the_same(tmp_path, calm
 
 
 @pytest.mark.slow
-def test_what_was_left_out_before_a_checkpoint_is_left_out_after_it_by_another_process(tmp_path, caplog, calm):
+def test_another_process_leaves_out_the_batches_that_its_checkpoint_names(tmp_path, caplog, calm):
     batches = Poisoned(lambda number: number == LATER)
     train(tmp_path, batches)
     (tmp_path / f"checkpoints/step-{STEPS:08d}.npz").unlink()
     with caplog.at_level(logging.INFO, logger="train"):
         model, progress = train(tmp_path, batches, "stop")
-    assert f"going on from the checkpoint of step {2 * EVERY}" in caplog.text
+    assert f"continuing from the checkpoint of step {2 * EVERY}" in caplog.text
     assert_same_weights(model, calm(LATER)[0])
     assert progress.skipped == [LATER] and progress.has_learned
 
 
 @pytest.mark.slow
-def test_where_every_batch_diverges_it_stops_after_so_many_rewinds(tmp_path):
+def test_if_every_batch_diverges_it_stops_after_so_many_rewinds(tmp_path):
     with pytest.raises(
         DivergenceError, match=f"{REWINDS} batches have been left out since the checkpoint of step {EVERY}"
     ):
         train(tmp_path, Poisoned(lambda number: number >= LATER))
-    assert [path.name for path in Checkpoints(tmp_path / "checkpoints").paths()][-1] == f"step-{EVERY:08d}.npz"
+    assert checkpoint_names(tmp_path)[-1] == f"step-{EVERY:08d}.npz"
 
 
-# what is told
+class Calls:
+    """A train_from that diverges every time, and counts."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self, progress):
+        self.count += 1
+        assert self.count < 100
+        raise DivergenceError("Step 3", "advice")
+
+
+def test_a_rewind_that_restores_nothing_ends_too():
+    train_from, progress = Calls(), Progress(step=3)
+    with pytest.raises(DivergenceError, match=f"{REWINDS} batches .* checkpoint of step 3"):
+        train_with_rewinds(train_from, lambda: progress, progress)
+    assert train_from.count == REWINDS + 1
+
+
+def test_a_rewind_without_a_checkpoint_is_one_sentence():
+    with pytest.raises(CheckpointError, match="Step 3 .*no checkpoint"):
+        train_with_rewinds(Calls(), lambda: None, Progress())
+
+
+# messages
 
 
 def test_a_first_checkpoint_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
@@ -282,11 +291,3 @@ def test_a_first_checkpoint_that_cannot_be_written_is_one_sentence(tmp_path, mon
     monkeypatch.setattr(Checkpoints, "save", save)
     with pytest.raises(CheckpointError, match="checkpoint of step 0.*No space left.*Make room"):
         train(tmp_path, BATCHES)
-
-
-@pytest.mark.parametrize(("skipped", "row"), [([], "0 batches"), ([6, 19], "2 batches: 6, 19")])
-def test_the_report_counts_and_names_the_batches_left_out(tmp_path, skipped, row):
-    transformer = types.SimpleNamespace(transformer_config=TINY, count_params=lambda: 1)
-    data = types.SimpleNamespace(batches=BATCHES, train=PAIRS)
-    table = training_table(config_of(tmp_path, "rewind"), data, transformer, Progress(skipped=skipped), "one CPU")
-    assert f"| left out after divergence | {row} |" in table

@@ -31,6 +31,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "export_command": "python -m export",
     "front_door": "import keras_transformer",
     "imports": "the map of the folders",
+    "keras_hooks": "docs/keras_hooks.md",
     "killed": "a run that is killed and resumed",
     "parity": "independent implementations",
     "readme": "README.md",

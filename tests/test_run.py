@@ -82,11 +82,11 @@ def test_the_metrics_hold_every_step_and_every_validation(finished):
     names = {"loss", "perplexity", "token_accuracy", "learning_rate", "gradient_norm", "tokens_per_second"}
     steps = [line for line in lines if "train/loss" in line]
     assert [line["step"] for line in steps] == [1, 2, 3, 4, 5]
-    assert all(set(line) == {"step"} | {f"train/{name}" for name in names} for line in steps)
+    assert all(set(line) == {"step", "time"} | {f"train/{name}" for name in names} for line in steps)
     validations = [line for line in lines if "validation/loss" in line]
     assert [line["step"] for line in validations] == [2, 4, 5]
     names = {"loss", "perplexity", "token_accuracy", "bleu", "exact", "samples"}
-    assert all(set(line) == {"step"} | {f"validation/{name}" for name in names} for line in validations)
+    assert all(set(line) == {"step", "time"} | {f"validation/{name}" for name in names} for line in validations)
     assert validations[-1]["validation/loss"] < validations[0]["validation/loss"]
 
 
@@ -133,7 +133,7 @@ def test_a_finished_run_is_not_trained_again(finished):
 
 def test_a_run_asked_for_more_steps_goes_on_and_says_so(continued):
     folder, lines = continued
-    assert "going on from the checkpoint of step 3" in lines
+    assert "continuing from the checkpoint of step 3" in lines
     assert any(re.fullmatch(r"trained 5 steps in \d+ s", line) for line in lines)
     assert any(
         line.startswith("the configuration has changed") and "training.steps was 3 and is 5" in line for line in lines

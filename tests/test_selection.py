@@ -11,6 +11,7 @@ from train.config import TrainingConfig
 from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validation
 from train.loop.checkpoints import Checkpoints
+from train.loop.progress import Progress
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def folder(tmp_path):
     folder, model = RunFolder(tmp_path), one_weight()
     for step, value in ((1, 9.0), (2, 1.0), (3, 3.0)):
         model.weights[0].assign([[value]])
-        Checkpoints(folder.checkpoints).save(step, model, keras.optimizers.SGD(name="sgd"), {})
+        Checkpoints(folder.checkpoints).save(model, keras.optimizers.SGD(name="sgd"), Progress(step))
     return folder
 
 

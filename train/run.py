@@ -84,7 +84,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
     transformer = build(transformer_config, config.training, strategy)
     model = compiled(transformer, config.training, strategy)
     validator = Validator(transformer, data, config.translation, config.training.xla)
-    progress = fit(config, folder, data, model, validator, broadcast)
+    progress = fit(config.training, folder, data, model, validator, broadcast)
     if worker.is_chief:
         selection = select_weights(folder, config.training, transformer, validator)
         write_report(config, folder, data, progress, selection, describe(strategy))

@@ -6,12 +6,20 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 def read_events(folder):
     """Every tag of a folder's event files -> its (step, value) in the order of writing: floats, or texts."""
+    return {
+        tag: [(event.step, _value(event.tensor_proto)) for event in events] for tag, events in _events(folder).items()
+    }
+
+
+def read_wall_times(folder):
+    """Every tag of a folder's event files -> the wall times of its values in the order of writing."""
+    return {tag: [event.wall_time for event in events] for tag, events in _events(folder).items()}
+
+
+def _events(folder):
     accumulator = EventAccumulator(str(folder), size_guidance={"tensors": 0})  # 0: all of them
     accumulator.Reload()
-    return {
-        tag: [(event.step, _value(event.tensor_proto)) for event in accumulator.Tensors(tag)]
-        for tag in accumulator.Tags()["tensors"]
-    }
+    return {tag: accumulator.Tensors(tag) for tag in accumulator.Tags()["tensors"]}
 
 
 def _value(proto):

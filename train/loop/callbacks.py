@@ -1,166 +1,168 @@
-"""What happens beside the steps of `model.fit`: progress, metrics, validation, checkpoints."""
+"""The callbacks of `model.fit`: what follows each update, and what the first step of a process compiles."""
 
-import dataclasses
 import logging
 import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import keras
 
 from keras_transformer.losses import perplexity
-from train.loop.checkpoints import CheckpointError
+from train.config import TrainingConfig
+from train.data.batches import ShardedBatches
+from train.loop.checkpoints import CheckpointError, Checkpoints
+from train.loop.divergence import DivergenceCheck
 from train.loop.markdown import samples_table
-from train.loop.progress import duration
+from train.loop.metrics_log import MetricsLog
+from train.loop.progress import Progress, Stopwatch, duration
+from train.loop.stopping import StopRequest
 
 log = logging.getLogger("train")
 
+SAMPLES = 5  # translations that TensorBoard shows per validation
 
-class LogCompilation(keras.callbacks.Callback):
-    """Says what the first step of a process compiles, and how long that step took."""
 
-    def __init__(self, batches):
+class Records(NamedTuple):
+    """What the chief alone keeps of a run, and the validation that it alone does."""
+
+    metrics: MetricsLog
+    checkpoints: Checkpoints
+    validate: Callable[[], Any]  # returns a train.evaluation.validation.Validation
+
+
+class AfterEachUpdate(keras.callbacks.Callback):
+    """What follows an update, in this order: each line relies on those above it.
+
+    `records` is None on every worker but the chief; the others wait for it in their next update.
+    """
+
+    def __init__(
+        self,
+        training: TrainingConfig,
+        progress: Progress,
+        check_divergence: DivergenceCheck,
+        stop_request: StopRequest,
+        records: Records | None,
+    ):
         super().__init__()
-        self.batches, self.is_compiled = batches, False
+        self.training, self.progress, self.records = training, progress, records
+        self.check_divergence, self.stop_request = check_divergence, stop_request
 
-    def on_train_batch_begin(self, batch, logs=None):
-        if self.is_compiled:
-            return
-        rows, parts = self.batches.rows_per_batch, self.model.micro_batches
-        log.info(
-            "compiling the training step %s XLA: %d of a batch's %d rows, of %d source and %d target positions, "
-            "through %s parameters ...",
-            "with" if self.model.xla else "without",
-            rows // (self.model.distribute_strategy.num_replicas_in_sync * parts), rows,
-            *self.batches.row_lengths, f"{self.model.count_params():,}",
-        )  # fmt: skip
-        self.began = time.perf_counter()
-
-    def on_train_batch_end(self, batch, logs=None):
-        if not self.is_compiled:
-            float(logs["loss"])  # waits for the step
-            log.info("the first step took %.1f s, compilation included", time.perf_counter() - self.began)
-            self.is_compiled = True
-
-
-class LogProgress(keras.callbacks.Callback):
-    """Counts steps, tokens and time; every step goes to the metrics, every `log_every`th to the console."""
-
-    def __init__(self, progress, metrics, last_step, log_every):
-        super().__init__()
-        self.progress, self.metrics = progress, metrics
-        self.last_step, self.log_every = last_step, log_every
+    def on_train_batch_end(self, batch: int, logs: dict):
+        logs = {name: float(value) for name, value in logs.items()}  # waits for the update
+        self.check_divergence(self.progress, logs)  # raises before the update is counted, recorded or saved
+        seconds = self.count(logs["tokens"])
+        self.write_metrics(logs, seconds)
+        self.log_progress(logs)
+        self.model.stop_training = self.stop_request.ends_training(logs["stop_requests"])
+        if self.is_due(self.training.validate_every):
+            self.validate()
+        if self.is_due(self.training.checkpoint_every) or self.model.stop_training:
+            self.save()
 
     def on_train_begin(self, logs=None):
-        self.previous = time.perf_counter()
-        self.is_first = True
-        self.rates = []  # (tokens, seconds) of the steps since the last line, without what happened between them
+        self.stopwatch = Stopwatch()
 
-    def on_train_batch_begin(self, batch, logs=None):
-        self.began = time.perf_counter()
+    def on_train_batch_begin(self, batch: int, logs=None):
+        if self.stop_request.is_made:
+            self.model.wants_to_stop = True
+        self.stopwatch.begin_update()
 
-    def on_train_batch_end(self, batch, logs=None):
-        logs = {name: float(value) for name, value in logs.items()}  # waits for the step
-        now = time.perf_counter()
-        seconds = now - self.began
-        self.progress.step += 1
-        self.progress.seconds += now - self.previous
-        self.progress.target_tokens += logs["tokens"]
-        self.previous = now
-        train_perplexity = perplexity(logs["nll"])
-        self.metrics.write(
-            self.progress.step,
-            {
-                "train/loss": logs["loss"],
-                "train/perplexity": train_perplexity,
-                "train/token_accuracy": logs["accuracy"],
-                "train/learning_rate": logs["learning_rate"],
-                "train/gradient_norm": logs["gradient_norm"],
-                "train/tokens_per_second": logs["tokens"] / seconds,
-            },
-        )
-        if self.is_first:
-            self.is_first = False
+    def is_due(self, every: int) -> bool:
+        """Return whether something comes after this step that comes every so many steps and after the last one."""
+        return self.progress.step % every == 0 or self.progress.step == self.training.steps
+
+    def count(self, tokens: float) -> float:
+        """Count the update. Returns its seconds."""
+        seconds, since_last = self.stopwatch.end_update(tokens)
+        self.progress.count(tokens, since_last)
+        return seconds
+
+    def write_metrics(self, logs: dict[str, float], seconds: float) -> None:
+        if self.records is None:
             return
-        self.rates.append((logs["tokens"], seconds))
-        if self.progress.step % self.log_every == 0 or self.progress.step == self.last_step:
-            tokens, seconds = (sum(column) for column in zip(*self.rates, strict=True))
-            left = seconds / len(self.rates) * (self.last_step - self.progress.step)
-            log.info(
-                "step %d/%d  loss %.3f  perplexity %.2f  accuracy %.1f%%  %s target tokens/s  %s left",
-                self.progress.step, self.last_step, logs["loss"], train_perplexity, 100 * logs["accuracy"],
-                f"{tokens / seconds:,.0f}", duration(left),
-            )  # fmt: skip
-            self.rates.clear()
+        values = {
+            "train/loss": logs["loss"],
+            "train/perplexity": perplexity(logs["nll"]),
+            "train/token_accuracy": logs["accuracy"],
+            "train/learning_rate": logs["learning_rate"],
+            "train/gradient_norm": logs["gradient_norm"],
+            "train/tokens_per_second": logs["tokens"] / seconds,
+        }
+        self.records.metrics.write(self.progress.step, values)
 
-
-class Validate(keras.callbacks.Callback):
-    """Validation loss, BLEU and sample translations every `every` steps and after the last one."""
-
-    SAMPLES = 5
-
-    def __init__(self, progress, metrics, validator, last_step, every):
-        super().__init__()
-        self.progress, self.metrics, self.last_step, self.every = progress, metrics, last_step, every
-        self.validator = validator
-
-    def on_train_batch_end(self, batch, logs=None):
-        step = self.progress.step
-        if step % self.every and step != self.last_step:
+    def log_progress(self, logs: dict[str, float]) -> None:
+        step, steps = self.progress.step, self.training.steps
+        if not self.is_due(self.training.log_every) or (rates := self.stopwatch.report()) is None:
             return
-        validation = self.validator()
-        scores, samples = validation.scores, validation.samples
+        tokens_per_second, seconds_per_update = rates
+        log.info(
+            "step %d/%d  loss %.3f  perplexity %.2f  accuracy %.1f%%  %s target tokens/s  %s left",
+            step, steps, logs["loss"], perplexity(logs["nll"]), 100 * logs["accuracy"], f"{tokens_per_second:,.0f}",
+            duration(seconds_per_update * (steps - step)),
+        )  # fmt: skip
+
+    def validate(self) -> None:
+        """Log loss, scores and sample translations of the weights as they are."""
+        if self.records is None:
+            return
+        validation, step = self.records.validate(), self.progress.step
         values = {
             "validation/loss": validation.loss,
             "validation/perplexity": validation.perplexity,
             "validation/token_accuracy": validation.token_accuracy,
-            "validation/bleu": scores.bleu,
-            "validation/exact": scores.exact,
+            "validation/bleu": validation.scores.bleu,
+            "validation/exact": validation.scores.exact,
+            "validation/samples": samples_table(validation.samples[:SAMPLES]),
         }
-        self.metrics.write(step, {**values, "validation/samples": samples_table(samples[: self.SAMPLES])})
+        self.records.metrics.write(step, values)
         log.info(
             "validation at step %d: loss %.3f  perplexity %.2f  BLEU %.2f  exact %.1f%%  e.g. %r",
-            step, values["validation/loss"], values["validation/perplexity"], scores.bleu, scores.exact,
-            samples[0].translation,
+            step, validation.loss, validation.perplexity, validation.scores.bleu, validation.scores.exact,
+            validation.samples[0].translation,
         )  # fmt: skip
 
+    def save(self) -> None:
+        """Write a checkpoint. On a full disk log the error and keep training, but raise for the last checkpoint.
 
-class StopWhenAsked(keras.callbacks.Callback):
-    """Ends `fit` after the step during which a StopRequest was made; stands before SaveCheckpoints.
-
-    Of several workers each must end after the same step: there the sum of all requests that the step itself has made
-    decides, and a request made amid a step is in the sum of the next.
-    """
-
-    def __init__(self, request, is_alone=True):
-        super().__init__()
-        self.request, self.is_alone = request, is_alone
-
-    def on_train_batch_begin(self, batch, logs=None):
-        if self.request.is_made:
-            self.model.wants_to_stop = True
-
-    def on_train_batch_end(self, batch, logs=None):
-        if self.request.is_made if self.is_alone else float(logs["stop_requests"]) > 0:
-            self.model.stop_training = True
-
-
-class SaveCheckpoints(keras.callbacks.Callback):
-    """Writes a checkpoint every `every` steps, at the last one, and when training is told to stop."""
-
-    def __init__(self, progress, checkpoints, last_step, every):
-        super().__init__()
-        self.progress, self.checkpoints, self.last_step, self.every = progress, checkpoints, last_step, every
-
-    def on_train_batch_end(self, batch, logs=None):
+        Without the last one the steps since the one before it would be lost.
+        """
+        if self.records is None:
+            return
         step = self.progress.step
-        if step % self.every == 0 or step == self.last_step or self.model.stop_training:
-            self._save(step)
-
-    def _save(self, step):
-        """A full disk is said and survived, but for the last checkpoint, without which the steps since are lost."""
         try:
-            self.checkpoints.save(step, self.model, self.model.optimizer, dataclasses.asdict(self.progress))
+            self.records.checkpoints.save(self.model, self.model.optimizer, self.progress)
         except OSError as error:
-            message = f"The checkpoint of step {step} could not be written: {error}. Earlier ones are as they were."
-            if step == self.last_step or self.model.stop_training:
-                raise CheckpointError(f"{message} Make room, and start again to go on from the last one.") from None
-            log.error("%s Training goes on; make room before step %d.", message, step + self.every)
+            message = f"The checkpoint of step {step} could not be written: {error}. Earlier ones are unchanged."
+            if step == self.training.steps or self.model.stop_training:
+                raise CheckpointError(
+                    f"{message} Make room, then run the same command again to continue from the newest of them."
+                ) from None
+            log.error("%s Training continues; make room before the next checkpoint.", message)
+
+
+class LogCompilation(keras.callbacks.Callback):
+    """Logs what the first step of a process compiles, and how long that step takes."""
+
+    def __init__(self, batches: ShardedBatches):
+        super().__init__()
+        self.batches, self.is_compiled = batches, False
+
+    def on_train_batch_begin(self, batch: int, logs=None):
+        if self.is_compiled:
+            return
+        rows, model = self.batches.rows_per_batch, self.model
+        log.info(
+            "compiling the training step %s XLA: %d of the %d rows of a batch at once, %d source and %d target "
+            "positions per row, %s parameters ...",
+            "with" if model.xla else "without",
+            rows // (model.distribute_strategy.num_replicas_in_sync * model.micro_batches), rows,
+            *self.batches.row_lengths, f"{model.count_params():,}",
+        )  # fmt: skip
+        self.began = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: dict):
+        if not self.is_compiled:
+            float(logs["loss"])  # waits for the step
+            log.info("the first step took %.1f s, compilation included", time.perf_counter() - self.began)
+            self.is_compiled = True

@@ -1,16 +1,21 @@
-"""Checkpoints: model, optimizer and step in one file each; the last ones averaged into what translation uses."""
+"""Checkpoints: weights, optimizer and progress in one file each; the last ones averaged into what translation uses."""
 
+import dataclasses
 import json
 import logging
+import os
 import pathlib
 import re
 import zipfile
 import zlib
 
+import keras
 import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
+from train.loop.progress import Progress
+from train.workers.broadcast import Broadcast
 
 log = logging.getLogger("train")
 
@@ -18,40 +23,39 @@ NAME = re.compile(r"step-(\d{8})\.npz")
 
 
 class CheckpointError(UserError):
-    """A checkpoint that cannot be used; the message says which and why."""
+    """A checkpoint that cannot be read or written; the message names it and the cause."""
 
 
 class Checkpoints:
     """The folder `checkpoints/` of a run: step-00001000.npz and so on, the last `keep` of them.
 
-    A file holds every weight under "model/<path>", every optimizer variable (the count of updates among them) under
-    "optimizer/<path>", and `progress` (JSON of a Progress). It is written aside and renamed, so a file
-    under its own name is whole; a zip archive carries a checksum for each array, so a torn one is noticed when read.
+    A file holds every weight under "model/<path>", every optimizer variable (the count of updates is one) under
+    "optimizer/<path>", and `progress`, the JSON of a Progress. It is written atomically, so a file of that name is
+    complete; and a zip archive has a checksum per array, so damage is noticed when it is read.
     """
 
-    def __init__(self, folder, keep=5):
+    def __init__(self, folder: str | os.PathLike, keep: int = 5):
         self.folder, self.keep = pathlib.Path(folder), keep
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def paths(self):
-        """All checkpoints, oldest first."""
+    def paths(self) -> list[pathlib.Path]:
+        """Return all checkpoints, the oldest first."""
         return sorted(path for path in self.folder.iterdir() if NAME.fullmatch(path.name))
 
-    def save(self, step, model, optimizer, progress):
-        """Write the checkpoint of `step`, then remove those before the last `keep`. Returns its path."""
-        path = self.folder / f"step-{step:08d}.npz"
+    def save(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress) -> None:
+        """Write the checkpoint of `progress.step`, then remove those before the last `keep`."""
+        path = self.folder / f"step-{progress.step:08d}.npz"
         arrays = {name: np.asarray(variable.value) for name, variable in named_variables(model, optimizer).items()}
-        arrays["progress"] = np.array(json.dumps({**progress, "step": step}))
+        arrays["progress"] = np.array(json.dumps(dataclasses.asdict(progress)))
         write_atomically(path, lambda file: np.savez(file, **arrays))
         for old in self.paths()[: -self.keep]:
             old.unlink()
-        return path
 
-    def restore_latest(self, model, optimizer):
-        """Load the newest whole checkpoint into model and optimizer. Returns its progress, or None if there is none.
+    def restore_latest(self, model: keras.Model, optimizer: keras.optimizers.Optimizer) -> Progress | None:
+        """Load the newest intact checkpoint into model and optimizer. Returns its Progress, or None if there is none.
 
-        A damaged one is set aside under another name, and said; the one before it is used. Raises CheckpointError for
-        one of another model, and where there are checkpoints but none is whole.
+        A damaged checkpoint is renamed, with a warning, and the one before it is used. Raises CheckpointError if a
+        checkpoint belongs to another model, or if there are checkpoints and all of them are damaged.
         """
         damaged = None
         while paths := self.paths():
@@ -59,20 +63,22 @@ class Checkpoints:
                 arrays = read_checkpoint(paths[-1])
             except CheckpointError as error:
                 damaged = paths[-1].rename(paths[-1].with_name(paths[-1].name + ".damaged"))
-                log.warning("%s It is now %s; the one before it is used.", error, damaged.name)
+                log.warning("%s Renamed it to %s; using the checkpoint before it.", error, damaged.name)
                 continue
             assign(paths[-1], arrays, named_variables(model, optimizer))
-            return json.loads(str(arrays["progress"]))
+            return Progress(**json.loads(str(arrays["progress"])))
         if damaged:
-            raise CheckpointError(f"No checkpoint in {self.folder} is whole. To begin again, use another run_folder.")
+            raise CheckpointError(
+                f"All checkpoints in {self.folder} are damaged. To train from the beginning, use another run_folder."
+            )
         return None
 
-    def average(self, count):
-        """Mean of the weights of the last `count` checkpoints (section 6.1), but for untrained ones, of step 0.
+    def average(self, count: int) -> tuple[dict[str, np.ndarray], list[pathlib.Path]]:
+        """Return the mean weights of the last `count` checkpoints (section 6.1), by weight path, and those checkpoints.
 
-        Returns a dict from weight path to array, and the paths of the checkpoints used.
+        The checkpoint of step 0, which is untrained, is in no average.
         """
-        trained = [path for path in self.paths() if int(NAME.fullmatch(path.name)[1])]
+        trained = [path for path in self.paths() if int(NAME.fullmatch(path.name)[1]) > 0]
         paths, total = trained[-count:], {}
         for path in paths:
             for name, array in read_checkpoint(path, "model/").items():
@@ -81,7 +87,7 @@ class Checkpoints:
         return means, paths
 
 
-def assign(path, arrays, variables):
+def assign(path: pathlib.Path, arrays: dict[str, np.ndarray], variables: dict[str, keras.Variable]) -> None:
     """Assign the arrays of the checkpoint at `path` to variables by name. Raises CheckpointError if they do not fit."""
     for name in (*variables, "progress"):
         if name not in arrays:
@@ -96,13 +102,14 @@ def assign(path, arrays, variables):
         variable.assign(arrays[name])
 
 
-def named_variables(model, optimizer):
+def named_variables(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> dict[str, keras.Variable]:
+    """Return everything that a checkpoint holds beside the progress, by its name in the file."""
     named = {f"model/{variable.path}": variable for variable in model.weights}
     return named | {f"optimizer/{variable.path}": variable for variable in optimizer.variables}
 
 
-def read_checkpoint(path, prefix=""):
-    """The arrays of a checkpoint whose name starts with `prefix`. Raises CheckpointError for a damaged file."""
+def read_checkpoint(path: pathlib.Path, prefix: str = "") -> dict[str, np.ndarray]:
+    """Return the arrays of a checkpoint whose names start with `prefix`. Raises CheckpointError for a damaged file."""
     try:
         with np.load(path) as archive:
             return {name: archive[name] for name in archive.files if name.startswith(prefix)}
@@ -110,20 +117,20 @@ def read_checkpoint(path, prefix=""):
         raise CheckpointError(f"{path} is damaged: {error}.") from None
 
 
-def assign_weights(model, arrays):
-    """Assign a dict from weight path to array."""
+def assign_weights(model: keras.Model, arrays: dict[str, np.ndarray]) -> None:
+    """Assign arrays, by weight path, to the weights of a model."""
     for variable in model.weights:
         variable.assign(arrays[variable.path])
 
 
-def restore_everywhere(checkpoints, model, broadcast):
-    """Load the chief's newest whole checkpoint on every worker. Returns its progress, or None if there is none."""
-    if not broadcast.worker.is_chief:
-        if copy := broadcast.file(None, checkpoints.folder):
-            progress = checkpoints.restore_latest(model, model.optimizer)
-            copy.unlink()
-            return progress
+def restore_everywhere(checkpoints: Checkpoints, model: keras.Model, broadcast: Broadcast) -> Progress | None:
+    """Load the chief's newest intact checkpoint on every worker. Returns its Progress, or None if there is none."""
+    if broadcast.worker.is_chief:
+        progress = checkpoints.restore_latest(model, model.optimizer)
+        broadcast.file(checkpoints.paths()[-1] if progress else None, checkpoints.folder)
+        return progress
+    if (copy := broadcast.file(None, checkpoints.folder)) is None:
         return None
     progress = checkpoints.restore_latest(model, model.optimizer)
-    broadcast.file(checkpoints.paths()[-1] if progress else None, checkpoints.folder)
+    copy.unlink()
     return progress

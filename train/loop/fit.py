@@ -1,78 +1,117 @@
 """The steps of a run, from the last checkpoint to the last step."""
 
 import contextlib
+import functools
 import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
 
 from keras_transformer.errors import Interrupted
-from train.data.batches import training_dataset
-from train.loop import callbacks
+from keras_transformer.run_folder import RunFolder
+from train.config import TrainingConfig
+from train.data.batches import ShardedBatches, training_dataset
+from train.data.prepare import Data
+from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
 from train.loop.checkpoints import Checkpoints, restore_everywhere
-from train.loop.divergence import StopOnDivergence, save_start, train_with_rewinds
-from train.loop.metrics_log import MetricsLog, NoMetrics
+from train.loop.divergence import DivergenceCheck, save_start, train_with_rewinds
+from train.loop.metrics_log import MetricsLog
 from train.loop.progress import Progress, duration
 from train.loop.stopping import StopRequest
+from train.step.training_model import TrainingModel
+from train.workers.broadcast import Broadcast
 from train.workers.strategy import distributed
 
 log = logging.getLogger("train")
 
 
-def fit(config, folder, data, model, validator, broadcast):
+def fit(
+    training: TrainingConfig,
+    folder: RunFolder,
+    data: Data,
+    model: TrainingModel,
+    validate: Callable[[], Any],
+    broadcast: Broadcast,
+) -> Progress:
     """Train from the last checkpoint, if there is one, to the last step. Returns the Progress.
 
-    Every worker takes every step; the chief alone validates and keeps metrics and checkpoints, and the others wait for
-    it in their next step. Raises DivergenceError, CheckpointError, and Interrupted where it was asked to stop before
-    the last step.
+    Every worker takes every step; the chief alone calls `validate` (which returns a Validation) and writes metrics and
+    checkpoints, while the others wait for it in their next step.
+    Raises DivergenceError, CheckpointError, and Interrupted if it is asked to stop before the last step.
     """
-    training, worker = config.training, broadcast.worker
-    checkpoints = Checkpoints(folder.checkpoints, training.keep_checkpoints)
-
-    def restored():
-        """The Progress of the last checkpoint, after it is loaded on every worker; None if there is none."""
-        values = restore_everywhere(checkpoints, model, broadcast)
-        return values and Progress(**values)
-
-    progress = restored() or Progress()
-    if progress.step:
-        log.info("going on from the checkpoint of step %d", progress.step)
+    worker, checkpoints = broadcast.worker, Checkpoints(folder.checkpoints, training.keep_checkpoints)
+    restore = functools.partial(restore_everywhere, checkpoints, model, broadcast)
+    progress = restore() or Progress()
+    log_start(progress, training.steps)
     if progress.step >= training.steps:
-        log.info("all %d steps are done", training.steps)
         return progress
-    compilation, stop_request = callbacks.LogCompilation(data.batches), StopRequest()
-    steps, is_scaled = training.steps, training.precision == "mixed_float16"
+    log_compilation, stop_request = LogCompilation(data.batches), StopRequest(is_alone=worker.count == 1)
+    is_scaled = training.precision == "mixed_float16"
+    check_divergence = DivergenceCheck(data.batches, data.tokenizer.vocab_size, is_scaled)
 
-    def train_from(progress):
-        """Until the last step or a StopRequest; counts on in `progress`."""
-        with contextlib.closing(MetricsLog(folder, progress.step) if worker.is_chief else NoMetrics()) as metrics:
-            of_chief = [
-                callbacks.Validate(progress, metrics, validator, steps, training.validate_every),
-                callbacks.SaveCheckpoints(progress, checkpoints, steps, training.checkpoint_every),
-            ]
-            model.fit(
-                distributed(
-                    training_dataset(data.batches, progress.step, steps, tuple(progress.skipped)), broadcast.strategy
-                ),
-                steps_per_epoch=steps - progress.step,  # one "epoch" of Keras: ours are the data's, in `batches`
-                shuffle=False,
-                verbose=0,
-                callbacks=[
-                    compilation,
-                    StopOnDivergence(progress, data.batches, data.tokenizer.vocab_size, is_scaled),
-                    callbacks.LogProgress(progress, metrics, steps, training.log_every),
-                    callbacks.StopWhenAsked(stop_request, is_alone=worker.count == 1),
-                    *(of_chief if worker.is_chief else ()),
-                ],
-            )
+    def train_from(progress: Progress) -> None:
+        with records_of(worker.is_chief, folder, progress.step, checkpoints, validate) as records:
+            after_each_update = AfterEachUpdate(training, progress, check_divergence, stop_request, records)
+            callbacks = [log_compilation, after_each_update]
+            fit_from(progress, training.steps, model, data.batches, broadcast.strategy, callbacks)
 
     with stop_request.listening():
         if training.on_divergence == "rewind":
             if worker.is_chief and not checkpoints.paths():
                 save_start(checkpoints, model, progress)
-            progress = train_with_rewinds(train_from, restored, progress)
+            progress = train_with_rewinds(train_from, restore, progress)
         else:
             train_from(progress)
     broadcast.wait()  # until the chief has written the last checkpoint
+    log_end(progress, training.steps)
+    return progress
+
+
+def log_start(progress: Progress, steps: int) -> None:
+    if progress.step:
+        log.info("continuing from the checkpoint of step %d", progress.step)
+    if progress.step >= steps:
+        log.info("all %d steps are done", steps)
+
+
+def fit_from(
+    progress: Progress,
+    last_step: int,
+    model: TrainingModel,
+    batches: ShardedBatches,
+    strategy: tf.distribute.Strategy,
+    callbacks: list[keras.callbacks.Callback],
+) -> None:
+    """Train from `progress` to the last step, or until a callback stops training; the callbacks count on in it."""
+    dataset = training_dataset(batches, progress.step, last_step, tuple(progress.skipped))
+    model.fit(
+        distributed(dataset, strategy),
+        steps_per_epoch=last_step - progress.step,  # one "epoch" of Keras; the epochs of the data are in `batches`
+        shuffle=False,
+        verbose=0,
+        callbacks=callbacks,
+    )
+
+
+def log_end(progress: Progress, steps: int) -> None:
+    """Log what has been trained. Raises Interrupted if that is not everything."""
     if progress.step < steps:
-        raise Interrupted(progress.step)
+        raise Interrupted(
+            f"Stopped after step {progress.step}; its checkpoint is written. Run the same command again to continue."
+        )
     left_out = f"; batches left out: {len(progress.skipped)}" if progress.skipped else ""
     log.info("trained %d steps in %s%s", progress.step, duration(progress.seconds), left_out)
-    return progress
+
+
+@contextlib.contextmanager
+def records_of(
+    is_chief: bool, folder: RunFolder, first_step: int, checkpoints: Checkpoints, validate: Callable[[], Any]
+) -> Iterator[Records | None]:
+    """Open the Records of the chief, which go on after `first_step`; None for every other worker."""
+    if not is_chief:
+        yield None
+        return
+    with contextlib.closing(MetricsLog(folder, first_step)) as metrics:
+        yield Records(metrics, checkpoints, validate)

@@ -1,77 +1,89 @@
 """The run's numbers over time: `metrics.jsonl` and TensorBoard get the same."""
 
 import json
+import logging
 import math
+import pathlib
 import shutil
+import time
 
-import tensorflow as tf
-
+from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
+from keras_transformer.run_folder import RunFolder
+from train.loop.event_file import EventFile
+from train.loop.patient_file import PatientFile
+
+log = logging.getLogger("train")
 
 
 class MetricsLog:
-    """Writes the numbers and texts of a step to metrics.jsonl and to TensorBoard.
+    """Writes the numbers and texts of each step to metrics.jsonl and to TensorBoard.
 
-    Steps are updates, counted from 1 over the whole run. What a run that goes on from `first_step` wrote after that
-    step will come again: metrics.jsonl is cut there, and TensorBoard's files, which cannot be, are written anew from
-    it, so that no step is in the curves twice and none is missing.
+    Steps are updates, counted from 1 over the whole run. Those after `first_step` will run again, so their records are
+    discarded: metrics.jsonl is truncated there, and the TensorBoard files, which cannot be truncated, are rewritten
+    from it, each step with the wall time at which it ran.
+
+    A disk that fills up later stops neither training nor, once there is room again, these records; see PatientFile.
     """
 
-    def __init__(self, folder, first_step):
-        kept = kept_lines(folder.metrics, first_step)
-        shutil.rmtree(folder.tensorboard, ignore_errors=True)
-        self.file = open(folder.metrics, "a", encoding="utf-8")
-        self.writer = tf.summary.create_file_writer(str(folder.tensorboard))
-        for line in kept:
-            self._show(line.pop("step"), line)
+    def __init__(self, folder: RunFolder, first_step: int):
+        try:
+            records = keep_records(folder.metrics, first_step)
+            shutil.rmtree(folder.tensorboard, ignore_errors=True)
+            self.file, self.events = PatientFile(folder.metrics), EventFile(folder.tensorboard)
+        except OSError as error:
+            raise UserError(
+                f"The metrics in {folder.path} cannot be written: {error}. Make room, or see who may write there; then "
+                "run the same command again."
+            ) from None
+        for record in records:
+            self.events.write(record.pop("step"), record.pop("time", time.time()), record)
 
-    def write(self, step, values):
-        """values: dict from name ("train/loss") to float or Markdown; NaN and infinity become null in the file."""
-        line = {
+    def write(self, step: int, values: dict[str, float | str]) -> None:
+        """values: by name ("train/loss"); a str is Markdown; NaN and infinity become null in the file."""
+        now = time.time()
+        values = {
             name: value if isinstance(value, str) or math.isfinite(value) else None for name, value in values.items()
         }
-        self.file.write(json.dumps({"step": step, **line}, ensure_ascii=False) + "\n")
-        self.file.flush()
-        self._show(step, line)
+        record = json.dumps({"step": step, "time": now, **values}, ensure_ascii=False)
+        self.file.write(record.encode("utf-8") + b"\n")
+        self.events.write(step, now, values)
 
-    def _show(self, step, values):
-        with self.writer.as_default(step=step):
-            for name, value in values.items():
-                if isinstance(value, str):
-                    tf.summary.text(name, value)
-                else:
-                    tf.summary.scalar(name, math.nan if value is None else value)
-
-    def close(self):
-        self.writer.close()
+    def close(self) -> None:
+        self.events.close()
         self.file.close()
 
 
-class NoMetrics:
-    """What a worker other than the chief has in the place of a MetricsLog: nothing is written."""
+def keep_records(path: pathlib.Path, last_step: int) -> list[dict]:
+    """Truncate metrics.jsonl after `last_step`, and return the records that stay.
 
-    def write(self, step, values):
-        pass
-
-    def close(self):
-        pass
-
-
-def kept_lines(path, last_step):
-    """Cut metrics.jsonl after `last_step`, and at a torn line of a process that was killed. Returns the lines left."""
+    Damaged lines are logged, and moved to metrics.jsonl.damaged: the last line of a process that was killed, or others.
+    """
     if not path.exists():
         return []
-    lines = (parsed(line) for line in path.read_text(encoding="utf-8", errors="replace").split("\n"))
-    kept = [line for line in lines if line["step"] <= last_step]
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept)
-    write_atomically(path, lambda file: file.write(text.encode("utf-8")))
+    lines = [line for line in path.read_bytes().split(b"\n") if line]
+    records = [parse_record(line) for line in lines]
+    if damaged := [number for number, record in enumerate(records) if record is None]:
+        aside = path.with_name(path.name + ".damaged")
+        with open(aside, "ab") as file:
+            file.writelines(lines[number] + b"\n" for number in damaged)
+        log.warning(
+            "%s has %d damaged lines (the first is line %d); moved them to %s",
+            path, len(damaged), damaged[0] + 1, aside.name,
+        )  # fmt: skip
+    kept = [record for record in records if record is not None and record["step"] <= last_step]
+    write_atomically(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept))
     return kept
 
 
-def parsed(line):
-    """A line as a dict with its step; what is no such line has a step past every other."""
+def parse_record(line: bytes) -> dict | None:
+    """Return a line of metrics.jsonl as a dict from names to numbers, texts and None; None if it is damaged."""
     try:
-        values = json.loads(line)
-        return {**values, "step": int(values["step"])}
-    except (json.JSONDecodeError, TypeError, KeyError, ValueError):
-        return {"step": math.inf}
+        record = json.loads(line.decode("utf-8"), parse_constant=lambda constant: b"")  # NaN is no JSON
+    except ValueError:
+        return None
+    if not isinstance(record, dict) or not isinstance(record.get("step"), int):
+        return None
+    if not isinstance(record.get("time", 0.0), int | float):
+        return None
+    return record if all(value is None or isinstance(value, int | float | str) for value in record.values()) else None

@@ -1,27 +1,65 @@
-"""How far a run is, over all its processes."""
+"""How far a run is, over all its processes, and how fast this process trains."""
 
 import dataclasses
+import time
 
 from train.data.batches import batch_number
 
 
 @dataclasses.dataclass
 class Progress:
-    """How far the run is, over all its processes; a checkpoint keeps it."""
+    """How far the run is, over all its processes; every checkpoint holds it."""
 
     step: int = 0  # updates done
-    seconds: float = 0.0  # in `fit`: compilation, validation and checkpoints included
+    seconds: float = 0.0  # spent in `fit`: compilation, validation and checkpoints included
     target_tokens: float = 0.0  # trained on
-    has_learned: bool = False  # some step had a loss below guessing's
+    has_learned: bool = False  # the loss of some step was below that of guessing
     skipped: list[int] = dataclasses.field(default_factory=list)  # batches left out of the stream, counted from 0
 
     @property
-    def batch(self):
+    def batch(self) -> int:
         """The number of the batch that the next update trains on, counted from 0."""
         return batch_number(self.step, self.skipped)
 
+    def count(self, tokens: float, seconds: float) -> None:
+        """Count one update."""
+        self.step += 1
+        self.target_tokens += tokens
+        self.seconds += seconds
 
-def duration(seconds):
+
+class Stopwatch:
+    """Times updates, and what comes between them: validation and checkpoints."""
+
+    def __init__(self):
+        self.last_end = time.perf_counter()
+        self.timed = []  # (tokens, seconds) of each update since the last report
+        self.is_first = True
+
+    def begin_update(self) -> None:
+        self.update_began = time.perf_counter()
+
+    def end_update(self, tokens: float) -> tuple[float, float]:
+        """Return the seconds of this update, and those since the end of the update before it."""
+        now = time.perf_counter()
+        seconds, since_last = now - self.update_began, now - self.last_end
+        self.last_end = now
+        if not self.is_first:  # the first one compiles
+            self.timed.append((tokens, seconds))
+        self.is_first = False
+        return seconds, since_last
+
+    def report(self) -> tuple[float, float] | None:
+        """Return (tokens per second, seconds per update) of the updates since the last report; None without any."""
+        if not self.timed:
+            return None
+        tokens, seconds = (sum(column) for column in zip(*self.timed, strict=True))
+        count = len(self.timed)
+        self.timed.clear()
+        return tokens / seconds, seconds / count
+
+
+def duration(seconds: float) -> str:
     """3725 -> "1 h 02 min"; 65 -> "1 min 05 s"; 9 -> "9 s"."""
     seconds = int(round(seconds))
     hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60

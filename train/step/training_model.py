@@ -146,4 +146,4 @@ class TrainingModel(keras.Model):
         return self.distribute_strategy.num_replicas_in_sync
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Do nothing, because `compile` has built everything. Keras would average a batch over all workers, and fail."""
+        """Do nothing: `compile` has built everything. Keras would average a batch over all workers, and fail."""
