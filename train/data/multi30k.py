@@ -122,9 +122,7 @@ def download(url: str) -> bytes:
 
 def reason_of(error: BaseException) -> str:
     """The innermost cause of an exception, in one line: the outer ones repeat it with addresses of objects."""
-    while (cause := getattr(error, "reason", None) or error.__cause__ or error.__context__) and cause is not error:
-        if not isinstance(cause, BaseException):
-            break
+    while cause := error.__cause__ or error.__context__:
         error = cause
     return f"{type(error).__name__}: {error}".replace("\n", " ")
 
