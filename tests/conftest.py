@@ -10,7 +10,7 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
-TRAINED = {"finished"}  # fixtures that train a whole run: the tests that use them are slow
+TRAINED = {"finished", "continued"}  # fixtures that train a whole run: the tests that use them are slow
 
 
 @pytest.fixture(scope="session")

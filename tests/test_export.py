@@ -62,6 +62,7 @@ def test_what_is_strange_in_a_line_is_equally_strange_to_both(both):
     assert len(expected[3].ids) <= MAX_SOURCE_TOKENS + OPTIONS.extra_length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_kind_of_transformer_is_exported(tmp_path, variant):
     run = random_run(tmp_path / "run", **VARIANTS[variant])
@@ -70,6 +71,7 @@ def test_every_kind_of_transformer_is_exported(tmp_path, variant):
     assert_same(ExportedTranslator(tmp_path / "1").translate(lines), translator.translate(lines))
 
 
+@pytest.mark.slow
 def test_a_beam_of_one_is_exported(tmp_path):
     translator = write_version(random_run(tmp_path / "run"), tmp_path / "1", SearchOptions(beam_size=1, extra_length=5))
     assert_same(ExportedTranslator(tmp_path / "1").translate(SENTENCES), translator.translate(SENTENCES))

@@ -45,6 +45,7 @@ def served(run, tmp_path_factory):
 # --- the export -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_versions_are_numbered_and_checked_on_the_runs_own_sentences(run, tmp_path):
     folder = tmp_path / "made" / "for it"
     first = run_export(run, "--to", folder)

@@ -112,6 +112,7 @@ def test_order_matters_to_the_transformer_as_a_whole(model):
     assert np.abs(difference[0, :5]).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_compiled_with_xla_the_logits_are_the_same(model):
     compiled = tf.function(lambda batch: model(batch), jit_compile=True)
     assert_close(compiled(padded()), model(padded()), atol=1e-4)
@@ -263,6 +264,7 @@ def shape_fields(config):
 DISTINCT = {str(shape_fields(config)): name for name, config in reversed(PRESETS.items())}.values()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISTINCT)
 def test_a_preset_at_a_sixteenth_of_its_width_builds_the_shapes_of_its_fields(name):
     whole = PRESETS[name]
