@@ -1,30 +1,53 @@
-"""Beam search over tables of probabilities, small enough to look at every output."""
+"""Beam search over tables of probabilities that are small enough to list every output."""
 
 import numpy as np
 import pytest
 
-from keras_transformer.decoding import beam_search, greedy_search
+from keras_transformer.config import SearchOptions
+from keras_transformer.decoding import beam_search
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.models import as_numpy, assert_close
-from tests.support.tables import LENGTH, OUTPUTS, A, B, decoder_of, random_tables, ranked_outputs, table, tokens_of
+from tests.support.tables import (
+    LENGTH,
+    OUTPUTS,
+    PREFIXES,
+    A,
+    B,
+    decoder_of,
+    random_tables,
+    ranked_outputs,
+    table,
+    tokens_of,
+)
 
 ALPHAS = [0.0, 0.6, 1.0]
 
 
 def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None):
-    """Returns for each table a list of (score, tokens), best first, without the places that stayed empty."""
+    """Return a list of (score, tokens) per table, best first, without empty slots."""
     step, cache = decoder_of(tables, beam_size)
     limits = np.full(len(tables), LENGTH, "int32") if limits is None else np.array(limits, "int32")
-    ids, scores = beam_search(step, cache, limits, LENGTH, beam_size, alpha, n_best)
+    options = SearchOptions(beam_size=beam_size, length_penalty=alpha, n_best=n_best)
+    ids, scores = beam_search(step, cache, limits, LENGTH, options)
     assert ids.shape == (len(tables), beam_size, LENGTH) and scores.shape == (len(tables), beam_size)
     pairs = zip(as_numpy(ids), as_numpy(scores), strict=True)
     return [[(s, tokens_of(row)) for s, row in zip(*pair[::-1], strict=True) if s > NEVER / 2] for pair in pairs]
 
 
 def best(log_probs, *args, **kwargs):
-    """The best output of one table."""
+    """Return the best output of one table."""
     return beam([log_probs], *args, **kwargs)[0][0][1]
+
+
+def greedy_output(log_probs, limit):
+    """Follow the most probable token, in plain Python: the output of one table and its log-probability."""
+    output, total = (), 0.0
+    while EOS not in output:
+        row = log_probs[PREFIXES.index(output)]
+        token = EOS if len(output) + 1 == limit else max((EOS, A, B), key=lambda choice: row[choice])
+        output, total = (*output, token), total + row[token]
+    return output, total
 
 
 def assert_same_ranking(found, expected):
@@ -50,18 +73,23 @@ def test_stopping_early_loses_none_of_the_n_best(alpha, n_best):
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_a_beam_of_one_is_greedy(alpha):
-    tables, limits = random_tables(32, seed=2), np.arange(32, dtype="int32") % LENGTH + 1
+    tables, limits = random_tables(32, seed=2), np.arange(32) % LENGTH + 1
     found = beam(tables, 1, alpha, limits=limits)
-    step, cache = decoder_of(tables, 1)
-    ids, scores = greedy_search(step, cache, limits, LENGTH, alpha)
-    assert [ranking[0][1] for ranking in found] == [tokens_of(row) for row in as_numpy(ids)[:, 0]]
-    assert_close([ranking[0][0] for ranking in found], as_numpy(scores)[:, 0])
+    for log_probs, ranking, limit in zip(tables, found, limits, strict=True):
+        output, log_prob = greedy_output(log_probs, limit)
+        assert_same_ranking(ranking, [(log_prob / ((5 + len(output)) / 6) ** alpha, output)])
 
 
-def test_a_beam_of_two_comes_back_from_a_garden_path():
-    garden = table(start=[0.0, 0.6, 0.4], A=[0.3, 0.3, 0.4], B=[0.9, 0.1, 0.0])
-    assert best(garden, 1)[:1] == (A,)  # 0.6 * 0.4 at the most
-    assert best(garden, 2) == (B, EOS)  # 0.4 * 0.9
+@pytest.mark.parametrize("alpha, penalty", [(0.0, 1.0), (1.0, 8 / 6)])
+def test_the_score_of_a_greedy_output_is_its_log_probability_over_the_penalty(alpha, penalty):
+    log_probs = table(start=[0.3, 0.4, 0.3], A=[0.2, 0.1, 0.7], AB=[0.9, 0.1, 0.0])
+    assert_same_ranking(beam([log_probs], 1, alpha)[0], [(np.log(0.4 * 0.7 * 0.9) / penalty, (A, B, EOS))])
+
+
+def test_a_beam_of_two_recovers_from_a_bad_first_token():
+    log_probs = table(start=[0.0, 0.6, 0.4], A=[0.3, 0.3, 0.4], B=[0.9, 0.1, 0.0])
+    assert best(log_probs, 1)[:1] == (A,)  # at most 0.6 * 0.4
+    assert best(log_probs, 2) == (B, EOS)  # 0.4 * 0.9
 
 
 def test_the_length_penalty_decides_between_short_and_long():
@@ -71,8 +99,8 @@ def test_the_length_penalty_decides_between_short_and_long():
 
 
 @pytest.mark.parametrize("alpha, expected", [(0.0, 1), (1.0, 4)])
-def test_it_goes_on_while_a_live_hypothesis_could_win_and_no_longer(alpha, expected):
-    """After the first step EOS leads with -0.69; A has -0.80, which the penalty of 4 tokens can raise to -0.53."""
+def test_the_search_stops_when_no_live_hypothesis_can_win(alpha, expected):
+    """After step 1 EOS leads with -0.69. A has -0.80, which the penalty of 4 tokens could raise to -0.53."""
     step, cache = decoder_of([table(start=[0.5, 0.45, 0.05], A=[0.0, 1.0, 0.0], AA=[0.0, 1.0, 0.0])], 2)
     positions = []
 
@@ -80,19 +108,23 @@ def test_it_goes_on_while_a_live_hypothesis_could_win_and_no_longer(alpha, expec
         positions.append(int(position))
         return step(cache, tokens, position)
 
-    beam_search(counted, cache, np.array([LENGTH], "int32"), LENGTH, 2, alpha)
+    options = SearchOptions(beam_size=2, length_penalty=alpha)
+    beam_search(counted, cache, np.array([LENGTH], "int32"), LENGTH, options)
     assert len(positions) == expected
 
 
-def test_the_second_best_is_waited_for_where_two_are_asked():
+def test_with_n_best_2_the_search_continues_until_the_second_best_is_known():
     log_probs = table(start=[0.9, 0.06, 0.04], A=[0.1, 0.9, 0.0])
     assert [tokens for _, tokens in beam([log_probs], 3, alpha=0.0, n_best=1)[0]] == [(EOS,)]
     assert [tokens for _, tokens in beam([log_probs], 3, alpha=0.0, n_best=2)[0]][:2] == [(EOS,), (A, A, EOS)]
 
 
-def test_an_ended_hypothesis_keeps_its_place_so_the_beam_narrows():
-    """EOS takes one of two places at the first step, so of A only its best continuation is followed."""
-    log_probs = table(start=[0.4, 0.6, 0.0], A=[0.0, 0.6, 0.4])
+def test_the_beam_narrows_when_a_hypothesis_ends():
+    """EOS takes one of two slots in step 1, so step 2 keeps only A A (0.44): A B EOS (0.36) is never found.
+
+    A beam that did not narrow would rank A B EOS above EOS (0.20).
+    """
+    log_probs = table(start=[0.2, 0.8, 0.0], A=[0.0, 0.55, 0.45])
     assert [tokens for _, tokens in beam([log_probs], 2, n_best=2)[0]] == [(A, A, EOS), (EOS,)]
 
 
@@ -107,16 +139,18 @@ def test_no_output_comes_twice_and_each_has_its_own_score(beam_size):
         assert [score for score, _ in ranking] == sorted((score for score, _ in ranking), reverse=True)
 
 
-def test_an_output_is_words_then_eos_then_padding():
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_an_output_is_words_then_eos_then_padding(beam_size):
     tables = random_tables(16, seed=4)
-    tables[:, :, [PAD, UNK, BOS]] += 20.0  # however probable special ids are
+    tables[:, :, [PAD, UNK, BOS]] += 20.0  # special ids are never chosen, even if they are the most probable
     limits = np.arange(16, dtype="int32") % LENGTH + 1
-    step, cache = decoder_of(tables, 3)
-    ids, scores = beam_search(step, cache, limits, LENGTH, 3, 0.6, 3)
+    step, cache = decoder_of(tables, beam_size)
+    ids, scores = beam_search(step, cache, limits, LENGTH, SearchOptions(beam_size=beam_size, n_best=beam_size))
+    assert as_numpy(scores).max() < -10  # the special ids keep their probability
     for hypotheses, row_scores, limit in zip(as_numpy(ids), as_numpy(scores), limits, strict=True):
         for row, score in zip(hypotheses, row_scores, strict=True):
             if score < NEVER / 2:
-                assert not row.any()  # a place that no output reached
+                assert not row.any()  # an empty slot
                 continue
             end = list(row).index(EOS)
             assert end < limit and set(row[:end]) <= {A, B} and not row[end + 1 :].any()

@@ -1,4 +1,4 @@
-"""One position at a time gives what the whole Transformer gives."""
+"""Decoding one position at a time gives the same logits as the whole Transformer."""
 
 import numpy as np
 import pytest
@@ -23,14 +23,14 @@ CONFIGS = {
 
 
 def target_ids():
-    """BOS and random words: int32 (B * HYPOTHESES, LENGTH), a different target for each hypothesis."""
+    """Return BOS and random words, int32 (B * HYPOTHESES, LENGTH): a different target for each hypothesis."""
     ids = np.random.default_rng(1).integers(4, LIVELY.vocab_size, (len(SOURCES) * HYPOTHESES, LENGTH))
     ids[:, 0] = BOS
     return ids.astype("int32")
 
 
 def all_at_once(transformer, source_ids, ids):
-    """Logits (B * HYPOTHESES, LENGTH, V) of the whole Transformer, each source repeated for its hypotheses."""
+    """Return the logits (B * HYPOTHESES, LENGTH, V) of the whole Transformer, each source repeated per hypothesis."""
     source_ids = np.repeat(source_ids, HYPOTHESES, axis=0)
     batch = {
         "source_ids": source_ids,
@@ -42,7 +42,7 @@ def all_at_once(transformer, source_ids, ids):
 
 
 def one_by_one(transformer, source_ids, ids):
-    """The same logits, from LENGTH steps."""
+    """Return the same logits from LENGTH steps."""
     decoder = IncrementalDecoder(transformer)
     memory, cache = decoder.start(source_ids, HYPOTHESES, LENGTH)
     found = []
@@ -56,7 +56,7 @@ def one_by_one(transformer, source_ids, ids):
 def test_cached_equals_uncached(name):
     transformer, ids = lively_transformer(CONFIGS[name]), target_ids()
     found = one_by_one(transformer, SOURCES, ids)
-    assert found.std() > 0.5  # logits that say something
+    assert found.std() > 0.5  # not all logits are alike
     assert_close(found, all_at_once(transformer, SOURCES, ids), atol=1e-5, rtol=1e-5)
 
 
@@ -66,7 +66,7 @@ def test_padding_of_the_source_changes_nothing():
     assert_close(one_by_one(transformer, padded, ids), one_by_one(transformer, SOURCES, ids))
 
 
-def test_half_precision_keeps_its_cache_and_gives_float32_logits():
+def test_in_bfloat16_the_cache_is_bfloat16_and_the_logits_are_float32():
     transformer = Transformer(LIVELY, dtype="mixed_bfloat16")
     for weight, value in zip(transformer.weights, lively_transformer().weights, strict=True):
         weight.assign(value)
@@ -78,7 +78,7 @@ def test_half_precision_keeps_its_cache_and_gives_float32_logits():
     assert_close(found, all_at_once(transformer, SOURCES, target_ids()), atol=0.1, rtol=0.02)
 
 
-def test_room_for_no_more_than_asked_and_one_memory_a_sentence():
+def test_the_cache_has_a_row_per_hypothesis_and_the_memory_one_per_sentence():
     memory, cache = IncrementalDecoder(lively_transformer()).start(SOURCES, HYPOTHESES, LENGTH)
     rows = len(SOURCES) * HYPOTHESES
     assert len(memory) == len(cache.keys) == len(cache.values) == LIVELY.decoder_layers

@@ -1,9 +1,10 @@
-"""Searching is Keras alone: on another backend it finds the same, without TensorFlow."""
+"""The search uses Keras alone: every backend finds the same translations, without TensorFlow."""
 
 import numpy as np
 import pytest
 
-from keras_transformer.decoding import IncrementalDecoder, SearchOptions, search
+from keras_transformer.config import SearchOptions
+from keras_transformer.decoding import IncrementalDecoder, search
 from tests.support.models import as_numpy, lively_transformer, sources
 from tests.support.processes import run_without_tensorflow
 
@@ -13,7 +14,7 @@ OPTIONS = {"beam": SearchOptions(beam_size=3, n_best=3, extra_length=4), "greedy
 
 
 def found(name):
-    """ids and scores (B, K, L + 1), side by side."""
+    """Return ids and scores side by side: (B, K, L + 1)."""
     decoder = IncrementalDecoder(lively_transformer())
     ids, scores = map(as_numpy, search(decoder, sources(2, 4, 6), OPTIONS[name]))
     return np.concatenate([ids, scores[..., np.newaxis]], axis=-1)

@@ -1,11 +1,11 @@
-"""Searching with a Transformer: what a sentence becomes depends on that sentence alone."""
+"""Searching with a Transformer: the translation of a sentence depends on that sentence alone."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import ConfigError
-from keras_transformer.decoding import IncrementalDecoder, SearchOptions, beam_search, search
+from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
@@ -28,18 +28,18 @@ def options(request):
 
 @pytest.fixture(scope="module")
 def found(options):
-    """All SOURCES together, under XLA: Hypotheses."""
+    """Hypotheses of all SOURCES in one batch, under XLA."""
     return compiled(options, jit_compile=True)(tf.constant(SOURCES))
 
 
 @pytest.fixture(scope="module")
 def search_any_shape(options):
-    """Without XLA and without a static shape, as in a served graph."""
+    """The search without XLA and without static shapes, as in a served graph."""
     return compiled(options, input_signature=[tf.TensorSpec((None, None), tf.int32)])
 
 
 def assert_same(some, others):
-    """Hypotheses of two searches: the same outputs with the same scores."""
+    """Two searches found the same outputs with the same scores."""
     for row, other, scores, other_scores in zip(
         *map(as_numpy, (some.ids, others.ids)), some[1], others[1], strict=True
     ):
@@ -60,7 +60,7 @@ def test_xla_and_dynamic_shapes_change_nothing(found, search_any_shape):
     assert_same(search_any_shape(SOURCES), found)
 
 
-def test_alone_or_in_company_a_sentence_becomes_the_same(found, search_any_shape):
+def test_the_other_sentences_of_a_batch_change_nothing(found, search_any_shape):
     for row, ids in enumerate(SOURCES):
         alone = ids[ids != PAD][np.newaxis]
         assert_same(search_any_shape(alone), rows_of(found, [row]))
@@ -89,13 +89,13 @@ def test_scores_are_teacher_forced_log_probabilities_over_the_penalty(found, opt
     assert_close(scores.reshape(-1), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_no_output_is_longer_than_its_source_and_the_extra_length(found, options):
+def test_an_output_is_at_most_extra_length_longer_than_its_source(found, options):
     lengths = (as_numpy(found.ids) != PAD).sum(-1)
     limits = (SOURCES != PAD).sum(-1, keepdims=True) + options.extra_length
     assert (lengths <= limits).all() and (lengths == limits).any()
 
 
-def test_outputs_are_words_and_one_eos_and_come_once(found):
+def test_outputs_are_distinct_and_are_words_then_one_eos(found):
     for hypotheses, scores in zip(as_numpy(found.ids), as_numpy(found.scores), strict=True):
         outputs = [tokens_of(ids) for ids, score in zip(hypotheses, scores, strict=True) if score > NEVER / 2]
         assert len(set(outputs)) == len(outputs)
@@ -103,16 +103,22 @@ def test_outputs_are_words_and_one_eos_and_come_once(found):
 
 
 def test_a_beam_of_one_is_greedy():
-    decoder = IncrementalDecoder(lively_transformer())
-    limits = (SOURCES != PAD).sum(-1).astype("int32") + GREEDY.extra_length
-    length = int(limits.max())
-
-    @tf.function
-    def beam_of_one():
-        memory, cache = decoder.start(SOURCES, 1, length)
-        return beam_search(lambda cache, *state: decoder.step(memory, cache, *state), cache, limits, length, 1)
-
-    assert_same(beam_of_one(), search(decoder, SOURCES, GREEDY))
+    """The reference chooses one token at a time, for one sentence at a time, with the whole Transformer."""
+    transformer = lively_transformer()
+    ids, scores = search(IncrementalDecoder(transformer), SOURCES, GREEDY)
+    for source_ids, output, score in zip(SOURCES, as_numpy(ids)[:, 0], as_numpy(scores)[:, 0], strict=True):
+        source_ids = source_ids[source_ids != PAD][np.newaxis]
+        expected, log_prob = [BOS], 0.0
+        while expected[-1] != EOS:
+            target_ids = np.array([expected], "int32")
+            batch = {"source_ids": source_ids, "source_segments": np.ones_like(source_ids)}
+            batch |= {"target_ids": target_ids, "target_segments": np.ones_like(target_ids)}
+            log_probs = as_numpy(tf.nn.log_softmax(transformer(batch)))[0, -1]
+            is_last = len(expected) == source_ids.shape[1] + GREEDY.extra_length
+            expected.append(EOS if is_last else EOS + int(np.argmax(log_probs[EOS:])))  # words come after EOS
+            log_prob += log_probs[expected[-1]]
+        assert list(tokens_of(output)) == expected[1:]
+        assert_close(score, log_prob / ((4 + len(expected)) / 6) ** GREEDY.length_penalty, atol=1e-4)
 
 
 def test_learned_positions_bound_the_output():
@@ -121,7 +127,7 @@ def test_learned_positions_bound_the_output():
     assert (as_numpy(ids) != PAD).sum(-1).max() <= 9
 
 
-def test_a_graph_to_be_served_holds_no_operation_of_xla(search_any_shape):
+def test_a_served_graph_has_no_xla_operation(search_any_shape):
     graph = search_any_shape.get_concrete_function().graph.as_graph_def()
     nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
     assert len(nodes) > 100 and not [node.op for node in nodes if "Xla" in node.op]
@@ -134,6 +140,6 @@ def test_a_graph_to_be_served_holds_no_operation_of_xla(search_any_shape):
         ("n_best", 0), ("n_best", 5),
     ],
 )  # fmt: skip
-def test_options_that_make_no_sense_are_named(field, value):
+def test_invalid_options_are_named(field, value):
     with pytest.raises(ConfigError, match=f"{field} is {value}; it must be"):
         SearchOptions(**{field: value})

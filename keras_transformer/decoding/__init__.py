@@ -1,16 +1,7 @@
 """Searching for translations: pure functions over one step of the decoder."""
 
 from keras_transformer.decoding.beam import Hypotheses, beam_search
-from keras_transformer.decoding.greedy import greedy_search
-from keras_transformer.decoding.search import SearchOptions, search
+from keras_transformer.decoding.search import search
 from keras_transformer.decoding.step import DecoderCache, IncrementalDecoder
 
-__all__ = [
-    "DecoderCache",
-    "Hypotheses",
-    "IncrementalDecoder",
-    "SearchOptions",
-    "beam_search",
-    "greedy_search",
-    "search",
-]
+__all__ = ["DecoderCache", "Hypotheses", "IncrementalDecoder", "beam_search", "search"]

@@ -1,14 +1,14 @@
-"""What a hypothesis is worth, and which tokens it may have."""
+"""The score of a hypothesis, and which tokens may continue it."""
 
 from keras import ops
 
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 
-NEVER = -1e9  # score of what must not be chosen: below every real one, and finite, so that sums of it are
+NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums of it stay finite
 
 
-def length_penalty(length, alpha):
-    """((5 + length) / 6)^alpha (Wu et al. 2016, eq. 14): 1 for length 1; for alpha 0, 1 for every length.
+def length_penalty(length, alpha: float):
+    """Return ((5 + length) / 6)^alpha (Wu et al. 2016, eq. 14): 1 if the length is 1 or alpha is 0.
 
     Shapes: length int, any -> float32, the same.
     """
@@ -16,16 +16,16 @@ def length_penalty(length, alpha):
 
 
 def log_normaliser(logits):
-    """logsumexp over the vocabulary: (N, V) -> (N, 1). A token's log-probability is its logit less this."""
+    """Return logsumexp over the vocabulary: (N, V) -> (N, 1). A token's log-probability is its logit minus this."""
     return ops.logsumexp(logits, axis=-1, keepdims=True)
 
 
-def allowed_tokens(vocab_size, is_last):
-    """Which tokens may come next: never PAD, UNK or BOS, which no label is; at the last place only EOS.
+def allowed_tokens(vocab_size: int, is_last):
+    """Return which tokens may come next: never PAD, UNK or BOS, which no label is; at the last position only EOS.
 
     Shapes: is_last bool (N,) -> bool (N, vocab_size).
     """
     token = ops.expand_dims(ops.arange(vocab_size), 0)
     is_special = ops.logical_or(ops.logical_or(token == PAD, token == UNK), token == BOS)
-    is_open = ops.logical_not(ops.expand_dims(is_last, 1))
-    return ops.logical_or(token == EOS, ops.logical_and(is_open, ops.logical_not(is_special)))
+    may_continue = ops.logical_not(ops.expand_dims(is_last, 1))
+    return ops.logical_or(token == EOS, ops.logical_and(may_continue, ops.logical_not(is_special)))

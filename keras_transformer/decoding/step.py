@@ -1,4 +1,4 @@
-"""The decoder as a function of (state, token): what every search is written over."""
+"""The decoder as a function of (state, token) to (state, logits): what every search calls."""
 
 from typing import Any, NamedTuple
 
@@ -6,28 +6,28 @@ from keras import ops
 
 from keras_transformer.layers.blocks import ProjectedMemory
 from keras_transformer.masks import segment_mask
-from keras_transformer.model import encoder
+from keras_transformer.model import Transformer, encoder
 from keras_transformer.tokens import PAD
 
 
 class DecoderCache(NamedTuple):
-    """Keys and values of the positions decoded so far, a tuple of one array for each decoder block.
+    """The keys and values of all positions decoded so far: tuples with one array per decoder block.
 
-    N = B * K rows: hypothesis k of sentence b is row b * K + k. L is the longest output.
+    N = B * K rows: hypothesis k of sentence b is row b * K + k. L is the length of the longest output.
     """
 
-    keys: Any  # of (N, H, L, d_k)
-    values: Any  # of (N, H, L, d_v)
+    keys: Any  # arrays (N, H, L, d_k)
+    values: Any  # arrays (N, H, L, d_v)
 
 
 class IncrementalDecoder:
-    """A Transformer's decoder, one position at a time.
+    """The decoder of a Transformer, run one position at a time.
 
-    `start(source_ids, hypotheses, length)` runs the encoder once and returns (memory, empty cache);
-    `step(memory, cache, tokens, position)` returns the logits of the next token and the longer cache.
+    `start(source_ids, hypotheses, length)` runs the encoder once and returns the memory and an empty cache.
+    `step(memory, cache, tokens, position)` returns the logits of the next token and the extended cache.
     """
 
-    def __init__(self, transformer):
+    def __init__(self, transformer: Transformer):
         config = transformer.transformer_config
         self.config = config
         self.encoder = encoder(transformer)
@@ -37,11 +37,11 @@ class IncrementalDecoder:
         self.blocks = [transformer.get_layer(f"decoder_block_{n + 1}") for n in range(config.decoder_layers)]
         self.last_norm = transformer.get_layer("decoder_norm") if config.norm == "pre" else None
 
-    def start(self, source_ids, hypotheses, length):
-        """Encode, and make room for `hypotheses` outputs of up to `length` tokens for each sentence.
+    def start(self, source_ids, hypotheses: int, length) -> tuple[tuple[ProjectedMemory, ...], DecoderCache]:
+        """Run the encoder, and allocate a cache for `hypotheses` outputs of up to `length` tokens per sentence.
 
-        Shapes: source_ids int (B, S), PAD after each sentence's end.
-        Returns a tuple of ProjectedMemory, one for each block, and an empty DecoderCache.
+        Shapes: source_ids int (B, S), PAD after the end of each sentence.
+        Returns one ProjectedMemory per block and an empty DecoderCache.
         """
         source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
         segments = ops.cast(ops.not_equal(source_ids, PAD), "int32")
@@ -57,7 +57,7 @@ class IncrementalDecoder:
         return memories, DecoderCache(empty(self.config.d_k), empty(self.config.d_v))
 
     def step(self, memories, cache, tokens, position):
-        """Feed `tokens` int (N,) at `position` int (). Returns float32 logits (N, vocab_size) and the new cache."""
+        """Feed `tokens` int (N,) at `position` int (). Return float32 logits (N, vocab_size) and the new cache."""
         states = self.positions(self.embedding(ops.expand_dims(tokens, 1)), ops.reshape(position, (1, 1)))
         all_keys, all_values = [], []
         for block, memory, keys, values in zip(self.blocks, memories, *cache, strict=True):
