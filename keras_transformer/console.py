@@ -1,20 +1,29 @@
-"""What every command of this project shares: a quiet start, text as UTF-8 lines, one sentence for a mistake."""
+"""What every command shares: its settings, its signals and exit codes, and lines of UTF-8 in and out."""
 
 import contextlib
-import itertools
 import logging
 import os
 import re
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TextIO
 
 import typer
 
 from keras_transformer.errors import Interrupted, UserError
+from keras_transformer.files import read_lines
 
 BATCHES_AT_ONCE = 100
 INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run the same command again
+
+
+class ScoredText(Protocol):
+    """Anything with the text and the score of a translation."""
+
+    text: str
+    score: float
 
 
 def prepare_process(is_long: bool = False) -> None:
@@ -35,10 +44,12 @@ def prepare_process(is_long: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def quiet_start():
-    """Within, hold back what native libraries print to stderr while they load; an exception brings it out.
+def quiet_start() -> Iterator[None]:
+    """Within, hide what native libraries print to stderr while they load.
 
-    TensorFlow 2.21 greets with lines that no log level silences.
+    If an exception other than UserError is raised, everything is printed after all, because it may show the cause.
+
+    TensorFlow 2.21 prints lines at its import that no log level silences.
     """
     sys.stderr.flush()
     stderr = os.dup(2)
@@ -46,6 +57,8 @@ def quiet_start():
         os.dup2(held.fileno(), 2)
         try:
             yield
+        except UserError:  # its message names the cause
+            raise
         except Exception:
             held.seek(0)
             os.write(stderr, held.read())
@@ -56,6 +69,14 @@ def quiet_start():
             os.close(stderr)
 
 
+def command_app(**settings) -> typer.Typer:
+    """Return a Typer application with the settings of every command: plain help, no completion, no pretty tracebacks.
+
+    `settings` are further arguments of Typer.
+    """
+    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, **settings)
+
+
 @contextlib.contextmanager
 def exit_codes() -> Iterator[None]:
     """Within, an exception that a user can cause ends the command with a message on stderr and no traceback.
@@ -64,21 +85,77 @@ def exit_codes() -> Iterator[None]:
     """
     try:
         yield
-    except (UserError, OSError) as error:
+    except UserError as error:
         typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from None
+    except OSError as error:
+        typer.echo(f"Error: {sentence_of(error)}", err=True)
         raise typer.Exit(1) from None
     except Interrupted as reason:
         typer.echo(reason, err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
-def groups(lines, stream, batch_size):
-    """Lists of as many lines as are sorted by length and translated before they are written; one from a terminal."""
-    lines, size = iter(lines), 1 if stream.isatty() else BATCHES_AT_ONCE * batch_size
-    while group := list(itertools.islice(lines, size)):
+def sentence_of(error: OSError) -> str:
+    """Return an error of the operating system as a sentence: the file, if it has one, and the reason."""
+    if error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}." if error.filename is not None else f"{error.strerror}."
+
+
+def end_on_signals() -> None:
+    """Let Ctrl-C, and a reader such as `head` that closes the pipe early, end the process without a traceback.
+
+    The system's own handling also ends a long compilation, during which Python handles no signal.
+    """
+    is_ignored = signal.getsignal(signal.SIGINT) is not signal.default_int_handler  # by whoever started this process
+    if not is_ignored:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+def translate_lines(output_lines: Callable[[list[str], int], Iterable[str]], batch_size: int) -> None:
+    """Translate standard input to standard output, both UTF-8.
+
+    `output_lines` is a function of a list of lines and the number of the first of them, counted from 1. It returns
+    what to write for them. If a line cannot be read, all lines before it are translated and written first.
+    """
+    first_line = 1
+    for lines in groups(read_lines(sys.stdin.buffer, "the input"), sys.stdin, batch_size):
+        for text in output_lines(lines, first_line):
+            sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.buffer.flush()
+        first_line += len(lines)
+
+
+def groups(lines: Iterable[str], stream: TextIO, batch_size: int) -> Iterator[list[str]]:
+    """Yield lists of lines that are sorted by length and translated together: many batches; one line of a terminal.
+
+    If `lines` raises an exception, the lines before it are yielded first.
+    """
+    size = 1 if stream.isatty() else BATCHES_AT_ONCE * batch_size
+    group = []
+    try:
+        for line in lines:
+            group.append(line)
+            if len(group) == size:
+                yield group
+                group = []
+    except (UserError, OSError):
+        if group:
+            yield group
+        raise
+    if group:
         yield group
 
 
-def on_one_line(text):
-    """A line break inside a translation becomes a space, so that a line stays a line."""
+def output_line(translation: ScoredText, with_score: bool) -> str:
+    """Return a translation as a line of output, `text` or `score<TAB>text`."""
+    text = on_one_line(translation.text)
+    return f"{translation.score:.4f}\t{text}\n" if with_score else f"{text}\n"
+
+
+def on_one_line(text: str) -> str:
+    """Replace each line break inside a translation by a space."""
     return re.sub(r"[\r\n]+", " ", text)

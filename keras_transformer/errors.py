@@ -1,4 +1,4 @@
-"""The two ways in which a command ends before its work is done, as the roots of all exceptions that do it."""
+"""The roots of all exceptions that end a command before its work is done: UserError and Interrupted."""
 
 
 class UserError(ValueError):
@@ -17,3 +17,9 @@ class Interrupted(Exception):
 
 class InputError(UserError):
     """Text that cannot be read; the message names the file, the line and the cause."""
+
+
+def first_line_of(error: BaseException) -> str:
+    """Return the first line of an exception's message, or the name of its class if it has none, ending in a period."""
+    line = str(error).strip().partition("\n")[0] or type(error).__name__
+    return line.rstrip(".") + "."

@@ -8,6 +8,8 @@ from typing import BinaryIO
 
 from keras_transformer.errors import InputError
 
+GZIP = b"\x1f\x8b"  # the first bytes of every gzip file
+
 
 def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object] | bytes | str) -> None:
     """Replace the file at `path` in one step, so that a reader finds the old content or the new one, never a part.
@@ -46,5 +48,14 @@ def read_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str
         except UnicodeDecodeError as error:
             raise InputError(
                 f"{name}, line {number:,} is not UTF-8: its byte {error.start + 1} is 0x{line[error.start]:02x}. "
-                "Convert it first, for example with `iconv -f LATIN1 -t UTF-8`."
+                f"{_remedy(line, number)}"
             ) from None
+
+
+def _remedy(line: bytes, number: int) -> str:
+    """Return what to do about a line that is not UTF-8."""
+    if number == 1 and line.startswith(GZIP):
+        return "It is compressed with gzip: unpack it first, for example with `gunzip -c`."
+    if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "It is UTF-16: convert it first, for example with `iconv -f UTF-16 -t UTF-8`."
+    return "Convert it first, for example with `iconv -f LATIN1 -t UTF-8`."

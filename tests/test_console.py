@@ -1,42 +1,76 @@
-"""What every command shares."""
+"""What every command shares: exit codes, a quiet start, groups and batches of lines."""
 
 import os
 import sys
+import types
 
 import pytest
 import typer
 
-from keras_transformer.console import exit_codes, on_one_line, quiet_start
-from keras_transformer.errors import InputError
-from keras_transformer.files import read_lines
-
-
-def test_lines_end_at_line_feeds_alone_and_lose_carriage_returns_and_a_byte_order_mark():
-    stream = [b"\xef\xbb\xbfone\r\n", "two\u2028still two\n".encode(), b"\n", b"last"]
-    assert list(read_lines(stream, "x")) == ["one", "two\u2028still two", "", "last"]
-
-
-def test_what_is_not_utf_8_is_named_by_line_and_byte():
-    with pytest.raises(InputError, match="in.txt, line 2 is not UTF-8: its byte 3 is 0xff"):
-        list(read_lines([b"fine\n", b"ab\xff\n"], "in.txt"))
+from keras_transformer import console
+from keras_transformer.batching import batches_by_length, batches_of_one_shape, list_of_lines, padded_length
+from keras_transformer.console import exit_codes, groups, on_one_line, output_line, quiet_start
+from keras_transformer.errors import InputError, UserError, first_line_of
+from tests.support.processes import python
 
 
 def test_a_line_break_inside_a_translation_becomes_a_space():
     assert on_one_line("a\r\nb\nc") == "a b c"
 
 
-def test_a_mistake_is_one_sentence_and_exit_code_1_and_other_errors_pass(capsys):
+@pytest.mark.parametrize(
+    "error, message",
+    [
+        (InputError("Line 1 is wrong."), "Line 1 is wrong."),
+        (FileNotFoundError(2, "No such file or directory", "a.txt"), "a.txt: No such file or directory."),
+        (OSError(28, "No space left on device"), "No space left on device."),
+        (OSError("cannot read it"), "cannot read it"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_1(capsys, error, message):
     with pytest.raises(typer.Exit) as end:
         with exit_codes():
-            raise InputError("Line 1 is wrong.")
+            raise error
     assert end.value.exit_code == 1
-    assert capsys.readouterr().err == "Error: Line 1 is wrong.\n"
+    assert capsys.readouterr().err == f"Error: {message}\n"
+
+
+def test_an_error_of_the_program_passes_with_its_traceback():
     with pytest.raises(ZeroDivisionError):
         with exit_codes():
             raise ZeroDivisionError
 
 
-def test_a_quiet_start_keeps_back_what_is_written_to_stderr_but_not_after_an_error(capfd):
+COMMAND = """
+from keras_transformer.console import command_app, exit_codes
+from keras_transformer.errors import Interrupted, UserError
+
+app = command_app()
+
+@app.command()
+def main():
+    with exit_codes():
+        raise {error}
+
+app()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "error, code, message",
+    [
+        ("Interrupted('Stopped at step 7.')", 75, b"Stopped at step 7.\n"),
+        ("UserError('No such thing.')", 1, b"Error: No such thing.\n"),
+        ("OSError(28, 'No space left on device')", 1, b"Error: No space left on device.\n"),
+    ],
+)
+def test_the_exit_codes_of_a_process(error, code, message):
+    process = python("-c", COMMAND.format(error=error), stdin=b"")
+    assert (process.returncode, process.stdout, process.stderr) == (code, b"", message)
+
+
+def test_a_quiet_start_hides_stderr_unless_an_unexpected_exception_is_raised(capfd):
     with quiet_start():
         os.write(2, b"greeting\n")
     print("after", file=sys.stderr)
@@ -46,3 +80,62 @@ def test_a_quiet_start_keeps_back_what_is_written_to_stderr_but_not_after_an_err
             os.write(2, b"the reason\n")
             raise ImportError
     assert capfd.readouterr().err == "the reason\n"
+    with pytest.raises(UserError):
+        with quiet_start():
+            os.write(2, b"a notice\n")
+            raise UserError
+    assert capfd.readouterr().err == ""
+
+
+# groups of lines and batches
+
+
+def stream(is_terminal):
+    return types.SimpleNamespace(isatty=lambda: is_terminal)
+
+
+def test_lines_of_a_file_are_grouped_by_many_and_lines_of_a_terminal_come_alone(monkeypatch):
+    monkeypatch.setattr(console, "BATCHES_AT_ONCE", 2)
+    assert list(groups("abcdefg", stream(False), batch_size=2)) == [list("abcd"), list("efg")]
+    assert list(groups("abcd", stream(False), batch_size=2)) == [list("abcd")]
+    assert list(groups("abc", stream(True), batch_size=2)) == [["a"], ["b"], ["c"]]
+    assert list(groups("", stream(False), batch_size=2)) == []
+
+
+@pytest.mark.parametrize("error", [UserError("line 3"), OSError("broken")])
+def test_lines_before_an_error_are_grouped_first(error):
+    def lines():
+        yield from ["a", "b"]
+        raise error
+
+    found = groups(lines(), stream(False), batch_size=2)
+    assert next(found) == ["a", "b"]
+    with pytest.raises(type(error), match=str(error)):
+        next(found)
+
+
+def test_a_line_of_output_has_the_text_and_the_score():
+    translation = types.SimpleNamespace(text="a\r\nb", score=-0.25)
+    assert output_line(translation, with_score=False) == "a b\n"
+    assert output_line(translation, with_score=True) == "-0.2500\ta b\n"
+
+
+def test_batches_are_sorted_by_length_and_equal_lengths_keep_their_order():
+    assert list(batches_by_length({0: 5, 1: 2, 2: 3, 4: 2}, 2)) == [[1, 4], [2, 0]]
+    assert list(batches_by_length({}, 2)) == []
+
+
+def test_a_batch_of_one_shape_has_one_padded_length():
+    assert [padded_length(length) for length in (1, 16, 17, 512)] == [16, 16, 32, 512]
+    assert list(batches_of_one_shape({0: 17, 1: 16, 2: 2, 3: 3, 4: 32}, 2)) == [[2, 3], [1], [0, 4]]
+
+
+def test_a_list_of_lines_is_not_one_string():
+    assert list_of_lines(line for line in "ab") == ["a", "b"]
+    with pytest.raises(TypeError, match="one string. Received: 'two'"):
+        list_of_lines("two")
+
+
+def test_the_first_line_of_an_error():
+    assert first_line_of(ValueError("\none\ntwo")) == first_line_of(ValueError("one.")) == "one."
+    assert first_line_of(ValueError()) == "ValueError."

@@ -1,0 +1,36 @@
+"""The arguments and options that several commands share, each written once.
+
+A command takes them as types and adds the default: `beam_size: BeamSize = SearchOptions.beam_size`.
+"""
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from keras_transformer.batching import LONGEST_SOURCE
+
+RunPath = Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="The run folder that training wrote.")]
+
+BeamSize = Annotated[int, typer.Option(help="Hypotheses per sentence; 1 is greedy search.")]
+
+LengthPenalty = Annotated[
+    float, typer.Option(help="The exponent alpha of score = log P / ((5 + tokens) / 6)^alpha; 0 is no penalty.")
+]
+
+ExtraLength = Annotated[
+    int, typer.Option(help="A translation has at most as many tokens as its source, plus this number.")
+]
+
+MaxSourceTokens = Annotated[
+    int, typer.Option(help=f"Longer sentences are truncated to this number of tokens; at most {LONGEST_SOURCE}.")
+]
+
+BatchSize = Annotated[int, typer.Option(help="Sentences translated together.")]
+
+WithScores = Annotated[bool, typer.Option("--scores", help="Write each line as `score<TAB>text`.")]
+
+UseXla = Annotated[
+    bool,
+    typer.Option("--xla/--no-xla", help="Compile the search: a few seconds per padded length, then faster."),
+]

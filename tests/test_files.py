@@ -1,0 +1,68 @@
+"""Reading lines and replacing files atomically."""
+
+import gzip
+import os
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_lines, write_atomically
+
+
+def test_only_a_line_feed_ends_a_line_and_carriage_return_and_byte_order_mark_are_removed():
+    stream = [b"\xef\xbb\xbfone\r\n", "two\u2028still two\n".encode(), b"\n", b"\xef\xbb\xbflast"]
+    assert list(read_lines(stream, "x")) == ["one", "two\u2028still two", "", "\ufefflast"]
+
+
+def test_bytes_that_are_not_utf_8_are_named_by_line_and_byte():
+    with pytest.raises(InputError, match="in.txt, line 2 .* byte 3 is 0xff"):
+        list(read_lines([b"fine\n", b"ab\xff\n"], "in.txt"))
+
+
+@pytest.mark.parametrize(
+    "content, cause",
+    [
+        (gzip.compress(b"a line"), "gzip"),
+        ("a line".encode("utf-16"), "UTF-16"),
+        (b"\xfe\xff\x00a", "UTF-16"),
+        (b"caf\xe9", "LATIN1"),
+    ],
+)
+def test_the_likely_cause_is_named(content, cause):
+    with pytest.raises(InputError, match=f"line 1 .*{cause}"):
+        list(read_lines([content], "in.txt"))
+
+
+def test_lines_before_an_invalid_one_are_read():
+    lines = read_lines([b"one\n", b"two\n", b"\xff\n"], "in.txt")
+    assert [next(lines), next(lines)] == ["one", "two"]
+    with pytest.raises(InputError):
+        next(lines)
+
+
+@pytest.mark.parametrize("content", ["grün\n", "grün\n".encode(), lambda file: file.write("grün\n".encode())])
+def test_a_file_is_replaced_by_text_bytes_or_what_a_function_writes(tmp_path, content):
+    path = tmp_path / "file"
+    path.write_text("old")
+    write_atomically(path, content)
+    assert path.read_bytes() == "grün\n".encode()
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path):
+    def fail(file):
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    path = tmp_path / "file"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, fail)
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["file"]
+
+
+def test_the_old_content_stays_until_the_new_content_is_complete(tmp_path):
+    path, seen = tmp_path / "file", []
+    path.write_text("old")
+    write_atomically(path, lambda file: seen.append((file.write(b"new"), path.read_text())))
+    assert seen == [(3, "old")] and path.read_text() == "new"
