@@ -1,12 +1,13 @@
 """Text to ids and back: SentencePiece byte-pair encoding, the same in Python and in a TensorFlow graph.
 
-Importing this module imports no TensorFlow; `graph_tokenizer` does, when it is called.
+Importing this module does not import TensorFlow; calling `graph_tokenizer` does.
 """
 
-import functools
 import io
+import os
 import pathlib
 import re
+from collections.abc import Iterable
 
 import sentencepiece
 
@@ -15,27 +16,27 @@ from keras_transformer.files import write_atomically
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 
 SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
-CHARACTER_COVERAGE = 0.9999  # share of the text's characters with a piece of their own; the rest are spelled in bytes
-TRAINING_CHARACTERS = 4_000  # longest stretch handed to the trainer, which drops longer lines without a word
-TRAINING_SENTENCES = 5_000_000  # how many of them it samples from a larger corpus, to stay within memory
+CHARACTER_COVERAGE = 0.9999  # share of the characters that get a piece of their own; the others become bytes
+TRAINING_CHARACTERS = 4_000  # longest text passed to the trainer, which silently drops longer ones
+TRAINING_SENTENCES = 5_000_000  # sampled from a larger corpus, to limit memory
 
 
 class TokenizerError(UserError):
-    """A vocabulary that cannot be made, or a model file that cannot be used; the message says why."""
+    """A vocabulary that cannot be learned, or a model file that cannot be used; the message gives the reason."""
 
 
-def train_tokenizer(sentences, path, vocab_size):
+def train_tokenizer(sentences: Iterable[str], path: str | os.PathLike, vocab_size: int) -> None:
     """Learn one joint vocabulary from all `sentences` (Vaswani et al. 2017, section 5.1) and write it to `path`.
 
-    Byte-pair encoding (Sennrich et al. 2016) with byte fallback and without normalisation: every Unicode string
-    comes back from its ids as it was, whether or not its characters were in the training text. The one exception
-    is U+2581, SentencePiece's own sign for a space, which comes back as a space.
+    Byte-pair encoding (Sennrich et al. 2016) with byte fallback and without normalisation: decoding its ids restores
+    any Unicode string exactly, even if its characters were not in the training text. The one exception is U+2581,
+    SentencePiece's own sign for a space, which becomes a space.
 
-    The same sentences in the same order make the same file.
-    Raises TokenizerError where the sentences do not carry `vocab_size` pieces, or need more.
+    The same sentences in the same order give the same file.
+    Raises TokenizerError if the sentences have too few pieces for `vocab_size`, or need more.
     """
     model = io.BytesIO()
-    stretches = (
+    texts = (
         sentence[start : start + TRAINING_CHARACTERS]
         for sentence in sentences
         for start in range(0, len(sentence), TRAINING_CHARACTERS)
@@ -43,7 +44,7 @@ def train_tokenizer(sentences, path, vocab_size):
     sentencepiece.set_random_generator_seed(1)
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=stretches,
+            sentence_iterator=texts,
             model_writer=model,
             model_type="bpe",
             vocab_size=vocab_size,
@@ -52,18 +53,18 @@ def train_tokenizer(sentences, path, vocab_size):
             normalization_rule_name="identity",
             add_dummy_prefix=False,
             remove_extra_whitespaces=False,
-            max_sentence_length=4 * TRAINING_CHARACTERS,  # bytes; UTF-8 has at most four a character
+            max_sentence_length=4 * TRAINING_CHARACTERS,  # in bytes; a character has at most four in UTF-8
             input_sentence_size=TRAINING_SENTENCES,
             minloglevel=2,
             **{f"{name}_id": special_id for name, special_id in SPECIAL_IDS.items()},
         )
     except RuntimeError as error:
-        raise TokenizerError(_training_sentence(str(error), vocab_size)) from None
+        raise TokenizerError(_explanation(str(error), vocab_size)) from None
     write_atomically(path, model.getvalue())
 
 
-def _training_sentence(error, vocab_size):
-    """What SentencePiece's error means to whoever asked for the vocabulary."""
+def _explanation(error: str, vocab_size: int) -> str:
+    """Return a sentence that explains an error of SentencePiece's trainer in terms of the configuration."""
     if largest := re.search(r"size too high .* <= (\d+)", error):
         return (
             f"tokenizer.vocab_size is {vocab_size}, but the training text is too small for so many pieces: "
@@ -80,20 +81,21 @@ def _training_sentence(error, vocab_size):
 
 
 class Tokenizer:
-    """A SentencePiece model whose special ids are those of `tokens.py`.
+    """A SentencePiece model with the special ids of `tokens.py`, read from a .model file.
 
-    `Tokenizer(path)` reads a .model file. Raises TokenizerError where there is none, or where its ids differ.
+    Raises TokenizerError if there is no such file, if it is damaged, or if its special ids differ.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike):
         path = pathlib.Path(path)
         try:
             self.model_bytes = path.read_bytes()
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=self.model_bytes)
+            self._processor.id_to_piece(list(range(self.vocab_size)))  # raises if a piece is not UTF-8
         except OSError as error:
             raise TokenizerError(f"The tokenizer {path} cannot be read: {error.strerror}.") from None
-        except RuntimeError:
-            raise TokenizerError(f"{path} is not a SentencePiece model.") from None
+        except (RuntimeError, UnicodeDecodeError):
+            raise TokenizerError(f"{path} is not a SentencePiece model, or is damaged.") from None
         found = {name: getattr(self._processor, f"{name}_id")() for name in SPECIAL_IDS}
         if found != SPECIAL_IDS:
             raise TokenizerError(
@@ -102,42 +104,30 @@ class Tokenizer:
             )
 
     @property
-    def vocab_size(self):
+    def vocab_size(self) -> int:
         return self._processor.get_piece_size()
 
-    @property
-    def pieces(self):
-        """The written form of every id, in order: `pieces[EOS]` is "</s>"."""
-        return [self._processor.id_to_piece(piece_id) for piece_id in range(self.vocab_size)]
-
-    def encode(self, text):
-        """The ids of `text`, without BOS and EOS."""
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`, without BOS and EOS."""
         return self._processor.encode(text)
 
-    def encode_batch(self, texts):
-        """One list of ids for each of `texts`."""
+    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        """Return one list of ids per text."""
         return self._processor.encode(list(texts))
 
-    def decode(self, ids):
-        """The text that `ids` spell; PAD, BOS and EOS spell nothing."""
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`; PAD, BOS and EOS have none."""
         return self._processor.decode([int(i) for i in ids if i not in (PAD, BOS, EOS)])
 
-    @functools.cached_property
-    def graph(self):
-        """The same tokenizer as a tf.Module; see `graph_tokenizer`."""
-        return graph_tokenizer(self.model_bytes)
 
-    def graph_encode(self, texts):
-        """texts, tf.string (batch,) -> ids, int32 RaggedTensor (batch, None): those of `encode`, in the graph."""
-        return self.graph.encode(texts)
+def graph_tokenizer(model_bytes: bytes):
+    """Return the same tokenizer as a tf.Module that a SavedModel can hold; the model is part of the graph.
 
-    def graph_decode(self, ids):
-        """ids, integer Tensor or RaggedTensor (batch, length) -> tf.string (batch,): `decode`, in the graph."""
-        return self.graph.decode(ids)
+        encode(texts)   tf.string (batch,) -> int32 RaggedTensor (batch, None)
+        decode(ids)     integer Tensor or RaggedTensor (batch, length) -> tf.string (batch,)
 
-
-def graph_tokenizer(model_bytes):
-    """A tf.Module with `encode` and `decode` that a SavedModel can hold: the model travels inside the graph."""
+    `model_bytes` is `Tokenizer.model_bytes`.
+    """
     import tensorflow
     import tensorflow_text
 
@@ -153,11 +143,11 @@ def graph_tokenizer(model_bytes):
             if not isinstance(ids, tensorflow.RaggedTensor):
                 ids = tensorflow.RaggedTensor.from_tensor(ids)
             ids = tensorflow.cast(ids, tensorflow.int32)
-            spells = (ids != PAD) & (ids != BOS) & (ids != EOS)
-            return self.sentencepiece.detokenize(tensorflow.ragged.boolean_mask(ids, spells))
+            has_text = (ids != PAD) & (ids != BOS) & (ids != EOS)
+            return self.sentencepiece.detokenize(tensorflow.ragged.boolean_mask(ids, has_text))
 
     return GraphTokenizer()
 
 
-def _listed(ids):
+def _listed(ids: dict[str, int]) -> str:
     return ", ".join(f"{name} {special_id}" for name, special_id in ids.items())

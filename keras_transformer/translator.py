@@ -2,30 +2,33 @@
 
 import dataclasses
 import logging
-import pathlib
+import os
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.config import ConfigError, TransformerConfig
-from keras_transformer.decoding import IncrementalDecoder, SearchOptions, search
+from keras_transformer.batching import LONGEST_SOURCE, batches_of_one_shape, list_of_lines, padded_length
+from keras_transformer.config import ConfigError, SearchOptions, TransformerConfig
+from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.scores import NEVER
+from keras_transformer.errors import first_line_of
 from keras_transformer.model import Transformer
+from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, PAD
 
 log = logging.getLogger("keras_transformer")
 
 DEFAULT_OPTIONS = SearchOptions()
-LENGTHS = (16, 32, 64, 128, 256, 512)  # padded source lengths: one compilation for each that occurs
 
 
 @dataclasses.dataclass(frozen=True)
 class Translation:
     """One translation of one sentence.
 
-    score: natural log-probability of the output, EOS included, over ((5 + tokens) / 6)^alpha; 0 or less, higher is
-    better. ids: the output's tokens, EOS included; empty for an empty line.
+    score: natural log-probability of the output, EOS included, over ((5 + tokens) / 6)^alpha; at most 0, higher is
+    better. ids: the tokens of the output, EOS included; none if the line is empty.
     """
 
     text: str
@@ -39,21 +42,29 @@ class Translator:
         translator = Translator.load("runs/numbers")
         translator.translate(["two hundred and forty-one"])[0].text
 
-    Sentences are sorted by length into batches of few static shapes, searched under XLA, and returned in their order.
+    Sentences are sorted by length into batches of few static shapes and searched under XLA; translations come back
+    in the order of the sentences.
 
     Args:
         transformer, tokenizer: a trained pair.
         options: how to search.
         batch_size: sentences searched together.
-        max_source_tokens: what a sentence is cut to, EOS included, with a warning that names its line; at most 512.
-        xla: compile the search. The first batch of each shape then takes seconds longer.
+        max_source_tokens: longer sentences are truncated to this number of tokens, EOS included, with a warning
+            that names the line; at most 512, and at most `max_positions` if positions are learned.
+        xla: compile the search. The first batch of each shape then takes a few seconds longer.
     """
 
     def __init__(
-        self, transformer, tokenizer, options=DEFAULT_OPTIONS, batch_size=32, max_source_tokens=LENGTHS[-1], xla=True
-    ):  # fmt: skip
-        if not 2 <= max_source_tokens <= LENGTHS[-1]:
-            raise ConfigError(f"max_source_tokens is {max_source_tokens}; it must be from 2 to {LENGTHS[-1]}.")
+        self,
+        transformer: Transformer,
+        tokenizer: Tokenizer,
+        options: SearchOptions = DEFAULT_OPTIONS,
+        batch_size: int = 32,
+        max_source_tokens: int = LONGEST_SOURCE,
+        xla: bool = True,
+    ):
+        if not 2 <= max_source_tokens <= LONGEST_SOURCE:
+            raise ConfigError(f"max_source_tokens is {max_source_tokens}; it must be from 2 to {LONGEST_SOURCE}.")
         if batch_size < 1:
             raise ConfigError(f"batch_size is {batch_size}; it must be at least 1.")
         config = transformer.transformer_config
@@ -65,67 +76,51 @@ class Translator:
         self._search = tf.function(lambda ids: tuple(search(decoder, ids, options)), jit_compile=xla)
 
     @classmethod
-    def load(cls, run_folder, options=DEFAULT_OPTIONS, **kwargs):
-        """Open a run folder. Raises ConfigError if it is none, or if the training in it has not yet finished."""
+    def load(cls, run_folder: str | os.PathLike, options: SearchOptions = DEFAULT_OPTIONS, **kwargs) -> "Translator":
+        """Open a run folder. Raises UserError if a file is missing or damaged, as before training has finished."""
         return cls(*load_run(run_folder), options, **kwargs)
 
-    def translate(self, lines, first_line=1):
-        """The best translation of each line, in their order: a list of Translation.
+    def translate(self, lines: Iterable[str], first_line: int = 1) -> list[Translation]:
+        """Return the best translation of each line, in the order of the lines.
 
-        `first_line` is the number that warnings give to the first of `lines`, which may be part of a longer text.
+        `first_line` is the number of the first line in warnings, for lines that are part of a longer text.
         """
         return [candidates[0] for candidates in self.translate_n_best(lines, first_line)]
 
-    def translate_n_best(self, lines, first_line=1):
-        """Up to `options.n_best` different translations of each line, best first: a list of lists of Translation."""
-        if isinstance(lines, str):
-            raise TypeError(f"lines must be a list of sentences, not one string. Received: {lines!r}")
-        lines = list(lines)
+    def translate_n_best(self, lines: Iterable[str], first_line: int = 1) -> list[list[Translation]]:
+        """Return up to `options.n_best` different translations of each line, best first."""
+        lines = list_of_lines(lines)
         results = [[Translation("", 0.0)]] * len(lines)
-        encoded = {number: ids for number, ids in enumerate(self._encode(lines, first_line)) if ids}
-        for numbers in self._batches(encoded):
-            hypotheses = self._search(self._padded([encoded[number] for number in numbers]))
-            for number, ids, scores in zip(numbers, *(part.numpy() for part in hypotheses), strict=False):
-                results[number] = self._read(ids, scores)
+        encoded = {index: ids for index, ids in enumerate(self._encode(lines, first_line)) if ids}
+        lengths = {index: len(ids) for index, ids in encoded.items()}
+        for indices in batches_of_one_shape(lengths, self.batch_size):
+            ids, scores = self._search(self._padded([encoded[index] for index in indices]))
+            for index, *hypotheses in zip(indices, ids.numpy(), scores.numpy(), strict=False):  # less the padding rows
+                results[index] = self._read(*hypotheses)
         return results
 
-    def _encode(self, lines, first_line):
-        """Ids of each line with EOS, none for a line without text; too long ones cut, and said."""
+    def _encode(self, lines: list[str], first_line: int) -> Iterator[list[int]]:
+        """Yield the token ids of each line, ending in EOS; [] for a blank line. Truncate long lines with a warning."""
         for number, (line, ids) in enumerate(zip(lines, self.tokenizer.encode_batch(lines), strict=True), first_line):
             if not line.strip():
                 yield []
                 continue
             if len(ids) >= self.max_source_tokens:
-                log.warning(
-                    "line %d has %d tokens; only the first %d are translated",
-                    number, len(ids), self.max_source_tokens - 1,
-                )  # fmt: skip
-                ids = ids[: self.max_source_tokens - 1]
+                longest = self.max_source_tokens - 1
+                log.warning("line %d has %d tokens; only the first %d are translated", number, len(ids), longest)
+                ids = ids[:longest]
             yield [*ids, EOS]
 
-    def _batches(self, encoded):
-        """Line numbers in groups of at most batch_size, of about one length each."""
-        in_order = sorted(encoded, key=lambda number: (len(encoded[number]), number))
-        by_shape = {}
-        for number in in_order:
-            by_shape.setdefault(self._padded_length(len(encoded[number])), []).append(number)
-        for numbers in by_shape.values():
-            for first in range(0, len(numbers), self.batch_size):
-                yield numbers[first : first + self.batch_size]
-
-    def _padded_length(self, length):
-        return next(padded for padded in LENGTHS if length <= padded)
-
-    def _padded(self, rows):
-        """Lists of ids -> int32 (1 or batch_size, padded length); what is not needed is padding."""
+    def _padded(self, rows: list[list[int]]) -> tf.Tensor:
+        """Return lists of ids as int32 (1 or batch_size, padded length); missing rows and ids are PAD."""
         count = 1 if len(rows) == 1 else self.batch_size
-        batch = np.full((count, self._padded_length(max(map(len, rows)))), PAD, np.int32)
+        batch = np.full((count, padded_length(max(map(len, rows)))), PAD, np.int32)
         for row, ids in zip(batch, rows, strict=False):
             row[: len(ids)] = ids
         return tf.constant(batch)
 
-    def _read(self, ids, scores):
-        """One sentence's hypotheses (K, L) and scores (K,) -> Translations, no text twice."""
+    def _read(self, ids: np.ndarray, scores: np.ndarray) -> list[Translation]:
+        """Return the hypotheses of one sentence, ids (K, L) and scores (K,), as Translations with different texts."""
         translations = {}
         for hypothesis, score in zip(ids, scores, strict=True):
             if score > NEVER / 2:
@@ -135,34 +130,37 @@ class Translator:
         return list(translations.values())[: self.options.n_best]
 
 
-def load_run(run_folder):
-    """The Transformer and the Tokenizer of a run folder. Raises ConfigError if something is missing in it."""
-    folder = pathlib.Path(run_folder)
-    if not folder.is_dir():
-        raise ConfigError(f"There is no run folder {folder}. `python -m train CONFIG` makes one.")
-    for name in ("model.json", "tokenizer.model", "model.weights.h5"):
-        if not (folder / name).exists():
+def load_run(path: str | os.PathLike) -> tuple[Transformer, Tokenizer]:
+    """Return the Transformer and the Tokenizer of a run folder. Raises UserError if a file is missing or damaged."""
+    folder = RunFolder(path)
+    if not folder.path.is_dir():
+        raise ConfigError(f"There is no run folder {folder.path}. `python -m train CONFIG` makes one.")
+    for file in (folder.model, folder.tokenizer, folder.weights):
+        if not file.exists():
             raise ConfigError(
-                f"{folder} has no {name}: it is not a run folder, or its training has not finished. "
+                f"{folder.path} has no {file.name}: it is not a run folder, or its training has not finished. "
                 "`python -m train CONFIG` finishes it."
             )
-    tokenizer = Tokenizer(folder / "tokenizer.model")
-    config = TransformerConfig.load(folder / "model.json")
+    tokenizer = Tokenizer(folder.tokenizer)
+    config = TransformerConfig.load(folder.model)
     if config.vocab_size != tokenizer.vocab_size:
         raise ConfigError(
-            f"{folder}: model.json has a vocabulary of {config.vocab_size} and tokenizer.model one of "
-            f"{tokenizer.vocab_size}: the two do not belong together."
+            f"{folder.path}: model.json has a vocabulary of {config.vocab_size} and tokenizer.model one of "
+            f"{tokenizer.vocab_size}: they do not belong together."
         )
-    return with_weights(Transformer(config), folder / "model.weights.h5"), tokenizer
+    return with_weights(Transformer(config), folder.weights), tokenizer
 
 
-def with_weights(transformer, path):
-    """The transformer, its weights read from `path`. Raises ConfigError where they are not its weights."""
+def with_weights(transformer: Transformer, path: str | os.PathLike) -> Transformer:
+    """Load the weights at `path` into the transformer. Raises ConfigError if they are damaged or of another model."""
     try:
         transformer.load_weights(path)
-    except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
+    except (OSError, ValueError, RuntimeError, LookupError) as error:  # HDF5 reports damage by any of these
         raise ConfigError(
-            f"{path} does not hold the weights of the model that model.json describes: {reason}"
+            f"{path} is damaged, or does not hold the weights of the model that model.json describes: "
+            f"{first_line_of(error)}"
         ) from None
+    for weight in transformer.weights:
+        if not np.isfinite(weight.numpy()).all():
+            raise ConfigError(f"{path} is damaged: {weight.path} has values that are NaN or infinite.")
     return transformer

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import ConfigError
+from tests.support.models import pieces_of
 from tests.support.training import copying_pairs
 from train.config import FilesData, NumbersData, TfdsData, TokenizerConfig, TrainingConfig
 from train.data.batches import FIELDS, PackedBatches
@@ -135,7 +136,7 @@ def test_a_worker_opens_no_file_of_another_ones_shards(prepare, tmp_path):
 def test_the_chief_learns_the_tokenizer_from_its_own_shards(prepare, tmp_path):
     for file in (2, 3):
         (tmp_path / f"{file}.en").unlink()
-    pieces = prepare(4, Worker(0, 2)).tokenizer.pieces
+    pieces = pieces_of(prepare(4, Worker(0, 2)).tokenizer)
     assert {"a", "b"} & set(pieces) and not any("d" in piece for piece in pieces if not piece.startswith("<"))
 
 

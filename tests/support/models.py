@@ -4,6 +4,7 @@ import functools
 
 import keras
 import numpy as np
+import sentencepiece
 from keras import ops
 
 from keras_transformer.config import TransformerConfig
@@ -99,3 +100,9 @@ def sources(*lengths, vocab_size=LIVELY.vocab_size, seed=0):
     for row, length in zip(ids, lengths, strict=True):
         row[:length] = [*generator.integers(EOS + 1, vocab_size, length - 1), EOS]
     return ids
+
+
+def pieces_of(tokenizer):
+    """Return the written form of every id, in order: that of EOS is "</s>"."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model_bytes)
+    return [processor.id_to_piece(piece_id) for piece_id in range(tokenizer.vocab_size)]
