@@ -33,7 +33,7 @@ demo: install
 	$(python) -m export $(runs) --to exports/numbers
 	@echo
 	@echo "two hundred and forty-one, translated from exports/numbers:"
-	@echo "two hundred and forty-one" | $(python) -m export translate exports/numbers
+	@echo "two hundred and forty-one" | $(python) -m export.translate exports/numbers
 
 multi30k: install
 	$(python) -m train.data.multi30k $(if $(FROM),--from '$(FROM)')

@@ -1,21 +1,29 @@
-"""Holding what was written against what it was made from."""
+"""Checks of a written version: it translates as the Translator does, and needs no XLA."""
 
-from typing import NamedTuple
+import pathlib
+from typing import NamedTuple, Protocol
 
-from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from export.versions import SAVED_MODEL, ExportError
+from keras_transformer.console import ScoredText
 
-TIE = 1e-4  # two scores closer than this are one: rounding decides between their texts
+TIE = 1e-4  # scores closer than this are equal: rounding decides between their texts
+
+
+class TranslatesLines(Protocol):
+    """Anything that translates like a Translator."""
+
+    def translate(self, lines: list[str]) -> list[ScoredText]: ...
 
 
 class Difference(NamedTuple):
-    """A line that an export translates otherwise than the Translator, numbered from 1."""
+    """A line that the export and the Translator translate differently, numbered from 1."""
 
     number: int
     line: str
-    exported: object  # has text and score
-    expected: object  # the same
+    exported: ScoredText
+    expected: ScoredText
 
     def __str__(self):
         return (
@@ -28,13 +36,13 @@ class Difference(NamedTuple):
 class Comparison(NamedTuple):
     """How many lines two translators agree on.
 
-    ties: lines whose texts differ, but whose scores do not, by TIE. differences: those that differ in more, or in
-    the score of the same text.
+    same: equal text and score. ties: equal score, another text. differences: another score. Scores are equal if they
+    differ by less than TIE.
     """
 
     same: int
     ties: int
-    differences: list
+    differences: list[Difference]
 
     def __str__(self):
         lines, ties, different = self.same + self.ties + len(self.differences), self.ties, len(self.differences)
@@ -44,12 +52,12 @@ class Comparison(NamedTuple):
         )
 
 
-def compare(exported, translator, lines):
-    """Translate `lines` with both, anything that has `translate(lines)`. Returns a Comparison."""
+def compare(exported: TranslatesLines, translator: TranslatesLines, lines: list[str]) -> Comparison:
+    """Translate `lines` with both and compare the translations."""
     same, ties, differences = 0, 0, []
     pairs = zip(exported.translate(lines), translator.translate(lines), strict=True)
     for number, (found, expected) in enumerate(pairs, start=1):
-        if not abs(found.score - expected.score) < TIE:  # also where one of them is NaN
+        if not abs(found.score - expected.score) < TIE:  # written so that NaN is a difference
             differences.append(Difference(number, lines[number - 1], found, expected))
         elif found.text == expected.text:
             same += 1
@@ -58,20 +66,20 @@ def compare(exported, translator, lines):
     return Comparison(same, ties, differences)
 
 
-def refuse_xla(version):
-    """Raises ExportError where a version needs XLA, which TensorFlow Serving switches off."""
+def refuse_xla(version: pathlib.Path) -> None:
+    """Raise ExportError if a version needs XLA, which TensorFlow Serving switches off."""
     if found := xla_in(meta_graph(version)):
         raise ExportError(f"The graph needs XLA, which a server does not have: {', '.join(sorted(found))}.")
 
 
-def meta_graph(version):
-    """The MetaGraphDef of a version folder: graph, function library, signatures."""
+def meta_graph(version: pathlib.Path) -> meta_graph_pb2.MetaGraphDef:
+    """Return the graph, function library and signatures of a version folder."""
     saved = saved_model_pb2.SavedModel.FromString((version / SAVED_MODEL).read_bytes())
     return saved.meta_graphs[0]
 
 
-def xla_in(graph):
-    """What in a MetaGraphDef needs XLA: the names of operations, and attributes that demand to be compiled."""
+def xla_in(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
+    """Return what in a graph needs XLA: names of operations, and attributes that demand compilation."""
     functions = graph.graph_def.library.function
     nodes = [*graph.graph_def.node, *(node for function in functions for node in function.node_def)]
     operations = {node.op for node in nodes if node.op.lstrip("_").startswith("Xla")}
@@ -79,9 +87,10 @@ def xla_in(graph):
     return operations | attributes
 
 
-def plural(count, noun):
+def plural(count: int, noun: str) -> str:
     return noun if count == 1 else noun + "s"
 
 
-def shortened(text, limit=60):
+def shortened(text: str, limit: int = 60) -> str:
+    """Return `text` in quotes, with dots in place of what exceeds `limit` characters."""
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")

@@ -1,15 +1,20 @@
-"""An export as a function from text to translations. Needs TensorFlow and tensorflow-text; no Keras, no model code."""
+"""An export as a function from text to translations. Needs TensorFlow and tensorflow-text, but no model code."""
 
+import os
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
 
 from export.versions import ExportError, find_version
+from keras_transformer.batching import batches_by_length, list_of_lines
+from keras_transformer.console import quiet_start
+from keras_transformer.errors import first_line_of
 
 
 class Translation(NamedTuple):
-    """score: natural log-probability of the output over the length penalty; 0 or less, higher is better."""
+    """score: natural log-probability of the output over the length penalty; at most 0, higher is better."""
 
     text: str
     score: float
@@ -18,35 +23,38 @@ class Translation(NamedTuple):
 class ExportedTranslator:
     """Translates with a SavedModel that `python -m export` wrote.
 
-    `ExportedTranslator(folder)` takes the newest version in `folder`, or `folder` itself if it is a version.
-    Sentences are translated in batches of similar length, and returned in their order.
-    Raises ExportError where there is no such SavedModel.
+    `ExportedTranslator(folder)` opens the newest version in `folder`, or `folder` itself if it is a version.
+    Sentences are translated in batches of similar length; translations come back in the order of the sentences.
+    Raises ExportError if there is no such SavedModel, or if it is damaged.
     """
 
-    def __init__(self, folder, batch_size=32):
+    def __init__(self, folder: str | os.PathLike, batch_size: int = 32):
+        if batch_size < 1:
+            raise ExportError(f"batch_size is {batch_size}; it must be at least 1.")
         self.path, self.batch_size = find_version(folder), batch_size
         try:
-            self._loaded = tf.saved_model.load(str(self.path))  # kept: it owns the weights
-        except (OSError, ValueError, tf.errors.OpError) as error:
-            raise ExportError(f"{self.path} cannot be loaded: {first_line(error)}") from None
+            self._loaded = tf.saved_model.load(str(self.path))  # owns the weights, so it must stay alive
+        except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
+            raise ExportError(f"{self.path} cannot be loaded: {first_line_of(error)}") from None
         self._translate = self._loaded.signatures.get("serving_default")
         if self._translate is None or set(self._translate.structured_outputs) != {"translation", "score"}:
             raise ExportError(f"{self.path} is a SavedModel, but not one that translates text.")
 
-    def translate(self, lines):
-        """The translation of each line, in their order: a list of Translation."""
-        lines = list(lines)
-        by_length = sorted(range(len(lines)), key=lambda number: len(lines[number]))
+    def translate(self, lines: Iterable[str]) -> list[Translation]:
+        """Return the translation of each line, in the order of the lines."""
+        lines = list_of_lines(lines)
         results = [None] * len(lines)
-        for first in range(0, len(lines), self.batch_size):
-            numbers = by_length[first : first + self.batch_size]
-            output = self._translate(text=tf.constant([lines[number] for number in numbers]))
-            for number, text, score in zip(
-                numbers, output["translation"].numpy(), output["score"].numpy(), strict=True
-            ):  # fmt: skip
-                results[number] = Translation(text.decode(), float(score))
+        for indices in batches_by_length({index: len(line) for index, line in enumerate(lines)}, self.batch_size):
+            output = self._translate(text=tf.constant([lines[index] for index in indices]))
+            texts, scores = output["translation"].numpy(), output["score"].numpy()
+            for index, text, score in zip(indices, texts, scores, strict=True):
+                results[index] = Translation(text.decode(), float(score))
         return results
 
 
-def first_line(error):
-    return str(error).strip().partition("\n")[0]
+def open_quietly(folder: str | os.PathLike, batch_size: int = 32) -> ExportedTranslator:
+    """Open an export while what its native libraries print is hidden: the tokenizer prints at its first use."""
+    with quiet_start():
+        translator = ExportedTranslator(folder, batch_size)
+        translator.translate([""])
+    return translator

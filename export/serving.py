@@ -1,28 +1,31 @@
-"""A trained Transformer as a tf.Module: text -> ids -> search -> text, all of it in one graph."""
+"""A trained Transformer as a tf.Module: text -> ids -> search -> text, in one graph."""
 
 import tensorflow as tf
 
 from export.versions import ExportError
+from keras_transformer.config import SearchOptions
 from keras_transformer.decoding import IncrementalDecoder, search
-from keras_transformer.tokenizer import graph_tokenizer
+from keras_transformer.model import Transformer
+from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
 from keras_transformer.tokens import EOS, PAD
 
-WHITESPACE = r"[\t-\r\x1c-\x1f\x85\p{Z}]*"  # RE2: the characters of which str.strip leaves nothing
+WHITESPACE = r"[\t-\r\x1c-\x1f\x85\p{Z}]*"  # RE2: the characters that str.strip removes
 
 
 class ServedTranslator(tf.Module):
-    """What `Translator.translate` does, as a graph that needs no Python and no XLA.
+    """`Translator.translate` as a graph that needs neither Python nor XLA.
 
     Args:
         transformer, tokenizer: a trained pair.
-        options: SearchOptions; a translation is the best hypothesis, whatever `n_best`.
-        max_source_tokens: what a sentence is cut to, EOS included. One long sentence holds up its whole batch.
+        options: how to search. The graph returns the best hypothesis alone, whatever `n_best` is.
+        max_source_tokens: longer sentences are truncated to this number of tokens, EOS included. One long sentence
+            delays its whole batch.
 
     Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
-    Raises ExportError where the Transformer computes in anything but float32.
+    Raises ExportError if the Transformer computes in anything but float32.
     """
 
-    def __init__(self, transformer, tokenizer, options, max_source_tokens):
+    def __init__(self, transformer: Transformer, tokenizer: Tokenizer, options: SearchOptions, max_source_tokens: int):
         super().__init__(name="translator")
         dtypes = {weight.dtype for weight in transformer.weights}
         dtypes |= {layer.compute_dtype for layer in transformer.layers if layer.weights}
@@ -35,9 +38,9 @@ class ServedTranslator(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def translate(self, text):
-        """Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,)}.
+        """Translate a batch of lines; a blank line has an empty translation with score 0.
 
-        A line of whitespace, or of nothing, has an empty translation of score 0.
+        Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,)}.
         """
         has_text = tf.logical_not(tf.strings.regex_full_match(text, WHITESPACE))
         hypotheses = search(self.decoder, self.encode(text, has_text), self.options)
@@ -48,7 +51,7 @@ class ServedTranslator(tf.Module):
         }
 
     def encode(self, text, has_text):
-        """Pieces and EOS, then PAD; a line without text is PAD alone, and so costs the search one step.
+        """Return pieces and EOS, then PAD. A blank line is PAD alone, so that the search needs one step for it.
 
         Shapes: text string (B,), has_text bool (B,) -> int32 (B, S), S at least 1.
         """
@@ -59,5 +62,6 @@ class ServedTranslator(tf.Module):
         longest = tf.maximum(tf.reduce_max(ids.row_lengths()), 1)
         return ids.to_tensor(PAD, shape=tf.stack([-1, longest]))
 
-    def signatures(self):
+    def signatures(self) -> dict:
+        """Return the functions that a server offers, by name."""
         return {"serving_default": self.translate}

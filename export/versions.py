@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import uuid
+from collections.abc import Iterator
 
 from keras_transformer.errors import UserError
 
@@ -12,20 +13,20 @@ SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
 
 
 class ExportError(UserError):
-    """An export that cannot be made, or cannot be used; the message says why."""
+    """An export that cannot be written, or cannot be used; the message gives the reason."""
 
 
-def versions(folder):
-    """The numbers that are taken in `folder`, ascending."""
+def versions(folder: str | os.PathLike) -> list[int]:
+    """Return the version numbers in `folder`, ascending, incomplete versions included."""
     return sorted(int(child.name) for child in pathlib.Path(folder).iterdir() if is_number(child.name))
 
 
-def is_number(name):
+def is_number(name: str) -> bool:
     return name.isascii() and name.isdigit()
 
 
-def find_version(folder):
-    """`folder` itself where it is a version, else the newest version in it. Raises ExportError where there is none."""
+def find_version(folder: str | os.PathLike) -> pathlib.Path:
+    """Return `folder` itself if it is a version, else the newest version in it. Raises ExportError if it has none."""
     folder = pathlib.Path(folder)
     if not folder.is_dir():
         kind = "is a file" if folder.exists() else "does not exist"
@@ -39,27 +40,27 @@ def find_version(folder):
 
 
 @contextlib.contextmanager
-def unfinished_version(folder):
-    """A new folder inside `folder` to write a version into: no server takes its name for one.
+def unfinished_version(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """Within, a new folder inside `folder` to write a version into, under a name that no server takes for a version.
 
-    `publish` turns it into a version. Whatever has not been published is removed at the end, and so is `folder`
-    itself if it was made for this and nothing came of it.
-    Raises ExportError where `folder` is a file, or cannot be written to.
+    `publish` makes it a version. At the end it is removed if it was not published, and so is `folder` if it was
+    created here and is empty. Raises ExportError if `folder` is a file or cannot be written to.
     """
     folder = pathlib.Path(folder)
-    made = [path for path in (folder, *folder.parents) if not os.path.exists(path)]
+    created = [path for path in (folder, *folder.parents) if not os.path.exists(path)]
     unfinished = folder / f".unfinished-{uuid.uuid4().hex}"
     try:
         make_folder(unfinished)
         yield unfinished
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-        with contextlib.suppress(OSError):  # a folder that is not empty has something in it that is not ours
-            for path in made:
+        with contextlib.suppress(OSError):  # a folder that is not empty stays
+            for path in created:
                 path.rmdir()
 
 
-def make_folder(path):
+def make_folder(path: pathlib.Path) -> None:
+    """Create a folder and its parents. Raises ExportError if that is impossible."""
     try:
         path.mkdir(parents=True)
     except (FileExistsError, NotADirectoryError):
@@ -68,10 +69,10 @@ def make_folder(path):
         raise ExportError(f"No version can be written into {path.parent}: {error.strerror}.") from None
 
 
-def publish(unfinished):
+def publish(unfinished: pathlib.Path) -> pathlib.Path:
     """Rename a complete version to the next free number, in one step: a server sees all of it or nothing.
 
-    Returns the path of the version.
+    Returns the new path.
     """
     folder = unfinished.parent
     number = max(versions(folder), default=0) + 1
@@ -81,4 +82,4 @@ def publish(unfinished):
         except OSError:
             if not (folder / str(number)).exists():
                 raise
-            number += 1  # somebody else has just published this one
+            number += 1  # another process has just published this one

@@ -1,4 +1,4 @@
-"""The exported graph: it translates as the Translator does, whatever the batch, and needs neither Python nor XLA."""
+"""The exported graph translates as the Translator does, in any batch, and needs neither Python nor XLA."""
 
 import keras
 import pytest
@@ -28,7 +28,7 @@ VARIANTS = {
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """The Translator of a run, and the version that was written of it, which has been moved since."""
+    """The Translator of a run, and its exported version, which was moved after it was written."""
     folder = tmp_path_factory.mktemp("export")
     translator = write_version(random_run(folder / "run"), folder / "1", max_source_tokens=MAX_SOURCE_TOKENS)
     (folder / "elsewhere").mkdir()
@@ -53,7 +53,7 @@ def test_exported_equals_in_process(both):
     assert_same(exported.translate(SENTENCES), expected)
 
 
-def test_what_is_strange_in_a_line_is_equally_strange_to_both(both):
+def test_both_translate_unusual_lines_alike(both):
     translator, exported = both
     expected = translator.translate(STRANGE)
     found = exported.translate(STRANGE)
@@ -77,7 +77,7 @@ def test_a_beam_of_one_is_exported(tmp_path):
     assert_same(ExportedTranslator(tmp_path / "1").translate(SENTENCES), translator.translate(SENTENCES))
 
 
-def test_neither_order_nor_company_changes_a_translation(both):
+def test_neither_order_nor_batch_changes_a_translation(both):
     _, exported = both
     lines = [*SENTENCES, *STRANGE]
     together = exported.translate(lines)
@@ -93,14 +93,14 @@ def test_a_batch_may_be_empty(both):
     assert output["translation"].shape == output["score"].shape == (0,)
 
 
-def test_whitespace_is_what_python_strips():
+def test_whitespace_is_the_characters_that_python_strips():
     characters = [chr(code) for code in range(0x30000) if not 0xD800 <= code < 0xE000]
     stripped = [not character.strip() for character in characters]
     assert tf.strings.regex_full_match(tf.constant(characters), WHITESPACE).numpy().tolist() == stripped
     assert sum(stripped) == 29
 
 
-def test_the_signature_takes_text_and_gives_translation_and_score(graph):
+def test_the_signature_takes_text_and_returns_translation_and_score(graph):
     signature = graph.signature_def["serving_default"]
     described = {
         name: (tensor.dtype, [axis.size for axis in tensor.tensor_shape.dim])
@@ -117,7 +117,7 @@ def test_nothing_in_the_graph_needs_xla_or_draws_random_numbers(graph, both):
     assert xla_in(graph) == set()
     refuse_xla(both[1].path)
     operations = {node.op for function in graph.graph_def.library.function for node in function.node_def}
-    assert "SentencepieceTokenizeOp" in operations  # the search went through the functions, where everything is
+    assert "SentencepieceTokenizeOp" in operations  # the library of functions was searched, which holds all operations
     assert not {operation for operation in operations if "Random" in operation or "Dropout" in operation}
 
 
@@ -153,7 +153,7 @@ def test_a_model_of_another_precision_is_refused(tmp_path):
 
 
 class Fixed:
-    """A translator that knows its answers."""
+    """A translator with given answers."""
 
     def __init__(self, *answers):
         self.answers = [Translation(*answer) for answer in answers]
@@ -179,7 +179,7 @@ def test_only_rounding_is_forgiven(exported, expected, same, ties, different):
     assert (comparison.same, comparison.ties, len(comparison.differences)) == (same, ties, different)
 
 
-def test_a_comparison_says_what_it_compared_and_where_it_failed():
+def test_a_comparison_prints_what_it_compared_and_what_differs():
     assert str(Comparison(299, 1, [])) == "compared 300 lines: 299 the same, 1 tie, 0 different"
     comparison = compare(Fixed(("x", -1), ("y", -2)), Fixed(("x", -1), ("z", -3)), ["one", "two"])
     assert str(comparison) == "compared 2 lines: 1 the same, 0 ties, 1 different"
@@ -194,7 +194,7 @@ def test_a_length_delimited_field_on_the_wire():
 
 
 def prediction_log_class():
-    """tensorflow.serving.PredictionLog, as far as a predict request goes, from its published field numbers."""
+    """Return tensorflow.serving.PredictionLog for predict requests, built from its published field numbers."""
     file = descriptor_pb2.FileDescriptorProto(name="log.proto", package="serving", syntax="proto3")
     for message, *fields in (
         ("PredictionLog", ("predict_log", 6, ".serving.PredictLog")),

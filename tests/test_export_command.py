@@ -1,14 +1,17 @@
-"""`python -m export`: numbered versions, a check that can fail, and one sentence for every mistake."""
+"""`python -m export`: a comparison before each version is published, every option, one sentence per mistake."""
 
 import shutil
+import signal
 
 import pytest
 
-from export import check, command, exported, translate_command
-from export.versions import ExportError, find_version, publish, unfinished_version
-from tests.support.commands import assert_one_sentence, invoke
+from export import __main__ as command
+from export import check, exported, serving
+from keras_transformer.config import SearchOptions
+from keras_transformer.translator import Translator
+from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.exports import OPTIONS, write_version
-from tests.support.processes import python
+from tests.support.processes import python, start_python
 from tests.support.runs import SENTENCES, random_run
 
 SEARCH = ["--extra-length", str(OPTIONS.extra_length)]
@@ -16,10 +19,6 @@ SEARCH = ["--extra-length", str(OPTIONS.extra_length)]
 
 def run_export(*arguments):
     return invoke(command.app, *arguments, *SEARCH)
-
-
-def run_translate(folder, *options, text=b""):
-    return invoke(translate_command.app, folder, *options, stdin=text)
 
 
 def names_in(folder):
@@ -37,16 +36,13 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def served(run, tmp_path_factory):
-    """A folder with one version of `run`, and the Translator of the same."""
+    """A folder with one version of `run`, and the Translator of the same run."""
     folder = tmp_path_factory.mktemp("served")
     return folder, write_version(run, folder / "1")
 
 
-# --- the export -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
-def test_versions_are_numbered_and_checked_on_the_runs_own_sentences(run, tmp_path):
+def test_versions_are_numbered_and_compared_on_the_sentences_of_the_run(run, tmp_path):
     folder = tmp_path / "made" / "for it"
     first = run_export(run, "--to", folder)
     lines = len(SENTENCES)
@@ -78,7 +74,7 @@ def test_an_export_that_needs_xla_is_not_published(run, tmp_path, monkeypatch):
     assert names_in(tmp_path) == []
 
 
-def test_without_sentences_to_check_on_there_is_no_export(run, tmp_path):
+def test_without_sentences_to_compare_on_nothing_is_exported(run, tmp_path):
     bare = shutil.copytree(run, tmp_path / "bare", ignore=lambda *_: ["validation.src.txt"])
     assert_one_sentence(run_export(bare, "--to", tmp_path / "exports"), "validation.src.txt", "--check", "--no-check")
     assert not (tmp_path / "exports").exists()
@@ -86,9 +82,9 @@ def test_without_sentences_to_check_on_there_is_no_export(run, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"one\ntwo\nth\xe4t\n", ["Line 3", "0xe4"]), (b"\n \n", ["no sentence"]), (None, ["There is no file"])],
+    [(b"one\ntwo\nth\xe4t\n", ["line 3", "0xe4"]), (b"\n \n", ["no sentence"]), (None, ["There is no file"])],
 )
-def test_sentences_to_check_on_must_be_text(run, tmp_path, content, words):
+def test_the_sentences_to_compare_on_must_be_text(run, tmp_path, content, words):
     if content is not None:
         (tmp_path / "check.txt").write_bytes(content)
     result = run_export(run, "--to", tmp_path / "exports", "--check", tmp_path / "check.txt")
@@ -96,7 +92,7 @@ def test_sentences_to_check_on_must_be_text(run, tmp_path, content, words):
     assert not (tmp_path / "exports").exists()
 
 
-def test_what_is_no_run_folder_is_not_exported(run, tmp_path):
+def test_a_folder_that_is_no_run_folder_is_refused(run, tmp_path):
     assert_one_sentence(run_export(tmp_path / "none", "--to", tmp_path / "exports"), tmp_path / "none")
     unfinished = shutil.copytree(run, tmp_path / "unfinished", ignore=lambda *_: ["model.weights.h5"])
     assert_one_sentence(run_export(unfinished, "--to", tmp_path / "exports"), "model.weights.h5")
@@ -118,135 +114,119 @@ def test_versions_are_not_written_into_a_file(run, tmp_path):
         (["--check", "x", "--no-check"], "contradict"),
     ],
 )
-def test_options_that_make_no_sense_are_named(run, tmp_path, options, word):
+def test_invalid_options_are_named(run, tmp_path, options, word):
     assert_one_sentence(run_export(run, "--to", tmp_path / "exports", *options), word)
     assert names_in(tmp_path) == []
 
 
-# --- versions ---------------------------------------------------------------------------------------------------
-
-
-def test_a_version_is_seen_only_when_it_is_complete(tmp_path):
-    (tmp_path / "7").mkdir()
-    (tmp_path / "notes").mkdir()
-    with unfinished_version(tmp_path) as unfinished:
-        (unfinished / "saved_model.pb").touch()
-        assert not unfinished.name.isdigit()
-        with pytest.raises(ExportError, match="no exported version"):
-            find_version(tmp_path)
-        assert publish(unfinished) == tmp_path / "8"
-    assert find_version(tmp_path) == find_version(tmp_path / "8") == tmp_path / "8"
-    assert names_in(tmp_path) == ["7", "8", "notes"]
-
-
-def test_two_exports_at_once_take_two_numbers(tmp_path, monkeypatch):
-    with unfinished_version(tmp_path) as one, unfinished_version(tmp_path) as other:
-        (one / "saved_model.pb").touch()
-        assert publish(one) == tmp_path / "1"
-        monkeypatch.setattr("export.versions.versions", lambda folder: [])  # as it was when the other one looked
-        assert publish(other) == tmp_path / "2"
-
-
-def test_ten_is_newer_than_nine(tmp_path):
-    for number in (9, 10):
-        (tmp_path / str(number)).mkdir()
-        (tmp_path / str(number) / "saved_model.pb").touch()
-    assert find_version(tmp_path).name == "10"
-
-
-def test_an_interrupted_export_leaves_nothing(tmp_path):
-    with pytest.raises(KeyboardInterrupt), unfinished_version(tmp_path / "a" / "b") as unfinished:
-        (unfinished / "half").touch()
-        raise KeyboardInterrupt
-    assert names_in(tmp_path) == []
-
-
-# --- translating with an export alone ---------------------------------------------------------------------------
-
-
-def test_line_in_line_out(served):
-    folder, translator = served
-    expected = translator.translate(SENTENCES)
-    text = encoded([*SENTENCES, ""])
-    assert run_translate(folder, text=text).stdout_bytes == encoded([*(t.text for t in expected), ""])
-    with_scores = run_translate(folder / "1", "--scores", "--batch-size", "2", text=text).stdout
-    assert [line.split("\t")[1] for line in with_scores.splitlines()] == [*(t.text for t in expected), ""]
-    scores = [float(line.split("\t")[0]) for line in with_scores.splitlines()]
-    assert scores == pytest.approx([*(t.score for t in expected), 0.0], abs=2e-4)
-
-
-def test_line_ends_and_byte_order_marks_are_not_text(served):
-    plain = run_translate(served[0], text=b"der K\xc3\xbcche\nkochen\n").stdout
-    assert run_translate(served[0], text=b"\xef\xbb\xbfder K\xc3\xbcche\r\nkochen").stdout == plain
-    assert run_translate(served[0], text=b"").stdout == ""
-
-
-def test_text_that_is_not_utf_8_is_named_by_its_line(served):
-    assert_one_sentence(run_translate(served[0], text=b"a\nK\xfcche\n"), "Line 2", "byte 2", "0xfc")
-
-
-def test_a_line_break_inside_a_translation_does_not_break_the_line(served, monkeypatch):
-    answers = [exported.Translation("one\r\ntwo", -1.0)]
-    monkeypatch.setattr(exported.ExportedTranslator, "translate", lambda self, lines: answers)
-    assert run_translate(served[0], "--scores", text=b"line\n").stdout == "-1.0000\tone two\n"
-
-
-def test_folders_without_an_export_are_refused(tmp_path):
-    assert_one_sentence(run_translate(tmp_path), tmp_path, "no exported version")
-    assert_one_sentence(run_translate(tmp_path / "none"), "does not exist")
-    (tmp_path / "file").touch()
-    assert_one_sentence(run_translate(tmp_path / "file"), "is a file")
-    (tmp_path / "1").mkdir()
-    (tmp_path / "1" / "saved_model.pb").write_bytes(b"no protocol buffer")
-    assert_one_sentence(run_translate(tmp_path), tmp_path / "1", "cannot be loaded")
-
-
-WITNESS = """
-import sys
-import tensorflow, tensorflow_text
-theirs = set(sys.modules)  # TensorFlow itself imports parts of Keras
-sys.argv = ["export", "translate", sys.argv[1]]
-from export.__main__ import main
-try:
-    main()
-except SystemExit as end:
-    ours = {name for name in set(sys.modules) - theirs if name.split(".")[0] in ("keras", "keras_transformer")}
-    for name in ("", ".console", ".errors", ".files"):  # reading lines, reporting mistakes: no model code
-        ours.discard(f"keras_transformer{name}")
-    sys.exit(f"imported {sorted(ours)}" if ours else end.code)
-"""
-
-HELP = """
-import sys
-from export.__main__ import main
-try:
-    main()
-except SystemExit as end:
-    sys.exit("imported TensorFlow" if "tensorflow" in sys.modules or "keras" in sys.modules else end.code)
-"""
+@pytest.mark.slow
+def test_a_run_folder_may_have_the_name_of_a_command(run, tmp_path):
+    shutil.copytree(run, tmp_path / "translate")
+    script = f"import os; from export.__main__ import main; os.chdir({str(tmp_path)!r}); main()"
+    process = python("-c", script, "translate", "--to", "exports", "--no-check")
+    assert (process.returncode, process.stdout) == (0, "exports/1\n"), process.stderr
 
 
 @pytest.mark.slow
-def test_translating_with_an_export_imports_neither_keras_nor_the_model(served):
-    process = python("-c", WITNESS, str(served[0]), stdin=encoded(SENTENCES[:2]))
-    assert process.returncode == 0, process.stderr
-    assert process.stdout == encoded(translation.text for translation in served[1].translate(SENTENCES[:2]))
+@pytest.mark.parametrize(
+    "options, search_options, max_source_tokens",
+    [
+        (["--beam-size", "1"], SearchOptions(beam_size=1, extra_length=12), 512),
+        (["--beam-size", "2"], SearchOptions(beam_size=2, extra_length=12), 512),
+        (["--length-penalty", "0"], SearchOptions(length_penalty=0.0, extra_length=12), 512),
+        (["--extra-length", "2"], SearchOptions(extra_length=2), 512),
+        (["--max-source-tokens", "3"], SearchOptions(extra_length=12), 3),
+    ],
+)
+def test_every_option_arrives_in_the_served_graph(run, tmp_path, options, search_options, max_source_tokens):
+    """The version translates as a Translator with these options does, and one with the defaults does not."""
+    arguments = ["--extra-length", "12", *options]  # the last of two equal options counts
+    result = invoke(command.app, run, "--to", tmp_path, "--no-check", *arguments)
+    assert result.exit_code == 0, result.stderr
+    found = exported.ExportedTranslator(tmp_path).translate(SENTENCES)
+    told = Translator.load(run, search_options, max_source_tokens=max_source_tokens, xla=False).translate(SENTENCES)
+    assert [translation.text for translation in found] == [translation.text for translation in told]
+    assert scores_of(found) == pytest.approx(scores_of(told), abs=1e-4)
+    with_defaults = Translator.load(run, SearchOptions(extra_length=12), xla=False).translate(SENTENCES)
+    assert scores_of(found) != pytest.approx(scores_of(with_defaults), abs=1e-3)
 
 
 @pytest.mark.slow
-def test_help_names_both_commands_and_does_not_wait_for_tensorflow():
-    process = python("-c", HELP, "--help")
-    assert process.returncode == 0, process.stderr
-    assert "--max-source-tokens" in process.stdout and "python -m export translate FOLDER" in process.stdout
-    process = python("-c", HELP, "translate", "--help")
-    assert process.returncode == 0, process.stderr
-    assert "--scores" in process.stdout
+def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path, monkeypatch):
+    run, received = random_run(tmp_path / "run", positions="learned", max_positions=9), []
+    made = serving.ServedTranslator.__init__
+
+    def record(self, transformer, tokenizer, options, max_source_tokens):
+        received.append(max_source_tokens)
+        made(self, transformer, tokenizer, options, max_source_tokens)
+
+    monkeypatch.setattr(serving.ServedTranslator, "__init__", record)
+    assert run_export(run, "--to", tmp_path / "exports").exit_code == 0
+    assert received == [9]
+    exported_translator = exported.ExportedTranslator(tmp_path / "exports")
+    long = SENTENCES[1]
+    assert len(Translator.load(run, OPTIONS, xla=False).tokenizer.encode(long)) > 9
+    [found] = exported_translator.translate([long])
+    [expected] = Translator.load(run, OPTIONS, xla=False).translate([long])  # truncated to 9 tokens
+    assert found.text == expected.text and found.score == pytest.approx(expected.score, abs=1e-4)
+
+
+def scores_of(translations):
+    return [translation.score for translation in translations]
 
 
 @pytest.mark.slow
-def test_mistakes_end_the_process_with_an_error():
+def test_help_names_both_commands_and_imports_no_tensorflow():
+    found = " ".join(help_of("export").split())
+    assert "python -m export [OPTIONS]" in found and "python -m export.translate FOLDER" in found
+    assert all(option in found for option in ("--to FOLDER", "--max-source-tokens", "--check FILE", "--no-check"))
+    assert found.endswith("imported: set()")
+    found = " ".join(help_of("export.translate").split())
+    assert "python -m export.translate [OPTIONS]" in found and "--scores" in found
+    assert found.endswith("imported: set()")
+
+
+@pytest.mark.slow
+def test_an_export_prints_the_comparison_and_the_version_but_no_notice_of_a_library(run, tmp_path):
+    process = python("-m", "export", run, "--to", tmp_path, *SEARCH)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.splitlines()[-1] == str(tmp_path / "1")
+    assert "LOG(INFO)" not in process.stderr and "INFO: written; comparing" in process.stderr
+
+
+@pytest.mark.slow
+def test_a_mistake_ends_the_process_with_exit_code_1():
     process = python("-m", "export", "no such run", "--to", "no such folder", "--no-check")
-    assert process.returncode == 1
-    assert process.stdout == ""
-    assert "Error: There is no run folder no such run." in process.stderr
-    assert "Traceback" not in process.stderr
+    assert (process.returncode, process.stdout) == (1, "")
+    assert "Error: There is no run folder no such run." in process.stderr and "Traceback" not in process.stderr
+
+
+# signals
+
+SLOW_EXPORT = """
+import sys, time
+from export import saved_model
+
+def write_saved_model(served, tokenizer, folder):
+    (folder / "half").touch()
+    print("writing", flush=True)
+    time.sleep(60)
+
+saved_model.write_saved_model = write_saved_model
+from export.__main__ import main
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_an_export_and_leaves_nothing(run, tmp_path, number, code):
+    begin = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job ignores it
+    arguments = run, "--to", tmp_path / "exports", "--no-check"
+    with start_python("-c", begin + SLOW_EXPORT, *arguments, text=False) as process:
+        assert process.stdout.readline() == b"writing\n"
+        process.send_signal(number)
+        errors = process.communicate(timeout=60)[1]
+    assert process.returncode == code and b"Traceback" not in errors
+    assert not (tmp_path / "exports").exists()

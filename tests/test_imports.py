@@ -29,6 +29,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "equations": "docs/equations.md",
     "exact": "replicas, workers and micro-batches train alike",
     "export_command": "python -m export",
+    "export_translate": "python -m export.translate",
     "front_door": "import keras_transformer",
     "imports": "the map of the folders",
     "keras_hooks": "docs/keras_hooks.md",

@@ -1,0 +1,61 @@
+"""`python -m export.translate FOLDER`: translate with an export alone, without its run folder and the model's code.
+
+The command imports TensorFlow itself, so that `--help` answers at once.
+"""
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from export.versions import find_version
+from keras_transformer.console import (
+    command_app,
+    end_on_signals,
+    exit_codes,
+    output_line,
+    prepare_process,
+    quiet_start,
+    translate_lines,
+)
+from keras_transformer.options import BatchSize, WithScores
+
+app = command_app()
+
+
+@app.command(no_args_is_help=True)
+def translate(
+    folder: Annotated[
+        pathlib.Path,
+        typer.Argument(metavar="FOLDER", help="The folder of an export, for its newest version; or one version."),
+    ],
+    scores: WithScores = False,
+    batch_size: BatchSize = 32,
+):
+    """Translate standard input line by line with an export.
+
+    Writes one line to standard output per line of input, an empty one for an empty one; both are UTF-8. The options
+    of the search, and the length to which longer lines are truncated, were set by `python -m export`.
+    """
+    with exit_codes():
+        version = find_version(folder)
+        with quiet_start():
+            from export.exported import open_quietly
+
+        translator = open_quietly(version, batch_size)
+
+        def output_lines(lines, first_line):
+            return [output_line(translation, scores) for translation in translator.translate(lines)]
+
+        translate_lines(output_lines, batch_size)
+
+
+def main():
+    """Prepare the process, then run the command."""
+    prepare_process()
+    end_on_signals()
+    app(prog_name="python -m export.translate")
+
+
+if __name__ == "__main__":
+    main()
