@@ -1,11 +1,13 @@
-"""`python -m train` from end to end: what a run leaves behind, going on with it, and a user's mistakes."""
+"""`python -m train` from end to end: what a run leaves behind, continuing and stopping it, and a user's mistakes."""
 
 import contextlib
 import functools
 import logging
+import pathlib
 import re
 import shutil
 import signal
+import time
 import tomllib
 
 import numpy as np
@@ -41,7 +43,7 @@ def continued(tmp_path_factory):
 
 @contextlib.contextmanager
 def logged_lines():
-    """The list of what `train` logs meanwhile."""
+    """Yields a list that receives what `train` logs within."""
     log, lines, handler = logging.getLogger("train"), [], logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())
     log.addHandler(handler)
@@ -54,14 +56,14 @@ def logged_lines():
 # what a run leaves behind
 
 
-def test_the_command_prints_the_run_folder_and_tells_the_rest_to_stderr(finished):
+def test_the_command_prints_the_run_folder_and_logs_to_stderr(finished):
     _, folder, process = finished
     assert process.stdout == f"{folder}\n"
     assert "step 4/5  loss " in process.stderr and "target tokens/s" in process.stderr
     assert "Traceback" not in process.stderr and "WARNING" not in process.stderr
 
 
-def test_the_run_folder_has_everything_that_the_contract_names(finished):
+def test_the_run_folder_has_every_file_of_the_contract(finished):
     config, folder, _ = finished
     for name in ("config.toml", "tokenizer.model", "model.json", "model.weights.h5", "metrics.jsonl", "report.md"):
         assert (folder / name).stat().st_size > 0
@@ -90,7 +92,7 @@ def test_the_metrics_hold_every_step_and_every_validation(finished):
     assert validations[-1]["validation/loss"] < validations[0]["validation/loss"]
 
 
-def test_tensorboard_shows_the_same_and_sample_translations(finished):
+def test_tensorboard_has_the_same_numbers_and_sample_translations(finished):
     folder = finished[1]
     events = read_events(folder / "tensorboard")
     for name in ("train/loss", "train/gradient_norm", "validation/bleu", "validation/loss"):
@@ -101,7 +103,7 @@ def test_tensorboard_shows_the_same_and_sample_translations(finished):
     assert table[:2] == ["| source | reference | translation |", "|---|---|---|"] and len(table) == 2 + 5
 
 
-def test_the_report_says_what_was_trained_on_what_and_how_good_it_is(finished):
+def test_the_report_has_scores_training_corpus_samples_and_configuration(finished):
     config, folder, _ = finished
     report = (folder / "report.md").read_text(encoding="utf-8")
     assert report.startswith("# run\n\nen to de.\n")
@@ -119,7 +121,7 @@ def test_the_report_says_what_was_trained_on_what_and_how_good_it_is(finished):
     assert effective == tomllib.loads(load_config(config).to_toml())
 
 
-# going on
+# continuing
 
 
 def test_a_finished_run_is_not_trained_again(finished):
@@ -131,7 +133,7 @@ def test_a_finished_run_is_not_trained_again(finished):
     assert [path.read_bytes() for path in files] == before
 
 
-def test_a_run_asked_for_more_steps_goes_on_and_says_so(continued):
+def test_a_run_with_more_steps_to_do_continues_and_logs_it(continued):
     folder, lines = continued
     assert "continuing from the checkpoint of step 3" in lines
     assert any(re.fullmatch(r"trained 5 steps in \d+ s", line) for line in lines)
@@ -141,7 +143,7 @@ def test_a_run_asked_for_more_steps_goes_on_and_says_so(continued):
     assert [line["step"] for line in metrics_of(folder) if "train/loss" in line] == [1, 2, 3, 4, 5]
 
 
-def test_in_two_parts_or_in_one_it_is_the_same_run_to_the_last_bit(finished, continued):
+def test_a_run_in_two_parts_equals_a_run_in_one_bit_for_bit(finished, continued):
     name = "checkpoints/step-00000005.npz"
     one, other = read_checkpoint(finished[1] / name), read_checkpoint(continued[0] / name)
     assert one.keys() == other.keys() and len(one) > 50
@@ -179,6 +181,25 @@ def test_a_signal_ends_the_command_with_exit_code_75_and_a_checkpoint_of_the_las
     assert checkpoint.name == f"step-{metrics_of(folder)[-1]['step']:08d}.npz"
     logged = log.read_text(encoding="utf-8")
     assert "same command" in logged and "Traceback" not in logged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [1, 4, 9])
+def test_ctrl_c_in_the_first_seconds_ends_the_command_without_a_traceback(tmp_path, seconds):
+    config, log = write_config(tmp_path), tmp_path / "log"
+    process = start_python("-m", "train", config, "--set", "training.steps=1000000", log=log)
+    wait_until(lambda: catches(process.pid, signal.SIGINT), [process])  # as Python does when it starts
+    wait_until(lambda: not catches(process.pid, signal.SIGINT), [process])
+    time.sleep(seconds)  # whatever it does by then: importing, reading, compiling, training
+    process.send_signal(signal.SIGINT)
+    assert end([process])[0] in (-signal.SIGINT, 75)
+    assert "Traceback" not in log.read_text(encoding="utf-8")
+
+
+def catches(pid, number):
+    """Whether a process has a handler of its own for a signal (Linux)."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return bool(int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) & 1 << (number - 1))
 
 
 # the settings of a model

@@ -4,6 +4,7 @@ TensorFlow is imported by the command, so that `--help` answers at once.
 """
 
 import pathlib
+import signal
 from typing import Annotated
 
 import typer
@@ -45,6 +46,16 @@ def main(
             print(folder.path)
 
 
+def end_on_interrupt() -> None:
+    """Let the system end the process on Ctrl-C, as long as training does not listen for it.
+
+    Python would raise KeyboardInterrupt, which an import of TensorFlow may swallow, so that the command would run on.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started the process ignores it
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 if __name__ == "__main__":
+    end_on_interrupt()
     with exit_immediately():  # the processes of a cluster
         app()
