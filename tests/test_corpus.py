@@ -71,6 +71,13 @@ def test_a_split_can_be_read_again_and_counts_anew(tmp_path):
         assert split.skipped == {"empty source": 1, "empty target": 1}
 
 
+@pytest.mark.parametrize("blank", [" ", "\t", "\u3000", "\u2028"])
+def test_a_side_of_white_space_alone_is_empty(tmp_path, blank):
+    split = load_corpus(files(tmp_path, f"a\n{blank}\nc\n".encode(), f"x\ny\n{blank}\n".encode())).train
+    assert list(split) == [("a", "x")]
+    assert split.skipped == {"empty source": 1, "empty target": 1}
+
+
 def test_no_test_set_is_none(tmp_path):
     assert load_corpus(files(tmp_path, b"a\n", b"x\n")).test is None
 
