@@ -1,4 +1,4 @@
-"""A corpus is encoded once for all that decides its ids, and whatever happens to the cache, the ids are right."""
+"""Text is encoded once for everything that decides its ids, and whatever happens to the cache, the ids are right."""
 
 import concurrent.futures
 import functools
@@ -10,10 +10,11 @@ import pytest
 
 import train.__main__
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.tokens import EOS
 from tests.support.commands import invoke
 from tests.support.processes import python
 from tests.support.runs import write_config
-from train.config import FilesData, NumbersData, RowLengths
+from train.config import FilesData, NumbersData, RowLengths, TfdsData
 from train.data.cache import CorpusCache
 from train.data.corpus import CorpusError, Split
 from train.data.encoding import encode_corpus
@@ -57,7 +58,7 @@ def assert_same_pairs(one, other):
     assert one.skipped == other.skipped and len(one) == len(other) > 0
 
 
-def test_what_is_found_is_what_encoding_gives(cache, files, tokenizer, monkeypatch):
+def test_what_the_cache_gives_is_what_encoding_gives(cache, files, tokenizer, monkeypatch):
     monkeypatch.setattr("train.data.encoding.CHUNK", 7)
     split = load_corpus(files).train
     expected = encode_corpus(split, tokenizer, ROWS)
@@ -68,7 +69,7 @@ def test_what_is_found_is_what_encoding_gives(cache, files, tokenizer, monkeypat
         assert found.source.ids.dtype == expected.source.ids.dtype == np.uint16
 
 
-def test_the_second_time_no_text_is_read_and_no_array_loaded(cache, tokenizer):
+def test_the_second_time_no_text_is_read_and_no_array_is_loaded(cache, tokenizer):
     reads = [iter([("one", "two"), ("three", "one two")])]
     split = Split("data.train", lambda: reads.pop(), lambda: "text 1")
     first, second = cache.encoded(split, tokenizer, ROWS), cache.encoded(split, tokenizer, ROWS)
@@ -81,7 +82,7 @@ def test_the_second_time_no_text_is_read_and_no_array_loaded(cache, tokenizer):
 # what decides the ids
 
 
-def test_the_same_text_is_one_entry_however_often_and_from_wherever_it_is_asked_for(cache, files, tokenizer, tmp_path):
+def test_the_same_text_is_one_entry_by_whatever_path_it_is_named(cache, files, tokenizer, tmp_path):
     for _ in range(2):
         cache.encoded(load_corpus(files).train, tokenizer, ROWS)
     again = files.model_copy(update={"train": [[f"{tmp_path}/../{tmp_path.name}/{name}" for name in ("en", "de")]]})
@@ -110,7 +111,7 @@ def test_a_changed_file_tokenizer_or_row_length_is_another_entry(cache, files, t
     assert found() == 6
 
 
-def test_numbers_are_known_by_the_numbers_and_the_languages():
+def test_the_numbers_and_the_languages_decide_the_fingerprint():
     def fingerprint(**changes):
         data = NumbersData(**{"source": "numbers", "maximum": 99, "train_pairs": 20, "validation_pairs": 5} | changes)
         return str(load_corpus(data.model_copy(update={"test_pairs": 5})).train.fingerprint())
@@ -118,6 +119,63 @@ def test_numbers_are_known_by_the_numbers_and_the_languages():
     assert fingerprint() == fingerprint()
     changes = [{}, {"seed": 2}, {"target_language": "fr"}, {"source_language": "fr"}, {"train_pairs": 21}]
     assert len({fingerprint(**change) for change in changes}) == len(changes)
+
+
+def test_another_direction_of_a_tfds_set_is_another_entry(tmp_path):
+    pytest.importorskip("tensorflow_datasets")
+    for name in ("en.train.txt", "de.train.txt", "en.validation.txt", "de.validation.txt"):
+        (tmp_path / name).write_text("a\nb\n", encoding="utf-8")
+
+    def fingerprint(source_language, target_language, **changes):
+        languages = {"source_language": source_language, "target_language": target_language}
+        fields = {"source": "tfds", "name": "x", "data_dir": str(tmp_path), "test_split": ""} | languages | changes
+        return load_corpus(TfdsData(**fields)).train.fingerprint()
+
+    forward = fingerprint("en", "de")
+    assert forward == fingerprint("en", "de") and forward != fingerprint("de", "en")
+    assert forward != fingerprint("en", "de", train_split="validation")
+    (tmp_path / "de.train.txt").write_text("a\nlonger\n", encoding="utf-8")
+    assert forward != fingerprint("en", "de")
+
+
+def test_a_longer_file_with_the_old_time_is_another_entry(cache, files, tokenizer, tmp_path):
+    cache.encoded(load_corpus(files).train, tokenizer, ROWS)
+    for name in ("en", "de"):
+        path = tmp_path / name
+        before = path.stat()
+        path.write_text(path.read_text(encoding="utf-8") + "one more\n", encoding="utf-8")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert len(cache.encoded(load_corpus(files).train, tokenizer, ROWS)) == len(LINES) + 1
+    assert len(entries(cache)) == 2
+
+
+def test_another_tokenizer_of_the_same_size_is_another_entry(cache, files, tokenizer, tmp_path):
+    train_tokenizer([line[::-1] for line in LINES], tmp_path / "other.model", tokenizer.vocab_size)
+    other = Tokenizer(tmp_path / "other.model")
+    assert other.vocab_size == tokenizer.vocab_size
+    split = load_corpus(files).train
+    first, second = cache.encoded(split, tokenizer, ROWS), cache.encoded(split, other, ROWS)
+    assert len(entries(cache)) == 2
+    assert other.decode(second.source[0].tolist()) == tokenizer.decode(first.source[0].tolist()) == f"{LINES[0]} en"
+
+
+@pytest.mark.parametrize(("vocab_size", "dtype"), [(2**16, np.uint16), (2**16 + 1, np.int32), (70_000, np.int32)])
+def test_ids_of_any_vocabulary_survive_in_the_fewest_bytes(cache, vocab_size, dtype):
+    class LargeTokenizer:
+        """Words that are numbers; the largest is the last id of the vocabulary."""
+
+        model_bytes = str(vocab_size).encode()
+
+        def encode_batch(self, texts):
+            return [[int(word) for word in text.split()] for text in texts]
+
+    LargeTokenizer.vocab_size = vocab_size
+    pair = f"4 {vocab_size - 1}", f"{vocab_size - 1}"
+    split = Split("data.train", lambda: iter([pair]), lambda: "one pair")
+    for pairs in (cache.encoded(split, LargeTokenizer(), ROWS), encode_corpus(split, LargeTokenizer(), ROWS)):
+        assert pairs.source[0].tolist() == [4, vocab_size - 1, EOS]
+        assert pairs.target[0].tolist() == [vocab_size - 1, EOS]
+        assert pairs.source.ids.dtype == pairs.target.ids.dtype == dtype
 
 
 # what may happen to it
@@ -141,7 +199,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_what_is_damaged_is_named_and_encoded_anew(cache, files, tokenizer, caplog, damage):
+def test_a_damaged_entry_is_named_and_encoded_again(cache, files, tokenizer, caplog, damage):
     split = load_corpus(files).train
     expected = encode_corpus(split, tokenizer, ROWS)
     cache.encoded(split, tokenizer, ROWS)
@@ -155,12 +213,12 @@ def test_what_is_damaged_is_named_and_encoded_anew(cache, files, tokenizer, capl
     assert ", encoded in" in encoded and "found encoded" in found
 
 
-def test_what_ends_early_leaves_nothing_and_what_was_killed_is_no_obstacle(cache, files, tokenizer, tmp_path):
+def test_an_error_leaves_nothing_and_what_a_killed_process_left_is_no_obstacle(cache, files, tokenizer, tmp_path):
     path = tmp_path / "de"
     whole = path.read_text(encoding="utf-8")
     path.write_text(whole[:-90], encoding="utf-8")
     path.write_bytes(path.read_bytes() + b"\n\xe4\n")
-    with pytest.raises(CorpusError, match="not valid UTF-8"):
+    with pytest.raises(CorpusError, match="not UTF-8"):
         cache.encoded(load_corpus(files).train, tokenizer, ROWS)
     assert not entries(cache)
     path.write_text(whole, encoding="utf-8")
@@ -212,7 +270,7 @@ def process(tmp_path, tokenizer, files):
 
 
 @pytest.mark.slow
-def test_processes_that_want_the_same_corpus_at_once_encode_it_once(process):
+def test_processes_that_need_the_same_corpus_at_once_encode_it_once(process):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         results = list(pool.map(lambda _: process(), range(3)))
     assert [result.stdout for result in results] == [f"{len(LINES)}\n"] * 3, [result.stderr for result in results]
@@ -221,14 +279,14 @@ def test_processes_that_want_the_same_corpus_at_once_encode_it_once(process):
 
 
 @pytest.mark.slow
-def test_a_disk_without_room_is_one_sentence_and_leaves_nothing(process, cache):
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(process, cache):
     result = process(limit=1_000)
     assert result.stdout.startswith(f"The encoded corpus cannot be written to {cache.folder}: File too large.")
     assert result.stdout.count("\n") == 1 and "cache_folder" in result.stdout
     assert not entries(cache)
 
 
-def test_a_cache_folder_that_cannot_be_made_is_one_sentence(files, tokenizer, tmp_path):
+def test_a_cache_folder_that_cannot_be_created_is_one_sentence(files, tokenizer, tmp_path):
     with pytest.raises(CorpusError, match="cannot be written to .*en/cache: Not a directory.*cache_folder"):
         CorpusCache(tmp_path / "en" / "cache").encoded(load_corpus(files).train, tokenizer, ROWS)
 
@@ -236,7 +294,7 @@ def test_a_cache_folder_that_cannot_be_made_is_one_sentence(files, tokenizer, tm
 # the command
 
 
-def test_a_dry_run_says_where_it_encoded_what_it_found_there_and_makes_no_run_folder(tmp_path, caplog):
+def test_a_dry_run_logs_where_it_encoded_or_found_text_and_creates_no_run_folder(tmp_path, caplog):
     config = write_config(tmp_path)
     dry_run = functools.partial(invoke, train.__main__.app, config, "--dry-run")
     with caplog.at_level(logging.INFO, "train"):

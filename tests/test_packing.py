@@ -1,5 +1,6 @@
 """Laws of packing: every pair has one place, no row is overfull, little stays empty, epochs are packed ahead."""
 
+import pathlib
 import threading
 
 import numpy as np
@@ -13,7 +14,7 @@ from train.data.epochs import Epochs
 from train.data.packing import Packing, offsets_of, pack
 from train.data.prepare import load_corpus
 
-MULTI30K = ROOT.parent / "shared" / "data" / "multi30k"
+MULTI30K = next(filter(pathlib.Path.is_dir, [ROOT / "data/multi30k", ROOT.parent / "shared/data/multi30k"]), None)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_every_pair_has_one_place_and_no_row_is_overfull(lengths, source_row_len
 
 
 @pytest.mark.parametrize(("window", "stretch"), [(3, 2**16), (8192, 7), (5, 50), (1, 1)])
-def test_however_the_pairs_are_cut_up_each_has_one_place(lengths, monkeypatch, window, stretch):
+def test_every_pair_has_one_place_for_any_window_and_stretch(lengths, monkeypatch, window, stretch):
     monkeypatch.setattr("train.data.packing.WINDOW", window)
     monkeypatch.setattr("train.data.packing.STRETCH", stretch)
     rows = rows_of(lengths, 0)
@@ -49,7 +50,7 @@ def test_the_smallest_corpora_are_packed(pairs):
     assert sorted(np.concatenate(rows_of(np.full((2, pairs), 30), 0))) == list(range(pairs))
 
 
-def test_pairs_as_long_as_a_row_get_a_row_each():
+def test_pairs_as_long_as_a_row_get_one_row_each():
     packing = pack(np.full(7, 40), np.full(7, 40), RowLengths(40, 40), np.random.default_rng(0))
     assert packing.row_offsets.tolist() == list(range(8))
 
@@ -59,7 +60,7 @@ def test_halves_fill_rows_without_a_gap():
     assert packing.num_rows == 4
 
 
-def test_where_a_row_stands_does_not_depend_on_its_length(lengths):
+def test_the_place_of_a_row_does_not_depend_on_the_lengths_of_its_pairs(lengths):
     epochs = [rows_of(lengths, epoch) for epoch in range(20)]
     pairs = np.array([len(row) for rows in epochs for row in rows])
     place = np.concatenate([np.arange(len(rows)) for rows in epochs])
@@ -73,10 +74,10 @@ def test_rows_are_taken_in_the_order_asked_for():
     assert taken.row_offsets.tolist() == [0, 2, 4, 6]
 
 
-# how much stays empty
+# padding
 
 
-def test_of_pairs_as_long_as_those_of_multi30k_less_than_two_per_cent_of_the_positions_stay_empty():
+def test_less_than_two_per_cent_of_the_positions_stay_empty_for_lengths_like_those_of_multi30k():
     rng = np.random.default_rng(0)
     source = np.clip(np.exp(rng.normal(2.75, 0.3, 20_000)), 4, 51).astype(int)  # mean 16.4 tokens, as at 6,000 pieces
     target = np.clip(source * np.exp(rng.normal(0.0, 0.2, 20_000)), 4, 59).astype(int)
@@ -86,13 +87,15 @@ def test_of_pairs_as_long_as_those_of_multi30k_less_than_two_per_cent_of_the_pos
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason=f"there is no Multi30k in {MULTI30K}")
+@pytest.mark.skipif(MULTI30K is None, reason="there is no Multi30k: make multi30k")
 @pytest.mark.parametrize("name", ["multi30k_en_de", "multi30k_de_en", "multi30k_en_fr"])
 def test_padding_of_the_multi30k_configurations_is_below_two_per_cent(tmp_path, monkeypatch, name):
     from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 
-    monkeypatch.chdir(ROOT)
-    config = load_config(f"configs/{name}.toml")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "multi30k").symlink_to(MULTI30K)
+    monkeypatch.chdir(tmp_path)
+    config = load_config(ROOT / f"configs/{name}.toml")
     split, training = load_corpus(config.data).train, config.training
     train_tokenizer((text for pair in split for text in pair), tmp_path / "model", config.tokenizer.vocab_size)
     pairs = encode_corpus(split, Tokenizer(tmp_path / "model"), training.row_lengths)
@@ -109,20 +112,20 @@ def pairs_of(lengths):
     return EncodedPairs(*sides, {})
 
 
-def test_the_next_epoch_is_packed_while_this_one_is_used(lengths, monkeypatch):
+def test_the_next_epoch_is_packed_while_one_is_used(lengths, monkeypatch):
     packed = threading.Event()
 
-    def pack_and_tell(*arguments):
+    def pack_and_signal(*arguments):
         packed.set()
         return pack(*arguments)
 
     batches = PackedBatches(pairs_of(lengths), 40 * 4, RowLengths(40, 40), seed=1)
-    monkeypatch.setattr("train.data.epochs.pack", pack_and_tell)
+    monkeypatch.setattr("train.data.epochs.pack", pack_and_signal)
     batches.batch(0)
     assert packed.wait(timeout=60)
 
 
-def test_what_goes_wrong_in_the_background_is_raised_where_it_is_wanted(lengths, monkeypatch):
+def test_an_error_in_the_background_is_raised_where_the_epoch_is_used(lengths, monkeypatch):
     epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), seed=1)
     epochs.packing(0)
     monkeypatch.setattr("train.data.epochs.pack", lambda *_: 1 // 0)

@@ -1,20 +1,22 @@
-"""Numbers spelled out in two languages: sentence pairs that need no download, and whose translation has a rule."""
+"""Numbers spelled out in two languages: sentence pairs that need no download, and whose translation follows rules."""
 
 import functools
 import hashlib
 import itertools
 import random
+from collections.abc import Iterator
 from importlib.metadata import version
 
-from train.data.corpus import CorpusError, Split
+from train.config import NumbersData
+from train.data.corpus import CorpusError, Pair, Split
 
-SHORT = 100  # numbers below it are the words that others are made of: they are learned, not asked
+SHORT = 100  # numbers below it are the words that others are made of: they are always in the training set
 
 
-def numbers_splits(data):
-    """NumbersData -> (train, validation, test) Splits without a number in common.
+def numbers_splits(data: NumbersData) -> tuple[Split, Split, Split]:
+    """The training, validation and test Splits, which have no number in common.
 
-    Raises CorpusError for a language that num2words does not have, and for more pairs than there are numbers.
+    Raises CorpusError if num2words lacks a language, or if more pairs are asked for than there are numbers.
     """
     for field in ("source_language", "target_language"):
         _check_language(field, getattr(data, field))
@@ -38,25 +40,25 @@ def numbers_splits(data):
     )
 
 
-def draw_numbers(minimum, maximum, count, seed):
-    """`count` different numbers in minimum .. maximum, as many of one digit as of two, of three and so on.
+def draw_numbers(minimum: int, maximum: int, count: int, seed: int) -> list[int]:
+    """`count` different numbers in minimum .. maximum, equally many of one digit, of two, of three and so on.
 
-    A magnitude that has fewer numbers than its share gives all of them, and the others share the rest: of 20,000
-    numbers below a million, 5 per cent lie below 1,000, where a uniform draw would leave 0.1. Those below `SHORT`
-    come first, the rest in random order; the same seed draws the same.
+    If a magnitude has fewer numbers than that, all of them are drawn and the other magnitudes share the rest. So 5 per
+    cent of 20,000 numbers below a million are below 1,000; a uniform draw would have 0.1 per cent there. Numbers below
+    `SHORT` come first, the rest in random order; the same seed draws the same numbers.
     """
     rng = random.Random(seed)
     magnitudes = sorted(_magnitudes(minimum, maximum), key=len)
     chosen = []
     for i, numbers in enumerate(magnitudes):
-        share = (count - len(chosen)) // (len(magnitudes) - i)
-        chosen += rng.sample(numbers, min(share, len(numbers)))
+        quota = (count - len(chosen)) // (len(magnitudes) - i)
+        chosen += rng.sample(numbers, min(quota, len(numbers)))
     rng.shuffle(chosen)
     return sorted(chosen, key=lambda number: abs(number) >= SHORT)
 
 
-def _magnitudes(minimum, maximum):
-    """Ranges of numbers with equally many digits and the same sign, as far as they lie in minimum .. maximum."""
+def _magnitudes(minimum: int, maximum: int) -> Iterator[range]:
+    """The ranges of numbers with equally many digits and the same sign, cut to minimum .. maximum."""
     low, high = 0, 9
     while low <= max(maximum, -minimum):
         yield range(max(minimum, low), min(maximum, high) + 1)
@@ -64,34 +66,34 @@ def _magnitudes(minimum, maximum):
         low, high = high + 1, high * 10 + 9
 
 
-def _split(name, numbers, data):
+def _split(name: str, numbers: list[int], data: NumbersData) -> Split:
     languages = data.source_language, data.target_language
 
-    @functools.cache  # a spelling takes about 0.1 ms; each split is read once for the vocabulary and once for its ids
-    def pairs():
+    @functools.cache  # a spelling takes about 0.1 ms; a split is read once for the vocabulary and once for its ids
+    def pairs() -> list[Pair]:
         return [tuple(spell(number, language) for language in languages) for number in numbers]
 
-    def fingerprint():
+    def fingerprint() -> dict:
         digest = hashlib.sha256(repr(numbers).encode()).hexdigest()
         return {"source": "numbers", "numbers": digest, "languages": languages, "num2words": version("num2words")}
 
     return Split(f"data.{name}_pairs", lambda: iter(pairs()), fingerprint)
 
 
-def spell(number, language):
-    """The words for `number`, as num2words writes them. Raises CorpusError where it has none."""
+def spell(number: int, language: str) -> str:
+    """The words for `number`, as num2words writes them. Raises CorpusError if it cannot."""
     from num2words import num2words
 
     try:
         return num2words(number, lang=language)
-    except Exception as error:  # each language gives up in its own way: OverflowError, KeyError, TypeError
+    except Exception as error:  # each language fails in its own way: OverflowError, KeyError, TypeError
         raise CorpusError(
             f"num2words cannot spell {number:,} in {language!r} ({type(error).__name__}: {error}): "
             "narrow data.minimum and data.maximum."
         ) from None
 
 
-def _check_language(field, language):
+def _check_language(field: str, language: str) -> None:
     try:
         from num2words import CONVERTER_CLASSES
     except ImportError:

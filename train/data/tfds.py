@@ -1,17 +1,20 @@
-"""Sentence pairs from TensorFlow Datasets: any translation set by its name, or a folder in TranslateFolder's layout."""
+"""Sentence pairs from TensorFlow Datasets: a translation set by its name, or a folder in TranslateFolder's layout."""
 
 import pathlib
+from collections.abc import Iterator
+from types import ModuleType
 
-from train.data.corpus import CorpusError, Split
+from train.config import TfdsData
+from train.data.corpus import CorpusError, Pair, Split
 from train.data.files import file_stamp
 
 
-def tfds_splits(data):
-    """TfdsData -> (train, validation, test) Splits; test is None where `test_split` is empty.
+def tfds_splits(data: TfdsData) -> tuple[Split, Split, Split | None]:
+    """The training, validation and test Splits; test is None if `test_split` is empty.
 
-    Downloads and prepares the set if need be. The direction is the one that `data` states, whatever the set's name:
-    wmt14_translate/de-en also translates from en to de. Raises CorpusError for what the set does not have, and for
-    what cannot be downloaded.
+    Downloads and prepares the set if necessary. The languages of `data` decide the direction, not the name of the set:
+    wmt14_translate/de-en also serves en to de. Raises CorpusError if the set lacks a language or split, or cannot be
+    downloaded.
     """
     builder = _folder_builder(data) if _is_translate_folder(data.data_dir) else _prepared_builder(data)
     _check_direction(builder, data)
@@ -23,19 +26,21 @@ def tfds_splits(data):
     )
 
 
-def _is_translate_folder(data_dir):
+def _is_translate_folder(data_dir: str | None) -> bool:
     """True for a folder of lang.split.txt files: tfds.folder_dataset.TranslateFolder's layout."""
     return data_dir is not None and any(pathlib.Path(data_dir).expanduser().glob("*.*.txt"))
 
 
-def _folder_builder(data):
+def _folder_builder(data: TfdsData):
+    """The tfds.folder_dataset.TranslateFolder of data_dir."""
     try:
         return _tensorflow_datasets().folder_dataset.TranslateFolder(data.data_dir)
     except ValueError as error:
         raise CorpusError(f"{data.data_dir} is no folder of aligned LANGUAGE.SPLIT.txt files: {error}.") from None
 
 
-def _prepared_builder(data):
+def _prepared_builder(data: TfdsData):
+    """The tfds.core.DatasetBuilder of the set, downloaded and prepared."""
     tfds = _tensorflow_datasets()
     try:
         builder = tfds.builder(data.name, data_dir=data.data_dir)
@@ -47,7 +52,7 @@ def _prepared_builder(data):
         raise CorpusError(f"The TFDS set {data.name!r} is not in {builder.data_dir}, and data.download is false.")
     try:
         builder.download_and_prepare()
-    except Exception as error:  # requests', TFDS' own, the operating system's: each means that there is no data
+    except Exception as error:  # of requests, TFDS or the operating system: each means that there is no data
         raise CorpusError(
             f"The TFDS set {data.name!r} could not be downloaded: {_first_line(error)} "
             "Try again later, since such hosts are often busy, or fetch the text yourself and name its files "
@@ -56,7 +61,7 @@ def _prepared_builder(data):
     return builder
 
 
-def _check_direction(builder, data):
+def _check_direction(builder, data: TfdsData) -> None:
     languages = list(builder.info.features)
     for field in ("source_language", "target_language"):
         if getattr(data, field) not in languages:
@@ -67,32 +72,32 @@ def _check_direction(builder, data):
         raise CorpusError(f"data.source_language and data.target_language are both {data.source_language!r}.")
 
 
-def _train_parts(builder, data):
-    """data.train_split as it is, or in even parts, of which each reads its own records only."""
+def _train_parts(builder, data: TfdsData) -> list:
+    """data.train_split, or its even parts, one per shard. Each part reads only its own records."""
     if data.shards == 1:
         return [data.train_split]
     if _is_translate_folder(data.data_dir):
         raise CorpusError(
-            f"data.shards is {data.shards}, but {data.data_dir} is read from beginning to end. Divide its files and "
-            'name them with data.source = "files".'
+            f"data.shards is {data.shards}, but {data.data_dir} can only be read from beginning to end. Divide "
+            'its files and name them with data.source = "files".'
         )
     return _tensorflow_datasets().even_splits(data.train_split, data.shards)
 
 
-def _split(builder, data, name, part):
-    """`part` is what TFDS calls a split: a name, or a part of one."""
+def _split(builder, data: TfdsData, name: str, part) -> Split:
+    """The Split data.`name`_split. `part`: a split of TFDS, as a name or as a ReadInstruction for a part of it."""
     try:
         examples = builder.as_dataset(split=part, shuffle_files=False)
-    except Exception as error:  # ValueError, KeyError or AssertionError, by the kind of builder
+    except Exception as error:  # ValueError, KeyError or AssertionError, depending on the builder
         raise CorpusError(
-            f"data.{name}_split is {getattr(data, f'{name}_split')!r}, which {data.name!r} cannot give: it has the "
+            f"data.{name}_split is {getattr(data, f'{name}_split')!r}, which {data.name!r} does not have: it has the "
             f"splits {', '.join(builder.info.splits)}. {_first_line(error)}"
         ) from None
     return Split(f"data.{name}_split", lambda: _pairs(examples, data), lambda: _fingerprint(builder, data, part))
 
 
-def _fingerprint(builder, data, part):
-    """A prepared set never changes; the files of a folder may."""
+def _fingerprint(builder, data: TfdsData, part) -> dict:
+    """What decides the pairs. A prepared set never changes; the files of a folder may."""
     folder = pathlib.Path(builder.data_dir)
     files = sorted(folder.glob("*.*.txt")) if _is_translate_folder(data.data_dir) else ()
     return {
@@ -105,13 +110,13 @@ def _fingerprint(builder, data, part):
     }
 
 
-def _pairs(examples, data):
+def _pairs(examples, data: TfdsData) -> Iterator[Pair]:
     for example in examples.as_numpy_iterator():
         yield example[data.source_language].decode("utf-8"), example[data.target_language].decode("utf-8")
 
 
-def _what_there_is(name):
-    """What a set can be asked for, such as the pairs of wmt14_translate; for no set, where names are listed."""
+def _what_there_is(name: str) -> str:
+    """The configurations of the set, such as the language pairs of wmt14_translate, or where sets are listed."""
     set_name = name.partition("/")[0]
     try:
         configurations = _tensorflow_datasets().builder_cls(set_name).builder_configs
@@ -120,7 +125,7 @@ def _what_there_is(name):
     return f"{set_name} has {', '.join(configurations)}"
 
 
-def _tensorflow_datasets():
+def _tensorflow_datasets() -> ModuleType:
     try:
         import tensorflow_datasets
     except ImportError as error:
@@ -130,6 +135,6 @@ def _tensorflow_datasets():
     return tensorflow_datasets
 
 
-def _first_line(error):
+def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rstrip(".") + "."

@@ -1,0 +1,63 @@
+"""The tokenizer of a run: which text it is learned from, and what is found in a run folder."""
+
+import logging
+
+import pytest
+
+from keras_transformer.config import ConfigError
+from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+from train.config import TokenizerConfig
+from train.data.corpus import Split
+from train.data.vocabulary import evenly_spaced, learn_tokenizer, prepare_tokenizer
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 16, 17, 1_000])
+def test_a_sample_has_equal_distances_from_beginning_to_end(count):
+    kept, distance = evenly_spaced(iter(range(count)), limit=8)
+    assert kept == list(range(0, count, distance))
+    assert len(kept) == count if distance == 1 else 4 < len(kept) <= 8
+
+
+@pytest.mark.parametrize(("limit", "logged"), [(98, "it is trained on one pair in 2, 50 pairs"), (100, None)])
+def test_a_sample_is_logged_if_one_is_taken(tmp_path, monkeypatch, caplog, limit, logged):
+    monkeypatch.setattr("train.data.vocabulary.TOKENIZER_PAIRS", limit)
+    splits = [Split("data.train", lambda: ((f"one {number}", f"two {number} two") for number in range(50)))] * 2
+    with caplog.at_level(logging.INFO, "train"):
+        learn_tokenizer(280, splits, tmp_path / "tokenizer.model")
+    assert caplog.messages[1:] == ([f"{logged} from beginning to end"] if logged else [])
+    assert (tmp_path / "tokenizer.model").stat().st_size > 0
+
+
+def one_split():
+    return [Split("data.train", lambda: iter([("source word", "Zielwort")] * 9))]
+
+
+def test_a_tokenizer_is_learned_from_both_sides_of_all_splits(tmp_path):
+    second = Split("data.train", lambda: iter([("third", "vierter")] * 9))
+    learn_tokenizer(290, [*one_split(), second], tmp_path / "model")
+    characters = set("".join(Tokenizer(tmp_path / "model").pieces[260:]))
+    assert set("sourceword" + "Zielwort" + "third" + "vierter") <= characters
+
+
+def test_the_configured_model_is_copied_and_needs_no_text(tmp_path):
+    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    config = TokenizerConfig(model=str(tmp_path / "given.model"))
+    tokenizer = prepare_tokenizer(config, [], tmp_path / "tokenizer.model")
+    assert (tmp_path / "tokenizer.model").read_bytes() == (tmp_path / "given.model").read_bytes()
+    assert tokenizer.vocab_size == 275
+
+
+def test_a_model_that_cannot_be_used_is_not_copied(tmp_path):
+    (tmp_path / "given.model").write_bytes(b"no model")
+    with pytest.raises(TokenizerError, match="given.model"):
+        prepare_tokenizer(TokenizerConfig(model=str(tmp_path / "given.model")), [], tmp_path / "tokenizer.model")
+    assert not (tmp_path / "tokenizer.model").exists()
+
+
+def test_the_tokenizer_that_is_there_is_used_and_one_of_another_size_is_refused(tmp_path):
+    path = tmp_path / "tokenizer.model"
+    learned = prepare_tokenizer(TokenizerConfig(vocab_size=280), one_split(), path)
+    found = prepare_tokenizer(TokenizerConfig(vocab_size=280), [], path)
+    assert found.model_bytes == learned.model_bytes
+    with pytest.raises(ConfigError, match="280 pieces .*tokenizer.vocab_size is 281"):
+        prepare_tokenizer(TokenizerConfig(vocab_size=281), one_split(), path)
