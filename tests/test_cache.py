@@ -14,7 +14,7 @@ from keras_transformer.tokens import EOS
 from tests.support.commands import invoke
 from tests.support.processes import python
 from tests.support.runs import write_config
-from train.config import FilesData, NumbersData, RowLengths, TfdsData
+from train.config import FilesData, RowLengths
 from train.data.cache import CorpusCache
 from train.data.corpus import CorpusError, Split
 from train.data.encoding import encode_corpus
@@ -109,33 +109,6 @@ def test_a_changed_file_tokenizer_or_row_length_is_another_entry(cache, files, t
     changed = path.stat()
     os.utime(path, ns=(changed.st_atime_ns, changed.st_mtime_ns + 1))
     assert found() == 6
-
-
-def test_the_numbers_and_the_languages_decide_the_fingerprint():
-    def fingerprint(**changes):
-        data = NumbersData(**{"source": "numbers", "maximum": 99, "train_pairs": 20, "validation_pairs": 5} | changes)
-        return str(load_corpus(data.model_copy(update={"test_pairs": 5})).train.fingerprint())
-
-    assert fingerprint() == fingerprint()
-    changes = [{}, {"seed": 2}, {"target_language": "fr"}, {"source_language": "fr"}, {"train_pairs": 21}]
-    assert len({fingerprint(**change) for change in changes}) == len(changes)
-
-
-def test_another_direction_of_a_tfds_set_is_another_entry(tmp_path):
-    pytest.importorskip("tensorflow_datasets")
-    for name in ("en.train.txt", "de.train.txt", "en.validation.txt", "de.validation.txt"):
-        (tmp_path / name).write_text("a\nb\n", encoding="utf-8")
-
-    def fingerprint(source_language, target_language, **changes):
-        languages = {"source_language": source_language, "target_language": target_language}
-        fields = {"source": "tfds", "name": "x", "data_dir": str(tmp_path), "test_split": ""} | languages | changes
-        return load_corpus(TfdsData(**fields)).train.fingerprint()
-
-    forward = fingerprint("en", "de")
-    assert forward == fingerprint("en", "de") and forward != fingerprint("de", "en")
-    assert forward != fingerprint("en", "de", train_split="validation")
-    (tmp_path / "de.train.txt").write_text("a\nlonger\n", encoding="utf-8")
-    assert forward != fingerprint("en", "de")
 
 
 def test_a_longer_file_with_the_old_time_is_another_entry(cache, files, tokenizer, tmp_path):

@@ -1,4 +1,4 @@
-"""Every pair that the data holds is read as it stands, or counted, or named in an error."""
+"""Text files as a corpus: every pair is read as it stands, or counted, or named in an error."""
 
 import gzip
 
@@ -19,9 +19,6 @@ def files(tmp_path, source, target, **more):
 
 def train_pairs(data):
     return list(load_corpus(data).train)
-
-
-# files
 
 
 def test_lines_are_pairs(tmp_path):

@@ -63,3 +63,13 @@ def test_all_numbers_of_a_range_can_be_drawn(minimum, maximum):
 def test_impossible_numbers_are_refused(changes, message):
     with pytest.raises(CorpusError, match=message):
         train_pairs(**changes)
+
+
+def test_the_numbers_and_the_languages_decide_the_fingerprint():
+    def fingerprint(**changes):
+        data = NumbersData(**{"source": "numbers", "maximum": 99, "train_pairs": 20, "validation_pairs": 5} | changes)
+        return str(load_corpus(data.model_copy(update={"test_pairs": 5})).train.fingerprint())
+
+    assert fingerprint() == fingerprint()
+    changes = [{}, {"seed": 2}, {"target_language": "fr"}, {"source_language": "fr"}, {"train_pairs": 21}]
+    assert len({fingerprint(**change) for change in changes}) == len(changes)

@@ -82,3 +82,20 @@ def test_a_failed_download_says_which_address_and_offers_files(tmp_path, monkeyp
     monkeypatch.setattr(tfds.core.DatasetBuilder, "download_and_prepare", fail)
     with pytest.raises(CorpusError, match='wmt14_translate/de-en.*statmt.org/wmt14.tgz. HTTP code: 503.*"files"'):
         load_corpus(tfds_data(tmp_path, name="wmt14_translate/de-en"))
+
+
+def test_another_direction_of_a_tfds_set_is_another_fingerprint(tmp_path):
+    pytest.importorskip("tensorflow_datasets")
+    for name in ("en.train.txt", "de.train.txt", "en.validation.txt", "de.validation.txt"):
+        (tmp_path / name).write_text("a\nb\n", encoding="utf-8")
+
+    def fingerprint(source_language, target_language, **changes):
+        languages = {"source_language": source_language, "target_language": target_language}
+        fields = {"source": "tfds", "name": "x", "data_dir": str(tmp_path), "test_split": ""} | languages | changes
+        return load_corpus(TfdsData(**fields)).train.fingerprint()
+
+    forward = fingerprint("en", "de")
+    assert forward == fingerprint("en", "de") and forward != fingerprint("de", "en")
+    assert forward != fingerprint("en", "de", train_split="validation")
+    (tmp_path / "de.train.txt").write_text("a\nlonger\n", encoding="utf-8")
+    assert forward != fingerprint("en", "de")
