@@ -210,7 +210,7 @@ def test_after_a_rewind_the_run_equals_one_without_that_batch_bit_for_bit(tmp_pa
     back = EVERY if bad[0] > EVERY else 0
     assert [f"batches left out: {count}" in line for count, line in enumerate(warnings, start=1)] == [True] * len(bad)
     assert f"Step {bad[0] + 1}, on batch {bad[0]} " in warnings[0] and f"Going back to step {back} " in warnings[0]
-    assert re.search(rf"trained {STEPS} steps in \d+ s; batches left out: {len(bad)}\n", caplog.text)
+    assert re.search(rf"trained {STEPS} steps in .+; batches left out: {len(bad)}\n", caplog.text)
     assert caplog.text.count("compiling the training step") == 1
     assert_same_averages(Checkpoints(tmp_path / "checkpoints"), Checkpoints(calm_folder / "checkpoints"))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.processes import end, start_python, start_workers
-from tests.support.training import ORDER, PAIRS, TRAINING, train, training_model, weights_of
+from tests.support.training import ORDER, PAIRS, TRAINING, momenta_of, train, training_model, weights_of
 from train.data.batches import PackedBatches
 from train.workers.strategy import choose_strategy, describe
 from train.workers.tf_config import read_cluster
@@ -21,7 +21,7 @@ RATE = {"learning_rate_factor": 0.1}  # steady: where training is chaotic, diffe
 
 
 def train_in_both_ways(path):
-    """Train without dropout and with it, on what this process and its cluster have; write what came out to `path`."""
+    """Train without dropout and with it on the devices of this process and its cluster; write the results to `path`."""
     import tensorflow as tf
 
     if count := int(os.environ.get("LOGICAL_DEVICES", 0)):
@@ -33,21 +33,23 @@ def train_in_both_ways(path):
     with strategy.scope():
         models = [training_model(dropout, xla=True, **RATE) for dropout in (0.0, 0.2)]
     logs = [train(model, 0, steps, batches) for model, steps in zip(models, (STEPS, DROPPING), strict=True)]
-    weights = [weights_of(model) for model in models]
-    arrays = {f"{way}/{number}": array for way in (0, 1) for number, array in enumerate(weights[way])}
+    lists = {"weights": weights_of(models[0]), "momenta": momenta_of(models[0])}
+    arrays = {f"{name}/{number}": array for name, values in lists.items() for number, array in enumerate(values)}
     np.savez(path, found=json.dumps({"logs": logs, "devices": describe(strategy)}), **arrays)
 
 
 def read(path):
     with np.load(path) as file:
         found = json.loads(str(file["found"]))
-        weights = [[file[name] for name in file.files if name.startswith(f"{way}/")] for way in (0, 1)]
-    return found | {"weights": weights}
+        lists = {
+            kind: [file[name] for name in file.files if name.startswith(f"{kind}/")] for kind in ("weights", "momenta")
+        }
+    return found | lists
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What each way of sharing the work has found: dict from its name to logs, weights and devices."""
+    """From each way of sharing the work to its results: logs, weights, momenta and devices."""
     folder = tmp_path_factory.mktemp("exact")
     program, log = ("-m", "tests.test_exact"), folder / "replicas.log"
     replicas = start_python(*program, folder / "replicas.npz", log=log, LOGICAL_DEVICES="2")
@@ -58,14 +60,15 @@ def found(tmp_path_factory):
     found = {path.stem: read(path) for path in folder.glob("*.npz")}
     for name, micro_batches in (("one", 1), ("micro_batches", 2)):
         model = training_model(xla=True, micro_batches=micro_batches, **RATE)
-        found[name] = {"logs": [train(model, 0, STEPS)], "weights": [weights_of(model)]}
+        logs = [train(model, 0, STEPS)]
+        found[name] = {"logs": logs, "weights": weights_of(model), "momenta": momenta_of(model)}
     return found
 
 
 WAYS = ["replicas", "worker0", "worker1", "micro_batches"]
 
 
-def test_the_work_is_shared_as_it_says(found):
+def test_the_work_is_shared_as_each_way_says(found):
     assert found["replicas"]["devices"] == "2 CPU replicas (MirroredStrategy)"
     assert found["worker1"]["devices"] == "2 CPU replicas of 2 workers (MultiWorkerMirroredStrategy)"
 
@@ -79,11 +82,19 @@ def test_every_step_logs_the_same_global_numbers(found, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_last_weights_are_the_same(found, way):
-    for weights, expected in zip(found[way]["weights"][0], found["one"]["weights"][0], strict=True):
+    for weights, expected in zip(found[way]["weights"], found["one"]["weights"], strict=True):
         np.testing.assert_allclose(weights, expected, atol=1e-4)
 
 
-def test_training_has_gone_somewhere(found):
+@pytest.mark.parametrize("way", WAYS)
+def test_the_optimizer_remembers_the_same_gradients(found, way):
+    """Adam's updates do not change if every gradient is doubled; its moments do."""
+    assert len(found["one"]["momenta"]) == 2 * len(found["one"]["weights"])
+    for moment, expected in zip(found[way]["momenta"], found["one"]["momenta"], strict=True):
+        np.testing.assert_allclose(moment, expected, atol=0.02 * np.abs(expected).max())
+
+
+def test_training_lowers_the_loss(found):
     losses = [step["loss"] for step in found["one"]["logs"][0]]
     assert losses[-1] < 0.75 * losses[0]
 

@@ -136,7 +136,7 @@ def test_a_finished_run_is_not_trained_again(finished):
 def test_a_run_with_more_steps_to_do_continues_and_logs_it(continued):
     folder, lines = continued
     assert "continuing from the checkpoint of step 3" in lines
-    assert any(re.fullmatch(r"trained 5 steps in \d+ s", line) for line in lines)
+    assert any(re.fullmatch(r"trained 5 steps in .+", line) for line in lines)
     assert any(
         line.startswith("the configuration has changed") and "training.steps was 3 and is 5" in line for line in lines
     )

@@ -79,6 +79,11 @@ def weights_of(model):
     return [np.asarray(weight.value) for weight in model.weights]
 
 
+def momenta_of(model):
+    """What the optimizer remembers of the gradients: both moments of every weight. Adam's updates hide their scale."""
+    return [np.asarray(variable.value) for variable in model.optimizer.variables if variable.shape]
+
+
 def no_validation():
     """Stands for a Validator: a Validation of nothing."""
     return Validation(1.0, 1.0, 1.0, types.SimpleNamespace(bleu=0.0, exact=0.0), [Sample("a", "b", "c")])
@@ -86,6 +91,7 @@ def no_validation():
 
 def fit_in(folder, model, batches=BATCHES, validate=no_validation, **training):
     """`fit` in a run folder from where it stands; `training` changes fields of TRAINING. Returns the Progress."""
+    folder.mkdir(exist_ok=True)
     data = types.SimpleNamespace(batches=batches, tokenizer=types.SimpleNamespace(vocab_size=TINY.vocab_size))
     alone = Broadcast(tf.distribute.get_strategy(), Worker())
     return fit(TRAINING.model_copy(update=training), RunFolder(folder), data, model, validate, alone)
