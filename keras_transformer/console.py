@@ -103,14 +103,19 @@ def sentence_of(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}." if error.filename is not None else f"{error.strerror}."
 
 
-def end_on_signals() -> None:
-    """Let Ctrl-C, and a reader such as `head` that closes the pipe early, end the process without a traceback.
+def end_on_interrupt() -> None:
+    """Let Ctrl-C end the process at any moment, without a traceback.
 
-    The system's own handling also ends a long compilation, during which Python handles no signal.
+    Python raises KeyboardInterrupt instead, which an import of TensorFlow may swallow, and nothing at all during a long
+    compilation.
     """
-    is_ignored = signal.getsignal(signal.SIGINT) is not signal.default_int_handler  # by whoever started this process
-    if not is_ignored:
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started this process ignores it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def end_on_signals() -> None:
+    """Let Ctrl-C, and a reader such as `head` that closes the pipe early, end the process without a traceback."""
+    end_on_interrupt()
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 

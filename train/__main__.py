@@ -4,16 +4,15 @@ TensorFlow is imported by the command, so that `--help` answers at once.
 """
 
 import pathlib
-import signal
 from typing import Annotated
 
 import typer
 
-from keras_transformer.console import exit_codes, prepare_process, quiet_start
+from keras_transformer.console import command_app, end_on_interrupt, exit_codes, prepare_process, quiet_start
 from train.config import load_config
 from train.workers.rendezvous import exit_immediately
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = command_app()
 
 
 @app.command()
@@ -46,16 +45,7 @@ def main(
             print(folder.path)
 
 
-def end_on_interrupt() -> None:
-    """Let the system end the process on Ctrl-C, as long as training does not listen for it.
-
-    Python would raise KeyboardInterrupt, which an import of TensorFlow may swallow, so that the command would run on.
-    """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started the process ignores it
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 if __name__ == "__main__":
-    end_on_interrupt()
+    end_on_interrupt()  # until training listens for Ctrl-C
     with exit_immediately():  # the processes of a cluster
         app()

@@ -10,17 +10,18 @@ from typing import Annotated
 import typer
 
 from keras_transformer.config import ConfigError, SearchOptions
-from keras_transformer.console import exit_codes, on_one_line, prepare_process, quiet_start
+from keras_transformer.console import command_app, end_on_signals, exit_codes, on_one_line, prepare_process, quiet_start
+from keras_transformer.options import BatchSize, BeamSize, LengthPenalty, RunPath
 from keras_transformer.run_folder import RunFolder
 from train.config import Data, load_config
 from train.data.corpus import CorpusError
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = command_app()
 
 
 @app.command()
 def main(
-    run: Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="The run folder that training left.")],
+    run: RunPath,
     source: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Sentences to translate, one per line; .gz is unpacked.")
     ] = None,
@@ -30,13 +31,9 @@ def main(
     tokenised: Annotated[
         bool, typer.Option("--tokenised", help="BLEU of Moses-tokenised, lower-cased text instead of raw text.")
     ] = False,
-    beam_size: Annotated[
-        int, typer.Option(help="Hypotheses kept for each sentence; 1 is greedy search.")
-    ] = SearchOptions.beam_size,
-    length_penalty: Annotated[
-        float, typer.Option(help="alpha in score = log P / ((5 + tokens) / 6)^alpha; 0 is none.")
-    ] = SearchOptions.length_penalty,
-    batch_size: Annotated[int, typer.Option(help="Sentences searched together.")] = 64,
+    beam_size: BeamSize = SearchOptions.beam_size,
+    length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    batch_size: BatchSize = 64,
     output: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Write the translations to this file.")
     ] = None,
@@ -99,4 +96,5 @@ def write_lines(path: pathlib.Path, texts: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    end_on_signals()
     app()
