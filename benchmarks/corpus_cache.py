@@ -72,7 +72,9 @@ def learn_tokenizer(config: str) -> None:
     from train.data.vocabulary import prepare_tokenizer
 
     config = load_config(config)
-    prepare_tokenizer(config.tokenizer, load_corpus(config.data).train.shards, RunFolder(config.run_folder).tokenizer)
+    folder = RunFolder(config.run_folder)
+    folder.path.mkdir(parents=True)
+    prepare_tokenizer(config.tokenizer, load_corpus(config.data).train.shards, folder.tokenizer)
     report({})
 
 

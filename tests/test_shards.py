@@ -187,7 +187,7 @@ def test_a_batch_larger_than_an_epoch_of_the_smallest_shard_is_refused():
     largest = int(re.search(r"at most (\d+)", str(error.value))[1])
     training = TRAINING.model_copy(update={"tokens_per_batch": largest})
     batches = packed_batches(EncodedShards(shards), training, 2, ONLY_WORKER)
-    assert batches.shards[1].steps_per_epoch == 1
+    assert batches.shards[1].rows_per_batch == batches.shards[1].rows_per_epoch < batches.shards[0].rows_per_epoch
 
 
 def test_epochs_are_counted_in_rows_that_were_taken(prepare):
