@@ -190,6 +190,12 @@ def test_a_batch_larger_than_an_epoch_of_the_smallest_shard_is_refused():
     assert batches.shards[1].rows_per_batch == batches.shards[1].rows_per_epoch < batches.shards[0].rows_per_epoch
 
 
+def test_shards_of_the_same_text_are_shuffled_differently():
+    pairs = copying_pairs(200)
+    labels = packed_batches(EncodedShards([pairs, pairs]), TRAINING, 2, ONLY_WORKER).batch(0)["labels"]
+    assert labels.shape == (8, 32) and (labels[:4] != labels[4:]).any()
+
+
 def test_epochs_are_counted_in_rows_that_were_taken(prepare):
     for shards in (1, 2, 4):
         batches = prepare(shards).batches
