@@ -5,11 +5,11 @@ import pathlib
 
 
 class RunFolder:
-    """The names of everything that a run leaves behind. Creates nothing; `create` does."""
+    """The paths of all files of a run, as attributes. Creates nothing."""
 
     def __init__(self, path: str | os.PathLike):
         self.path = pathlib.Path(path)
-        self.config = self.path / "config.toml"  # as it took effect, with overrides and defaults
+        self.config = self.path / "config.toml"  # the effective configuration, with overrides and defaults
         self.tokenizer = self.path / "tokenizer.model"
         self.model = self.path / "model.json"
         self.weights = self.path / "model.weights.h5"  # what translation uses
@@ -19,4 +19,4 @@ class RunFolder:
         self.report = self.path / "report.md"
         self.training_text = self.path / "training_text.json"  # which text the weights were trained on
         self.lock = self.path / "lock"  # held while a process trains here
-        self.check_lines = self.path / "validation.src.txt"  # source sentences that `export` compares on
+        self.check_lines = self.path / "validation.src.txt"  # the source sentences on which `export` compares
