@@ -3,12 +3,15 @@
 The functions that need TensorFlow import it themselves, so that `--help` answers at once.
 """
 
+from keras_transformer.signals import end_on_interrupt, signals_raise
+
+if __name__ == "__main__":
+    end_on_interrupt()  # before the imports below, which take a second
+
 import itertools
 import logging
 import os
 import pathlib
-import signal
-import sys
 from typing import Annotated
 
 import typer
@@ -91,7 +94,7 @@ def export_run(
     translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens)
     with quiet_start():  # the tokenizer prints a notice
         served = ServedTranslator(transformer, tokenizer, options, translator.max_source_tokens)
-    with unfinished_version(folder) as unfinished:
+    with signals_raise(), unfinished_version(folder) as unfinished:
         write_saved_model(served, tokenizer, unfinished)
         refuse_xla(unfinished)
         if lines:
@@ -132,7 +135,6 @@ def main():
     """Prepare the process, then run the command."""
     prepare_process()
     log.setLevel(logging.INFO)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception, so that the unfinished version is removed
     app(prog_name="python -m export")
 
 

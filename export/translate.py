@@ -3,6 +3,11 @@
 The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
+from keras_transformer.signals import end_on_signals
+
+if __name__ == "__main__":
+    end_on_signals()  # before the imports below, which take a second
+
 import pathlib
 from typing import Annotated
 
@@ -11,7 +16,6 @@ import typer
 from export.versions import find_version
 from keras_transformer.console import (
     command_app,
-    end_on_signals,
     exit_codes,
     output_line,
     prepare_process,
@@ -53,7 +57,6 @@ def translate(
 def main():
     """Prepare the process, then run the command."""
     prepare_process()
-    end_on_signals()
     app(prog_name="python -m export.translate")
 
 

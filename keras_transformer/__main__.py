@@ -3,6 +3,11 @@
 The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
+from keras_transformer.signals import end_on_signals
+
+if __name__ == "__main__":
+    end_on_signals()  # before the imports below, which take a second
+
 from typing import Annotated
 
 import typer
@@ -11,7 +16,6 @@ from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.config import SearchOptions
 from keras_transformer.console import (
     command_app,
-    end_on_signals,
     exit_codes,
     on_one_line,
     output_line,
@@ -84,8 +88,8 @@ def translate(
 
 def main():
     """Prepare the process, then run the command."""
+    end_on_signals()  # the installed command begins here
     prepare_process()
-    end_on_signals()
     app()
 
 

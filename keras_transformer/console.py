@@ -1,10 +1,9 @@
-"""What every command shares: its settings, its signals and exit codes, and lines of UTF-8 in and out."""
+"""What every command shares: its settings and exit codes, and lines of UTF-8 in and out."""
 
 import contextlib
 import logging
 import os
 import re
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -101,23 +100,6 @@ def sentence_of(error: OSError) -> str:
     if error.strerror is None:
         return str(error)
     return f"{error.filename}: {error.strerror}." if error.filename is not None else f"{error.strerror}."
-
-
-def end_on_interrupt() -> None:
-    """Let Ctrl-C end the process at any moment, without a traceback.
-
-    Python raises KeyboardInterrupt instead, which an import of TensorFlow may swallow, and nothing at all during a long
-    compilation.
-    """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started this process ignores it
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def end_on_signals() -> None:
-    """Let Ctrl-C, and a reader such as `head` that closes the pipe early, end the process without a traceback."""
-    end_on_interrupt()
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def translate_lines(output_lines: Callable[[list[str], int], Iterable[str]], batch_size: int) -> None:

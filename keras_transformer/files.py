@@ -16,7 +16,7 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
 
     `write` is the content (a str is written as UTF-8), or a function that writes it to a binary file. The content is
     flushed to the disk beside `path` under the name `path.part`, which is then renamed. On failure nothing stays.
-    Raises what the file system raises, as OSError.
+    Raises what the file system raises, as OSError with the name of the file.
     """
     path = pathlib.Path(path)
     part = path.with_name(path.name + ".part")
@@ -29,8 +29,10 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # a full disk does not name the file
+            error.filename = str(path)
         raise
 
 

@@ -1,5 +1,6 @@
 """Reading lines and replacing files atomically."""
 
+import errno
 import gzip
 import os
 
@@ -66,3 +67,13 @@ def test_the_old_content_stays_until_the_new_content_is_complete(tmp_path):
     path.write_text("old")
     write_atomically(path, lambda file: seen.append((file.write(b"new"), path.read_text())))
     assert seen == [(3, "old")] and path.read_text() == "new"
+
+
+def test_an_error_of_a_write_names_the_file(tmp_path):
+    def fail(file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError) as caught:
+        write_atomically(tmp_path / "file", fail)
+    assert (caught.value.filename, caught.value.errno) == (str(tmp_path / "file"), errno.ENOSPC)
+    assert list(tmp_path.iterdir()) == []

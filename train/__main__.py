@@ -3,12 +3,17 @@
 TensorFlow is imported by the command, so that `--help` answers at once.
 """
 
+from keras_transformer.signals import end_on_interrupt
+
+if __name__ == "__main__":
+    end_on_interrupt()  # until training listens for Ctrl-C; before the imports below, which take a second
+
 import pathlib
 from typing import Annotated
 
 import typer
 
-from keras_transformer.console import command_app, end_on_interrupt, exit_codes, prepare_process, quiet_start
+from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
 from train.config import load_config
 from train.workers.rendezvous import exit_immediately
 
@@ -46,6 +51,5 @@ def main(
 
 
 if __name__ == "__main__":
-    end_on_interrupt()  # until training listens for Ctrl-C
     with exit_immediately():  # the processes of a cluster
         app()

@@ -3,6 +3,11 @@
 TensorFlow is imported by the command, so that `--help` answers at once.
 """
 
+from keras_transformer.signals import end_on_signals
+
+if __name__ == "__main__":
+    end_on_signals()  # before the imports below, which take a second
+
 import os
 import pathlib
 from typing import Annotated
@@ -10,7 +15,7 @@ from typing import Annotated
 import typer
 
 from keras_transformer.config import ConfigError, SearchOptions
-from keras_transformer.console import command_app, end_on_signals, exit_codes, on_one_line, prepare_process, quiet_start
+from keras_transformer.console import command_app, exit_codes, on_one_line, prepare_process, quiet_start
 from keras_transformer.options import BatchSize, BeamSize, LengthPenalty, RunPath
 from keras_transformer.run_folder import RunFolder
 from train.config import Data, load_config
@@ -96,5 +101,4 @@ def write_lines(path: pathlib.Path, texts: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    end_on_signals()
     app()

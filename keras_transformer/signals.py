@@ -1,0 +1,45 @@
+"""What Ctrl-C, SIGTERM and a closed pipe do to a command: end it at once, or let it clean up first.
+
+A command calls this before its other imports, which take a second, so nothing slow is imported here.
+"""
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+
+
+def end_on_interrupt() -> None:
+    """Let the system end the process on Ctrl-C, at any moment and without a traceback.
+
+    Python would raise KeyboardInterrupt: not at all during a long compilation, and lost if it happens inside a callback
+    of the garbage collector. JAX, which keras-hub imports, has one, and imports collect often; so a command that was
+    interrupted while it started could run on to its end.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started this process ignores it
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def end_on_signals() -> None:
+    """Let Ctrl-C, and a reader such as `head` that closes the pipe early, end the process without a traceback."""
+    end_on_interrupt()
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def signals_raise() -> Iterator[None]:
+    """Within, Ctrl-C and SIGTERM raise SystemExit, so that `finally` removes what is half-written."""
+
+    def exit_process(number, frame):
+        sys.exit(128 + number)  # as a shell reports a process that was ended by this signal
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, exit_process)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
