@@ -133,6 +133,14 @@ def test_a_worker_opens_no_file_of_another_ones_shards(prepare, tmp_path):
             path.with_suffix(".hidden" + path.suffix).rename(path)
 
 
+def test_missing_files_of_own_shards_are_named_before_anything_is_read(entries, tmp_path):
+    train = load_corpus(FilesData(source="files", train=entries, validation=entries[:1], shards=4)).train
+    (tmp_path / "3.de").unlink()
+    assert len(own_shards(train, Worker(0, 2))) == 2
+    with pytest.raises(CorpusError, match="data.train names .*3.de, but there is no such file"):
+        own_shards(train, Worker(1, 2))
+
+
 def test_the_chief_learns_the_tokenizer_from_its_own_shards(prepare, tmp_path):
     for file in (2, 3):
         (tmp_path / f"{file}.en").unlink()
