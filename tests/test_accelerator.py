@@ -3,8 +3,6 @@
 import os
 import pathlib
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +13,7 @@ from benchmarks.on_accelerator.pairs import batch_flops, packed_batches, pair_le
 from benchmarks.on_accelerator.report import HEAD, Absence, Measurement, page, table
 from benchmarks.on_accelerator.training import Task
 from tests.support.models import SMALL, as_numpy, assert_close
-from tests.support.processes import ROOT, run_without_tensorflow
+from tests.support.processes import python, run_without_tensorflow
 from tests.support.training import BATCHES, TINY, train, training_model
 from train.evaluation.cost import training_flops
 
@@ -195,8 +193,8 @@ def refused(tmp_path, monkeypatch):
 
 
 def run(*options):
-    command = [sys.executable, "-m", "benchmarks.accelerator", *options]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | {"JAX_PLATFORMS": "cpu"}, capture_output=True, text=True)
+    folders = os.environ.get("PYTHONPATH", "")  # of `refused`; Python finds the project in the folder where it starts
+    return python("-m", "benchmarks.accelerator", *options, PYTHONPATH=folders, JAX_PLATFORMS="cpu")
 
 
 @pytest.mark.slow

@@ -2,14 +2,13 @@
 
 import gzip
 import logging
-import pathlib
 
 import pytest
 
+from tests.support.places import MULTI30K
 from tests.support.processes import python
 from train.evaluation.bleu import score, tokenise
 
-MULTI30K = pathlib.Path(__file__).parent.parent.parent / "shared" / "data" / "multi30k"
 REFERENCES = [
     "Ein Mann hält ein Schild, auf dem steht: „Hallo!“",
     "Zwei Hunde laufen über die Wiese.",
@@ -125,7 +124,7 @@ def test_tokens_are_separated_and_lower_cased_and_quotes_normalised():
     assert tokenise(["l'homme, z.B."], "fr") == ["l&apos; homme , z.b."]
 
 
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason=f"there is no Multi30k in {MULTI30K}")
+@pytest.mark.skipif(MULTI30K is None, reason="there is no Multi30k: make multi30k")
 @pytest.mark.parametrize("language", ["de", "en", "fr"])
 @pytest.mark.parametrize("split", ["val", "test_2016_flickr"])
 def test_multi30k_becomes_the_text_that_published_scores_are_computed_on(split, language):

@@ -14,7 +14,8 @@ from keras_transformer import console
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
 from tests.support.commands import invoke
-from tests.support.processes import ROOT, python, start_python
+from tests.support.places import ROOT
+from tests.support.processes import python, start_python
 from tests.support.runs import random_run
 
 

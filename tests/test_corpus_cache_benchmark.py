@@ -5,7 +5,8 @@ import re
 import pytest
 
 from benchmarks.corpus_cache import page
-from tests.support.processes import ROOT, python
+from tests.support.places import ROOT
+from tests.support.processes import python
 
 
 @pytest.mark.slow

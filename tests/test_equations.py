@@ -1,12 +1,12 @@
 """Every function, class and test file that docs/equations.md names exists."""
 
 import importlib
-import pathlib
 import re
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[1]
+from tests.support.places import ROOT
+
 TABLE = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in TABLE.splitlines() if line[:1] == "|"]
 HEAD, BODY = ROWS[0], [dict(zip(ROWS[0], row, strict=True)) for row in ROWS[2:]]

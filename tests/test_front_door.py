@@ -3,20 +3,17 @@
 import ast
 import importlib
 import json
-import pathlib
-import subprocess
-import sys
 
 import pytest
 
 import keras_transformer as kt
-
-ROOT = pathlib.Path(kt.__file__).parents[1]
+from tests.support.places import ROOT
+from tests.support.processes import python
 
 
 def in_a_process_of_its_own(script):
     """What `script` prints, read as JSON."""
-    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    run = python("-c", script)
     assert run.returncode == 0, run.stderr[-2000:]
     return json.loads(run.stdout)
 

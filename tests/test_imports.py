@@ -3,10 +3,11 @@
 import ast
 import graphlib
 import pathlib
+import re
 
 import pytest
 
-from tests.support.processes import ROOT
+from tests.support.places import ROOT
 
 PACKAGES = "keras_transformer", "train", "export"
 FORBIDDEN = {
@@ -125,6 +126,11 @@ def test_a_test_file_is_named_after_a_module_or_has_a_subject():
     modules = {part for path in files_of(*PACKAGES, "benchmarks") for part in (path.stem, path.parent.name)}
     tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests").glob("test_*.py")}
     assert tests - modules == set(SUBJECTS), "name a test file after its module, or add it to SUBJECTS"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").glob("test_*.py")), ids=lambda path: path.name)
+def test_tests_start_python_and_find_the_checkout_through_their_support(path):
+    assert not re.findall(r"sys\.executable|Path\(__file__\)", path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", EVERY_FILE)

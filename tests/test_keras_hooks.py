@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 from tests.support.models import as_numpy
+from tests.support.places import ROOT
 
-ROOT = pathlib.Path(__file__).parent.parent
 KERAS = pathlib.Path(importlib.util.find_spec("keras").origin).parent
 
 

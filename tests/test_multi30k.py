@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from tests.support.commands import assert_one_sentence, invoke
-from tests.support.processes import ROOT
+from tests.support.places import ROOT
 from train.config import load_config
 from train.data import multi30k
 from train.data.multi30k import DOWNLOADS, SUMS, app

@@ -1,20 +1,17 @@
 """Laws of packing: every pair has one place, no row is overfull, little stays empty, epochs are packed ahead."""
 
-import pathlib
 import threading
 
 import numpy as np
 import pytest
 
-from tests.support.processes import ROOT
+from tests.support.places import MULTI30K, ROOT
 from train.config import RowLengths, load_config
 from train.data.batches import PackedBatches
 from train.data.encoding import EncodedPairs, Sentences, encode_corpus
 from train.data.epochs import Epochs
 from train.data.packing import Packing, offsets_of, pack
 from train.data.prepare import load_corpus
-
-MULTI30K = next(filter(pathlib.Path.is_dir, [ROOT / "data/multi30k", ROOT.parent / "shared/data/multi30k"]), None)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import shlex
 import pytest
 import typer.main
 
-from tests.support.processes import ROOT
+from tests.support.places import ROOT
 from train.config import load_config
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from keras_transformer.config import ConfigError, preset
-from tests.support.processes import ROOT
+from tests.support.places import ROOT
 from train.config import load_config
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'

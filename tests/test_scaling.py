@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from tests.support.processes import ROOT
+from tests.support.places import ROOT
 from train.workers.tf_config import Worker, read_cluster
 
 PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")

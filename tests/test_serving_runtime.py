@@ -9,7 +9,8 @@ import pytest
 from export.check import meta_graph
 from export.saved_model import WARM_UP_TOKENS, warm_up_batches
 from tests.support.exports import write_version
-from tests.support.processes import ROOT, python
+from tests.support.places import ROOT
+from tests.support.processes import python
 from tests.support.runs import SENTENCES, random_run
 
 RUNTIME = ROOT / "tests" / "support" / "scripts" / "serving_runtime.py"

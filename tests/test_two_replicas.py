@@ -3,20 +3,15 @@
 The replicas are two logical CPUs of a child process, since a process cannot divide its CPU after TensorFlow's start.
 """
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from keras_transformer.losses import LabelSmoothedCrossentropy, token_sums
 from tests.support.models import assert_close
+from tests.support.processes import python
 from tests.support.scripts import two_replicas
 
-ROOT = pathlib.Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
 
 
@@ -24,9 +19,7 @@ pytestmark = pytest.mark.slow
 def runs(tmp_path_factory):
     """run -> name -> value: "one" of this process, the others of a process with two logical CPUs."""
     path = tmp_path_factory.mktemp("two_replicas") / "results.npz"
-    command = [sys.executable, "-m", "tests.support.scripts.two_replicas", str(path)]
-    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-    process = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+    process = python("-m", "tests.support.scripts.two_replicas", path)
     assert process.returncode == 0, process.stderr[-3000:]
     found = {"one": two_replicas.one_step(LabelSmoothedCrossentropy(), evaluate=True)}
     with np.load(path) as results:

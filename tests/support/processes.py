@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import json
 import os
-import pathlib
 import socket
 import subprocess
 import sys
@@ -12,7 +11,8 @@ import time
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
+from tests.support.places import ROOT
+
 PATIENCE = 900  # seconds; on a machine that does other work, starting and compiling take minutes
 
 

@@ -1,0 +1,6 @@
+"""Where things are that tests read: the checkout, and Multi30k if this machine has it."""
+
+import pathlib
+
+ROOT = pathlib.Path(__file__).parents[2]
+MULTI30K = next(filter(pathlib.Path.is_dir, [ROOT / "data/multi30k", ROOT.parent / "shared/data/multi30k"]), None)
