@@ -223,6 +223,7 @@ def test_it_runs_without_tensorflow_and_the_loss_falls(refused, tmp_path):
         assert last < first - 0.3
 
 
+@pytest.mark.slow
 def test_a_framework_that_is_not_installed_is_a_sentence(refused):
     refused("torch")
     with Contestant("torch", Task("tiny", 256, 64, "fused", 20)) as contestant:
@@ -230,6 +231,7 @@ def test_a_framework_that_is_not_installed_is_a_sentence(refused):
             contestant.answer()
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_a_sentence():
     with Contestant("chip") as contestant:
         contestant.process.kill()

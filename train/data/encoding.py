@@ -7,14 +7,17 @@ import hashlib
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
 from train.config import RowLengths
 from train.data.corpus import CorpusError, Split, skipped_sentence
 from train.data.packing import offsets_of
+
+if TYPE_CHECKING:  # benchmarks.accelerator packs batches where SentencePiece is not installed
+    from keras_transformer.tokenizer import Tokenizer
 
 CHUNK = 10_000  # pairs that one thread encodes at once
 THREADS = min(8, os.cpu_count() or 1)  # more threads would wait for the one that reads
@@ -83,7 +86,7 @@ class EncodedShards:
         return sum(map(len, self.shards))
 
 
-def encode_corpus(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths) -> EncodedPairs:
+def encode_corpus(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths) -> EncodedPairs:
     """Encode a split in memory. A pair is skipped if one of its sides, EOS included, is longer than a row.
 
     Raises CorpusError if no pair is left.
@@ -96,7 +99,7 @@ def encode_corpus(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths) -
     return EncodedPairs(*sides, skipped, np.concatenate([chunk.keys for chunk in chunks]))
 
 
-def encoded_chunks(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths) -> Iterator[EncodedPairs]:
+def encoded_chunks(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths) -> Iterator[EncodedPairs]:
     """Yield EncodedPairs of up to `CHUNK` pairs of the split, each with the count of its pairs that are too long.
 
     The pairs that the split itself skips are in `split.skipped` at the end. Chunks are encoded in threads, because
@@ -112,7 +115,7 @@ def encoded_chunks(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths) 
             yield pending.popleft().result()
 
 
-def _encode(pairs: list[tuple[str, str]], tokenizer: Tokenizer, row_lengths: RowLengths) -> EncodedPairs:
+def _encode(pairs: list[tuple[str, str]], tokenizer: "Tokenizer", row_lengths: RowLengths) -> EncodedPairs:
     dtype = np.uint16 if tokenizer.vocab_size <= 2**16 else np.int32
     encoded = zip(*map(tokenizer.encode_batch, zip(*pairs, strict=True)), pair_keys(pairs).tolist(), strict=True)
     fitting = [
