@@ -27,11 +27,19 @@ def random_bits(shape: tuple, seed):
 
 def _mix(bits):
     """The finalizer lowbias32: every bit of the input changes about half the bits of the output."""
+    bits = _modulo_2_to_32(bits)
     bits = ops.bitwise_xor(bits, ops.right_shift(bits, ops.cast(16, "uint32")))
-    bits = bits * ops.cast(0x7FEB352D, "uint32")
+    bits = _modulo_2_to_32(bits * ops.cast(0x7FEB352D, "uint32"))
     bits = ops.bitwise_xor(bits, ops.right_shift(bits, ops.cast(15, "uint32")))
-    bits = bits * ops.cast(0x846CA68B, "uint32")
+    bits = _modulo_2_to_32(bits * ops.cast(0x846CA68B, "uint32"))
     return ops.bitwise_xor(bits, ops.right_shift(bits, ops.cast(16, "uint32")))
+
+
+def _modulo_2_to_32(bits):
+    """`bits`, which uint32 arithmetic has wrapped already, except on PyTorch: there Keras computes it in int64."""
+    if keras.backend.backend() == "torch":
+        return ops.bitwise_and(bits, ops.cast(0xFFFFFFFF, "uint32"))
+    return bits
 
 
 def dropout(inputs, rate: float, seed):
