@@ -33,6 +33,7 @@ class Transformer(keras.Model):
         policy = keras.dtype_policies.get(dtype)
         inputs, logits = connect(config, policy)
         super().__init__(inputs=inputs, outputs=logits, name=name, **kwargs)
+        self.dtype_policy = policy  # `compile` goes by it: mixed_float16 needs a loss scale
         self.transformer_config = config
         self.precision = policy.name
 
