@@ -5,11 +5,18 @@
     transformer = kt.Transformer(kt.preset("tiny"))
     transformer.compile(kt.paper_optimizer(d_model=128), loss=kt.LabelSmoothedCrossentropy())
 
-Names are imported when they are first used (PEP 562): importing the package imports neither Keras nor TensorFlow.
+Names are imported when they are first used (PEP 562): importing the package imports neither Keras nor TensorFlow. If
+Keras is imported already, all classes are registered with it, so that `keras.models.load_model` finds them:
+
+    import keras
+    import keras_transformer
+
+    transformer = keras.models.load_model("m.keras")
 """
 
 # ruff: noqa: F401
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names once more, for editors and type checkers
@@ -34,7 +41,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.optimizers import paper_optimizer
     from keras_transformer.schedules import WarmupInverseSquareRoot
     from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
-    from keras_transformer.translator import Translation, Translator
+    from keras_transformer.translator import Translation, Translator, load_run
 
 NAMES_OF = {
     "config": ("PRESETS", "ConfigError", "SearchOptions", "TransformerConfig", "preset"),
@@ -53,11 +60,14 @@ NAMES_OF = {
     "optimizers": ("paper_optimizer",),
     "schedules": ("WarmupInverseSquareRoot",),
     "tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
-    "translator": ("Translation", "Translator"),
+    "translator": ("Translation", "Translator", "load_run"),
 }  # module -> what it gives
 MODULE_OF = {name: module for module, names in NAMES_OF.items() for name in names}
 
 __all__ = sorted(MODULE_OF)
+
+
+REGISTERED = ("layers", "losses", "metrics", "model", "schedules")  # modules with classes that Keras saves and loads
 
 
 def __getattr__(name: str) -> Any:
@@ -65,8 +75,19 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{MODULE_OF[name]}"), name)
     globals()[name] = value  # asked for once
+    _register_if_keras_is_imported()
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def _register_if_keras_is_imported() -> None:
+    """Import every module whose classes register themselves with Keras, which imports none of them on its own."""
+    if "keras" in sys.modules:
+        for module in REGISTERED:
+            importlib.import_module(f"{__name__}.{module}")
+
+
+_register_if_keras_is_imported()

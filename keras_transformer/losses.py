@@ -115,6 +115,11 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
             )
         self.smoothing = smoothing
 
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        """The reduced loss. Labels decide what is padding: a mask that Keras carries with the logits is left out."""
+        has_mask = getattr(y_pred, "_keras_mask", None) is not None
+        return super().__call__(y_true, ops.copy(y_pred) if has_mask else y_pred, sample_weight)
+
     def call(self, y_true, y_pred):
         """The loss of each token (B, T), weighted so that the mean which Keras takes is the one over real tokens."""
         labels = ops.cast(y_true, "int32")

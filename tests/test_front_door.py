@@ -28,6 +28,27 @@ def test_importing_the_package_imports_neither_keras_nor_tensorflow():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import keras, keras_transformer",
+        "from keras_transformer import LabelSmoothedCrossentropy",
+        "import keras_transformer.metrics as m, keras_transformer as kt; kt.Dropout",
+    ],
+)
+def test_once_keras_is_imported_it_finds_every_class_of_the_package(imports):
+    script = f"""
+{imports}
+import json, keras
+print(json.dumps(sorted(keras.saving.get_custom_objects())))
+"""
+    registered = set(in_a_process_of_its_own(script))
+    classes = [value for value in map(kt.__getattr__, kt.__all__) if hasattr(value, "from_config")]
+    assert len(classes) > 15
+    assert registered >= {f"keras_transformer>{kind.__name__}" for kind in classes}
+
+
+@pytest.mark.slow
 def test_configurations_and_the_tokenizer_need_neither_keras_nor_tensorflow():
     script = (
         "import json, sys, keras_transformer as kt; kt.preset, kt.SearchOptions, kt.Tokenizer, kt.dataset_from_pairs;"

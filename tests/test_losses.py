@@ -196,6 +196,14 @@ def test_a_weight_multiplies_the_loss_of_its_tokens(padded_batch):
     assert_close(LabelSmoothedCrossentropy()(labels, logits, sample_weight=weights), expected)
 
 
+def test_a_mask_that_keras_carries_with_the_logits_does_not_weigh_tokens_again(padded_batch):
+    labels, logits, _ = padded_batch
+    masked = keras.layers.Activation("linear")(keras.layers.Masking()(tf.constant(logits)))
+    assert masked._keras_mask is not None
+    masked._keras_mask = tf.constant(labels != 0)
+    assert_close(LabelSmoothedCrossentropy()(labels, masked), LabelSmoothedCrossentropy()(labels, logits))
+
+
 def test_the_keras_loss_comes_back_from_its_config():
     loss = LabelSmoothedCrossentropy(0.2, reduction="sum", name="mine")
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
