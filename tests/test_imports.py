@@ -29,6 +29,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "decoding_backends": "the search on JAX and PyTorch",
     "equations": "docs/equations.md",
     "exact": "replicas, workers and micro-batches train alike",
+    "examples": "examples/",
     "export_command": "python -m export",
     "export_translate": "python -m export.translate",
     "front_door": "import keras_transformer",
@@ -41,7 +42,10 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "scaling": "docs/scaling.md",
     "serving_runtime": "an export in TensorFlow's C++ runtime",
     "shards": "a corpus in shards",
+    "stock_fit": "what a user writes with stock Keras",
+    "stock_fit_backends": "stock model.fit on JAX and PyTorch",
     "two_replicas": "stock model.fit under MirroredStrategy",
+    "wheel": "the wheel in an environment of its own",
 }
 
 

@@ -80,12 +80,15 @@ def start_workers(arguments, logs):
 # another backend
 
 
-def run_without_tensorflow(backend, script, path):
-    """Run `script` under another Keras backend. It writes `path`, its argument, and prints last whether TensorFlow
-    was imported, which must be False.
-    """
+def run_on_backend(backend, script, path):
+    """Run `script`, which writes `path`, its argument, under another Keras backend. Returns what it prints."""
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed: pip install -r requirements-peers.txt")
     process = python("-c", script, path, KERAS_BACKEND=backend, JAX_PLATFORMS="cpu")
     assert process.returncode == 0, process.stderr[-2000:]
-    assert process.stdout.split()[-1] == "False"
+    return process.stdout
+
+
+def run_without_tensorflow(backend, script, path):
+    """`run_on_backend` for a script that prints last whether TensorFlow was imported, which must be False."""
+    assert run_on_backend(backend, script, path).split()[-1] == "False"

@@ -1,0 +1,144 @@
+"""What a user writes with stock Keras: compile, fit, evaluate, save, load, export, TensorBoard.
+
+Replicas: test_two_replicas.py. Other backends: test_stock_fit_backends.py.
+"""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_transformer as kt
+from tests.support.events import read_events
+from tests.support.models import SMALL, assert_close
+from tests.support.processes import python
+from tests.support.scripts.stock_fit import compiled, copying_arrays, one_fit
+
+INPUTS, LABELS = copying_arrays()
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A Transformer after some epochs of copying, and the history of its `fit`."""
+    return one_fit(epochs=3)
+
+
+def predictions(model):
+    return model.predict(INPUTS, batch_size=8, verbose=0)
+
+
+def test_fit_lowers_the_loss_and_logs_every_metric(fitted):
+    _, history = fitted
+    assert set(history) == {f"{side}{name}" for side in ("", "val_") for name in ("loss", "accuracy", "perplexity")}
+    assert history["loss"][-1] < history["loss"][0] - 0.1
+    assert history["perplexity"][-1] < history["perplexity"][0]
+    assert all(np.isfinite(values).all() for values in history.values())
+
+
+def test_evaluate_gives_the_means_over_all_real_tokens(fitted):
+    model, _ = fitted
+    found = model.evaluate(INPUTS, LABELS, batch_size=len(LABELS), return_dict=True, verbose=0)
+    log_p = np.log(np.exp(predictions(model)) / np.exp(predictions(model)).sum(-1, keepdims=True))
+    is_real = LABELS != 0
+    nll = -np.take_along_axis(log_p, LABELS[..., None], -1)[..., 0]
+    smoothed = 0.9 * nll - 0.1 * log_p.mean(-1)
+    assert_close(found["perplexity"], np.exp(nll[is_real].mean()), rtol=1e-4)
+    assert_close(found["loss"], smoothed[is_real].mean(), rtol=1e-4)
+    assert_close(found["accuracy"], (log_p.argmax(-1) == LABELS)[is_real].mean())
+
+
+def test_metrics_do_not_depend_on_the_batch_size(fitted):
+    model, _ = fitted
+    one, other = (model.evaluate(INPUTS, LABELS, batch_size=n, return_dict=True, verbose=0) for n in (2, 7))
+    for name in ("accuracy", "perplexity"):
+        assert_close(one[name], other[name])
+
+
+def test_it_trains_compiled_with_xla_as_without():
+    (_, compiled_history), (_, plain) = (one_fit(epochs=1, jit_compile=xla, dropout=0.0) for xla in (True, False))
+    for name in plain:
+        assert_close(compiled_history[name], plain[name], rtol=1e-3)
+
+
+def test_a_saved_model_comes_back_with_weights_loss_metrics_and_schedule(fitted, tmp_path):
+    model, _ = fitted
+    model.save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    assert type(loaded) is kt.Transformer and loaded.transformer_config == model.transformer_config
+    assert_close(predictions(loaded), predictions(model), atol=0, rtol=0)
+    assert isinstance(loaded.loss, kt.LabelSmoothedCrossentropy)
+    schedule = loaded.optimizer._learning_rate
+    assert isinstance(schedule, kt.WarmupInverseSquareRoot)
+    assert schedule.get_config() == {"d_model": SMALL.d_model, "warmup_steps": 20, "factor": 1.0}
+    assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) > 0
+    before, after = (m.evaluate(INPUTS, LABELS, return_dict=True, verbose=0) for m in (model, loaded))
+    assert before == pytest.approx(after)
+
+
+def test_training_goes_on_from_a_saved_model_as_without_saving(tmp_path):
+    model, _ = one_fit(epochs=1, dropout=0.0)
+    model.save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    for one in (model, loaded):
+        one.fit(INPUTS, LABELS, batch_size=8, shuffle=False, verbose=0)
+    assert_close(predictions(loaded), predictions(model), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_process_that_imports_keras_and_the_package_loads_a_saved_model(fitted, tmp_path):
+    model, _ = fitted
+    model.save(tmp_path / "m.keras")
+    np.savez(tmp_path / "inputs.npz", **INPUTS)
+    script = f"""
+import os, keras, keras_transformer, numpy
+os.chdir({str(tmp_path)!r})
+model = keras.models.load_model("m.keras")
+numpy.save("logits.npy", model.predict(dict(numpy.load("inputs.npz")), batch_size=8, verbose=0))
+"""
+    run = python("-c", script)
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert_close(np.load(tmp_path / "logits.npy"), predictions(model), atol=1e-6)
+
+
+def test_an_exported_model_gives_the_same_logits_for_any_shape(fitted, tmp_path):
+    model, _ = fitted
+    model.export(tmp_path / "exported", verbose=False)
+    served = tf.saved_model.load(tmp_path / "exported")
+    for rows, length in ((16, 7), (3, 5)):
+        inputs = {name: tf.constant(ids[:rows, :length]) for name, ids in INPUTS.items()}
+        assert_close(served.serve(inputs), model(inputs, training=False), atol=1e-5)
+
+
+def test_tensorboard_logs_loss_and_metrics_of_every_epoch(tmp_path):
+    _, history = one_fit(epochs=2, callbacks=[keras.callbacks.TensorBoard(tmp_path)])
+    for side, prefix in (("train", ""), ("validation", "val_")):
+        events = read_events(tmp_path / side)
+        for name in ("loss", "accuracy", "perplexity"):
+            logged = events[f"epoch_{name}"]
+            assert [step for step, _ in logged] == [0, 1]
+            assert_close([value for _, value in logged], history[f"{prefix}{name}"], rtol=1e-5)
+
+
+def test_half_precision_trains_and_float16_scales_its_loss():
+    for precision in ("mixed_bfloat16", "mixed_float16"):
+        model, history = one_fit(epochs=1, dtype=precision)
+        assert np.isfinite(history["loss"]).all()
+        assert model.dtype_policy.name == precision
+        assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer) == (precision == "mixed_float16")
+
+
+def test_gradients_accumulated_over_batches_are_taken():
+    model = compiled(dropout=0.0)
+    model.compile(
+        keras.optimizers.SGD(0.1, gradient_accumulation_steps=2), loss=kt.LabelSmoothedCrossentropy(), jit_compile=False
+    )
+    assert np.isfinite(model.fit(INPUTS, LABELS, batch_size=8, verbose=0).history["loss"]).all()
+
+
+def test_the_logs_of_a_model_do_not_need_a_label_for_padding(fitted):
+    """The labels of padding are 0; whatever the model predicts there changes no log."""
+    model, _ = fitted
+    wider = {name: np.pad(ids, ((0, 0), (0, 3))) for name, ids in INPUTS.items()}
+    one = model.evaluate(INPUTS, LABELS, return_dict=True, verbose=0)
+    other = model.evaluate(wider, np.pad(LABELS, ((0, 0), (0, 3))), return_dict=True, verbose=0)
+    assert one == pytest.approx(other, rel=1e-5)
