@@ -1,16 +1,21 @@
 """Train a translating model with stock `model.fit`, from sentence pairs to translations.
 
-    python examples/fit.py
+    python examples/fit.py [RUN]        EPOCHS=1 makes it short
 
-It learns spelled-out numbers from English to German, trains on every GPU of this machine (without one, on the CPU), and
-needs nothing but the library. Its output on 2 CPU cores after TODO:
+It learns spelled-out numbers from English to German, trains on every GPU of this machine (without one, on the CPU) and
+needs nothing but the library. It leaves a run folder, RUN or runs/fit, which `keras-transformer translate` opens. On
+2 CPU cores it takes 1 min 40 s of processor time; the end of its output:
 
-    TODO
+    two hundred and forty-eight -> zweihundertachtundvierzig  (zweihundertachtundvierzig)
+    four hundred and ninety-one -> vierhundertneunundneunzig  (vierhunderteinundneunzig)
+    thirty-five -> fünfunddreißig  (fünfunddreißig)
+    96 of 100 unseen numbers are right
 """
 
 import os
+import pathlib
 import random
-import tempfile
+import sys
 
 import keras
 import tensorflow as tf
@@ -50,9 +55,10 @@ pairs = [(english(number), german(number)) for number in range(1000)]
 random.Random(1).shuffle(pairs)
 training, unseen = pairs[:900], pairs[900:]
 
-folder = tempfile.mkdtemp()
-kt.train_tokenizer((sentence for pair in training for sentence in pair), f"{folder}/tokenizer.model", vocab_size=320)
-tokenizer = kt.Tokenizer(f"{folder}/tokenizer.model")
+run = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "runs/fit")
+run.mkdir(parents=True, exist_ok=True)
+kt.train_tokenizer((sentence for pair in training for sentence in pair), run / "tokenizer.model", vocab_size=320)
+tokenizer = kt.Tokenizer(run / "tokenizer.model")
 batches = kt.dataset_from_pairs(training, tokenizer, rows=32, lengths=(16, 32))
 validation = kt.dataset_from_pairs(unseen, tokenizer, rows=32, lengths=(16, 32), shuffle=False)
 
@@ -67,9 +73,10 @@ with tf.distribute.MirroredStrategy().scope():
         metrics=[kt.TokenAccuracy(), kt.Perplexity()],
     )
 transformer.fit(batches, validation_data=validation, epochs=EPOCHS, verbose=2)
-transformer.save(f"{folder}/numbers.keras")
+config.save(run / "model.json")
+transformer.save_weights(run / "model.weights.h5")
 
-translator = kt.Translator(keras.models.load_model(f"{folder}/numbers.keras"), tokenizer)
+translator = kt.Translator.load(run)
 translations = translator.translate([source for source, _ in unseen])
 for (source, target), translation in list(zip(unseen, translations, strict=True))[:3]:
     print(f"{source} -> {translation.text}  ({target})")

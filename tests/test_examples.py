@@ -1,0 +1,91 @@
+"""Every example runs in its short form, from a folder of its own; the notebook prints what it was committed with."""
+
+import json
+import pathlib
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import keras_transformer as kt
+from tests.support.models import randomise
+from tests.support.processes import python
+
+EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
+NOTEBOOK = EXAMPLES / "paper.ipynb"
+SHORT = {"EPOCHS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+def cells(kind):
+    return [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == kind]
+
+
+def last_line(process):
+    assert process.returncode == 0, process.stderr[-3000:]
+    return process.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_the_header_of_an_example_says_how_to_run_it_and_ends_with_its_output(path):
+    text = path.read_text(encoding="utf-8")
+    header = text.split('"""')[1]
+    assert f"python examples/{path.name}" in header and "TODO" not in header
+    last = header.rstrip().splitlines()[-1]
+    assert last.startswith("    ") and re.search(r"right|house style", last)
+
+
+@pytest.mark.slow
+def test_fit_leaves_a_run_folder_that_translates(tmp_path):
+    run = tmp_path / "run"
+    assert re.fullmatch(r"\d+ of 100 unseen numbers are right", last_line(python(EXAMPLES / "fit.py", run, **SHORT)))
+    assert len(kt.Translator.load(run).translate(["twenty-one", "seven hundred"])) == 2
+
+
+@pytest.mark.slow
+def test_fine_tune_goes_on_from_a_run_folder_and_leaves_another(tmp_path):
+    run, new_run = tmp_path / "run", tmp_path / "new_run"
+    run.mkdir()
+    kt.train_tokenizer([f"{n} hundred and twenty-one" for n in range(99)], run / "tokenizer.model", 290)
+    config = kt.TransformerConfig(vocab_size=290, encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, num_heads=2)
+    config.save(run / "model.json")
+    randomise(kt.Transformer(config)).save_weights(run / "model.weights.h5")
+    process = python(EXAMPLES / "fine_tune.py", run, new_run, **SHORT)
+    assert re.fullmatch(r"\d+ of 36 unseen numbers are in the house style", last_line(process))
+    (before, _), (after, _) = kt.load_run(run), kt.load_run(new_run)
+    assert any((one != other).any() for one, other in zip(before.get_weights(), after.get_weights(), strict=True))
+    again = python(EXAMPLES / "fine_tune.py", run, new_run, **SHORT)
+    assert again.returncode == 1 and str(new_run) in again.stderr and "Traceback" not in again.stderr
+
+
+@pytest.mark.slow
+def test_layers_trains_a_classifier():
+    process = python(EXAMPLES / "layers.py", **SHORT)
+    assert re.fullmatch(r"[\d.]+% of \d+ unseen reviews are classified right", last_line(process))
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_and_prints_what_it_was_committed_with(capsys):
+    plt = pytest.importorskip("matplotlib.pyplot", reason="pip install -r requirements.txt")
+    plt.switch_backend("Agg")
+    names = {}
+    for cell in cells("code"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # plt.show() has no window to show
+            exec("".join(cell["source"]), names)
+        printed = capsys.readouterr().out
+        committed = "".join("".join(o["text"]) for o in cell["outputs"] if o["output_type"] == "stream")
+        assert printed == committed
+        assert len(plt.get_fignums()) == sum("image/png" in o.get("data", {}) for o in cell["outputs"])
+        for figure in map(plt.figure, plt.get_fignums()):
+            labelled = [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
+            assert all(axes.get_xlabel() for axes in labelled) and labelled[0].get_ylabel()
+        plt.close("all")
+    accuracy = names["history"]["accuracy"]
+    assert np.isfinite(accuracy).all() and accuracy[-1] > 0.99
+
+
+def test_the_notebook_is_committed_with_its_outputs():
+    assert not any(cell["outputs"] == [] and "plt.show()" in "".join(cell["source"]) for cell in cells("code"))
+    assert sum("image/png" in o.get("data", {}) for cell in cells("code") for o in cell["outputs"]) >= 8
+    assert not any(o["output_type"] == "error" for cell in cells("code") for o in cell["outputs"])
