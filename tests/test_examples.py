@@ -1,7 +1,6 @@
 """Every example runs in its short form, from a folder of its own; the notebook prints what it was committed with."""
 
 import json
-import pathlib
 import re
 import warnings
 
@@ -10,9 +9,10 @@ import pytest
 
 import keras_transformer as kt
 from tests.support.models import randomise
+from tests.support.places import ROOT
 from tests.support.processes import python
 
-EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
+EXAMPLES = ROOT / "examples"
 NOTEBOOK = EXAMPLES / "paper.ipynb"
 SHORT = {"EPOCHS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
 

@@ -7,13 +7,14 @@ import re
 import shutil
 import site
 import subprocess
-import sys
 import venv
 import zipfile
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[1]
+from tests.support.places import ROOT
+from tests.support.processes import python
+
 pytestmark = pytest.mark.slow
 
 
@@ -42,8 +43,7 @@ def environment(wheel, tmp_path_factory):
 
 
 def pip(*arguments):
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    run = python("-m", "pip", "--disable-pip-version-check", *arguments)
     assert run.returncode == 0, run.stderr[-3000:]
 
 
