@@ -10,10 +10,11 @@ import tensorflow as tf
 
 import keras_transformer as kt
 from tests.support.events import read_events
-from tests.support.models import SMALL, assert_close
+from tests.support.models import assert_close
 from tests.support.processes import python
-from tests.support.scripts.stock_fit import compiled, copying_arrays, one_fit
+from tests.support.scripts.stock_fit import CONFIG, compiled, copying_arrays, one_fit
 
+pytestmark = pytest.mark.slow
 INPUTS, LABELS = copying_arrays()
 
 
@@ -69,7 +70,7 @@ def test_a_saved_model_comes_back_with_weights_loss_metrics_and_schedule(fitted,
     assert isinstance(loaded.loss, kt.LabelSmoothedCrossentropy)
     schedule = loaded.optimizer._learning_rate
     assert isinstance(schedule, kt.WarmupInverseSquareRoot)
-    assert schedule.get_config() == {"d_model": SMALL.d_model, "warmup_steps": 20, "factor": 1.0}
+    assert schedule.get_config() == {"d_model": CONFIG.d_model, "warmup_steps": 20, "factor": 1.0}
     assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) > 0
     before, after = (m.evaluate(INPUTS, LABELS, return_dict=True, verbose=0) for m in (model, loaded))
     assert before == pytest.approx(after)
@@ -84,7 +85,6 @@ def test_training_goes_on_from_a_saved_model_as_without_saving(tmp_path):
     assert_close(predictions(loaded), predictions(model), atol=1e-6)
 
 
-@pytest.mark.slow
 def test_a_process_that_imports_keras_and_the_package_loads_a_saved_model(fitted, tmp_path):
     model, _ = fitted
     model.save(tmp_path / "m.keras")

@@ -7,13 +7,15 @@ import keras_transformer as kt
 from keras_transformer.layers.dropout import dropout
 from tests.support.models import SMALL, randomise
 
+CONFIG = SMALL.replace(encoder_layers=1, decoder_layers=1)
+
 
 def copying_arrays(rows=16, length=7):
     """Inputs and labels of `rows` sentences of 2 to 6 tokens and EOS, each its own translation."""
     rng = np.random.default_rng(0)
     sizes = rng.integers(2, length, rows)[:, None]
     places = np.arange(length)
-    ids = rng.integers(4, SMALL.vocab_size, (rows, length))
+    ids = rng.integers(4, CONFIG.vocab_size, (rows, length))
     labels = np.where(places < sizes, ids, np.where(places == sizes, 3, 0)).astype("int32")
     segments = (places <= sizes).astype("int32")
     target = np.where(segments, np.concatenate([np.full((rows, 1), 2), labels[:, :-1]], axis=1), 0).astype("int32")
@@ -23,9 +25,9 @@ def copying_arrays(rows=16, length=7):
 
 def compiled(dropout=0.1, dtype=None, **options):
     """A small Transformer with weights that depend on nothing, compiled as the documentation does it."""
-    model = randomise(kt.Transformer(SMALL.replace(dropout=dropout), dtype=dtype), scale=0.2)
+    model = randomise(kt.Transformer(CONFIG.replace(dropout=dropout), dtype=dtype), scale=0.2)
     model.compile(
-        kt.paper_optimizer(SMALL.d_model, warmup_steps=20),
+        kt.paper_optimizer(CONFIG.d_model, warmup_steps=20),
         loss=kt.LabelSmoothedCrossentropy(),
         metrics=[kt.TokenAccuracy(), kt.Perplexity()],
         **options,
