@@ -10,6 +10,7 @@ import tensorflow as tf
 from tests.support.models import as_numpy, assert_close, softmax
 from tests.support.processes import python
 from tests.support.training import BATCHES, PAIRS, TINY, tensors, train, training_model, weights_of
+from train.config import RowLengths
 from train.data.batches import lay_out
 from train.data.packing import Packing
 from train.loop.checkpoints import Checkpoints
@@ -65,8 +66,8 @@ def test_the_logged_norm_is_the_norm_of_the_gradient_of_the_mean_loss():
 
 def test_packed_rows_and_one_pair_per_row_have_the_same_loss_and_gradients():
     model, pairs = training_model(), np.arange(8)
-    packed = lay_out(PAIRS, Packing(pairs, np.array([0, 2, 5, 8])), 24, 24)
-    unpacked = lay_out(PAIRS, Packing(pairs, np.arange(9)), 7, 7)
+    packed = lay_out(PAIRS, Packing(pairs, np.array([0, 2, 5, 8])), RowLengths(24, 24))
+    unpacked = lay_out(PAIRS, Packing(pairs, np.arange(9)), RowLengths(7, 7))
     assert packed["target_segments"].max() == 3 and unpacked["target_segments"].max() == 1
     for one, other in zip(sums_and_gradients(model, packed), sums_and_gradients(model, unpacked), strict=True):
         assert_close(one, other)
@@ -265,11 +266,11 @@ def train_on_two_replicas(path):
 
 
 SCRIPT = """
-import sys, tensorflow as tf
+import pathlib, sys, tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 from tests import test_training_model
-test_training_model.train_on_two_replicas(test_training_model.pathlib.Path(sys.argv[1]))
+test_training_model.train_on_two_replicas(pathlib.Path(sys.argv[1]))
 """
 
 

@@ -35,7 +35,8 @@ def one_split():
 def test_a_tokenizer_is_learned_from_both_sides_of_all_splits(tmp_path):
     second = Split("data.train", lambda: iter([("third", "vierter")] * 9))
     learn_tokenizer(290, [*one_split(), second], tmp_path / "model")
-    characters = set("".join(Tokenizer(tmp_path / "model").pieces[260:]))
+    tokenizer = Tokenizer(tmp_path / "model")
+    characters = set("".join(tokenizer.decode([piece]) for piece in range(260, tokenizer.vocab_size)))
     assert set("sourceword" + "Zielwort" + "third" + "vierter") <= characters
 
 
