@@ -47,7 +47,8 @@ transformer.compile(
     loss=kt.LabelSmoothedCrossentropy(0.1),
     metrics=[kt.TokenAccuracy()],
 )
-transformer.fit(kt.dataset_from_pairs(training, tokenizer, rows=16), epochs=EPOCHS, verbose=2)
+dataset = kt.dataset_from_pairs(training, tokenizer, rows=16, skip_unusable=True)  # logs how many are too long
+transformer.fit(dataset, epochs=EPOCHS, verbose=2)
 
 new_run.mkdir(parents=True)
 for name in ("model.json", "tokenizer.model"):

@@ -37,7 +37,7 @@ def kill_at_a_random_moment(process, checkpoints, chance, is_amid_a_write):
     before = set(checkpoints.glob("*.npz"))
     wait_until(lambda: set(checkpoints.glob("*.npz")) - before, [process])
     if is_amid_a_write:
-        wait_until(lambda: any(checkpoints.glob("*.part")), [process])
+        wait_until(lambda: any(checkpoints.glob("*.part")), [process], pause=0.0005)
     else:
         time.sleep(0.3 * chance.random())
     was_running = process.poll() is None

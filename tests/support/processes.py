@@ -46,7 +46,7 @@ def end(processes):
             process.kill()
 
 
-def wait_until(is_so, processes):
+def wait_until(is_so, processes, pause=0.01):
     """Return as soon as `is_so()`; raise an AssertionError if it never is or if a process ends before."""
     until = time.monotonic() + PATIENCE
     while not is_so():

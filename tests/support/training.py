@@ -81,7 +81,7 @@ def weights_of(model):
 
 def momenta_of(model):
     """What the optimizer remembers of the gradients: both moments of every weight. Adam's updates hide their scale."""
-    return [np.asarray(variable.value) for variable in model.optimizer.variables if variable.shape]
+    return [np.asarray(variable.value) for variable in model.optimizer.variables if len(variable.shape)]
 
 
 def no_validation():
