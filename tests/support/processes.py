@@ -46,12 +46,12 @@ def end(processes):
             process.kill()
 
 
-def wait_until(is_so, processes, pause=0.01):
+def wait_until(is_so, processes, pause=0.001):
     """Return as soon as `is_so()`; raise an AssertionError if it never is or if a process ends before."""
     until = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < until and all(process.poll() is None for process in processes)
-        time.sleep(0.001)
+        time.sleep(pause)
 
 
 # several workers
