@@ -1,4 +1,4 @@
-"""`python -m export RUN --to FOLDER`: write a version, read it back, compare it with the Translator, publish it.
+"""`python -m export RUN --to FOLDER`: write an export, read it back, compare it with the Translator, publish it.
 
 The functions that need TensorFlow import it themselves, so that `--help` answers at once.
 """
@@ -8,6 +8,7 @@ from keras_transformer.signals import end_on_interrupt, signals_raise
 if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
 
+import enum
 import itertools
 import logging
 import os
@@ -30,12 +31,26 @@ log = logging.getLogger("export")
 app = command_app()
 
 
+class Format(enum.StrEnum):
+    SAVED_MODEL = "saved_model"
+    CTRANSLATE2 = "ctranslate2"
+
+
 @app.command(no_args_is_help=True)
 def export(
     run: RunPath,
     to: Annotated[
-        pathlib.Path, typer.Option(metavar="FOLDER", help="The folder of numbered versions that a server watches.")
+        pathlib.Path,
+        typer.Option(
+            metavar="FOLDER",
+            help="The folder of numbered versions that a server watches; with --format ctranslate2, the model's own.",
+        ),
     ],
+    format: Annotated[Format, typer.Option(help="What to write.")] = Format.SAVED_MODEL,
+    quantization: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE", help="With --format ctranslate2: the type of its weights, for example int8."),
+    ] = None,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
     extra_length: ExtraLength = SearchOptions.extra_length,
@@ -59,15 +74,23 @@ def export(
     The version is read back and compared with translating from RUN. If they differ by more than rounding, nothing is
     published.
 
+    With `--format ctranslate2`, FOLDER becomes a model for CTranslate2 instead, with the tokenizer and a README.md
+    that explains how to translate with it. The scores of the run's translations are compared.
+
     To translate with an export alone: `python -m export.translate FOLDER < in.txt > out.txt`; for its options,
     `python -m export.translate --help`.
     """
     with exit_codes():
         if check and not is_checked:
             raise ExportError("--check FILE and --no-check contradict each other: give one of them.")
+        if quantization and format is not Format.CTRANSLATE2:
+            raise ExportError(f"--quantization {quantization} needs --format ctranslate2: a SavedModel is float32.")
         sentences = (check or RunFolder(run).check_lines) if is_checked else None
         options = SearchOptions(beam_size, length_penalty, extra_length)
-        print(export_run(run, to, options, max_source_tokens, sentences))
+        if format is Format.CTRANSLATE2:
+            print(export_ctranslate2(run, to, options, max_source_tokens, sentences, quantization))
+        else:
+            print(export_run(run, to, options, max_source_tokens, sentences))
 
 
 def export_run(
@@ -100,6 +123,41 @@ def export_run(
         if lines:
             refuse_difference(unfinished, translator, lines)
         return publish(unfinished)
+
+
+def export_ctranslate2(
+    run: str | os.PathLike,
+    folder: pathlib.Path,
+    options: SearchOptions,
+    max_source_tokens: int,
+    sentences: pathlib.Path | None,
+    quantization: str | None,
+) -> pathlib.Path:
+    """Export a run folder as the CTranslate2 model `folder`, which must not exist yet. Return its path.
+
+    `sentences` is a file of source sentences, or None. The exported model must give their translations the scores
+    that the Translator gives them; if its weights are quantized, the difference is only printed.
+    Raises UserError as `export_run` does, and if CTranslate2 is not installed or cannot express the model.
+    """
+    with quiet_start():
+        from export import ctranslate2
+        from keras_transformer.translator import Translator, load_run
+
+        ctranslate2.require(quantization)
+    ctranslate2.refuse_existing(folder)
+    transformer, tokenizer = load_run(run)
+    lines = read_sentences(sentences) if sentences else []
+    translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens)
+    with signals_raise(), unfinished_version(folder.absolute().parent) as unfinished:
+        ctranslate2.write_model(transformer, tokenizer, unfinished, quantization)
+        ctranslate2.write_readme(unfinished, folder.absolute().name, translator, transformer.transformer_config)
+        if lines:
+            log.info("written; comparing it with the Translator on %d lines", len(lines))
+            comparison = ctranslate2.compare_scores(unfinished, translator, lines)
+            print(comparison)
+            if not quantization:
+                ctranslate2.refuse_other_scores(comparison)
+        return unfinished.rename(folder)
 
 
 def read_sentences(path: pathlib.Path) -> list[str]:

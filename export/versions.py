@@ -64,9 +64,9 @@ def make_folder(path: pathlib.Path) -> None:
     try:
         path.mkdir(parents=True)
     except (FileExistsError, NotADirectoryError):
-        raise ExportError(f"{path.parent} is not a folder, so no version can be written into it.") from None
+        raise ExportError(f"{path.parent} is not a folder, so nothing can be exported into it.") from None
     except OSError as error:
-        raise ExportError(f"No version can be written into {path.parent}: {error.strerror}.") from None
+        raise ExportError(f"Nothing can be exported into {path.parent}: {error.strerror}.") from None
 
 
 def publish(unfinished: pathlib.Path) -> pathlib.Path:

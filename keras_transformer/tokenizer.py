@@ -107,6 +107,10 @@ class Tokenizer:
     def vocab_size(self) -> int:
         return self._processor.get_piece_size()
 
+    def pieces(self) -> list[str]:
+        """Return the written form of every id, in order: that of EOS is "</s>", that of byte 10 is "<0x0A>"."""
+        return self._processor.id_to_piece(list(range(self.vocab_size)))
+
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`, without BOS and EOS."""
         return self._processor.encode(text)

@@ -31,6 +31,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "exact": "replicas, workers and micro-batches train alike",
     "examples": "examples/",
     "export_command": "python -m export",
+    "export_ctranslate2": "python -m export --format ctranslate2",
     "export_translate": "python -m export.translate",
     "front_door": "import keras_transformer",
     "imports": "the map of the folders",

@@ -1,0 +1,58 @@
+"""The README.md of a CTranslate2 model: the lines of Python that translate as the run does, and what differs."""
+
+from keras_transformer.config import SearchOptions
+
+README = """\
+# {name}
+
+A Transformer in the format of CTranslate2 {version}, with its SentencePiece model. To translate:
+
+```python
+import ctranslate2, sentencepiece
+
+tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/tokenizer.model")
+translator = ctranslate2.Translator("{name}", inter_threads=2, intra_threads=1)  # workers, threads per worker
+sources = tokenizer.encode(["A dog runs across the field."], out_type=str)
+results = translator.translate_batch(sources, max_batch_size=32, {search})
+best = [max(zip(r.hypotheses, r.scores), key=lambda h: h[1] / ((6 + len(h[0])) / 6) ** {alpha})[0] for r in results]
+print(tokenizer.decode(best))
+```
+
+## The search
+
+CTranslate2 divides the log-probability of a hypothesis by length^alpha, the run by ((5 + length) / 6)^alpha; the length
+counts EOS. So `length_penalty=0` makes CTranslate2 return log-probabilities, and the line after it chooses among
+{beam_size} hypotheses as the run does. `min_decoding_length=0` allows an empty output, and `max_input_length`
+truncates a long source at the same token as the run. These differences remain:
+
+- CTranslate2 continues {beam_size} hypotheses until enough have finished; in the run each finished one takes a place
+  of the beam. Therefore a few sentences get another translation. A greedy search has no such difference.
+- The run ends an output {extra_length} tokens after the length of its source. CTranslate2 has one limit for all
+  sentences, `max_decoding_length`.
+- The run never outputs `<pad>`, `<unk>` or `<s>`, to which a trained model gives almost no probability.
+- The run translates a line of blanks to an empty line. CTranslate2 does so for an empty line only.
+
+Positions in the table: {positions}. CTranslate2 refuses longer sources and outputs.
+"""
+
+
+def readme(name: str, version: str, options: SearchOptions, max_source_tokens: int, positions: int) -> str:
+    """Return the README.md of the model folder `name`. `positions`: rows of its table of positions."""
+    search = {
+        "beam_size": options.beam_size,
+        "num_hypotheses": options.beam_size,
+        "return_scores": True,
+        "length_penalty": 0,
+        "min_decoding_length": 0,
+        "max_decoding_length": min(max_source_tokens + options.extra_length, positions),
+        "max_input_length": min(max_source_tokens, positions),
+    }
+    return README.format(
+        name=name,
+        version=version,
+        search=", ".join(f"{key}={value}" for key, value in search.items()),
+        alpha=options.length_penalty,
+        beam_size=options.beam_size,
+        extra_length=options.extra_length,
+        positions=positions,
+    )
