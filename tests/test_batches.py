@@ -74,23 +74,23 @@ def batches(pairs):
 # encoding
 
 
-def test_a_sentence_is_its_pieces_and_eos():
+def test_a_sentence_is_encoded_as_its_pieces_and_eos():
     assert sentences_of(encode([("7 8", "9")], row_length=8)) == [([7, 8, EOS], [9, EOS])]
 
 
-def test_what_is_too_long_or_empty_is_counted_and_the_rest_stays():
+def test_pairs_that_are_too_long_or_empty_are_left_out_and_counted():
     pairs = encode([("5 5 5", "6"), ("5 5 5 5", "6"), ("5", "6 6 6 6"), ("", "6"), ("5", " ")], row_length=4)
     assert sentences_of(pairs) == [([5, 5, 5, EOS], [6, EOS])]
     assert pairs.skipped == {"longer than 4 tokens": 2, "empty source": 1, "empty target": 1}
     assert (len(pairs), pairs.source_tokens, pairs.target_tokens) == (1, 4, 2)
 
 
-def test_nothing_left_is_an_error():
+def test_a_corpus_without_a_usable_pair_is_an_error():
     with pytest.raises(CorpusError, match="data.train has no sentence pair left.*1 longer than 4 tokens.*row_length"):
         encode([("5 5 5 5", "6")], row_length=4)
 
 
-def test_many_chunks_are_one_corpus(monkeypatch):
+def test_encoding_in_chunks_gives_the_same_corpus(monkeypatch):
     corpus = random_corpus(25)
     whole = encode(corpus, 40)
     monkeypatch.setattr("train.data.encoding.CHUNK", 10)
@@ -100,7 +100,7 @@ def test_many_chunks_are_one_corpus(monkeypatch):
 # training batches
 
 
-def test_a_row_of_two_pairs():
+def test_two_pairs_in_one_row_have_these_ids_segments_and_labels():
     batches = PackedBatches(encode([("7 8", "5 6"), ("7 8", "5 6")], row_length=8), 8, RowLengths(8, 8), seed=1)
     batch = batches.batch(0)
     assert batch["source_ids"].tolist() == [[7, 8, EOS, 7, 8, EOS, PAD, PAD]]
@@ -111,7 +111,7 @@ def test_a_row_of_two_pairs():
     assert batches.padding == (0.25, 0.25, 0.25)
 
 
-def test_an_epoch_holds_every_pair_once_and_fills_up_from_its_beginning(pairs, batches):
+def test_an_epoch_has_every_pair_once_and_its_last_batch_is_filled_from_its_beginning(pairs, batches):
     for epoch in (0, 1):
         first = epoch * batches.steps_per_epoch
         found = [pair for step in range(batches.steps_per_epoch) for pair in pairs_of(batches.batch(first + step))]
@@ -120,26 +120,26 @@ def test_an_epoch_holds_every_pair_once_and_fills_up_from_its_beginning(pairs, b
         assert not extra - counted(pairs_of(batches.batch(first)))
 
 
-def test_epochs_differ_and_seeds_differ(pairs, batches):
+def test_the_order_of_pairs_differs_by_epoch_and_by_seed(pairs, batches):
     other = PackedBatches(pairs, 40 * 16, RowLengths(40, 40), seed=2)
     first = batches.batch(0)["labels"]
     assert (first != batches.batch(batches.steps_per_epoch)["labels"]).any()
     assert (first != other.batch(0)["labels"]).any()
 
 
-def test_jumping_to_a_step_equals_walking_there(pairs, batches):
+def test_a_batch_depends_only_on_its_step_and_not_on_the_batches_before(pairs, batches):
     walked = [batches.batch(step) for step in range(2 * batches.steps_per_epoch + 3)]
     for step in (len(walked) - 1, 0, batches.steps_per_epoch):
         assert_same_batch(PackedBatches(pairs, 40 * 16, RowLengths(40, 40), seed=1).batch(step), walked[step])
 
 
-def test_a_batch_has_one_shape_and_one_type(batches):
+def test_all_batches_have_the_same_shape_and_type(batches):
     for step in range(batches.steps_per_epoch):
         for values in batches.batch(step).values():
             assert values.shape == (16, 40) and values.dtype == np.int32
 
 
-def test_segments_stand_side_by_side_and_are_numbered_from_1(batches):
+def test_segments_follow_each_other_without_gaps_and_are_numbered_from_1(batches):
     batch = batches.batch(0)
     for side in ("source_segments", "target_segments"):
         for row in batch[side]:
@@ -149,7 +149,7 @@ def test_segments_stand_side_by_side_and_are_numbered_from_1(batches):
     np.testing.assert_array_equal(batch["source_segments"].max(axis=1), batch["target_segments"].max(axis=1))
 
 
-def test_the_decoder_is_given_the_labels_shifted_right(batches):
+def test_decoder_inputs_are_the_labels_shifted_right_after_bos(batches):
     batch = batches.batch(0)
     for inputs, labels, segments in zip(batch["target_ids"], batch["labels"], batch["target_segments"], strict=True):
         for segment in range(1, segments.max() + 1):
@@ -169,13 +169,13 @@ def test_padding_is_the_share_of_positions_in_segment_0():
     assert one_row_a_step.padding.total == pytest.approx(sum(one_row_a_step.padding[:2]) / 2)
 
 
-def test_a_corpus_smaller_than_a_batch_fills_it_by_repetition():
+def test_a_corpus_smaller_than_a_batch_is_repeated_to_fill_it():
     batches = PackedBatches(encode([("7", "5"), ("8", "6")], row_length=8), 64, RowLengths(8, 8), seed=1)
     assert batches.steps_per_epoch == 1
     assert counted(pairs_of(batches.batch(5))) == {((7, EOS), (5, EOS)): 8, ((8, EOS), (6, EOS)): 8}
 
 
-def test_the_dataset_gives_the_batches_of_its_steps_in_one_static_shape(batches):
+def test_the_dataset_yields_the_batches_of_its_steps_in_one_static_shape(batches):
     dataset = training_dataset(batches, 3, 7)
     assert {tuple(spec.shape) for spec in dataset.element_spec.values()} == {(16, 40)}
     found = list(dataset.as_numpy_iterator())
@@ -193,26 +193,26 @@ def test_data_is_read_and_packed_without_tensorflow():
 # evaluation batches
 
 
-def test_padded_batches_hold_every_pair_once_in_order_of_length(pairs):
+def test_padded_batches_have_every_pair_once_in_order_of_length(pairs):
     found = [pair for _, batch in padded_batches(pairs, rows_per_batch=16) for pair in pairs_of(batch)]
     assert counted(found) == counted(sentences_of(pairs))
     lengths = [max(map(len, pair)) for pair in found]
     assert lengths == sorted(lengths)
 
 
-def test_indices_say_which_pair_is_in_which_row(pairs):
+def test_the_indices_of_a_padded_batch_name_the_pair_of_each_row(pairs):
     for indices, batch in padded_batches(pairs, rows_per_batch=16):
         assert pairs_of(batch) == [(list(pairs.source[i]), list(pairs.target[i])) for i in indices]
 
 
-def test_padded_batches_have_few_shapes_and_one_pair_a_row(pairs):
+def test_padded_batches_have_few_shapes_and_one_pair_per_row(pairs):
     found = [batch for _, batch in padded_batches(pairs, rows_per_batch=16, length_step=8)]
     assert {batch["labels"].shape for batch in found} == {(16, 8), (16, 16), (16, 24), (16, 32)}
     assert all(batch[field].shape == batch["labels"].shape for batch in found for field in FIELDS)
     assert all(batch["source_segments"].max() == batch["target_segments"].max() == 1 for batch in found)
 
 
-def test_rows_without_a_pair_are_padding_throughout():
+def test_rows_without_a_pair_are_all_padding():
     ((indices, batch),) = padded_batches(encode([("7", "5 6")], row_length=8), rows_per_batch=3, length_step=4)
     assert indices.tolist() == [0]
     assert batch["target_ids"].tolist() == [[BOS, 5, 6, PAD], [PAD] * 4, [PAD] * 4]

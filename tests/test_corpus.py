@@ -4,7 +4,8 @@ import gzip
 
 import pytest
 
-from train.config import FilesData
+from tests.support.places import ROOT
+from train.config import FilesData, load_config
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus
 
@@ -111,6 +112,13 @@ def test_a_line_without_a_tab_is_named(tmp_path):
 def test_a_missing_test_file_is_named_before_anything_is_read(tmp_path):
     with pytest.raises(CorpusError, match="data.test names .*none.en, but there is no such file"):
         load_corpus(files(tmp_path, b"a\n", b"x\n", test=[[str(tmp_path / "none.en"), str(tmp_path / "none.de")]]))
+
+
+@pytest.mark.parametrize("config", sorted((ROOT / "configs").glob("multi30k_*.toml")), ids=lambda path: path.stem)
+def test_missing_files_of_multi30k_are_named_with_the_command_that_gets_them(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CorpusError, match=r"data/multi30k/train\.\w\w\.gz, .*make multi30k"):
+        load_corpus(load_config(config).data)
 
 
 def test_an_entry_of_three_files_is_refused(tmp_path):

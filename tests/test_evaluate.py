@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+import signal
 
 import pytest
 
@@ -9,6 +10,7 @@ import train.evaluate
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.processes import start_python
 from tests.support.runs import random_run, write_config
 from train.config import FilesData, load_config
 from train.evaluation import bleu
@@ -136,16 +138,18 @@ def test_a_runs_test_set_needs_no_training_text(tmp_path):
         (["{folder}", "--reference", "{text}"], ["--source", "--reference"]),
         (["{folder}", "--source", "{text}", "--reference", "none.de"], ["none.de", "No such file"]),
         (["{folder}", "--source", "{text}", "--reference", "{empty}"], ["2 lines", "0", "a pair is one line of each"]),
-        (["{folder}", "--source", "{empty}", "--reference", "{empty}"], ["{empty}", "nothing to score"]),
+        (["{folder}", "--source", "{empty}", "--reference", "{other}"], ["{empty}", "{other}", "nothing to score"]),
+        (["{folder}", "--source", "{text}", "--reference", "{text}"], ["{text}", "--source", "--reference", "both"]),
         (["{folder}", "--beam-size", "0"], ["beam_size is 0"]),
         (["{nothing}"], ["{nothing}", "model.json", "not a run folder"]),
         (["{nothing}/none"], ["no run folder {nothing}/none"]),
     ],
 )
 def test_a_mistake_is_one_sentence(folder, without_xla, tmp_path, arguments, parts):
-    names = {name: tmp_path / name for name in ("text", "empty", "nothing")} | {"folder": folder}
+    names = {name: tmp_path / name for name in ("text", "empty", "other", "nothing")} | {"folder": folder}
     names["text"].write_text("five\nsix\n", encoding="utf-8")
-    names["empty"].write_text("", encoding="utf-8")
+    names["empty"].touch()
+    names["other"].touch()
     names["nothing"].mkdir()
     result = evaluate_command(*(argument.format(**names) for argument in arguments))
     assert_one_sentence(result, *(part.format(**names) for part in parts))
@@ -183,3 +187,28 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_translat
 def test_help_answers_without_waiting_for_tensorflow():
     text = help_of("train.evaluate")
     assert "--reference" in text and "<bool>" not in text and "imported: set()" in text
+
+
+# Ctrl-C
+
+SLOW = """
+import runpy, signal, time
+from keras_transformer.translator import Translator
+
+def translate(self, lines):
+    print("translating", flush=True)
+    time.sleep(60)
+
+Translator.translate = translate
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+runpy.run_module("train.evaluate", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_translation_at_once_without_a_traceback(folder, files):
+    with start_python("-c", SLOW, folder, *files) as process:
+        assert process.stdout.readline() == "translating\n"
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=50)[1]
+    assert process.returncode == -signal.SIGINT and "Traceback" not in errors  # 130 in a shell

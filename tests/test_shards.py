@@ -65,7 +65,7 @@ def letters(data, row):
 
 @pytest.mark.parametrize("shards", [1, 4])
 @pytest.mark.parametrize("workers", [2, 4])
-def test_the_workers_rows_in_their_order_are_the_batch_of_one_worker(prepare, shards, workers):
+def test_the_rows_of_all_workers_in_order_are_the_batch_of_a_single_worker(prepare, shards, workers):
     alone = prepare(shards).batches
     parts = [prepare(shards, Worker(index, workers)).batches for index in range(workers)]
     assert alone.local_rows == alone.rows_per_batch == 8
@@ -77,7 +77,7 @@ def test_the_workers_rows_in_their_order_are_the_batch_of_one_worker(prepare, sh
             np.testing.assert_array_equal(np.concatenate([part[field] for part in found]), expected[field])
 
 
-def test_every_shard_gives_as_many_rows_as_any_other_in_the_order_of_the_shards(prepare):
+def test_every_shard_contributes_equally_many_rows_in_the_order_of_the_shards(prepare):
     for shards, expected in ((4, ["a", "a", "b", "b", "c", "c", "d", "d"]), (2, ["ac"] * 4 + ["bd"] * 4)):
         data = prepare(shards)
         for step in (0, 50):
@@ -85,7 +85,7 @@ def test_every_shard_gives_as_many_rows_as_any_other_in_the_order_of_the_shards(
             assert all(letters(data, row) <= set(of) for row, of in zip(rows, expected, strict=True))
 
 
-def test_a_shard_goes_through_all_its_pairs_in_epochs_of_its_own(prepare):
+def test_every_shard_has_epochs_of_its_own_with_all_its_pairs(prepare):
     data = prepare(4)
     for stream, pairs in zip(data.batches.shards, data.train.shards, strict=True):
         found = sum((stream.batch(step)["labels"] > 0).sum() for step in range(stream.steps_per_epoch))
@@ -94,7 +94,7 @@ def test_a_shard_goes_through_all_its_pairs_in_epochs_of_its_own(prepare):
     assert long > 2 * short and data.batches.steps_per_epoch == long
 
 
-def test_jumping_to_a_step_equals_walking_there(prepare):
+def test_a_batch_depends_only_on_its_step_and_not_on_the_batches_before(prepare):
     walking, steps = prepare(4).batches, 3 * prepare(4).batches.steps_per_epoch
     walked = [walking.batch(step) for step in range(steps)]
     for step in (steps - 1, 0, steps // 2):
@@ -103,7 +103,7 @@ def test_jumping_to_a_step_equals_walking_there(prepare):
             np.testing.assert_array_equal(jumped[field], walked[step][field])
 
 
-def test_what_is_counted_is_counted_over_all_shards(prepare):
+def test_counts_and_padding_are_of_all_shards_together(prepare):
     one, four = prepare(1), prepare(4)
     for name in ("source_tokens", "target_tokens", "skipped"):
         assert getattr(one.train, name) == getattr(four.train, name)
@@ -115,7 +115,7 @@ def test_what_is_counted_is_counted_over_all_shards(prepare):
 # what a worker opens
 
 
-def test_a_worker_opens_no_file_of_another_ones_shards(prepare, tmp_path):
+def test_a_worker_opens_no_file_of_the_shards_of_another(prepare, tmp_path):
     expected = [prepare(4, Worker(index, 2)).batches.batch(5) for index in range(2)]
     for index, (own, others) in enumerate((((0, 1), (2, 3)), ((2, 3), (0, 1)))):
         hidden = [tmp_path / f"{file}.{side}" for file in others for side in ("en", "de")]
@@ -133,7 +133,7 @@ def test_a_worker_opens_no_file_of_another_ones_shards(prepare, tmp_path):
             path.with_suffix(".hidden" + path.suffix).rename(path)
 
 
-def test_missing_files_of_own_shards_are_named_before_anything_is_read(entries, tmp_path):
+def test_missing_files_of_a_workers_own_shards_are_named_before_anything_is_read(entries, tmp_path):
     train = load_corpus(FilesData(source="files", train=entries, validation=entries[:1], shards=4)).train
     (tmp_path / "3.de").unlink()
     assert len(own_shards(train, Worker(0, 2))) == 2
@@ -204,7 +204,7 @@ def test_shards_of_the_same_text_are_shuffled_differently():
     assert labels.shape == (8, 32) and (labels[:4] != labels[4:]).any()
 
 
-def test_epochs_are_counted_in_rows_that_were_taken(prepare):
+def test_epochs_are_counted_by_rows_taken(prepare):
     for shards in (1, 2, 4):
         batches = prepare(shards).batches
         rows = sum(stream.rows_per_epoch for stream in batches.shards)
@@ -216,7 +216,7 @@ def test_epochs_are_counted_in_rows_that_were_taken(prepare):
 # sources
 
 
-def test_files_belong_to_shards_in_turn(entries):
+def test_files_are_assigned_to_shards_in_turn(entries):
     train = load_corpus(FilesData(source="files", train=entries, validation=entries, shards=2)).train
     found = [{word[0] for source, _ in shard for word in source.split()} for shard in train.shards]
     assert found == [{"a", "c"}, {"b", "d"}]
@@ -232,7 +232,7 @@ def assert_shards_divide(load, count):
     assert len({str(shard.fingerprint()) for shard in train.shards}) == count
 
 
-def test_numbers_are_dealt_out():
+def test_numbers_are_assigned_to_shards_in_turn():
     def load(shards):
         sizes = {"maximum": 99, "train_pairs": 50, "validation_pairs": 5, "test_pairs": 5}
         return load_corpus(NumbersData(source="numbers", shards=shards, **sizes)).train
@@ -242,7 +242,7 @@ def test_numbers_are_dealt_out():
         load(51)
 
 
-def test_a_prepared_set_is_read_in_even_parts(tmp_path):
+def test_a_prepared_tfds_set_is_divided_into_even_parts(tmp_path):
     tfds = pytest.importorskip("tensorflow_datasets")
 
     class ThirtyPairs(tfds.core.GeneratorBasedBuilder):
@@ -269,7 +269,7 @@ def test_a_prepared_set_is_read_in_even_parts(tmp_path):
     assert_shards_divide(load, 4)
 
 
-def test_a_folder_that_is_read_from_beginning_to_end_is_no_set_of_shards(tmp_path):
+def test_a_folder_of_text_files_cannot_be_divided_into_shards(tmp_path):
     pytest.importorskip("tensorflow_datasets")
     for name in ("en.train.txt", "de.train.txt"):
         (tmp_path / name).write_text("a\nb\n")
@@ -279,7 +279,7 @@ def test_a_folder_that_is_read_from_beginning_to_end_is_no_set_of_shards(tmp_pat
         load_corpus(data)
 
 
-def test_one_shard_is_what_packing_the_whole_gives(prepare, entries):
+def test_one_shard_has_the_batches_of_the_whole_corpus(prepare, entries):
     data = prepare(1)
     split = load_corpus(FilesData(source="files", train=entries, validation=entries)).train
     pairs = encode_corpus(split, data.tokenizer, TRAINING.row_lengths)

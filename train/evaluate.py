@@ -69,6 +69,8 @@ def check_files(source: pathlib.Path | None, reference: pathlib.Path | None, out
     """Raises ConfigError now, not after the translation, for options that do not fit or an output without a folder."""
     if bool(source) != bool(reference):
         raise ConfigError("--source and --reference belong together: give both, or neither.")
+    if source and source.resolve() == reference.resolve():
+        raise ConfigError(f"--source and --reference are both {source}: name the file of each side.")
     if output and not output.parent.is_dir():
         raise ConfigError(f"--output {output} cannot be written: there is no folder {output.parent}. Create it first.")
     if output and (output.is_dir() or not os.access(output if output.exists() else output.parent, os.W_OK)):

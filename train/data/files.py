@@ -12,6 +12,7 @@ from keras_transformer.files import read_lines
 from train.config import FilesData
 from train.data.corpus import CorpusError, Pair, Split
 
+MULTI30K = pathlib.Path("data/multi30k")  # `make multi30k` puts the corpus there
 Entry = list[str] | str  # [source file, target file], or one TSV file
 
 
@@ -80,7 +81,8 @@ def file_stamp(path: pathlib.Path, name: str) -> list:
     modification time goes unnoticed. Raises CorpusError for a missing file.
     """
     if not path.is_file():
-        raise CorpusError(f"data.{name} names {path}, but there is no such file.")
+        hint = " Get it with `make multi30k`." if path.parent == MULTI30K else ""
+        raise CorpusError(f"data.{name} names {path}, but there is no such file.{hint}")
     found = os.stat(path)
     return [str(path.resolve()), found.st_size, found.st_mtime_ns]
 

@@ -15,6 +15,7 @@ import typer
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
+from train.data.files import MULTI30K
 
 REPOSITORY = "https://github.com/multi30k/dataset"
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
@@ -53,7 +54,7 @@ def main(
             help=f"Where the .gz files are; by default {BESIDE} if that folder exists, else {REPOSITORY}.",
         ),
     ] = "",
-    to: Annotated[pathlib.Path, typer.Option(help="The folder to put them into.")] = pathlib.Path("data/multi30k"),
+    to: Annotated[pathlib.Path, typer.Option(help="The folder to put them into.")] = MULTI30K,
 ) -> None:
     """Put the nine files of Multi30k that the configurations read into a folder.
 

@@ -4,6 +4,7 @@ import pathlib
 from collections.abc import Iterator
 from types import ModuleType
 
+from keras_transformer.errors import first_line_of
 from train.config import TfdsData
 from train.data.corpus import CorpusError, Pair, Split
 from train.data.files import file_stamp
@@ -54,7 +55,7 @@ def _prepared_builder(data: TfdsData):
         builder.download_and_prepare()
     except Exception as error:  # of requests, TFDS or the operating system: each means that there is no data
         raise CorpusError(
-            f"The TFDS set {data.name!r} could not be downloaded: {_first_line(error)} "
+            f"The TFDS set {data.name!r} could not be downloaded: {first_line_of(error)} "
             "Try again later, since such hosts are often busy, or fetch the text yourself and name its files "
             'with data.source = "files".'
         ) from error
@@ -91,7 +92,7 @@ def _split(builder, data: TfdsData, name: str, part) -> Split:
     except Exception as error:  # ValueError, KeyError or AssertionError, depending on the builder
         raise CorpusError(
             f"data.{name}_split is {getattr(data, f'{name}_split')!r}, which {data.name!r} does not have: it has the "
-            f"splits {', '.join(builder.info.splits)}. {_first_line(error)}"
+            f"splits {', '.join(builder.info.splits)}. {first_line_of(error)}"
         ) from None
     return Split(f"data.{name}_split", lambda: _pairs(examples, data), lambda: _fingerprint(builder, data, part))
 
@@ -133,8 +134,3 @@ def _tensorflow_datasets() -> ModuleType:
             f'data.source = "tfds" needs the package tensorflow-datasets ({error}): pip install tensorflow-datasets.'
         ) from None
     return tensorflow_datasets
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(".") + "."
