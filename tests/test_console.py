@@ -1,5 +1,7 @@
 """What every command shares: exit codes, a quiet start, groups and batches of lines."""
 
+import functools
+import gc
 import os
 import sys
 import types
@@ -85,6 +87,18 @@ def test_a_quiet_start_hides_stderr_unless_an_unexpected_exception_is_raised(cap
             os.write(2, b"a notice\n")
             raise UserError
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_quiet_start_collects_no_garbage_and_leaves_collecting_as_it_was(monkeypatch, before):
+    monkeypatch.setattr(gc, "isenabled", lambda: before)
+    found = []
+    for name in ("enable", "disable"):
+        monkeypatch.setattr(gc, name, functools.partial(found.append, name))
+    with pytest.raises(UserError), quiet_start():
+        found.append("within")
+        raise UserError
+    assert found == ["disable", "within", *["enable"] * before]
 
 
 # groups of lines and batches
