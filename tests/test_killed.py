@@ -13,7 +13,7 @@ from tests.support.runs import metrics_of, write_config
 
 pytestmark = pytest.mark.slow
 
-KILLS = 10
+KILLS = 5
 STEPS = 100 * KILLS
 OPTIONS = (
     "training.checkpoint_every=7",
@@ -54,7 +54,7 @@ def runs(tmp_path_factory):
     log, checkpoints = folder / "log", folder / "killed" / "checkpoints"
     finish(calm, log)
     hits = [
-        kill_at_a_random_moment(start(killed, log), checkpoints, chance, is_amid_a_write=number % 2 == 1)
+        kill_at_a_random_moment(start(killed, log), checkpoints, chance, is_amid_a_write=number % 2 == 0)
         for number in range(KILLS)
     ]
     finish(killed, log)
