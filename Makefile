@@ -1,14 +1,16 @@
 # make demo        a fresh machine to a translated sentence
 # make check       the tests that start no process and train nothing for long, in about a minute
-# make test        every test
+# make test        every test, as make check in two processes at a time; PROCESSES=4 takes four
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
 # make peers       installs what comparisons with other implementations need, so that `make test` skips none of them
 # make clean       removes what these commands made, except data/
 PYTHON ?= python3
 VENV ?= .venv
 DEMO_OPTIONS ?=
+PROCESSES ?= 2
 
 python := $(VENV)/bin/python
+pytest := $(python) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 runs := runs/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
@@ -39,10 +41,10 @@ multi30k: install
 	$(python) -m train.data.multi30k $(if $(FROM),--from '$(FROM)')
 
 check: install
-	$(python) -m pytest -m "not slow"
+	$(pytest) -m "not slow"
 
 test: install
-	$(python) -m pytest
+	$(pytest)
 
 peers: install
 	$(python) -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt
