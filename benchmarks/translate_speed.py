@@ -1,0 +1,180 @@
+"""`python -m benchmarks.translate_speed`: translation beside CTranslate2, Marian in PyTorch, and the matrix product."""
+
+import contextlib
+import os
+import pathlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from benchmarks.contestants import cores
+from benchmarks.first_translation import first_translations
+from benchmarks.translate_table import draw_lengths, summary, write_results
+from benchmarks.translate_work import EXPORTS, Work, export, multi30k, random_work
+from benchmarks.translate_worker import Crew, Missing, TranslateWorker, available
+from benchmarks.translators import CONTESTANTS, Setting
+from keras_transformer.console import exit_codes
+
+RUN, DATA = pathlib.Path("runs/multi30k_en_de"), pathlib.Path("data/multi30k")
+RESULTS = pathlib.Path(__file__).parent / "results"
+BEAMS = {"beam4": 4, "greedy": 1}
+MODES = {"all": None, "batch32": 32, "batch1": 1}  # lines per call
+TRIAL_LINES = 256  # of "all" and "batch32", on which settings are tried
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+class Effort(NamedTuple):
+    """How much is measured."""
+
+    lines: int  # of test_2016
+    works: tuple[str, ...]
+    one_by_one: int  # lines whose latency is measured
+    lengths: tuple[int, ...]  # of outputs, for the cost per token
+
+
+FULL = Effort(1000, ("multi30k", "base"), 50, (32, 64, 128, 256, 512, 1024))
+QUICK = Effort(200, ("multi30k",), 8, (32, 128))
+
+
+@app.command()
+def main(
+    quick: Annotated[bool, typer.Option("--quick", help="200 lines, no base size: less than six minutes.")] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns per contestant; the median counts.")] = 3,
+    contestants: Annotated[str, typer.Option(help="Separated by commas.")] = ",".join(CONTESTANTS),
+    run: Annotated[pathlib.Path, typer.Option(help="The run folder of Multi30k.")] = pathlib.Path(
+        "runs/multi30k_en_de"
+    ),
+    data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k.")] = pathlib.Path("data/multi30k"),
+    results: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="Folder for translate_speed.md, .json and .png; benchmarks/results if everything was run."),
+    ] = None,
+) -> None:
+    """Translate the same lines with each contestant, in turns, and print how much faster ours is."""
+    with exit_codes():
+        names = names_in(contestants)
+        effort = QUICK if quick else FULL
+        found = {"command": "python -m benchmarks.translate_speed " + " ".join(sys.argv[1:]), "rounds": rounds}
+        found["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+        found |= measure_all(effort, names, 1 if quick else rounds, run, data)
+        found = summary(found)
+        is_whole = not quick and set(names) == set(CONTESTANTS)
+        folder = results or (RESULTS if is_whole else None)
+    print(write_results(found, folder))
+    if folder:
+        draw_lengths(found, folder)
+
+
+def names_in(text: str) -> list[str]:
+    """The names in a comma-separated list. Raises BenchmarkError for one that is not known."""
+    names = text.split(",")
+    if unknown := [name for name in names if name not in CONTESTANTS]:
+        raise Missing(f"There is no contestant {unknown[0]!r}; there are {', '.join(CONTESTANTS)}.")
+    return names
+
+
+def measure_all(effort: Effort, names: list[str], rounds: int, run: pathlib.Path, data: pathlib.Path) -> dict[str, Any]:
+    """Everything by key "work/...". `missing`: the reason by contestant."""
+    found: dict[str, Any] = {"missing": {}, "works": {}, "first": {}, "lengths": {}}
+    names = available(names, found["missing"])
+    for number, name in enumerate(effort.works):
+        with works_folder() as folder:
+            work = multi30k(folder, run, data, effort.lines) if name == "multi30k" else random_work(folder, name)
+            note(f"{name}: exporting for {', '.join(names)}")
+            failed = export(work, exports_for(names))
+            found["missing"] |= failed
+            with Crew(names, work, found["missing"]) as workers:
+                found["works"][name] = measure(workers, work, rounds, effort.one_by_one)
+            if number == 0:
+                found["first"] = first_translations([worker.name for worker in workers], work)
+    if effort.lengths:
+        with works_folder() as folder:
+            found["lengths"] = measure_lengths(folder, names, effort.lengths)
+    return found
+
+
+@contextlib.contextmanager
+def works_folder() -> Iterator[pathlib.Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield pathlib.Path(folder)
+
+
+def exports_for(names: list[str]) -> list[str]:
+    """The folders of EXPORTS that these contestants read."""
+    prefixes = {
+        "saved_model": "saved_model_float32", "saved_model_bfloat16": "saved_model_bfloat16",
+        "ctranslate2_float32": "ctranslate2_float32", "ctranslate2_int8": "ctranslate2_int8",
+    }  # fmt: skip
+    wanted = tuple(prefixes[name] for name in names if name in prefixes)
+    return [name for name in EXPORTS if wanted and name.startswith(wanted)]
+
+
+def measure(workers: list[TranslateWorker], work: Work, rounds: int, one_by_one: int) -> dict[str, Any]:
+    """Let every contestant choose its setting per beam and mode, then let all take turns.
+
+    Returns seconds per round, by "beam/mode/contestant"; seconds per line if lines are translated one by one.
+    """
+    found: dict[str, Any] = {
+        "lines": len(work.lines), "settings": {}, "seconds": {}, "texts": {}, "peak": {}, "tried": {},
+        "references": work.references, "config": work.config, "forced": work.forced,
+        "source": work.lines, "tokenizer": (work.folder / "run" / "tokenizer.model").read_bytes(),
+    }  # fmt: skip
+    for beam, beam_size in BEAMS.items():
+        for mode, size in MODES.items():
+            lines = work.lines[:one_by_one] if size == 1 else work.lines
+            turns = {}
+            for worker in workers:
+                key = f"{beam}/{mode}/{worker.name}"
+                tried = try_settings(worker, lines[:TRIAL_LINES], beam_size, work.forced, size)
+                setting, _ = min(tried, key=lambda one: one[1])
+                turns[key] = worker, setting
+                found["tried"][key], found["settings"][key], found["seconds"][key] = tried, setting, []
+            for number in range(rounds):
+                note(f"{work.name}/{beam}/{mode}, round {number + 1} of {rounds}")
+                for key, (worker, setting) in turns.items():
+                    texts, seconds = worker.translate(lines, beam_size, work.forced, setting, size)
+                    found["seconds"][key].append(seconds if size == 1 else sum(seconds))
+                    found["texts"][key] = texts
+    found["peak"] = {worker.name: worker.peak_bytes() for worker in workers}
+    found["product"] = workers[0].products() if workers else {}
+    return found
+
+
+def try_settings(
+    worker: TranslateWorker, lines: list[str], beam_size: int, forced: int | None, size: int | None
+) -> list[tuple[Setting, float]]:
+    """Each of the contestant's settings with its seconds for `lines`: of the second run, as the first may compile."""
+    tried = []
+    for setting in worker.settings(cores(), size):
+        worker.translate(lines, beam_size, forced, setting, size)
+        _, seconds = worker.translate(lines, beam_size, forced, setting, size)
+        tried.append((setting, sum(seconds)))
+    return tried
+
+
+def measure_lengths(folder: pathlib.Path, names: list[str], lengths: tuple[int, ...]) -> dict[str, dict[int, float]]:
+    """Seconds per output token with a beam of 4 and 8 sentences together, by contestant and length of the outputs."""
+    chosen = [name for name in names if name in ("ours", "ours_bfloat16", "ctranslate2_float32")]
+    work, found = random_work(folder, "small", sentences=8), {}
+    export(work, exports_for(chosen))
+    with Crew(chosen, work, {}) as workers:
+        for worker in workers:
+            setting = worker.settings(cores(), None)[0]
+            found[worker.name] = {}
+            for length in lengths:
+                note(f"outputs of {length} tokens: {worker.name}")
+                worker.translate(work.lines, 4, length, setting, None)
+                _, seconds = worker.translate(work.lines, 4, length, setting, None)
+                found[worker.name][length] = sum(seconds) / (length * len(work.lines))
+    return found
+
+
+def note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,48 @@
+"""This project's Translator."""
+
+import functools
+import inspect
+import pathlib
+
+from benchmarks.translators import Setting
+from keras_transformer.config import SearchOptions
+from keras_transformer.errors import UserError
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.translator import Translator
+
+EXTRA_LENGTH = 50  # of outputs that end by themselves
+
+
+def settings(cores: int) -> list[Setting]:
+    """What is tried. The Translator chooses its threads itself."""
+    return [{"batch_size": size} for size in (32, 64, 128)]
+
+
+class Ours:
+    def __init__(self, folder: pathlib.Path, **options):
+        self.run, self.options = RunFolder(folder / "run"), options
+
+    def translate(self, lines: list[str], beam_size: int, forced: int | None, setting: Setting) -> list[str]:
+        translator = self.translator(beam_size, extra_length(self.run, lines, forced), **setting)
+        return [found.text for found in translator.translate(lines)]
+
+    @functools.cache  # noqa: B019  (one object per process)
+    def translator(self, beam_size: int, extra_length: int, **setting) -> Translator:
+        search = SearchOptions(beam_size, extra_length=extra_length)
+        return Translator.load(self.run.path, search, **setting, **self.options)
+
+
+def extra_length(run: RunFolder, lines: list[str], forced: int | None) -> int:
+    """`extra_length` for outputs of `forced` tokens. All lines then have as many tokens as the first."""
+    if forced is None:
+        return EXTRA_LENGTH
+    from keras_transformer.tokenizer import Tokenizer
+
+    return forced - len(Tokenizer(run.tokenizer).encode(lines[0])) - 1
+
+
+def load(folder: pathlib.Path, **options) -> Ours:
+    unknown = set(options) - set(inspect.signature(Translator).parameters)
+    if unknown:
+        raise UserError(f"Translator has no argument {', '.join(unknown)} yet.")
+    return Ours(folder, **options)

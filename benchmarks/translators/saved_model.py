@@ -1,0 +1,35 @@
+"""This project's exported SavedModel, which runs without XLA; one export per beam size."""
+
+import functools
+import pathlib
+
+from benchmarks.translators import Setting
+from export.exported import ExportedTranslator
+from keras_transformer.errors import UserError
+
+
+def settings(cores: int) -> list[Setting]:
+    return [{"batch_size": size} for size in (32, 64, 128)]
+
+
+class SavedModel:
+    def __init__(self, folder: pathlib.Path, precision: str):
+        self.folder, self.precision = folder, precision
+
+    def translate(self, lines: list[str], beam_size: int, forced: int | None, setting: Setting) -> list[str]:
+        return [found.text for found in self.translator(beam_size, **setting).translate(lines)]
+
+    @functools.cache  # noqa: B019  (one object per process)
+    def translator(self, beam_size: int, **setting) -> ExportedTranslator:
+        return ExportedTranslator(exported(self.folder, self.precision, beam_size), **setting)
+
+
+def exported(folder: pathlib.Path, precision: str, beam_size: int) -> pathlib.Path:
+    """Where `benchmarks.translate_work` exports to."""
+    return folder / f"saved_model_{precision}_beam{beam_size}"
+
+
+def load(folder: pathlib.Path, precision: str) -> SavedModel:
+    if not exported(folder, precision, 4).is_dir():
+        raise UserError(f"`python -m export` has not written a SavedModel in {precision}.")
+    return SavedModel(folder, precision)
