@@ -22,7 +22,7 @@ RUN, DATA = pathlib.Path("runs/multi30k_en_de"), pathlib.Path("data/multi30k")
 RESULTS = pathlib.Path(__file__).parent / "results"
 BEAMS = {"beam4": 4, "greedy": 1}
 MODES = {"all": None, "batch32": 32, "batch1": 1}  # lines per call
-TRIAL_LINES = 256  # of "all" and "batch32", on which settings are tried
+TRIAL_LINES = 128  # of "all" and "batch32", on which settings are tried
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -64,7 +64,7 @@ def main(
         is_whole = not quick and set(names) == set(CONTESTANTS)
         folder = results or (RESULTS if is_whole else None)
     print(write_results(found, folder))
-    if folder:
+    if folder and found["lengths"]:
         draw_lengths(found, folder)
 
 
@@ -126,6 +126,7 @@ def measure(workers: list[TranslateWorker], work: Work, rounds: int, one_by_one:
         for mode, size in MODES.items():
             lines = work.lines[:one_by_one] if size == 1 else work.lines
             turns = {}
+            note(f"{work.name}/{beam}/{mode}: finding the best settings")
             for worker in workers:
                 key = f"{beam}/{mode}/{worker.name}"
                 tried = try_settings(worker, lines[:TRIAL_LINES], beam_size, work.forced, size)

@@ -26,7 +26,7 @@ PROJECTIONS = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj"
 
 
 def settings(cores: int) -> list[Setting]:
-    return [{"batch_size": size} for size in (32, 64, 128)]
+    return [{"batch_size": size, "threads": threads} for size in (32, 64) for threads in sorted({1, cores})]
 
 
 class Marian:
@@ -37,6 +37,7 @@ class Marian:
             self.model = marian_model(TransformerConfig.load(run / "model.json"), weights)
 
     def translate(self, lines: list[str], beam_size: int, forced: int | None, setting: Setting) -> list[str]:
+        torch.set_num_threads(setting["threads"])
         length = {"max_new_tokens": forced, "min_new_tokens": forced} if forced else {"max_new_tokens": 128}
         return in_batches(lines, setting["batch_size"], lambda batch: self._translate(batch, beam_size, length))
 
@@ -116,4 +117,4 @@ def load(folder: pathlib.Path) -> Marian:
 if __name__ == "__main__":
     from benchmarks.translators.as_program import translate_stdin
 
-    translate_stdin(load(pathlib.Path(sys.argv[1])), settings(2)[0], sys.argv[2:])
+    translate_stdin(load(pathlib.Path(sys.argv[1])), settings(torch.get_num_threads())[-1], sys.argv[2:])

@@ -9,7 +9,7 @@ from keras_transformer.errors import UserError
 
 
 def settings(cores: int) -> list[Setting]:
-    return [{"batch_size": size} for size in (32, 64, 128)]
+    return [{"batch_size": size} for size in (32, 64)]
 
 
 class SavedModel:
