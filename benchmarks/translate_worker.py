@@ -119,13 +119,14 @@ class Crew:
 
 def serve(connection: Connection, name: str, folder: pathlib.Path) -> None:
     """The contestant's process: load, then answer requests until the parent closes the connection."""
-    from keras_transformer.console import prepare_process
+    from keras_transformer.console import prepare_process, quiet_start
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which then ends this process
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # this benchmark compares CPUs
     prepare_process()
     try:
-        answers = Answers(name, folder)
+        with quiet_start():
+            answers = Answers(name, folder)
     except UserError as error:
         connection.send(str(error))
         return
