@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.batching import LONGEST_SOURCE
+from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.config import SearchOptions
 from keras_transformer.console import (
     command_app,
@@ -29,8 +29,8 @@ from keras_transformer.options import (
     ExtraLength,
     LengthPenalty,
     MaxSourceTokens,
+    Precision,
     RunPath,
-    UseXla,
     WithScores,
 )
 
@@ -52,9 +52,9 @@ def translate(
         int, typer.Option(help="If above 1, write up to this many different translations per line, best first.")
     ] = SearchOptions.n_best,
     scores: WithScores = False,
-    batch_size: BatchSize = 32,
+    batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
-    xla: UseXla = True,
+    precision: Precision = "float32",
 ):
     """Translate standard input line by line.
 
@@ -67,11 +67,11 @@ def translate(
     with exit_codes():
         options = SearchOptions(beam_size, length_penalty, extra_length, n_best)
         with quiet_start():
-            from keras_transformer.translator import Translator
+            from keras_transformer.translator import Translator, use_one_thread_per_batch
 
-        translator = Translator.load(
-            run, options, batch_size=batch_size, max_source_tokens=max_source_tokens, xla=xla
-        )  # fmt: skip
+        use_one_thread_per_batch()
+        limits = {"batch_size": batch_size, "max_source_tokens": max_source_tokens}
+        translator = Translator.load(run, options, **limits, precision=precision)
 
         def output_lines(lines, first_line):
             translated = translator.translate_n_best(lines, first_line=first_line)

@@ -15,7 +15,7 @@ import typer
 from keras_transformer.errors import Interrupted, UserError
 from keras_transformer.files import read_lines
 
-BATCHES_AT_ONCE = 100
+BATCHES_AT_ONCE = 25
 INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run the same command again
 
 

@@ -30,7 +30,9 @@ BatchSize = Annotated[int, typer.Option(help="Sentences translated together.")]
 
 WithScores = Annotated[bool, typer.Option("--scores", help="Write each line as `score<TAB>text`.")]
 
-UseXla = Annotated[
-    bool,
-    typer.Option("--xla/--no-xla", help="Compile the search: a few seconds per padded length, then faster."),
+Precision = Annotated[
+    str,
+    typer.Option(
+        help="float32 or bfloat16, of weights and matrix products: bfloat16 is faster if the processor has it."
+    ),
 ]

@@ -1,14 +1,17 @@
 """A trained run as a function from text to translations."""
 
+import concurrent.futures
 import dataclasses
 import logging
 import os
+import pathlib
+import re
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.batching import LONGEST_SOURCE, batches_of_one_shape, list_of_lines, padded_length
+from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, batches_by_length, list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions, TransformerConfig
 from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.scores import NEVER
@@ -21,6 +24,7 @@ from keras_transformer.tokens import EOS, PAD
 log = logging.getLogger("keras_transformer")
 
 DEFAULT_OPTIONS = SearchOptions()
+PRECISIONS = ("float32", "bfloat16")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,16 +46,19 @@ class Translator:
         translator = Translator.load("runs/numbers")
         translator.translate(["two hundred and forty-one"])[0].text
 
-    Sentences are sorted by length into batches of few static shapes and searched under XLA; translations come back
-    in the order of the sentences.
+    Sentences are sorted by length into batches, and as many batches as there are processor cores are searched at the
+    same time; translations come back in the order of the sentences. Products of one thread then serve best: commands
+    call `use_one_thread_per_batch()` before anything else of TensorFlow, and so should a script that translates much.
 
     Args:
         transformer, tokenizer: a trained pair.
         options: how to search.
-        batch_size: sentences searched together.
+        batch_size: sentences searched together, at most.
         max_source_tokens: longer sentences are truncated to this number of tokens, EOS included, with a warning
             that names the line; at most 512, and at most `max_positions` if positions are learned.
-        xla: compile the search. The first batch of each shape then takes a few seconds longer.
+        precision: "float32" or "bfloat16", of the weights and the matrix products; softmax, LayerNorm and scores are
+            float32 in any case. The weights of a Transformer of another precision are copied here; those of one of
+            the same precision are read at each search. None means the precision of the Transformer.
     """
 
     def __init__(
@@ -59,9 +66,9 @@ class Translator:
         transformer: Transformer,
         tokenizer: Tokenizer,
         options: SearchOptions = DEFAULT_OPTIONS,
-        batch_size: int = 32,
+        batch_size: int = BATCH_SIZE,
         max_source_tokens: int = LONGEST_SOURCE,
-        xla: bool = True,
+        precision: str | None = "float32",
     ):
         if not 2 <= max_source_tokens <= LONGEST_SOURCE:
             raise ConfigError(f"max_source_tokens is {max_source_tokens}; it must be from 2 to {LONGEST_SOURCE}.")
@@ -72,8 +79,12 @@ class Translator:
             max_source_tokens = min(max_source_tokens, config.max_positions)
         self.tokenizer, self.options = tokenizer, options
         self.batch_size, self.max_source_tokens = batch_size, max_source_tokens
-        decoder = IncrementalDecoder(transformer)
-        self._search = tf.function(lambda ids: tuple(search(decoder, ids, options)), jit_compile=xla)
+        decoder = IncrementalDecoder(in_precision(transformer, precision or transformer.precision))
+        self._search = tf.function(
+            lambda ids: tuple(search(decoder, ids, options)),
+            input_signature=[tf.TensorSpec((None, None), tf.int32)],
+            autograph=False,
+        )
 
     @classmethod
     def load(cls, run_folder: str | os.PathLike, options: SearchOptions = DEFAULT_OPTIONS, **kwargs) -> "Translator":
@@ -93,10 +104,18 @@ class Translator:
         results = [[Translation("", 0.0)]] * len(lines)
         encoded = {index: ids for index, ids in enumerate(self._encode(lines, first_line)) if ids}
         lengths = {index: len(ids) for index, ids in encoded.items()}
-        for indices in batches_of_one_shape(lengths, self.batch_size):
-            ids, scores = self._search(self._padded([encoded[index] for index in indices]))
-            for index, *hypotheses in zip(indices, ids.numpy(), scores.numpy(), strict=False):  # less the padding rows
+        workers = searches_at_once()
+        batch_size = min(self.batch_size, -(-len(encoded) // workers) or 1)
+        batches = list(batches_by_length(lengths, batch_size))[::-1]  # the longest first, so that no worker is last
+
+        def translate_batch(indices: list[int]) -> None:
+            ids, scores = self._search(padded([encoded[index] for index in indices]))
+            for index, *hypotheses in zip(indices, ids.numpy(), scores.numpy(), strict=True):
                 results[index] = self._read(*hypotheses)
+
+        with concurrent.futures.ThreadPoolExecutor(workers) as executor:
+            for _ in executor.map(translate_batch, batches):  # raises what a search raised
+                pass
         return results
 
     def _encode(self, lines: list[str], first_line: int) -> Iterator[list[int]]:
@@ -111,14 +130,6 @@ class Translator:
                 ids = ids[:longest]
             yield [*ids, EOS]
 
-    def _padded(self, rows: list[list[int]]) -> tf.Tensor:
-        """Return lists of ids as int32 (1 or batch_size, padded length); missing rows and ids are PAD."""
-        count = 1 if len(rows) == 1 else self.batch_size
-        batch = np.full((count, padded_length(max(map(len, rows)))), PAD, np.int32)
-        for row, ids in zip(batch, rows, strict=False):
-            row[: len(ids)] = ids
-        return tf.constant(batch)
-
     def _read(self, ids: np.ndarray, scores: np.ndarray) -> list[Translation]:
         """Return the hypotheses of one sentence, ids (K, L) and scores (K,), as Translations with different texts."""
         translations = {}
@@ -128,6 +139,62 @@ class Translator:
                 text = self.tokenizer.decode(tokens)
                 translations.setdefault(text, Translation(text, float(score), tokens))
         return list(translations.values())[: self.options.n_best]
+
+
+def padded(rows: list[list[int]]) -> tf.Tensor:
+    """Return lists of ids as int32 (rows, longest); missing ids are PAD."""
+    batch = np.full((len(rows), max(map(len, rows))), PAD, np.int32)
+    for row, ids in zip(batch, rows, strict=True):
+        row[: len(ids)] = ids
+    return tf.constant(batch)
+
+
+def searches_at_once() -> int:
+    """Return how many batches to search at the same time: one per processor core, one alone on an accelerator."""
+    return 1 if tf.config.list_physical_devices("GPU") else processor_cores()
+
+
+def processor_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def use_one_thread_per_batch() -> None:
+    """Let TensorFlow compute every operation in one thread: the cores then serve batches that are searched at once.
+
+    If TensorFlow has computed anything before, its threads stay as they are: then this is logged.
+    """
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(processor_cores())
+    except RuntimeError:
+        log.debug("TensorFlow has started its threads already: operations may use several of them")
+
+
+def in_precision(transformer: Transformer, precision: str) -> Transformer:
+    """Return the transformer if it has this precision, else a copy that has it: "float32" or "bfloat16".
+
+    Raises ConfigError for any other.
+    """
+    if precision == transformer.precision:
+        return transformer
+    if precision not in PRECISIONS:
+        raise ConfigError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}.")
+    if precision == "bfloat16" and not has_bfloat16_products():
+        log.warning("this processor has no instructions for bfloat16 products: float32 will be faster")
+    converted = Transformer(transformer.transformer_config, dtype=precision)
+    for weight, value in zip(converted.weights, transformer.weights, strict=True):
+        weight.assign(value)
+    return converted
+
+
+def has_bfloat16_products() -> bool:
+    """Return whether the processor multiplies matrices in bfloat16: AVX-512 BF16 or AMX, as Linux reports it."""
+    try:
+        flags = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", flags) is not None
 
 
 def load_run(path: str | os.PathLike) -> tuple[Transformer, Tokenizer]:

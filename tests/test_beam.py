@@ -24,12 +24,21 @@ from tests.support.tables import (
 ALPHAS = [0.0, 0.6, 1.0]
 
 
+@pytest.fixture(params=[False, True], ids=["growing", "static"], autouse=True)
+def static_shapes(request, monkeypatch):
+    """Every law holds for both ways of searching."""
+    monkeypatch.setitem(HOW, "static_shapes", request.param)
+
+
+HOW = {}
+
+
 def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None):
     """Return a list of (score, tokens) per table, best first, without empty slots."""
-    step, cache = decoder_of(tables, beam_size)
+    step, state = decoder_of(tables, beam_size)
     limits = np.full(len(tables), LENGTH, "int32") if limits is None else np.array(limits, "int32")
     options = SearchOptions(beam_size=beam_size, length_penalty=alpha, n_best=n_best)
-    ids, scores = beam_search(step, cache, limits, LENGTH, options)
+    ids, scores = beam_search(step, state, limits, LENGTH, options, **HOW)
     assert ids.shape == (len(tables), beam_size, LENGTH) and scores.shape == (len(tables), beam_size)
     pairs = zip(as_numpy(ids), as_numpy(scores), strict=True)
     return [[(s, tokens_of(row)) for s, row in zip(*pair[::-1], strict=True) if s > NEVER / 2] for pair in pairs]
@@ -101,15 +110,15 @@ def test_the_length_penalty_decides_between_short_and_long():
 @pytest.mark.parametrize("alpha, expected", [(0.0, 1), (1.0, 4)])
 def test_the_search_stops_when_no_live_hypothesis_can_win(alpha, expected):
     """After step 1 EOS leads with -0.69. A has -0.80, which the penalty of 4 tokens could raise to -0.53."""
-    step, cache = decoder_of([table(start=[0.5, 0.45, 0.05], A=[0.0, 1.0, 0.0], AA=[0.0, 1.0, 0.0])], 2)
+    step, state = decoder_of([table(start=[0.5, 0.45, 0.05], A=[0.0, 1.0, 0.0], AA=[0.0, 1.0, 0.0])], 2)
     positions = []
 
-    def counted(cache, tokens, position):
+    def counted(state, tokens, position):
         positions.append(int(position))
-        return step(cache, tokens, position)
+        return step(state, tokens, position)
 
     options = SearchOptions(beam_size=2, length_penalty=alpha)
-    beam_search(counted, cache, np.array([LENGTH], "int32"), LENGTH, options)
+    beam_search(counted, state, np.array([LENGTH], "int32"), LENGTH, options, **HOW)
     assert len(positions) == expected
 
 
@@ -144,8 +153,9 @@ def test_an_output_is_words_then_eos_then_padding(beam_size):
     tables = random_tables(16, seed=4)
     tables[:, :, [PAD, UNK, BOS]] += 20.0  # special ids are never chosen, even if they are the most probable
     limits = np.arange(16, dtype="int32") % LENGTH + 1
-    step, cache = decoder_of(tables, beam_size)
-    ids, scores = beam_search(step, cache, limits, LENGTH, SearchOptions(beam_size=beam_size, n_best=beam_size))
+    step, state = decoder_of(tables, beam_size)
+    options = SearchOptions(beam_size=beam_size, n_best=beam_size)
+    ids, scores = beam_search(step, state, limits, LENGTH, options, **HOW)
     assert as_numpy(scores).max() < -10  # the special ids keep their probability
     for hypotheses, row_scores, limit in zip(as_numpy(ids), as_numpy(scores), limits, strict=True):
         for row, score in zip(hypotheses, row_scores, strict=True):

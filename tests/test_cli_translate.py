@@ -94,10 +94,11 @@ def test_a_long_text_is_translated_in_groups_and_lines_keep_their_numbers(shoute
 
 def test_every_option_arrives(shouter):
     arguments = "--beam-size 7 --length-penalty 0.1 --extra-length 9 --n-best 3 --batch-size 5 --max-source-tokens 99"
-    assert translate(b"", *arguments.split(), "--no-xla", run="the_run").exit_code == 0
+    arguments += " --precision bfloat16"
+    assert translate(b"", *arguments.split(), run="the_run").exit_code == 0
     assert shouter.run == pathlib.Path("the_run")
     assert shouter.options == SearchOptions(beam_size=7, length_penalty=0.1, extra_length=9, n_best=3)
-    assert shouter.settings == {"batch_size": 5, "max_source_tokens": 99, "xla": False}
+    assert shouter.settings == {"batch_size": 5, "max_source_tokens": 99, "precision": "bfloat16"}
 
 
 def test_the_defaults_are_those_of_the_classes(shouter):
@@ -115,7 +116,7 @@ def test_the_defaults_are_those_of_the_classes(shouter):
     [
         (["--beam-size", 0], "Error: beam_size is 0"),
         (["--n-best", 5], "Error: n_best is 5"),
-        (["--no-xla"], "Error: There is no run folder some_run"),
+        (["--batch-size", 9], "Error: There is no run folder some_run"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_1(arguments, sentence):
@@ -147,12 +148,12 @@ def test_an_unreadable_input_is_one_sentence(shouter, monkeypatch):
 def test_the_whole_command_under_a_c_locale(tmp_path):
     run = random_run(tmp_path / "run")
     lines = ["the fox", "", "안녕 👋", "one two three " * 9]
-    options = "--beam-size", 1, "--extra-length", 4, "--max-source-tokens", 30, "--batch-size", 2, "--no-xla"
+    options = "--beam-size", 1, "--extra-length", 4, "--max-source-tokens", 30, "--batch-size", 2
     locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     text = "\n".join(lines).encode()
     process = python("-m", "keras_transformer", "translate", run, *options, stdin=text, **locale)
     greedy = SearchOptions(beam_size=1, extra_length=4)
-    translator = Translator.load(run, greedy, batch_size=2, max_source_tokens=30, xla=False)
+    translator = Translator.load(run, greedy, batch_size=2, max_source_tokens=30)
     expected = [console.on_one_line(translation.text) for translation in translator.translate(lines)]
     assert process.returncode == 0, process.stderr.decode()
     assert process.stdout.decode() == "".join(f"{text}\n" for text in expected)
@@ -179,7 +180,9 @@ class Echo:
         return [[types.SimpleNamespace(text=line, score=0.0)] for line in lines]
 
 
-sys.modules["keras_transformer.translator"] = types.SimpleNamespace(Translator=Echo)
+sys.modules["keras_transformer.translator"] = types.SimpleNamespace(
+    Translator=Echo, use_one_thread_per_batch=lambda: None
+)
 sys.argv = ["keras-transformer", "translate", "run", "--batch-size", "1"]
 from keras_transformer.__main__ import main
 

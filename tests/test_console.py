@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from keras_transformer import console
-from keras_transformer.batching import batches_by_length, batches_of_one_shape, list_of_lines, padded_length
+from keras_transformer.batching import batches_by_length, list_of_lines
 from keras_transformer.console import exit_codes, groups, on_one_line, output_line, quiet_start
 from keras_transformer.errors import InputError, UserError, first_line_of
 from tests.support.processes import python
@@ -137,11 +137,6 @@ def test_a_line_of_output_has_the_text_and_the_score():
 def test_batches_are_sorted_by_length_and_equal_lengths_keep_their_order():
     assert list(batches_by_length({0: 5, 1: 2, 2: 3, 4: 2}, 2)) == [[1, 4], [2, 0]]
     assert list(batches_by_length({}, 2)) == []
-
-
-def test_a_batch_of_one_shape_has_one_padded_length():
-    assert [padded_length(length) for length in (1, 16, 17, 512)] == [16, 16, 32, 512]
-    assert list(batches_of_one_shape({0: 17, 1: 16, 2: 2, 3: 3, 4: 32}, 2)) == [[2, 3], [1], [0, 4]]
 
 
 def test_a_list_of_lines_is_not_one_string():

@@ -41,21 +41,24 @@ def all_at_once(transformer, source_ids, ids):
     return as_numpy(ops.cast(transformer(batch), "float32"))
 
 
-def one_by_one(transformer, source_ids, ids):
-    """Return the same logits from LENGTH steps."""
+def one_by_one(transformer, source_ids, ids, has_room=False):
+    """Return the same logits from LENGTH steps, with static shapes or with a state that grows."""
     decoder = IncrementalDecoder(transformer)
-    memory, cache = decoder.start(source_ids, HYPOTHESES, LENGTH)
+    joined, state = decoder.joined_projections(), decoder.start(source_ids, HYPOTHESES)
+    state = state.longer(LENGTH + 2) if has_room else state
     found = []
     for position, tokens in enumerate(ids.T):
-        logits, cache = decoder.step(memory, cache, ops.convert_to_tensor(tokens), ops.convert_to_tensor(position))
+        tokens = ops.convert_to_tensor(tokens.reshape(-1, HYPOTHESES))
+        logits, state = decoder.step(joined, state, tokens, ops.convert_to_tensor(position), has_room)
         found.append(as_numpy(logits))
     return np.stack(found, axis=1)
 
 
+@pytest.mark.parametrize("has_room", [False, True], ids=["growing", "static"])
 @pytest.mark.parametrize("name", CONFIGS)
-def test_cached_equals_uncached(name):
+def test_cached_equals_uncached(name, has_room):
     transformer, ids = lively_transformer(CONFIGS[name]), target_ids()
-    found = one_by_one(transformer, SOURCES, ids)
+    found = one_by_one(transformer, SOURCES, ids, has_room)
     assert found.std() > 0.5  # not all logits are alike
     assert_close(found, all_at_once(transformer, SOURCES, ids), atol=1e-5, rtol=1e-5)
 
@@ -66,21 +69,67 @@ def test_padding_of_the_source_changes_nothing():
     assert_close(one_by_one(transformer, padded, ids), one_by_one(transformer, SOURCES, ids))
 
 
-def test_in_bfloat16_the_cache_is_bfloat16_and_the_logits_are_float32():
+def in_bfloat16():
     transformer = Transformer(LIVELY, dtype="mixed_bfloat16")
     for weight, value in zip(transformer.weights, lively_transformer().weights, strict=True):
         weight.assign(value)
-    decoder = IncrementalDecoder(transformer)
-    memory, cache = decoder.start(SOURCES, HYPOTHESES, LENGTH)
-    logits, cache = decoder.step(memory, cache, target_ids()[:, 0], 0)
-    assert logits.dtype == "float32" and {leaf.dtype.name for part in cache for leaf in part} == {"bfloat16"}
-    found = one_by_one(transformer, SOURCES, target_ids())
-    assert_close(found, all_at_once(transformer, SOURCES, target_ids()), atol=0.1, rtol=0.02)
+    return transformer
 
 
-def test_the_cache_has_a_row_per_hypothesis_and_the_memory_one_per_sentence():
-    memory, cache = IncrementalDecoder(lively_transformer()).start(SOURCES, HYPOTHESES, LENGTH)
-    rows = len(SOURCES) * HYPOTHESES
-    assert len(memory) == len(cache.keys) == len(cache.values) == LIVELY.decoder_layers
-    assert {tuple(leaf.shape) for part in cache for leaf in part} == {(rows, LIVELY.num_heads, LENGTH, LIVELY.d_k)}
-    assert {len(part) for block in memory for part in block} == {len(SOURCES)}
+def test_in_bfloat16_the_cache_is_bfloat16_and_the_logits_are_float32():
+    decoder = IncrementalDecoder(in_bfloat16())
+    tokens = target_ids()[:, 0].reshape(-1, HYPOTHESES)
+    logits, state = decoder.step(decoder.joined_projections(), decoder.start(SOURCES, HYPOTHESES), tokens, 0)
+    assert logits.dtype == "float32"
+    assert {leaf.dtype.name for leaf in (*state.keys, *state.values)} == {"bfloat16"}
+
+
+def test_in_bfloat16_a_step_is_as_exact_as_the_whole_transformer():
+    transformer, ids = in_bfloat16(), target_ids()
+    exact = all_at_once(lively_transformer(), SOURCES, ids)
+    errors = [find(transformer, SOURCES, ids) - exact for find in (one_by_one, all_at_once)]
+    of_steps, of_the_whole = (np.sqrt(np.mean(error**2)) for error in errors)
+    assert 0 < of_steps < 1.25 * of_the_whole < 0.2 * exact.std()
+
+
+def test_a_step_adds_an_entry_per_hypothesis_and_the_memory_has_one_row_per_sentence():
+    decoder = IncrementalDecoder(lively_transformer())
+    state = decoder.start(SOURCES, HYPOTHESES)
+    for position in range(2):
+        tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
+        _, state = decoder.step(decoder.joined_projections(), state, tokens, position)
+    shape = (len(SOURCES), LIVELY.num_heads, 2 * HYPOTHESES, LIVELY.d_k)
+    assert len(state.memories) == len(state.keys) == len(state.values) == LIVELY.decoder_layers
+    assert {tuple(leaf.shape) for leaf in (*state.keys, *state.values)} == {shape}
+    assert {len(leaf) for memory in state.memories for leaf in memory} == {len(SOURCES)}
+    assert (as_numpy(state.is_past) == np.tile(np.eye(HYPOTHESES), (len(SOURCES), 1, 2))).all()
+
+
+def after_two_steps():
+    """A decoder and its state after two steps, in which hypothesis 0 has become the parent of all three."""
+    decoder = IncrementalDecoder(lively_transformer())
+    joined, state = decoder.joined_projections(), decoder.start(SOURCES, HYPOTHESES)
+    for position in range(2):
+        tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
+        _, state = decoder.step(joined, state, tokens, position)
+        state = state.of_parents(np.zeros((len(SOURCES), HYPOTHESES), "int32"))
+    return decoder, joined, state
+
+
+def test_entries_of_no_past_leave_and_the_logits_stay():
+    decoder, joined, state = after_two_steps()
+    rows = np.array([2, 0], "int32")
+    fewer = state.of_sentences(rows)
+    assert {leaf.shape[2] for leaf in (*fewer.keys, *fewer.values)} == {2}  # one per position, of two times three
+    tokens = target_ids()[:, 2].reshape(-1, HYPOTHESES)
+    logits, _ = decoder.step(joined, state, tokens, 2)
+    logits = as_numpy(logits).reshape(len(SOURCES), HYPOTHESES, -1)
+    found, _ = decoder.step(joined, fewer, tokens[rows], 2)
+    assert_close(as_numpy(found).reshape(2, HYPOTHESES, -1), logits[rows])
+
+
+def test_hypotheses_with_the_same_past_and_token_have_the_same_logits():
+    decoder, joined, state = after_two_steps()
+    logits, _ = decoder.step(joined, state, np.full((len(SOURCES), HYPOTHESES), 5, "int32"), 2)
+    logits = as_numpy(logits).reshape(len(SOURCES), HYPOTHESES, -1)
+    assert_close(logits, logits[:, :1] + 0 * logits)

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 import train.evaluate
+from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
@@ -24,13 +25,6 @@ def folder(tmp_path_factory):
     folder = random_run(tmp_path_factory.mktemp("evaluate") / "run")
     (folder / "config.toml").write_text(load_config(write_config(folder.parent)).to_toml(), encoding="utf-8")
     return folder
-
-
-@pytest.fixture
-def without_xla(monkeypatch):
-    """Short texts are translated sooner than a search is compiled."""
-    load = functools.partial(Translator.load, xla=False)
-    monkeypatch.setattr(Translator, "load", load)
 
 
 @pytest.fixture
@@ -62,7 +56,7 @@ def files(tmp_path):
     return ["--source", tmp_path / "source", "--reference", tmp_path / "reference"]
 
 
-def test_the_runs_own_test_set_is_scored_as_in_the_report(finished, without_xla):
+def test_the_runs_own_test_set_is_scored_as_in_the_report(finished):
     folder = finished[1]
     result = evaluate_command(folder)
     assert result.exit_code == 0, result.output
@@ -73,7 +67,7 @@ def test_the_runs_own_test_set_is_scored_as_in_the_report(finished, without_xla)
 
 
 @pytest.mark.parametrize(("options", "signature"), [([], "tok:13a"), (["--tokenised"], "case:lc|eff:no|tok:none")])
-def test_given_files_are_scored_line_by_line(folder, without_xla, tmp_path, options, signature):
+def test_given_files_are_scored_line_by_line(folder, tmp_path, options, signature):
     (tmp_path / "source").write_text("five\ntwelve\n\n", encoding="utf-8")
     (tmp_path / "reference").write_text("fünf\nzwölf\n\n", encoding="utf-8")
     output = tmp_path / "translations"
@@ -90,12 +84,12 @@ def test_given_files_are_scored_line_by_line(folder, without_xla, tmp_path, opti
 
 
 def test_the_search_options_arrive(folder, files, loaded):
-    options = ["--beam-size", 7, "--length-penalty", 0.25, "--batch-size", 5]
+    options = ["--beam-size", 7, "--length-penalty", 0.25, "--batch-size", 5, "--precision", "bfloat16"]
     assert evaluate_command(folder, *files, *options).exit_code == 0
     assert evaluate_command(folder, *files).exit_code == 0
     assert loaded == [
-        ((folder, SearchOptions(beam_size=7, length_penalty=0.25)), {"batch_size": 5}),
-        ((folder, SearchOptions()), {"batch_size": 64}),
+        ((folder, SearchOptions(beam_size=7, length_penalty=0.25)), {"batch_size": 5, "precision": "bfloat16"}),
+        ((folder, SearchOptions()), {"batch_size": BATCH_SIZE, "precision": "float32"}),
     ]
 
 
@@ -145,7 +139,7 @@ def test_a_runs_test_set_needs_no_training_text(tmp_path):
         (["{nothing}/none"], ["no run folder {nothing}/none"]),
     ],
 )
-def test_a_mistake_is_one_sentence(folder, without_xla, tmp_path, arguments, parts):
+def test_a_mistake_is_one_sentence(folder, tmp_path, arguments, parts):
     names = {name: tmp_path / name for name in ("text", "empty", "other", "nothing")} | {"folder": folder}
     names["text"].write_text("five\nsix\n", encoding="utf-8")
     names["empty"].touch()
@@ -164,7 +158,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize(("name", "content"), [(name, content) for name in DAMAGE for content in DAMAGE[name]])
-def test_a_damaged_file_of_the_run_folder_is_one_sentence(folder, without_xla, tmp_path, name, content):
+def test_a_damaged_file_of_the_run_folder_is_one_sentence(folder, tmp_path, name, content):
     copy = shutil.copytree(folder, tmp_path / "run")
     before = (copy / name).read_bytes()
     (copy / name).write_bytes(before[:2000] + bytes(200) + before[2200:] if content is None else content)

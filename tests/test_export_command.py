@@ -144,10 +144,10 @@ def test_every_option_arrives_in_the_served_graph(run, tmp_path, options, search
     result = invoke(command.app, run, "--to", tmp_path, "--no-check", *arguments)
     assert result.exit_code == 0, result.stderr
     found = exported.ExportedTranslator(tmp_path).translate(SENTENCES)
-    told = Translator.load(run, search_options, max_source_tokens=max_source_tokens, xla=False).translate(SENTENCES)
+    told = Translator.load(run, search_options, max_source_tokens=max_source_tokens).translate(SENTENCES)
     assert [translation.text for translation in found] == [translation.text for translation in told]
     assert scores_of(found) == pytest.approx(scores_of(told), abs=1e-4)
-    with_defaults = Translator.load(run, SearchOptions(extra_length=12), xla=False).translate(SENTENCES)
+    with_defaults = Translator.load(run, SearchOptions(extra_length=12)).translate(SENTENCES)
     assert scores_of(found) != pytest.approx(scores_of(with_defaults), abs=1e-3)
 
 
@@ -165,9 +165,9 @@ def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path, mo
     assert received == [9]
     exported_translator = exported.ExportedTranslator(tmp_path / "exports")
     long = SENTENCES[1]
-    assert len(Translator.load(run, OPTIONS, xla=False).tokenizer.encode(long)) > 9
+    assert len(Translator.load(run, OPTIONS).tokenizer.encode(long)) > 9
     [found] = exported_translator.translate([long])
-    [expected] = Translator.load(run, OPTIONS, xla=False).translate([long])  # truncated to 9 tokens
+    [expected] = Translator.load(run, OPTIONS).translate([long])  # truncated to 9 tokens
     assert found.text == expected.text and found.score == pytest.approx(expected.score, abs=1e-4)
 
 

@@ -127,7 +127,7 @@ def test_the_page_is_written_with_the_options_of_the_configuration(tmp_path, mon
     data = types.SimpleNamespace(**vars(DATA) | {"corpus": corpus})
     (tmp_path / "run").mkdir()
     report.write_report(config, RunFolder(tmp_path / "run"), data, PROGRESS, SELECTION, "one CPU")
-    assert made == [((transformer, "tokenizer", SearchOptions(7, 0.3), 5), {"xla": False})]
+    assert made == [((transformer, "tokenizer", SearchOptions(7, 0.3), 5), {})]
     text = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
     assert text.startswith("# run\n\nen to de.\n\n## Scores\n\ndata.test, beam 7, length penalty 0.3, raw text:\n")
     assert (

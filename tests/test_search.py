@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.scores import NEVER
+from keras_transformer.model import Transformer
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
 from tests.support.tables import tokens_of
@@ -18,7 +19,7 @@ GREEDY = SearchOptions(beam_size=1, extra_length=6)
 
 def compiled(options, **how):
     decoder = IncrementalDecoder(lively_transformer())
-    return tf.function(lambda ids: search(decoder, ids, options), **how)
+    return tf.function(lambda ids: search(decoder, ids, options, static_shapes=how.get("jit_compile", False)), **how)
 
 
 @pytest.fixture(scope="module", params=[BEAM, GREEDY], ids=["beam", "greedy"])
@@ -28,13 +29,13 @@ def options(request):
 
 @pytest.fixture(scope="module")
 def found(options):
-    """Hypotheses of all SOURCES in one batch, under XLA."""
+    """Hypotheses of all SOURCES in one batch, under XLA, so with static shapes."""
     return compiled(options, jit_compile=True)(tf.constant(SOURCES))
 
 
 @pytest.fixture(scope="module")
 def search_any_shape(options):
-    """The search without XLA and without static shapes, as in a served graph."""
+    """The search without XLA and with shapes that change, as in a Translator and in a served graph."""
     return compiled(options, input_signature=[tf.TensorSpec((None, None), tf.int32)])
 
 
@@ -75,18 +76,22 @@ def test_order_and_padding_change_nothing(found, search_any_shape):
         assert tokens_of(row[0]) == (EOS,)
 
 
-def test_scores_are_teacher_forced_log_probabilities_over_the_penalty(found, options):
+def assert_teacher_forced(transformer, source_ids, found, alpha):
+    """Every score is the log-probability, by the whole Transformer at once, of the output over its penalty."""
     ids, scores = as_numpy(found.ids).astype("int32"), as_numpy(found.scores)
-    hypotheses = ids.shape[1]
-    ids, source_ids = ids.reshape(-1, ids.shape[-1]), np.repeat(SOURCES, hypotheses, axis=0)
+    source_ids, ids = np.repeat(source_ids, ids.shape[1], axis=0), ids.reshape(-1, ids.shape[-1])
     shifted = np.pad(ids[:, :-1], ((0, 0), (1, 0)), constant_values=BOS)
     batch = {"source_ids": source_ids, "source_segments": (source_ids != PAD).astype("int32")}
     batch |= {"target_ids": shifted, "target_segments": (shifted != PAD).astype("int32")}
-    log_probs = as_numpy(tf.nn.log_softmax(lively_transformer()(batch)))
+    log_probs = as_numpy(tf.nn.log_softmax(transformer(batch)))
     gained = np.take_along_axis(log_probs, ids[..., np.newaxis], axis=-1)[..., 0]
     lengths = (ids != PAD).sum(-1)
-    expected = (gained * (ids != PAD)).sum(-1) / ((5 + lengths) / 6) ** options.length_penalty
+    expected = (gained * (ids != PAD)).sum(-1) / ((5 + lengths) / 6) ** alpha
     assert_close(scores.reshape(-1), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_scores_are_teacher_forced_log_probabilities_over_the_penalty(found, options):
+    assert_teacher_forced(lively_transformer(), SOURCES, found, options.length_penalty)
 
 
 def test_an_output_is_at_most_extra_length_longer_than_its_source(found, options):
@@ -119,6 +124,31 @@ def test_a_beam_of_one_is_greedy():
             log_prob += log_probs[expected[-1]]
         assert list(tokens_of(output)) == expected[1:]
         assert_close(score, log_prob / ((4 + len(expected)) / 6) ** GREEDY.length_penalty, atol=1e-4)
+
+
+def talkative_transformer():
+    """A Transformer for which EOS is so improbable that every output is as long as it may be."""
+    transformer = Transformer(LIVELY)
+    for weight, value in zip(transformer.weights, lively_transformer().weights, strict=True):
+        weight.assign(value)
+    last = transformer.get_layer(f"decoder_block_{LIVELY.decoder_layers}").feed_forward_residual.norm
+    last.beta.assign(np.full(LIVELY.d_model, 2.0))
+    matrix = as_numpy(transformer.get_layer("logits").matrix)
+    matrix -= matrix.mean(axis=1, keepdims=True)  # beta changes the logit of EOS alone
+    matrix[EOS] = -1.0
+    transformer.get_layer("logits").matrix.assign(matrix)
+    return transformer
+
+
+@pytest.mark.parametrize("static_shapes", [False, True], ids=["growing", "static"])
+@pytest.mark.parametrize("options", [SearchOptions(3, extra_length=500, n_best=3), SearchOptions(1, extra_length=500)])
+def test_outputs_of_500_tokens_have_their_teacher_forced_log_probability(options, static_shapes):
+    transformer, source_ids = talkative_transformer(), SOURCES[:2]
+    decoder = IncrementalDecoder(transformer)
+    found = tf.function(lambda ids: search(decoder, ids, options, static_shapes))(source_ids)
+    lengths, limits = (as_numpy(found.ids)[:, 0] != PAD).sum(-1), (source_ids != PAD).sum(-1) + 500
+    assert (lengths == limits).all()
+    assert_teacher_forced(transformer, source_ids, found, options.length_penalty)
 
 
 def test_learned_positions_bound_the_output():

@@ -39,7 +39,7 @@ def forced(tmp_path_factory):
 def test_ours_gives_outputs_of_exactly_the_forced_length(forced):
     folder, lines = forced
     for beam_size in (1, 4):
-        texts = Ours(folder, xla=False).translate(lines, beam_size, 9, {"batch_size": 2})
+        texts = Ours(folder).translate(lines, beam_size, 9, {"batch_size": 2})
         assert [len(text.split()) for text in texts] == [8, 8]  # and EOS
 
 
@@ -50,7 +50,7 @@ def test_marian_has_our_weights_and_the_forced_length(forced):
     folder, lines = forced
     marian = load(folder)
     found = marian.translate(lines, 1, 9, {"batch_size": 2, "threads": 1})
-    ours = Ours(folder, xla=False).translate(lines, 1, 9, {"batch_size": 2})
+    ours = Ours(folder).translate(lines, 1, 9, {"batch_size": 2})
     assert [text.split()[:8] for text in found] == [text.split() for text in ours]
 
 
@@ -64,7 +64,7 @@ def test_ctranslate2_has_our_weights_and_the_forced_length(forced):
     (folder / "ctranslate2_float32").mkdir()
     write_model(*load_run(folder / "run"), folder / "ctranslate2_float32")
     found = load(folder, "float32").translate(lines, 1, 9, {"threads": (1, 1), "batch_size": 2})
-    ours = Ours(folder, xla=False).translate(lines, 1, 9, {"batch_size": 2})
+    ours = Ours(folder).translate(lines, 1, 9, {"batch_size": 2})
     assert [text.split()[:8] for text in found] == [text.split() for text in ours]
 
 

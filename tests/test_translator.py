@@ -5,9 +5,9 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer import translator as translator_module
-from keras_transformer.batching import PADDED_LENGTHS
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import Hypotheses
 from keras_transformer.model import Transformer
@@ -36,15 +36,15 @@ def echo(monkeypatch, pair):
     """A function that makes a Translator whose search returns the source itself."""
 
     def search(decoder, source_ids, options):
-        shapes.append(tuple(source_ids.shape))
-        return Hypotheses(source_ids[:, None, :], np.zeros((len(source_ids), 1), "float32"))
+        tf.py_function(lambda ids: shapes.append(tuple(ids.shape)), [source_ids], [])
+        return Hypotheses(source_ids[:, None, :], tf.zeros_like(source_ids[:, :1], tf.float32))
 
     shapes = []
     monkeypatch.setattr(translator_module, "search", search)
 
     def make(**options):
-        made = Translator(*pair, xla=False, **options)
-        made.shapes = shapes  # of the batches that were compiled
+        made = Translator(*pair, **options)
+        made.shapes = shapes  # of the batches that were searched
         return made
 
     return make
@@ -80,11 +80,18 @@ def test_one_string_is_not_a_list_of_sentences(echo):
 # Lengths
 
 
-def test_few_shapes_are_compiled(echo):
-    made = echo(batch_size=4)
-    made.translate(["a " * n for n in range(1, 60)])
-    assert len(made.shapes) == len(set(made.shapes)) <= 8
-    assert {rows for rows, _ in made.shapes} <= {1, 4} and {length for _, length in made.shapes} <= set(PADDED_LENGTHS)
+def test_batches_are_of_similar_length_and_every_processor_core_has_one(echo, monkeypatch):
+    monkeypatch.setattr(translator_module, "searches_at_once", lambda: 3)
+    made = echo(batch_size=8)
+    made.translate(["a " * n for n in range(1, 13)])
+    made.translate(["a"] * 20)
+    assert sorted(rows for rows, _ in made.shapes) == [4, 4, 4, 6, 7, 7]
+    assert len({length for _, length in made.shapes}) == 4
+
+
+def warnings_of(caplog):
+    """Return what this package has logged, without TensorFlow's messages."""
+    return [record.getMessage() for record in caplog.records if record.name == "keras_transformer"]
 
 
 def test_a_long_line_is_truncated_with_a_warning_that_names_it(echo, pair, caplog):
@@ -93,20 +100,20 @@ def test_a_long_line_is_truncated_with_a_warning_that_names_it(echo, pair, caplo
         texts = [translation.text for translation in echo(max_source_tokens=20).translate(lines, first_line=11)]
     tokens = pair[1].encode(lines[2])
     assert texts == ["a", "", pair[1].decode(tokens[:19]), "b"]
-    assert caplog.messages == [f"line 13 has {len(tokens)} tokens; only the first 19 are translated"]
+    assert warnings_of(caplog) == [f"line 13 has {len(tokens)} tokens; only the first 19 are translated"]
 
 
 def test_a_line_of_exactly_the_limit_is_not_truncated(echo, pair, caplog):
     length = len(pair[1].encode(SENTENCES[0]))
     assert echo(max_source_tokens=length + 1).translate(SENTENCES[:1])[0].text == SENTENCES[0]
-    assert not caplog.messages
+    assert not warnings_of(caplog)
     assert echo(max_source_tokens=length).translate(SENTENCES[:1])[0].text != SENTENCES[0]
-    assert len(caplog.messages) == 1
+    assert len(warnings_of(caplog)) == 1
 
 
 def test_learned_positions_bound_the_source(run, tmp_path):
     learned = random_run(tmp_path / "learned", positions="learned", max_positions=24)
-    assert Translator.load(learned, xla=False).max_source_tokens == 24
+    assert Translator.load(learned).max_source_tokens == 24
 
 
 @pytest.mark.parametrize("field, value", [("batch_size", 0), ("max_source_tokens", 1), ("max_source_tokens", 513)])
@@ -120,12 +127,12 @@ def test_invalid_limits_are_named(pair, field, value):
 
 @pytest.fixture(scope="module")
 def translations(pair):
-    """The translations of LINES, in batches of 5, under XLA."""
+    """The translations of LINES, in batches of at most 5."""
     return Translator(*pair, OPTIONS, batch_size=5).translate_n_best(LINES)
 
 
-def test_neither_other_lines_nor_xla_change_a_translation(pair, translations):
-    alone = Translator(*pair, OPTIONS, batch_size=1, xla=False)
+def test_other_lines_do_not_change_a_translation(pair, translations):
+    alone = Translator(*pair, OPTIONS, batch_size=1)
     for line, expected in zip(LINES, translations, strict=True):
         [found] = alone.translate_n_best([line])
         assert [translation.ids for translation in found] == [translation.ids for translation in expected]
@@ -147,7 +154,7 @@ def test_the_text_is_the_decoded_ids(pair, translations):
 
 
 def test_translate_returns_the_best_of_the_n_best(pair, translations):
-    found = Translator(*pair, OPTIONS, batch_size=6, xla=False).translate(LINES)
+    found = Translator(*pair, OPTIONS, batch_size=6).translate(LINES)
     assert [translation.text for translation in found] == [candidates[0].text for candidates in translations]
 
 
@@ -161,8 +168,8 @@ def test_two_spellings_of_one_text_count_once(monkeypatch, pair):
     for row, tokens in zip(ids[0], spellings, strict=True):
         row[: len(tokens) + 1] = [*tokens, EOS]
     scores = np.array([[-0.5, -1.0, -2.0]], "float32")
-    monkeypatch.setattr(translator_module, "search", lambda *_: Hypotheses(ids, scores))
-    [found] = Translator(*pair, OPTIONS, batch_size=1, xla=False).translate_n_best(["x"])
+    monkeypatch.setattr(translator_module, "search", lambda *_: Hypotheses(tf.constant(ids), tf.constant(scores)))
+    [found] = Translator(*pair, OPTIONS, batch_size=1).translate_n_best(["x"])
     assert [(translation.text, translation.score) for translation in found] == [(whole, -0.5), (other, -2.0)]
 
 

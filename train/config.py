@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import pydantic
 import tomli_w
 
+from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.config import ConfigError, TransformerConfig, preset
 from train.config_errors import sentence
 
@@ -161,7 +162,7 @@ class TranslationConfig(Section):
 
     beam_size: int = pydantic.Field(4, ge=1)  # of report.md
     length_penalty: float = pydantic.Field(0.6, ge=0)  # the exponent alpha; 0 is none
-    batch_size: int = pydantic.Field(64, ge=1)  # sentences
+    batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences
     validation_beam_size: int = pydantic.Field(1, ge=1)  # of the BLEU curve
     validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve: the first ones of the split
 

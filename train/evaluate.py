@@ -14,9 +14,10 @@ from typing import Annotated
 
 import typer
 
+from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.console import command_app, exit_codes, on_one_line, prepare_process, quiet_start
-from keras_transformer.options import BatchSize, BeamSize, LengthPenalty, RunPath
+from keras_transformer.options import BatchSize, BeamSize, LengthPenalty, Precision, RunPath
 from keras_transformer.run_folder import RunFolder
 from train.config import Data, load_config
 from train.data.corpus import CorpusError
@@ -38,7 +39,8 @@ def main(
     ] = False,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
-    batch_size: BatchSize = 64,
+    batch_size: BatchSize = BATCH_SIZE,
+    precision: Precision = "float32",
     output: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Write the translations to this file.")
     ] = None,
@@ -52,10 +54,11 @@ def main(
         check_files(source, reference, output)
         options = SearchOptions(beam_size, length_penalty)
         with quiet_start():
-            from keras_transformer.translator import Translator
+            from keras_transformer.translator import Translator, use_one_thread_per_batch
             from train.evaluation.validation import translate_and_score
 
-        translator = Translator.load(run, options, batch_size=batch_size)
+        use_one_thread_per_batch()
+        translator = Translator.load(run, options, batch_size=batch_size, precision=precision)
         data = load_config(RunFolder(run).config).data
         pairs = pairs_of_files(source, reference) if source else pairs_of_run(data)
         language = data.target_language if tokenised else None

@@ -15,7 +15,7 @@ EXTRA_LENGTH = 50  # of outputs that end by themselves
 
 def settings(cores: int) -> list[Setting]:
     """What is tried. The Translator chooses its threads itself."""
-    return [{"batch_size": size} for size in (32, 64)]
+    return [{"batch_size": size} for size in (64, 128, 250)]
 
 
 class Ours:

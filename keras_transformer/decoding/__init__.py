@@ -2,6 +2,6 @@
 
 from keras_transformer.decoding.beam import Hypotheses, beam_search
 from keras_transformer.decoding.search import search
-from keras_transformer.decoding.step import DecoderCache, IncrementalDecoder
+from keras_transformer.decoding.step import DecoderState, IncrementalDecoder
 
-__all__ = ["DecoderCache", "Hypotheses", "IncrementalDecoder", "beam_search", "search"]
+__all__ = ["DecoderState", "Hypotheses", "IncrementalDecoder", "beam_search", "search"]

@@ -1,14 +1,32 @@
 """Beam search with a length penalty (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7)."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
 
-import keras
 from keras import ops
 
 from keras_transformer.config import SearchOptions
-from keras_transformer.decoding.scores import NEVER, allowed_tokens, length_penalty, log_normaliser
-from keras_transformer.tokens import BOS, EOS, PAD
+from keras_transformer.decoding.scores import NEVER, length_penalty, log_normaliser
+from keras_transformer.decoding.step import select_hypotheses
+from keras_transformer.decoding.top_k import top_k
+from keras_transformer.tokens import BOS, EOS, PAD, UNK
+
+ROOM = 8  # positions that a search of static shapes makes room for at first
+STRETCH = 4  # steps after which a search of other shapes looks for sentences that have ended
+SPECIAL = (PAD, UNK, BOS)  # no label is one of them, so no output has them
+
+
+class DecoderState(Protocol):
+    """What a decoder remembers of K hypotheses per sentence: a named tuple whose leaves begin with B."""
+
+    def of_parents(self, parents) -> "DecoderState":
+        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
+
+    def of_sentences(self, rows) -> "DecoderState":
+        """Return the state of some sentences alone: rows int (any number,)."""
+
+    def longer(self, positions: int) -> "DecoderState":
+        """Return the state with room for so many positions more, for a search of static shapes."""
 
 
 class Hypotheses(NamedTuple):
@@ -19,14 +37,19 @@ class Hypotheses(NamedTuple):
 
 
 class BeamState(NamedTuple):
-    """The state between two steps: B sentences with K hypotheses of up to L tokens each."""
+    """The state between two steps: B sentences with K hypotheses each.
+
+    T is `position`, or the room for tokens if shapes are static.
+    """
 
     position: Any  # int32 (): number of tokens in each live hypothesis
-    ids: Any  # int32 (B, K, L)
+    tokens: Any  # int32 (B, K): what the decoder reads next
+    ids: Any  # int32 (B, K, T)
     log_probs: Any  # float32 (B, K): of live hypotheses; NEVER in an empty slot
     free: Any  # int32 (B,): slots that no finished hypothesis has taken yet
+    limits: Any  # int32 (B,): the longest output, EOS included
     finished: Hypotheses
-    cache: Any  # leaves (B * K, ...)
+    decoder: Any  # a DecoderState
 
 
 class Candidates(NamedTuple):
@@ -37,7 +60,14 @@ class Candidates(NamedTuple):
     tokens: Any  # int32
 
 
-def beam_search(step: Callable, cache, limits, max_length, options: SearchOptions) -> Hypotheses:
+def beam_search(
+    step: Callable,
+    decoder: DecoderState,
+    limits,
+    max_length,
+    options: SearchOptions,
+    static_shapes: bool,
+) -> Hypotheses:
     """Find the outputs y of each source x with the highest scores.
 
         score(x, y) = log P(y | x) / ((5 + |y|) / 6)^alpha        |y| counts EOS
@@ -48,73 +78,178 @@ def beam_search(step: Callable, cache, limits, max_length, options: SearchOption
     Its log-probability can only fall, so log P over the penalty of the longest allowed output bounds its score.
     A hypothesis that reaches its limit must end there and pays the log-probability of EOS.
 
-    Shapes, with B sentences, K = options.beam_size, V tokens in the vocabulary and L = max_length:
-        step    function of cache, tokens int (B * K,), position int () -> logits (B * K, V), cache
-        cache   nest of arrays with leading axis B * K; row b * K + k belongs to hypothesis k of sentence b
-        limits  int32 (B,): the longest output of each sentence, EOS included, from 1 to L
-    `max_length` is an int, or an int tensor if shapes are dynamic.
+    The cost of a step depends on how long outputs are, not on how long they may become: the search makes room as it
+    needs it. If shapes may change, sentences whose search has ended leave, and cost nothing from then on.
+
+    Args:
+        step: function of DecoderState, tokens int (B, K), position int () -> logits (B * K, V), DecoderState; row
+            b * K + k of the logits belongs to hypothesis k of sentence b.
+        decoder: the state before the first step, without room.
+        limits: int32 (B,), the longest output of each sentence, EOS included, from 1 to max_length.
+        max_length: L, an int; an int tensor if shapes may change.
+        options: how to search; K is options.beam_size.
+        static_shapes: no shape changes from step to step, as XLA and JAX need it. Room then doubles, in one loop
+            each, and sentences stay.
 
     Returns ids (B, K, L) and scores (B, K).
     """
-    alpha = options.length_penalty
-    highest_penalties = length_penalty(limits, alpha)  # (B,)
-
-    def is_searching(*state):
-        state = BeamState(*state)
-        return ops.logical_and(state.position < max_length, ops.any(state.log_probs > NEVER / 2))
 
     def advance(*state):
-        state = BeamState(*state)
-        logits, cache = step(state.cache, last_tokens(state), state.position)
-        state = continued(state._replace(cache=cache), best_continuations(state, logits, limits))
-        state = without_ended(state, alpha)
-        bounds = ops.max(state.log_probs, axis=1) / highest_penalties  # (B,)
-        can_win = bounds > state.finished.scores[:, options.n_best - 1]
-        return state._replace(log_probs=ops.where(ops.expand_dims(can_win, 1), state.log_probs, NEVER))
+        return one_step(step, BeamState(*state), options, static_shapes)
 
-    state = initial_state(cache, ops.shape(limits)[0], options.beam_size, max_length)
-    return BeamState(*ops.while_loop(is_searching, advance, state)).finished
+    search = search_in_rooms if static_shapes else search_while_any_is_left
+    return search(advance, initial_state(decoder, limits, options.beam_size), max_length)
 
 
-def initial_state(cache, sentences, beam_size: int, max_length) -> BeamState:
-    """Return the state before the first step: one live hypothesis per sentence, without tokens."""
-    empty = ops.full((sentences, beam_size, max_length), PAD, dtype="int32")
+def initial_state(decoder: DecoderState, limits, beam_size: int) -> BeamState:
+    """Return the state before the first step: one live hypothesis per sentence, and no room for tokens."""
+    sentences = ops.shape(limits)[0]
+    nothing = ops.full((sentences, beam_size, 0), PAD, dtype="int32")
     never = ops.full((sentences, beam_size), NEVER, dtype="float32")
     return BeamState(
         position=ops.convert_to_tensor(0, dtype="int32"),
-        ids=empty,
+        tokens=ops.full((sentences, beam_size), BOS, dtype="int32"),
+        ids=nothing,
         log_probs=ops.where(ops.expand_dims(ops.arange(beam_size) == 0, 0), 0.0, never),
         free=ops.full((sentences,), beam_size, dtype="int32"),
-        finished=Hypotheses(empty, never),
-        cache=cache,
+        limits=ops.cast(limits, "int32"),
+        finished=Hypotheses(nothing, never),
+        decoder=decoder,
     )
 
 
-def last_tokens(state: BeamState):
-    """Return what the decoder reads next, int32 (B * K,): BOS at first, then the last token of each hypothesis."""
-    is_last = ops.arange(ops.shape(state.ids)[2]) == state.position - 1  # (L,)
-    last = ops.sum(ops.where(is_last, state.ids, 0), axis=2)
-    return ops.reshape(ops.where(state.position == 0, BOS, last), (-1,))
+def search_in_rooms(advance: Callable, state: BeamState, max_length: int) -> Hypotheses:
+    """Search in one loop per room of ROOM, 2 ROOM, 4 ROOM positions and so on: shapes are static within each."""
+    for room in rooms(max_length):
+        positions = room - state.ids.shape[2]
+        state = longer(state, positions)._replace(decoder=state.decoder.longer(positions))
+
+        def has_room(*state, room: int = room):
+            state = BeamState(*state)
+            return ops.logical_and(state.position < room, ops.any(is_searching(state)))
+
+        state = BeamState(*ops.while_loop(has_room, advance, state))
+    return state.finished
 
 
-def best_continuations(state: BeamState, logits, limits) -> Candidates:
-    """Select the K best tokens of each hypothesis, then the K best of these per sentence.
+def rooms(max_length: int) -> Iterator[int]:
+    """Yield ROOM, 2 ROOM, 4 ROOM and so on below `max_length`, then `max_length`."""
+    room = ROOM
+    while room < max_length:
+        yield room
+        room *= 2
+    yield max_length
 
-    Two small selections cost less than one over all K * V continuations.
-    Shapes: logits float32 (B * K, V), limits int32 (B,).
+
+def search_while_any_is_left(advance: Callable, state: BeamState, max_length) -> Hypotheses:
+    """Search with shapes that change: a sentence leaves soon after its search has ended."""
+    sentences, beam_size = ops.shape(state.log_probs)
+    results = Hypotheses(
+        ops.full((sentences, beam_size, max_length), PAD, dtype="int32"),
+        ops.full((sentences, beam_size), NEVER, dtype="float32"),
+    )
+
+    def any_left(rows, results, *state):
+        return ops.any(is_searching(BeamState(*state)))
+
+    def some_steps(rows, results, *state):
+        state = BeamState(*state)
+        last, enough = state.position + STRETCH, ops.shape(rows)[0] * 7 // 8
+
+        def goes_on(*state):
+            state = BeamState(*state)
+            left = ops.sum(ops.cast(is_searching(state), "int32"))
+            return ops.logical_and(state.position < last, left > enough)
+
+        state = BeamState(*ops.while_loop(goes_on, advance, state))
+        places = ops.expand_dims(rows, 1)
+        results = Hypotheses(
+            ops.scatter_update(results.ids, places, of_length(state.finished.ids, max_length)),
+            ops.scatter_update(results.scores, places, state.finished.scores),
+        )
+        left = ops.cast(ops.nonzero(is_searching(state))[0], "int32")
+        return ops.take(rows, left, axis=0), results, *of_sentences(state, left)
+
+    everyone = ops.cast(ops.nonzero(state.limits > 0)[0], "int32")
+    # A static shape must not change in a loop of TensorFlow: what follows changes nothing but that.
+    state = longer(of_sentences(state, everyone), 0 * ops.shape(everyone)[0])
+    _, results, *_ = ops.while_loop(any_left, some_steps, (everyone, results, *state))
+    return results
+
+
+def longer(state: BeamState, positions: int) -> BeamState:
+    """Return the state with room for so many tokens more."""
+    more = ops.full((*ops.shape(state.log_probs), positions), PAD, dtype="int32")
+    return state._replace(
+        ids=ops.concatenate([state.ids, more], axis=2),
+        finished=state.finished._replace(ids=ops.concatenate([state.finished.ids, more], axis=2)),
+    )
+
+
+def of_length(ids, length):
+    """Cut or fill with PAD: (B, K, T) -> (B, K, length)."""
+    sentences, beam_size, _ = ops.shape(ids)
+    padding = ops.full((sentences, beam_size, length), PAD, dtype="int32")
+    return ops.concatenate([ids, padding], axis=2)[:, :, :length]
+
+
+def of_sentences(state: BeamState, rows) -> BeamState:
+    """Return the state of some sentences alone: rows int (any number,)."""
+
+    def chosen(leaf):
+        return ops.take(leaf, rows, axis=0)
+
+    return BeamState(
+        position=state.position,
+        tokens=chosen(state.tokens),
+        ids=chosen(state.ids),
+        log_probs=chosen(state.log_probs),
+        free=chosen(state.free),
+        limits=chosen(state.limits),
+        finished=Hypotheses(*map(chosen, state.finished)),
+        decoder=state.decoder.of_sentences(rows),
+    )
+
+
+def is_searching(state: BeamState):
+    """Return which sentences have a live hypothesis: bool (B,)."""
+    return ops.any(state.log_probs > NEVER / 2, axis=1)
+
+
+def one_step(step: Callable, state: BeamState, options: SearchOptions, has_room: bool) -> BeamState:
+    """Return the state one token later."""
+    logits, decoder = step(state.decoder, state.tokens, state.position)
+    if not has_room:
+        state = longer(state, 1)
+    state = continued(state._replace(decoder=decoder), best_continuations(state, logits))
+    state = without_ended(state, options.length_penalty)
+    bounds = ops.max(state.log_probs, axis=1) / length_penalty(state.limits, options.length_penalty)  # (B,)
+    can_win = bounds > state.finished.scores[:, options.n_best - 1]
+    return state._replace(log_probs=ops.where(ops.expand_dims(can_win, 1), state.log_probs, NEVER))
+
+
+def best_continuations(state: BeamState, logits) -> Candidates:
+    """Select the best tokens of each hypothesis, then the K best continuations per sentence: logits (B * K, V).
+
+    Special tokens are dropped from the K + 3 best of a hypothesis: that leaves at least its K best words.
     """
     beam_size, vocab_size = state.log_probs.shape[1], logits.shape[-1]
-    per_hypothesis = min(beam_size, vocab_size)
-    is_at_limit = ops.repeat(limits == state.position + 1, beam_size, axis=0)  # (B * K,)
-    allowed_logits = ops.where(allowed_tokens(vocab_size, is_at_limit), logits, NEVER)
-    best_logits, tokens = ops.top_k(allowed_logits, per_hypothesis)  # (B * K, per_hypothesis)
-    # A forbidden token must stay below every allowed one, even after a hypothesis of low probability.
-    log_probs = ops.where(best_logits > NEVER / 2, best_logits - log_normaliser(logits), NEVER)
+    per_hypothesis = min(beam_size + len(SPECIAL), vocab_size)
+    best_logits, tokens = top_k(logits, per_hypothesis)  # (B * K, per_hypothesis)
+    log_normalisers = log_normaliser(logits, best_logits[:, :1], tokens[:, 0])
+    is_at_limit = ops.expand_dims(ops.repeat(state.limits == state.position + 1, beam_size, axis=0), 1)  # (B * K, 1)
+    is_first = ops.expand_dims(ops.arange(per_hypothesis) == 0, 0)
+    is_allowed = ops.where(is_at_limit, is_first, tokens > max(SPECIAL))
+    best_logits = ops.where(is_at_limit, logits[:, EOS : EOS + 1], best_logits)
+    tokens = ops.where(is_at_limit, EOS, tokens)
+    # What is forbidden must stay below everything allowed, even after a hypothesis of low probability.
+    log_probs = ops.where(is_allowed, best_logits - log_normalisers, NEVER)
     log_probs = ops.reshape(state.log_probs, (-1, 1)) + log_probs
     per_sentence = (-1, beam_size * per_hypothesis)
     log_probs, chosen = ops.top_k(ops.reshape(log_probs, per_sentence), beam_size)  # (B, K)
     chosen = ops.cast(chosen, "int32")
-    tokens = ops.take_along_axis(ops.reshape(ops.cast(tokens, "int32"), per_sentence), chosen, axis=1)
+    is_chosen = ops.expand_dims(chosen, 2) == ops.reshape(ops.arange(per_sentence[1]), (1, 1, -1))
+    tokens = ops.sum(ops.where(is_chosen, ops.expand_dims(ops.reshape(tokens, per_sentence), 1), 0), axis=2)
     return Candidates(log_probs, chosen // per_hypothesis, tokens)
 
 
@@ -122,49 +257,27 @@ def continued(state: BeamState, candidates: Candidates) -> BeamState:
     """Return the state one token later: as many candidates become its hypotheses as there are free slots."""
     beam_size, length = state.log_probs.shape[1], ops.shape(state.ids)[2]
     ids = select_hypotheses(state.ids, candidates.parents)
-    is_here = ops.arange(length) == state.position  # (L,)
+    is_here = ops.arange(length) == state.position  # (T,)
     has_slot = ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(state.free, 1)
     is_live = ops.logical_and(has_slot, candidates.log_probs > NEVER / 2)
     return state._replace(
         position=state.position + 1,
+        tokens=candidates.tokens,
         ids=ops.where(is_here, ops.expand_dims(candidates.tokens, 2), ids),
         log_probs=ops.where(is_live, candidates.log_probs, NEVER),
-        cache=reordered(state.cache, candidates.parents),
+        decoder=state.decoder.of_parents(candidates.parents),
     )
-
-
-def reordered(cache, parents):
-    """Give each hypothesis the cache rows of its parent, int32 (B, K). A beam of 1 has only one order."""
-    sentences, beam_size = ops.shape(parents)[0], parents.shape[1]
-    if beam_size == 1:
-        return cache
-    rows = ops.reshape(parents + first_rows(sentences, beam_size), (-1,))  # (B * K,)
-    return keras.tree.map_structure(lambda leaf: ops.take(leaf, rows, axis=0), cache)
 
 
 def without_ended(state: BeamState, alpha: float) -> BeamState:
     """Move hypotheses that end in EOS to `finished`, which keeps the best K. Each of them takes one slot for good."""
     beam_size = state.log_probs.shape[1]
-    is_end = ops.reshape(last_tokens(state) == EOS, ops.shape(state.log_probs))
-    is_end = ops.logical_and(is_end, state.log_probs > NEVER / 2)
+    is_end = ops.logical_and(state.tokens == EOS, state.log_probs > NEVER / 2)
     ended = ops.where(is_end, state.log_probs / length_penalty(state.position, alpha), NEVER)
     scores, chosen = ops.top_k(ops.concatenate([state.finished.scores, ended], axis=1), beam_size)
-    ids = ops.concatenate([state.finished.ids, state.ids], axis=1)  # (B, 2 K, L)
+    ids = ops.concatenate([state.finished.ids, state.ids], axis=1)  # (B, 2 K, T)
     return state._replace(
         log_probs=ops.where(is_end, NEVER, state.log_probs),
         free=state.free - ops.sum(ops.cast(is_end, "int32"), axis=1),
         finished=Hypotheses(select_hypotheses(ids, ops.cast(chosen, "int32")), scores),
     )
-
-
-def select_hypotheses(ids, chosen):
-    """Select hypotheses of each sentence by number: ids (B, M, L), chosen int32 (B, K) -> (B, K, L)."""
-    sentences, available, length = ops.shape(ids)
-    rows = ops.reshape(chosen + first_rows(sentences, available), (-1,))
-    selected = ops.take(ops.reshape(ids, (sentences * available, length)), rows, axis=0)
-    return ops.reshape(selected, (sentences, chosen.shape[1], length))
-
-
-def first_rows(sentences, hypotheses):
-    """Return the first row of each sentence in an array of sentences * hypotheses rows: int32 (B, 1)."""
-    return ops.expand_dims(ops.arange(sentences) * hypotheses, 1)

@@ -1,8 +1,6 @@
-"""The score of a hypothesis, and which tokens may continue it."""
+"""The score of a hypothesis."""
 
 from keras import ops
-
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
 
 NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums of it stay finite
 
@@ -15,17 +13,14 @@ def length_penalty(length, alpha: float):
     return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
 
 
-def log_normaliser(logits):
-    """Return logsumexp over the vocabulary: (N, V) -> (N, 1). A token's log-probability is its logit minus this."""
-    return ops.logsumexp(logits, axis=-1, keepdims=True)
+def log_normaliser(logits, highest, highest_token):
+    """Return log(sum(exp(logits))): a token's log-probability is its logit minus this.
 
+    It is the highest logit minus the logarithm of its probability: one softmax, in place of a difference, an
+    exponential and a sum that each pass through memory.
 
-def allowed_tokens(vocab_size: int, is_last):
-    """Return which tokens may come next: never PAD, UNK or BOS, which no label is; at the last position only EOS.
-
-    Shapes: is_last bool (N,) -> bool (N, vocab_size).
+    Shapes: logits (N, V), highest (N, 1), highest_token int32 (N,) -> (N, 1).
     """
-    token = ops.expand_dims(ops.arange(vocab_size), 0)
-    is_special = ops.logical_or(ops.logical_or(token == PAD, token == UNK), token == BOS)
-    may_continue = ops.logical_not(ops.expand_dims(is_last, 1))
-    return ops.logical_or(token == EOS, ops.logical_and(may_continue, ops.logical_not(is_special)))
+    probabilities = ops.reshape(ops.softmax(logits, axis=-1), (-1,))
+    places = ops.arange(ops.shape(highest_token)[0]) * logits.shape[-1] + highest_token
+    return highest - ops.log(ops.expand_dims(ops.take(probabilities, places, axis=0), 1))

@@ -1,5 +1,8 @@
 """From source ids to hypotheses: the encoder once, then beam search."""
 
+import functools
+
+import keras
 from keras import ops
 
 from keras_transformer.config import SearchOptions
@@ -8,23 +11,24 @@ from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.tokens import PAD
 
 
-def search(decoder: IncrementalDecoder, source_ids, options: SearchOptions) -> Hypotheses:
+def search(
+    decoder: IncrementalDecoder, source_ids, options: SearchOptions, static_shapes: bool | None = None
+) -> Hypotheses:
     """Translate a batch of source sentences.
 
     An output has at most as many tokens as its source plus `extra_length`, or `max_positions` if positions are learned
     and that is less; both counts include EOS. The output of a source without tokens is EOS alone.
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.
+    `static_shapes`: no shape changes from step to step, as XLA needs it. None means: on the JAX backend only.
     Returns ids (B, K, S + extra_length) and scores (B, K).
     """
-    max_length = ops.shape(source_ids)[1] + options.extra_length
     lengths = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)
     limits = ops.where(lengths > 0, lengths + options.extra_length, 1)
     if decoder.config.positions == "learned":
         limits = ops.minimum(limits, decoder.config.max_positions)
-    memory, cache = decoder.start(source_ids, options.beam_size, max_length)
-
-    def step(cache, tokens, position):
-        return decoder.step(memory, cache, tokens, position)
-
-    return beam_search(step, cache, limits, max_length, options)
+    if static_shapes is None:
+        static_shapes = keras.backend.backend() == "jax"
+    step = functools.partial(decoder.step, decoder.joined_projections(), has_room=static_shapes)
+    max_length = ops.shape(source_ids)[1] + options.extra_length
+    return beam_search(step, decoder.start(source_ids, options.beam_size), limits, max_length, options, static_shapes)

@@ -1,30 +1,109 @@
-"""The decoder as a function of (state, token) to (state, logits): what every search calls."""
+"""The decoder as a function of (state, token) to (logits, state): what every search calls."""
 
+import functools
 from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_transformer.layers.blocks import ProjectedMemory
+from keras_transformer.layers.attention import may_attend
+from keras_transformer.layers.blocks import JoinedProjection, ProjectedMemory
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import Transformer, encoder
 from keras_transformer.tokens import PAD
 
 
-class DecoderCache(NamedTuple):
-    """The keys and values of all positions decoded so far: tuples with one array per decoder block.
+class DecoderState(NamedTuple):
+    """What the decoder remembers of K hypotheses per sentence. Every leaf begins with B.
 
-    N = B * K rows: hypothesis k of sentence b is row b * K + k. L is the length of the longest output.
+    Each step of each hypothesis makes one entry: a key and a value per block and head. A search that exchanges its
+    hypotheses moves no entries. It only changes which entries belong to the past of which hypothesis.
     """
 
-    keys: Any  # arrays (N, H, L, d_k)
-    values: Any  # arrays (N, H, L, d_v)
+    keys: Any  # one array per block, (B, h, E, d_k)
+    values: Any  # the same, (B, h, E, d_v)
+    is_past: Any  # bool (B, K, E): True if the entry belongs to the past of the hypothesis
+    memories: Any  # one ProjectedMemory per block
+
+    def of_parents(self, parents) -> "DecoderState":
+        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
+        return self._replace(is_past=select_hypotheses(self.is_past, parents))
+
+    def of_sentences(self, rows) -> "DecoderState":
+        """Return the state of some sentences alone, without entries that belong to no past: rows int32 (any number,).
+
+        Hypotheses share most of their past, so what is left is little more than one entry per position.
+        """
+        sentences, heads, entries, _ = ops.shape(self.keys[0])
+        is_past = ops.take(self.is_past, rows, axis=0)
+        is_needed = ops.any(is_past, axis=1)  # (rows, E)
+        left = ops.max(ops.sum(ops.cast(is_needed, "int32"), axis=1), initial=0)
+        needed = ops.argsort(ops.cast(is_needed, "int32") * -1, axis=1)[:, :left]  # the needed ones, in their order
+        needed = ops.cast(needed, "int32")
+        places = ops.expand_dims(rows, 1) * entries + needed  # in (B * E)
+        is_past = ops.take(ops.reshape(ops.swapaxes(self.is_past, 1, 2), (-1, self.is_past.shape[1])), places, axis=0)
+        head_places = ops.expand_dims(ops.expand_dims(rows, 1) * heads + ops.expand_dims(ops.arange(heads), 0), 2)
+        head_places = head_places * entries + ops.expand_dims(needed, 1)  # in (B * h * E): (rows, h, left)
+
+        def needed_of(cache):
+            return ops.take(ops.reshape(cache, (-1, cache.shape[3])), head_places, axis=0)
+
+        return DecoderState(
+            tuple(map(needed_of, self.keys)),
+            tuple(map(needed_of, self.values)),
+            ops.swapaxes(is_past, 1, 2),
+            tuple(ProjectedMemory(*(ops.take(leaf, rows, axis=0) for leaf in memory)) for memory in self.memories),
+        )
+
+    def longer(self, positions: int) -> "DecoderState":
+        """Return the state with room for the entries of so many positions more, which belong to no past yet."""
+        hypotheses = self.is_past.shape[1]
+        entries = positions * hypotheses
+
+        def with_room(cache):  # (B, h, E, width)
+            sentences, heads, _, width = ops.shape(cache)
+            return ops.concatenate([cache, ops.zeros((sentences, heads, entries, width), cache.dtype)], axis=2)
+
+        nobody = ops.zeros((ops.shape(self.is_past)[0], hypotheses, entries), dtype="bool")
+        return self._replace(
+            keys=tuple(map(with_room, self.keys)),
+            values=tuple(map(with_room, self.values)),
+            is_past=ops.concatenate([self.is_past, nobody], axis=2),
+        )
+
+
+def append(cache, new):
+    """Add the entries of one position: (B, h, E, width), (B, h, K, width) -> (B, h, E + K, width)."""
+    return ops.concatenate([cache, new], axis=2)
+
+
+def write_at(position, cache, new):
+    """Put the entries of one position into the room for them: (B, h, E, width), (B, h, K, width) -> (B, h, E, width).
+
+    `ops.slice_update` would put an XLA operation into a served graph.
+    """
+    sentences, heads, entries, width = ops.shape(cache)
+    hypotheses = new.shape[2]
+    by_position = ops.reshape(cache, (sentences, heads, entries // hypotheses, hypotheses * width))
+    is_here = ops.expand_dims(ops.arange(entries // hypotheses) == position, 1)
+    new = ops.reshape(new, (sentences, heads, 1, hypotheses * width))
+    return ops.reshape(ops.where(is_here, new, by_position), (sentences, heads, entries, width))
+
+
+def select_hypotheses(items, chosen):
+    """Select hypotheses of each sentence by number: items (B, M, L), chosen int32 (B, K) -> (B, K, L)."""
+    sentences, available, length = ops.shape(items)
+    first_rows = ops.expand_dims(ops.arange(sentences) * available, 1)
+    selected = ops.take(ops.reshape(items, (-1, length)), ops.reshape(chosen + first_rows, (-1,)), axis=0)
+    return ops.reshape(selected, (sentences, chosen.shape[1], length))
 
 
 class IncrementalDecoder:
     """The decoder of a Transformer, run one position at a time.
 
-    `start(source_ids, hypotheses, length)` runs the encoder once and returns the memory and an empty cache.
-    `step(memory, cache, tokens, position)` returns the logits of the next token and the extended cache.
+    `start(source_ids, hypotheses)` runs the encoder once and returns a DecoderState without entries.
+    `step(joined, state, tokens, position)` returns the logits of the next token and the state one position later;
+    `joined` is what `joined_projections()` returns, computed once per search. The state grows by one entry per
+    hypothesis and step. If it must not, because shapes are static, `has_room` says that `longer` has made room.
     """
 
     def __init__(self, transformer: Transformer):
@@ -37,34 +116,48 @@ class IncrementalDecoder:
         self.blocks = [transformer.get_layer(f"decoder_block_{n + 1}") for n in range(config.decoder_layers)]
         self.last_norm = transformer.get_layer("decoder_norm") if config.norm == "pre" else None
 
-    def start(self, source_ids, hypotheses: int, length) -> tuple[tuple[ProjectedMemory, ...], DecoderCache]:
-        """Run the encoder, and allocate a cache for `hypotheses` outputs of up to `length` tokens per sentence.
+    def joined_projections(self) -> tuple[JoinedProjection, ...]:
+        """Return, per block, the projections of queries, keys and values side by side."""
+        return tuple(block.self_attention.joined_projection() for block in self.blocks)
+
+    def start(self, source_ids, hypotheses: int) -> DecoderState:
+        """Run the encoder. The state has no entries yet.
 
         Shapes: source_ids int (B, S), PAD after the end of each sentence.
-        Returns one ProjectedMemory per block and an empty DecoderCache.
         """
         source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
         segments = ops.cast(ops.not_equal(source_ids, PAD), "int32")
         memory = self.encoder({"source_ids": source_ids, "source_segments": segments}, training=False)
-        mask = segment_mask(ops.ones_like(segments[:, :1]), segments)  # (B, 1, S)
-        memories = tuple(ProjectedMemory(*block.memory_attention.project_memory(memory), mask) for block in self.blocks)
-        rows = ops.shape(source_ids)[0] * hypotheses
+        bias = may_attend(segment_mask(ops.ones_like(segments[:, :1]), segments))  # (B, 1, S)
+        memories = tuple(ProjectedMemory(*block.memory_attention.project_memory(memory), bias) for block in self.blocks)
+        sentences, config = ops.shape(source_ids)[0], self.config
 
-        def empty(width):
-            shape = (rows, self.config.num_heads, length, width)
-            return tuple(ops.zeros(shape, self.blocks[0].compute_dtype) for _ in self.blocks)
+        def nothing(width: int):
+            return tuple(ops.zeros((sentences, config.num_heads, 0, width), memory.dtype) for _ in self.blocks)
 
-        return memories, DecoderCache(empty(self.config.d_k), empty(self.config.d_v))
+        no_past = ops.zeros((sentences, hypotheses, 0), "bool")
+        return DecoderState(nothing(config.d_k), nothing(config.d_v), no_past, memories)
 
-    def step(self, memories, cache, tokens, position):
-        """Feed `tokens` int (N,) at `position` int (). Return float32 logits (N, vocab_size) and the new cache."""
-        states = self.positions(self.embedding(ops.expand_dims(tokens, 1)), ops.reshape(position, (1, 1)))
+    def step(self, joined, state: DecoderState, tokens, position, has_room: bool = False):
+        """Feed one token per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
+
+        Shapes: logits float32 (B * K, vocab_size); hypothesis k of sentence b is row b * K + k.
+        """
+        sentences, hypotheses = ops.shape(state.is_past)[0], state.is_past.shape[1]
+        own = ops.expand_dims(ops.eye(hypotheses, dtype="bool"), 0)
+        own = ops.broadcast_to(own, (sentences, hypotheses, hypotheses))
+        write = functools.partial(write_at, position) if has_room else append
+        is_past = write(ops.expand_dims(state.is_past, 3), ops.expand_dims(own, 3))[..., 0]
+        bias = may_attend(is_past)  # (B, 1, K, E)
+        states = self.positions(self.embedding(ops.reshape(tokens, (-1, 1))), ops.reshape(position, (1, 1)))[:, 0]
         all_keys, all_values = [], []
-        for block, memory, keys, values in zip(self.blocks, memories, *cache, strict=True):
-            states, keys, values = block.step(states, position, keys, values, memory)
+        for block, projection, keys, values, memory in zip(
+            self.blocks, joined, state.keys, state.values, state.memories, strict=True
+        ):
+            states, keys, values = block.step(states, projection, keys, values, write, bias, memory)
             all_keys.append(keys)
             all_values.append(values)
         if self.last_norm is not None:
             states = self.last_norm(states)
         logits = ops.cast(self.logits(states, reverse=True), "float32")
-        return logits[:, 0], DecoderCache(tuple(all_keys), tuple(all_values))
+        return logits, state._replace(keys=tuple(all_keys), values=tuple(all_values), is_past=is_past)

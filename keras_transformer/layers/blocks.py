@@ -1,11 +1,11 @@
 """Residual connections and the two kinds of block (Vaswani et al. 2017, section 3.1 and figure 1)."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
-from keras import ops
 
-from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.attention import JoinedProjection, MultiHeadAttention
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import FeedForward
 
@@ -170,7 +170,7 @@ class ProjectedMemory(NamedTuple):
 
     keys: Any  # (B, h, S, d_k)
     values: Any  # (B, h, S, d_v)
-    mask: Any  # bool (B, 1, S): True at real source positions
+    bias: Any  # float32 (B, 1, 1, S): `may_attend` of the real source positions
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -230,28 +230,20 @@ class DecoderBlock(Block):
         output, weights = self.memory_attention.attend(query, keys, values, mask)
         return self.memory_attention_residual.add_and_norm(states, output), weights
 
-    def step(self, states, position, keys, values, memory: ProjectedMemory):
-        """One position of `call`, for one hypothesis in each of N = B * K rows (K hypotheses per sentence).
+    def step(self, states, projection: JoinedProjection, keys, values, write: Callable, bias, memory: ProjectedMemory):
+        """One position of `call` for K hypotheses of each of B sentences.
 
-        Shapes: states (N, 1, d_model); position () int; keys (N, h, L, d_k) and values (N, h, L, d_v), filled before
-        `position`; memory: keys (B, h, S, d_k), values (B, h, S, d_v), mask bool (B, 1, S).
-        Returns states (N, 1, d_model), and keys and values filled up to and including `position`.
+        Shapes: states (B * K, d_model); projection of `self_attention.joined_projection()`; keys (B, h, E, d_k) and
+        values (B, h, E, d_v) of earlier positions; `write` adds (B, h, K, width) to either of them; bias (B, 1, K, E')
+        of `may_attend`: which keys a hypothesis attends to, its own new one included.
+        Returns states (B * K, d_model), keys (B, h, E', d_k) and values (B, h, E', d_v).
         """
         query = self.self_attention_residual.sublayer_input(states)
-        new_keys, new_values = self.self_attention.project_memory(query)  # (N, h, 1, d_k), (N, h, 1, d_v)
-        places = ops.reshape(ops.arange(ops.shape(keys)[2]), (1, 1, -1, 1))
-        keys = ops.where(places == position, new_keys, keys)  # `slice_update` would put an XLA node into a served graph
-        values = ops.where(places == position, new_values, values)
-        is_past = ops.reshape(places <= position, (1, 1, -1))
-        output, _ = self.self_attention.attend(query, keys, values, is_past)
+        output, keys, values = self.self_attention.step(query, projection, keys, values, write, bias)
         states = self.self_attention_residual.add_and_norm(states, output)
-        rows, _, width = ops.shape(states)
-        sentences = ops.shape(memory.keys)[0]
-        states = ops.reshape(
-            states, (sentences, -1, width)
-        )  # (N, 1, d_model) -> (B, K, d_model): K queries, one memory
-        states, _ = self.attend_to_memory(states, *memory)
-        return self.feed(ops.reshape(states, (rows, 1, width))), keys, values
+        query = self.memory_attention_residual.sublayer_input(states)
+        output = self.memory_attention.attend_from_hypotheses(query, *memory, hypotheses=bias.shape[2])
+        return self.feed(self.memory_attention_residual.add_and_norm(states, output)), keys, values
 
     def compute_output_shape(
         self,

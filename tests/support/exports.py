@@ -11,7 +11,7 @@ OPTIONS = SearchOptions(extra_length=12)
 def write_version(run, folder, options=OPTIONS, max_source_tokens=512):
     """Export a run into `folder` as it is, unnumbered and unchecked. Returns a Translator of the same run."""
     transformer, tokenizer = load_run(run)
-    translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens, xla=False)
+    translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens)
     write_saved_model(
         ServedTranslator(transformer, tokenizer, options, translator.max_source_tokens), tokenizer, folder
     )  # fmt: skip

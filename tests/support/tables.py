@@ -15,9 +15,25 @@ PREFIXES = [word for length in range(LENGTH) for word in itertools.product((A, B
 OUTPUTS = [(*prefix, EOS) for prefix in PREFIXES]
 
 
+class PrefixNumbers(NamedTuple):
+    """The state of a decoder of tables."""
+
+    prefixes: Any  # int32 (B, K): places in PREFIXES
+    first_rows: Any  # int32 (B, K): the first row of each sentence's table
+
+    def of_parents(self, parents):
+        return self._replace(prefixes=ops.take_along_axis(self.prefixes, parents, axis=1))
+
+    def of_sentences(self, rows):
+        return PrefixNumbers(*(ops.take(leaf, rows, axis=0) for leaf in self))
+
+    def longer(self, positions):
+        return self
+
+
 class Decoder(NamedTuple):
     step: Any
-    cache: Any
+    state: Any
 
 
 def table(**probabilities):
@@ -40,20 +56,22 @@ def random_tables(count, seed=0):
 
 
 def decoder_of(tables, hypotheses):
-    """A step function over `tables` (B, prefixes, VOCABULARY), whose cache is the number of each row's prefix.
+    """A step function over `tables` (B, prefixes, VOCABULARY), whose state is the number of each hypothesis's prefix.
 
     Its logits are the tables' log-probabilities plus a number that differs from row to row, as a network's are.
     """
     logits = np.reshape(tables, (-1, VOCABULARY))
     logits = ops.convert_to_tensor(logits + np.sin(np.arange(len(logits)))[:, np.newaxis], dtype="float32")
-    first_row = np.repeat(np.arange(len(tables)) * len(PREFIXES), hypotheses).astype("int32")
+    first_rows = np.repeat(np.arange(len(tables))[:, np.newaxis] * len(PREFIXES), hypotheses, axis=1).astype("int32")
 
-    def step(prefixes, tokens, position):
-        longer = ops.clip(2 * prefixes + 1 + (tokens - A), 0, len(PREFIXES) - 1)  # its place in PREFIXES
+    def step(state, tokens, position):
+        longer = ops.clip(2 * state.prefixes + 1 + (tokens - A), 0, len(PREFIXES) - 1)  # its place in PREFIXES
         prefixes = ops.where(position == 0, 0, longer)
-        return ops.take(logits, first_row + prefixes, axis=0), prefixes
+        rows = ops.reshape(state.first_rows + prefixes, (-1,))
+        return ops.take(logits, rows, axis=0), state._replace(prefixes=prefixes)
 
-    return Decoder(step, ops.zeros((len(tables) * hypotheses,), dtype="int32"))
+    no_prefix = ops.zeros((len(tables), hypotheses), dtype="int32")
+    return Decoder(step, PrefixNumbers(no_prefix, ops.convert_to_tensor(first_rows)))
 
 
 def ranked_outputs(log_probs, alpha, limit=LENGTH):

@@ -30,7 +30,7 @@ def write_report(
     split = data.corpus.test or data.corpus.validation
     options = SearchOptions(config.translation.beam_size, config.translation.length_penalty)
     transformer, tokenizer = load_run(folder.path)
-    translator = Translator(transformer, tokenizer, options, config.translation.batch_size, xla=config.training.xla)
+    translator = Translator(transformer, tokenizer, options, config.translation.batch_size)
     scores, samples = translate_and_score(translator, list(split))
     sections = [
         f"# {folder.path.name}",

@@ -40,7 +40,7 @@ class Validator:
     """Validates the transformer with the weights that it has when called.
 
     Loss, perplexity and accuracy are of all pairs of the validation split; scores and samples of its first
-    `translation.validation_sentences`. `xla`: compile both.
+    `translation.validation_sentences`. `xla`: compile the computation of the loss.
     """
 
     def __init__(self, transformer: keras.Model, data: Data, translation: TranslationConfig, xla: bool):
@@ -48,7 +48,7 @@ class Validator:
         self.sums_of_batch = batch_sums(transformer, xla)
         self.texts = list(itertools.islice(data.corpus.validation, translation.validation_sentences))
         options = SearchOptions(translation.validation_beam_size, translation.length_penalty)
-        self.translator = Translator(transformer, data.tokenizer, options, translation.batch_size, xla=xla)
+        self.translator = Translator(transformer, data.tokenizer, options, translation.batch_size, precision=None)
 
     def __call__(self) -> Validation:
         sums = total_sums(self.sums_of_batch, self.pairs)

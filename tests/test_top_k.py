@@ -1,0 +1,44 @@
+"""The k largest of many numbers are exact, however many there are."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.decoding.top_k import block_width, top_k
+from tests.support.models import as_numpy, normal
+
+COLUMNS = [6, 63, 64, 1_000, 6_000, 6_007, 32_000]  # less than a block, many blocks, and one that has to be filled up
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("k", [1, 4])
+def test_the_largest_are_those_of_sorting(columns, k):
+    scores = normal(5, columns) * 30.0
+    largest, places = map(as_numpy, top_k(scores, k))
+    np.testing.assert_array_equal(largest, -np.sort(-scores.astype("float64"), axis=1)[:, :k])
+    np.testing.assert_array_equal(np.take_along_axis(scores, places.astype(int), axis=1), largest)
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_the_largest_may_all_lie_in_one_block(columns):
+    scores = normal(3, columns)
+    scores[:, -4:] += 100.0
+    _, places = top_k(scores, 4)
+    assert (np.sort(as_numpy(places), axis=1) == np.arange(columns - 4, columns)).all()
+
+
+def test_all_of_a_row_and_equal_numbers():
+    largest, places = top_k(np.zeros((2, 640), "float32"), 5)
+    assert not as_numpy(largest).any() and all(len(set(row)) == 5 for row in as_numpy(places))
+    _, places = top_k(np.array([[1.0, 3.0, 2.0]], "float32"), 3)
+    assert list(as_numpy(places)[0]) == [1, 2, 0]
+
+
+def test_numbers_far_below_zero_are_numbers():
+    scores = np.full((1, 6_007), -1e30, "float32")
+    scores[0, 6_006] = -1e29
+    assert as_numpy(top_k(scores, 1)[1])[0, 0] == 6_006
+
+
+@pytest.mark.parametrize("columns, width", [(32_000, 64), (6_000, 80), (10_000, 80), (6_007, 64), (37_000, 64)])
+def test_a_width_divides_the_columns_if_one_does(columns, width):
+    assert block_width(columns) == width
