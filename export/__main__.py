@@ -22,7 +22,7 @@ from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.config import SearchOptions
 from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
 from keras_transformer.files import read_lines
-from keras_transformer.options import BeamSize, ExtraLength, LengthPenalty, MaxSourceTokens, RunPath
+from keras_transformer.options import BeamSize, ExtraLength, LengthPenalty, MaxSourceTokens, Precision, RunPath
 from keras_transformer.run_folder import RunFolder
 
 MOST_SENTENCES = 500  # to compare on
@@ -55,6 +55,7 @@ def export(
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
     extra_length: ExtraLength = SearchOptions.extra_length,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
+    precision: Precision = "float32",
     check: Annotated[
         pathlib.Path | None,
         typer.Option(
@@ -84,13 +85,17 @@ def export(
         if check and not is_checked:
             raise ExportError("--check FILE and --no-check contradict each other: give one of them.")
         if quantization and format is not Format.CTRANSLATE2:
-            raise ExportError(f"--quantization {quantization} needs --format ctranslate2: a SavedModel is float32.")
+            raise ExportError(
+                f"--quantization {quantization} needs --format ctranslate2. A SavedModel has --precision."
+            )
+        if precision != "float32" and format is not Format.SAVED_MODEL:
+            raise ExportError(f"--precision {precision} is for a SavedModel. --format {format} has --quantization.")
         sentences = (check or RunFolder(run).check_lines) if is_checked else None
         options = SearchOptions(beam_size, length_penalty, extra_length)
         if format is Format.CTRANSLATE2:
             print(export_ctranslate2(run, to, options, max_source_tokens, sentences, quantization))
         else:
-            print(export_run(run, to, options, max_source_tokens, sentences))
+            print(export_run(run, to, options, max_source_tokens, sentences, precision))
 
 
 def export_run(
@@ -99,29 +104,32 @@ def export_run(
     options: SearchOptions,
     max_source_tokens: int,
     sentences: pathlib.Path | None,
+    precision: str = "float32",
 ) -> pathlib.Path:
     """Export a run folder as the next version in `folder`. Return the path of the version.
 
-    `sentences` is a file of source sentences on which the version must translate as the Translator does; with None
-    nothing is compared. Raises UserError if the run cannot be opened, if the version cannot be written or if it
-    translates differently; then nothing is published.
+    `sentences` is a file of source sentences on which the version must translate as the Translator of the same
+    precision does; with None nothing is compared. Raises UserError if the run cannot be opened, if the version cannot
+    be written or if it translates differently; then nothing is published.
     """
     with quiet_start():
         from export.check import refuse_xla
         from export.saved_model import write_saved_model
         from export.serving import ServedTranslator
-        from keras_transformer.translator import Translator, load_run
+        from keras_transformer.translator import Translator, in_precision, load_run
 
     transformer, tokenizer = load_run(run)
+    transformer = in_precision(transformer, precision)
     lines = read_sentences(sentences) if sentences else []
-    translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens)
+    limits = {"max_source_tokens": max_source_tokens}
+    translator = Translator(transformer, tokenizer, options, **limits, precision=precision)
     with quiet_start():  # the tokenizer prints a notice
         served = ServedTranslator(transformer, tokenizer, options, translator.max_source_tokens)
     with signals_raise(), unfinished_version(folder) as unfinished:
         write_saved_model(served, tokenizer, unfinished)
         refuse_xla(unfinished)
         if lines:
-            refuse_difference(unfinished, translator, lines)
+            refuse_difference(unfinished, translator, lines, precision)
         return publish(unfinished)
 
 
@@ -174,13 +182,13 @@ def read_sentences(path: pathlib.Path) -> list[str]:
     return lines
 
 
-def refuse_difference(version: pathlib.Path, translator, lines: list[str]) -> None:
+def refuse_difference(version: pathlib.Path, translator, lines: list[str], precision: str) -> None:
     """Print how many lines the version and the Translator agree on. Raises ExportError if a line differs."""
-    from export.check import compare
+    from export.check import TIES, compare
     from export.exported import open_quietly
 
     log.info("written; comparing it with the Translator on %d lines", len(lines))
-    comparison = compare(open_quietly(version), translator, lines)
+    comparison = compare(open_quietly(version), translator, lines, TIES[precision])
     print(comparison)
     if comparison.differences:
         raise ExportError(

@@ -8,7 +8,9 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 from export.versions import SAVED_MODEL, ExportError
 from keras_transformer.console import ScoredText
 
-TIE = 1e-4  # scores closer than this are equal: rounding decides between their texts
+# Scores closer than this are equal: rounding decides between their texts. In bfloat16 a logit has 8 bits, and batches
+# of other sizes round otherwise.
+TIES = {"float32": 1e-4, "bfloat16": 0.1}
 
 
 class TranslatesLines(Protocol):
@@ -37,7 +39,7 @@ class Comparison(NamedTuple):
     """How many lines two translators agree on.
 
     same: equal text and score. ties: equal score, another text. differences: another score. Scores are equal if they
-    differ by less than TIE.
+    differ by less than `tie`.
     """
 
     same: int
@@ -52,12 +54,14 @@ class Comparison(NamedTuple):
         )
 
 
-def compare(exported: TranslatesLines, translator: TranslatesLines, lines: list[str]) -> Comparison:
-    """Translate `lines` with both and compare the translations."""
+def compare(
+    exported: TranslatesLines, translator: TranslatesLines, lines: list[str], tie: float = TIES["float32"]
+) -> Comparison:
+    """Translate `lines` with both and compare the translations; scores are equal if they differ by less than `tie`."""
     same, ties, differences = 0, 0, []
     pairs = zip(exported.translate(lines), translator.translate(lines), strict=True)
     for number, (found, expected) in enumerate(pairs, start=1):
-        if not abs(found.score - expected.score) < TIE:  # written so that NaN is a difference
+        if not abs(found.score - expected.score) < tie:  # written so that NaN is a difference
             differences.append(Difference(number, lines[number - 1], found, expected))
         elif found.text == expected.text:
             same += 1

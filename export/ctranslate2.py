@@ -10,7 +10,7 @@ import os
 import pathlib
 from typing import NamedTuple
 
-from export.check import TIE, plural, shortened
+from export.check import TIES, plural, shortened
 from export.ctranslate2_readme import readme
 from export.versions import ExportError
 from keras_transformer.config import TransformerConfig
@@ -114,7 +114,7 @@ def score(log_prob: float, tokens: int, length_penalty: float) -> float:
 
 def refuse_other_scores(comparison: ScoreComparison) -> None:
     """Raise ExportError if a score differs by more than rounding."""
-    if not comparison.worst < TIE:
+    if not comparison.worst < TIES["float32"]:
         raise ExportError(
             f"The exported model does not score translations as the run does: by {comparison.worst:.6f} in "
             f"{shortened(comparison.worst_line)}. Nothing was published."

@@ -22,15 +22,17 @@ class ServedTranslator(tf.Module):
             delays its whole batch.
 
     Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
-    Raises ExportError if the Transformer computes in anything but float32.
+    Raises ExportError if weights and products are neither all float32 nor all bfloat16.
     """
 
     def __init__(self, transformer: Transformer, tokenizer: Tokenizer, options: SearchOptions, max_source_tokens: int):
         super().__init__(name="translator")
         dtypes = {weight.dtype for weight in transformer.weights}
         dtypes |= {layer.compute_dtype for layer in transformer.layers if layer.weights}
-        if dtypes != {"float32"}:
-            raise ExportError(f"The model computes in {', '.join(sorted(dtypes))}; only float32 can be exported.")
+        if dtypes not in ({"float32"}, {"bfloat16"}):
+            raise ExportError(
+                f"The model computes in {', '.join(sorted(dtypes))}; float32 alone or bfloat16 alone can be exported."
+            )
         self.weights = {weight.path: weight.value for weight in transformer.weights}
         self.tokenizer = graph_tokenizer(tokenizer.model_bytes)
         self.decoder = IncrementalDecoder(transformer)

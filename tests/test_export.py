@@ -6,14 +6,15 @@ import tensorflow as tf
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 
-from export.check import Comparison, compare, meta_graph, refuse_xla, xla_in
+from export.check import TIES, Comparison, compare, meta_graph, refuse_xla, xla_in
 from export.exported import ExportedTranslator, Translation
-from export.saved_model import WARM_UP_REQUESTS, field, varint
+from export.saved_model import WARM_UP_REQUESTS, field, varint, write_saved_model
 from export.serving import WHITESPACE, ServedTranslator
 from export.versions import ExportError
 from keras_transformer.config import SearchOptions
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.translator import Translator, in_precision, load_run
 from tests.support.exports import OPTIONS, write_version
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run, tokenizer_bytes
 
@@ -72,6 +73,18 @@ def test_every_kind_of_transformer_is_exported(tmp_path, variant):
 
 
 @pytest.mark.slow
+def test_an_export_in_bfloat16_has_half_the_size_and_translates_as_the_translator_in_bfloat16(tmp_path, both):
+    transformer, tokenizer = load_run(random_run(tmp_path / "run"))
+    transformer = in_precision(transformer, "bfloat16")
+    write_saved_model(ServedTranslator(transformer, tokenizer, OPTIONS, MAX_SOURCE_TOKENS), tokenizer, tmp_path / "1")
+    translator = Translator(transformer, tokenizer, OPTIONS, precision="bfloat16")
+    assert not compare(ExportedTranslator(tmp_path / "1"), translator, SENTENCES, TIES["bfloat16"]).differences
+    sizes = [
+        sum(file.stat().st_size for file in (path / "variables").iterdir()) for path in (tmp_path / "1", both[1].path)
+    ]
+    assert sizes[0] < 0.6 * sizes[1]
+
+
 def test_a_beam_of_one_is_exported(tmp_path):
     translator = write_version(random_run(tmp_path / "run"), tmp_path / "1", SearchOptions(beam_size=1, extra_length=5))
     assert_same(ExportedTranslator(tmp_path / "1").translate(SENTENCES), translator.translate(SENTENCES))
@@ -148,7 +161,7 @@ def test_only_weights_are_saved(both):
 def test_a_model_of_another_precision_is_refused(tmp_path):
     (tmp_path / "tokenizer.model").write_bytes(tokenizer_bytes())
     tokenizer = Tokenizer(tmp_path / "tokenizer.model")
-    with pytest.raises(ExportError, match="bfloat16, float32; only float32"):
+    with pytest.raises(ExportError, match="bfloat16, float32; float32 alone or bfloat16 alone"):
         ServedTranslator(Transformer(RUN_MODEL, dtype="mixed_bfloat16"), tokenizer, OPTIONS, MAX_SOURCE_TOKENS)
 
 
