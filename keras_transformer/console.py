@@ -69,6 +69,7 @@ def quiet_start() -> Iterator[None]:
             sys.stderr.flush()
             os.dup2(stderr, 2)
             os.close(stderr)
+            gc.freeze()  # what was imported stays: later searches for garbage need not look at it
             if was_collecting:
                 gc.enable()
 

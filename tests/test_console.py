@@ -93,12 +93,12 @@ def test_a_quiet_start_hides_stderr_unless_an_unexpected_exception_is_raised(cap
 def test_a_quiet_start_collects_no_garbage_and_leaves_collecting_as_it_was(monkeypatch, before):
     monkeypatch.setattr(gc, "isenabled", lambda: before)
     found = []
-    for name in ("enable", "disable"):
+    for name in ("enable", "disable", "freeze"):
         monkeypatch.setattr(gc, name, functools.partial(found.append, name))
     with pytest.raises(UserError), quiet_start():
         found.append("within")
         raise UserError
-    assert found == ["disable", "within", *["enable"] * before]
+    assert found == ["disable", "within", "freeze", *["enable"] * before]
 
 
 # groups of lines and batches
