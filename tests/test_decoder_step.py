@@ -44,12 +44,12 @@ def all_at_once(transformer, source_ids, ids):
 def one_by_one(transformer, source_ids, ids, has_room=False):
     """Return the same logits from LENGTH steps, with static shapes or with a state that grows."""
     decoder = IncrementalDecoder(transformer)
-    joined, state = decoder.joined_projections(), decoder.start(source_ids, HYPOTHESES)
+    weights, state = decoder.step_weights(), decoder.start(source_ids, HYPOTHESES)
     state = state.longer(LENGTH + 2) if has_room else state
     found = []
     for position, tokens in enumerate(ids.T):
         tokens = ops.convert_to_tensor(tokens.reshape(-1, HYPOTHESES))
-        logits, state = decoder.step(joined, state, tokens, ops.convert_to_tensor(position), has_room)
+        logits, state = decoder.step(weights, state, tokens, ops.convert_to_tensor(position), has_room)
         found.append(as_numpy(logits))
     return np.stack(found, axis=1)
 
@@ -79,7 +79,7 @@ def in_bfloat16():
 def test_in_bfloat16_the_cache_is_bfloat16_and_the_logits_are_float32():
     decoder = IncrementalDecoder(in_bfloat16())
     tokens = target_ids()[:, 0].reshape(-1, HYPOTHESES)
-    logits, state = decoder.step(decoder.joined_projections(), decoder.start(SOURCES, HYPOTHESES), tokens, 0)
+    logits, state = decoder.step(decoder.step_weights(), decoder.start(SOURCES, HYPOTHESES), tokens, 0)
     assert logits.dtype == "float32"
     assert {leaf.dtype.name for leaf in (*state.keys, *state.values)} == {"bfloat16"}
 
@@ -97,7 +97,7 @@ def test_a_step_adds_an_entry_per_hypothesis_and_the_memory_has_one_row_per_sent
     state = decoder.start(SOURCES, HYPOTHESES)
     for position in range(2):
         tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
-        _, state = decoder.step(decoder.joined_projections(), state, tokens, position)
+        _, state = decoder.step(decoder.step_weights(), state, tokens, position)
     shape = (len(SOURCES), LIVELY.num_heads, 2 * HYPOTHESES, LIVELY.d_k)
     assert len(state.memories) == len(state.keys) == len(state.values) == LIVELY.decoder_layers
     assert {tuple(leaf.shape) for leaf in (*state.keys, *state.values)} == {shape}
@@ -108,28 +108,28 @@ def test_a_step_adds_an_entry_per_hypothesis_and_the_memory_has_one_row_per_sent
 def after_two_steps():
     """A decoder and its state after two steps, in which hypothesis 0 has become the parent of all three."""
     decoder = IncrementalDecoder(lively_transformer())
-    joined, state = decoder.joined_projections(), decoder.start(SOURCES, HYPOTHESES)
+    weights, state = decoder.step_weights(), decoder.start(SOURCES, HYPOTHESES)
     for position in range(2):
         tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
-        _, state = decoder.step(joined, state, tokens, position)
+        _, state = decoder.step(weights, state, tokens, position)
         state = state.of_parents(np.zeros((len(SOURCES), HYPOTHESES), "int32"))
-    return decoder, joined, state
+    return decoder, weights, state
 
 
 def test_entries_of_no_past_leave_and_the_logits_stay():
-    decoder, joined, state = after_two_steps()
+    decoder, weights, state = after_two_steps()
     rows = np.array([2, 0], "int32")
     fewer = state.of_sentences(rows)
     assert {leaf.shape[2] for leaf in (*fewer.keys, *fewer.values)} == {2}  # one per position, of two times three
     tokens = target_ids()[:, 2].reshape(-1, HYPOTHESES)
-    logits, _ = decoder.step(joined, state, tokens, 2)
+    logits, _ = decoder.step(weights, state, tokens, 2)
     logits = as_numpy(logits).reshape(len(SOURCES), HYPOTHESES, -1)
-    found, _ = decoder.step(joined, fewer, tokens[rows], 2)
+    found, _ = decoder.step(weights, fewer, tokens[rows], 2)
     assert_close(as_numpy(found).reshape(2, HYPOTHESES, -1), logits[rows])
 
 
 def test_hypotheses_with_the_same_past_and_token_have_the_same_logits():
-    decoder, joined, state = after_two_steps()
-    logits, _ = decoder.step(joined, state, np.full((len(SOURCES), HYPOTHESES), 5, "int32"), 2)
+    decoder, weights, state = after_two_steps()
+    logits, _ = decoder.step(weights, state, np.full((len(SOURCES), HYPOTHESES), 5, "int32"), 2)
     logits = as_numpy(logits).reshape(len(SOURCES), HYPOTHESES, -1)
     assert_close(logits, logits[:, :1] + 0 * logits)

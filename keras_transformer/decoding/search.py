@@ -29,6 +29,6 @@ def search(
         limits = ops.minimum(limits, decoder.config.max_positions)
     if static_shapes is None:
         static_shapes = keras.backend.backend() == "jax"
-    step = functools.partial(decoder.step, decoder.joined_projections(), has_room=static_shapes)
+    step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)
     max_length = ops.shape(source_ids)[1] + options.extra_length
     return beam_search(step, decoder.start(source_ids, options.beam_size), limits, max_length, options, static_shapes)

@@ -40,8 +40,11 @@ class TokenEmbedding(keras.layers.Layer):
 
     def logits(self, states):
         """states (B, L, d_model) -> (B, L, vocab_size)"""
-        matrix = ops.cast(ops.convert_to_tensor(self.matrix), self.compute_dtype)
-        return ops.matmul(ops.cast(states, self.compute_dtype), ops.transpose(matrix))
+        return ops.matmul(ops.cast(states, self.compute_dtype), self.transposed())
+
+    def transposed(self):
+        """E^T in the compute dtype: (d_model, vocab_size). Decoding computes it once per search."""
+        return ops.transpose(ops.cast(ops.convert_to_tensor(self.matrix), self.compute_dtype))
 
     def get_config(self) -> dict:
         return {**super().get_config(), "vocab_size": self.vocab_size, "d_model": self.d_model}
