@@ -8,13 +8,13 @@ from benchmarks.translators import Setting
 from keras_transformer.config import SearchOptions
 from keras_transformer.errors import UserError
 from keras_transformer.run_folder import RunFolder
-from keras_transformer.translator import Translator
+from keras_transformer.translator import Translator, use_one_thread_per_batch
 
 EXTRA_LENGTH = 50  # of outputs that end by themselves
 
 
 def settings(cores: int) -> list[Setting]:
-    """What is tried. The Translator chooses its threads itself."""
+    """What is tried. Products have one thread each, and the Translator searches as many batches as there are cores."""
     return [{"batch_size": size} for size in (64, 128, 250)]
 
 
@@ -45,4 +45,5 @@ def load(folder: pathlib.Path, **options) -> Ours:
     unknown = set(options) - set(inspect.signature(Translator).parameters)
     if unknown:
         raise UserError(f"Translator has no argument {', '.join(unknown)} yet.")
+    use_one_thread_per_batch()
     return Ours(folder, **options)
