@@ -7,6 +7,7 @@ import time
 
 from benchmarks.translate_work import Work
 from benchmarks.translators import CONTESTANTS
+from benchmarks.worker import peak_bytes
 
 COUNTS = 1, 100  # lines of input
 
@@ -50,4 +51,4 @@ def run(command: list[str], lines: list[str]) -> tuple[float, int]:
     process.stdout.read()
     _, _, usage = os.wait4(process.pid, 0)
     process.returncode = 0  # reaped by wait4
-    return seconds, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return seconds, peak_bytes(usage)

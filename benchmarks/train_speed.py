@@ -13,7 +13,7 @@ import typer
 from benchmarks.contestants import PACKAGES, PREPARE, USUAL
 from benchmarks.contestants.workload import SIZES, Workload
 from benchmarks.speed_table import Timings, as_markdown, summary, write_results
-from benchmarks.worker import BenchmarkError, Turn, Worker
+from benchmarks.worker import BenchmarkError, Turn, Worker, names_in
 from keras_transformer.console import exit_codes
 
 RESULTS = pathlib.Path(__file__).parent / "results"
@@ -49,14 +49,6 @@ def main(
     print(as_markdown(found))
     if results or is_whole:
         write_results(found, results or RESULTS)
-
-
-def names_in(text: str, known: Iterable[str], kind: str) -> list[str]:
-    """The names in a comma-separated list. Raises BenchmarkError for one that is not known."""
-    names = text.split(",")
-    if unknown := [name for name in names if name not in known]:
-        raise BenchmarkError(f"There is no {kind} {unknown[0]!r}; there are {', '.join(known)}.")
-    return names
 
 
 def check_packages(contestants: Iterable[str]) -> None:

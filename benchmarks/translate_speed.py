@@ -14,8 +14,9 @@ from benchmarks.contestants import cores
 from benchmarks.first_translation import first_translations
 from benchmarks.translate_table import draw_lengths, summary, write_results
 from benchmarks.translate_work import EXPORTS, Work, export, multi30k, random_work
-from benchmarks.translate_worker import Crew, Missing, TranslateWorker, available
+from benchmarks.translate_worker import TranslateWorker, available, crew, machine_products
 from benchmarks.translators import CONTESTANTS, Setting
+from benchmarks.worker import names_in
 from keras_transformer.console import exit_codes
 
 RUN, DATA = pathlib.Path("runs/multi30k_en_de"), pathlib.Path("data/multi30k")
@@ -55,7 +56,7 @@ def main(
 ) -> None:
     """Translate the same lines with each contestant, in turns, and print how much faster ours is."""
     with exit_codes():
-        names = names_in(contestants)
+        names = names_in(contestants, CONTESTANTS, "contestant")
         effort = QUICK if quick else FULL
         found = {"command": "python -m benchmarks.translate_speed " + " ".join(sys.argv[1:]), "rounds": rounds}
         found["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
@@ -68,14 +69,6 @@ def main(
         draw_lengths(found, folder)
 
 
-def names_in(text: str) -> list[str]:
-    """The names in a comma-separated list. Raises BenchmarkError for one that is not known."""
-    names = text.split(",")
-    if unknown := [name for name in names if name not in CONTESTANTS]:
-        raise Missing(f"There is no contestant {unknown[0]!r}; there are {', '.join(CONTESTANTS)}.")
-    return names
-
-
 def measure_all(effort: Effort, names: list[str], rounds: int, run: pathlib.Path, data: pathlib.Path) -> dict[str, Any]:
     """Everything by key "work/...". `missing`: the reason by contestant."""
     found: dict[str, Any] = {"missing": {}, "works": {}, "first": {}, "lengths": {}}
@@ -86,7 +79,7 @@ def measure_all(effort: Effort, names: list[str], rounds: int, run: pathlib.Path
             note(f"{name}: exporting for {', '.join(names)}")
             failed = export(work, exports_for(names))
             found["missing"] |= failed
-            with Crew(names, work, found["missing"]) as workers:
+            with crew(names, work, found["missing"]) as workers:
                 found["works"][name] = measure(workers, work, rounds, effort.one_by_one)
             if number == 0:
                 found["first"] = first_translations([worker.name for worker in workers], work)
@@ -140,7 +133,7 @@ def measure(workers: list[TranslateWorker], work: Work, rounds: int, one_by_one:
                     found["seconds"][key].append(seconds if size == 1 else sum(seconds))
                     found["texts"][key] = texts
     found["peak"] = {worker.name: worker.peak_bytes() for worker in workers}
-    found["product"] = workers[0].products() if workers else {}
+    found["product"] = machine_products() if workers else {}
     return found
 
 
@@ -161,7 +154,7 @@ def measure_lengths(folder: pathlib.Path, names: list[str], lengths: tuple[int, 
     chosen = [name for name in names if name in ("ours", "ours_bfloat16", "ctranslate2_float32")]
     work, found = random_work(folder, "small", sentences=8), {}
     export(work, exports_for(chosen))
-    with Crew(chosen, work, {}) as workers:
+    with crew(chosen, work, {}) as workers:
         for worker in workers:
             setting = worker.settings(cores(), None)[0]
             found[worker.name] = {}

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 from benchmarks.worker import BenchmarkError
-from keras_transformer.config import TransformerConfig, base
+from keras_transformer.config import SearchOptions, TransformerConfig, base
 from keras_transformer.tokens import EOS
 
 NEVER_ENDS = -30.0  # what EOS's logit is changed by: it is then never among the best of 32,000
@@ -77,7 +77,7 @@ def random_work(folder: pathlib.Path, size: str, sentences: int = SENTENCES) -> 
 
 def export(work: Work, names: list[str]) -> dict[str, str]:
     """Run `python -m export` for each of EXPORTS in `names`. Returns the messages of those that failed, by name."""
-    failed, extra_length = {}, (work.forced - SOURCE_TOKENS) if work.forced else 50
+    failed, extra_length = {}, (work.forced - SOURCE_TOKENS) if work.forced else SearchOptions.extra_length
     for name in names:
         arguments = ["--no-check", "--extra-length", extra_length, *EXPORTS[name]]
         try:

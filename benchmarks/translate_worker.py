@@ -1,19 +1,16 @@
 """A translating contestant in a process of its own, which answers one request at a time and sleeps in between."""
 
+import contextlib
 import importlib.util
-import multiprocessing
-import os
 import pathlib
 import resource
-import signal
-import sys
 import time
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from typing import Any
 
 from benchmarks.translate_work import Work
 from benchmarks.translators import CONTESTANTS, Setting
-from benchmarks.worker import GRACE, BenchmarkError
+from benchmarks.worker import BenchmarkError, ContestantProcess, peak_bytes, prepare_contestant
 from keras_transformer.errors import UserError
 
 SIZE, PRODUCTS = 2048, 8  # of the matrix product that measures the machine
@@ -32,98 +29,60 @@ def available(names: list[str], missing: dict[str, str]) -> list[str]:
     return [name for name in names if name not in missing]
 
 
-class TranslateWorker:
-    """The parent's end of the connection."""
+class TranslateWorker(ContestantProcess):
+    """A contestant that translates."""
 
     def __init__(self, name: str, work: Work):
-        self.name = name
-        context = multiprocessing.get_context("spawn")  # a fork would share the threads of imported libraries
-        self.connection, its_end = context.Pipe()
-        self.process = context.Process(target=serve, args=(its_end, name, work.folder), daemon=True)
-        self.process.start()
-        its_end.close()
+        super().__init__(serve, name, work.folder)
 
     def wait_until_loaded(self) -> None:
         """Raises Missing if the contestant cannot take part."""
-        if reason := self._answer():
+        if reason := self.ask():
             raise Missing(reason)
 
     def settings(self, cores: int, size: int | None) -> list[Setting]:
         """What the contestant may choose from, if it gets `size` lines at a time."""
-        return self._ask("settings", cores, size)
+        return self.ask("settings", cores, size)
 
     def translate(
         self, lines: list[str], beam_size: int, forced: int | None, setting: Setting, size: int | None
     ) -> tuple[list[str], list[float]]:
         """The translations, and the seconds of each call: one call with all lines, or one per `size` lines."""
-        return self._ask("translate", lines, beam_size, forced, setting, size)
+        return self.ask("translate", lines, beam_size, forced, setting, size)
 
     def peak_bytes(self) -> int:
         """The largest memory that the process has used so far."""
-        return self._ask("peak_bytes")
-
-    def products(self) -> dict[str, float]:
-        """FLOPs per second of a matrix product on this machine, by precision."""
-        return self._ask("products")
+        return self.ask("peak_bytes")
 
     def end(self) -> None:
-        self.connection.close()
-        self.process.join(GRACE)
-        self.process.kill()
-        self.process.join()
-
-    def _ask(self, *request) -> Any:
-        try:
-            self.connection.send(request)
-        except OSError:
-            pass  # `_answer` reports it
-        return self._answer()
-
-    def _answer(self) -> Any:
-        try:
-            return self.connection.recv()
-        except (EOFError, OSError):  # the process has ended
-            self.process.join()
-            raise BenchmarkError(
-                f"{self.name} ended with exit code {self.process.exitcode} (-9: killed, for example because memory ran "
-                "out). Its own messages are above; --contestants leaves it out."
-            ) from None
+        """End the process, by itself or not."""
+        self.dismiss()
+        self.kill()
 
 
-class Crew:
+@contextlib.contextmanager
+def crew(names: list[str], work: Work, missing: dict[str, str]) -> Iterator[list[TranslateWorker]]:
     """The workers that take part in one piece of work. On leaving the context, every process ends."""
-
-    def __init__(self, names: list[str], work: Work, missing: dict[str, str]):
-        self.names, self.work, self.missing, self.workers = names, work, missing, []
-
-    def __enter__(self) -> list[TranslateWorker]:
-        try:
-            for name in self.names:  # one after the other: they load big models
-                worker = TranslateWorker(name, self.work)
-                self.workers.append(worker)
-                try:
-                    worker.wait_until_loaded()
-                except Missing as error:
-                    self.missing[name] = str(error)
-                    self.workers.remove(worker)
-                    worker.end()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self.workers
-
-    def __exit__(self, *_) -> None:
-        for worker in self.workers:
+    workers = []
+    try:
+        for name in names:  # one after the other: they load big models
+            workers.append(TranslateWorker(name, work))
+            try:
+                workers[-1].wait_until_loaded()
+            except Missing as error:
+                missing[name] = str(error)
+                workers.pop().end()
+        yield workers
+    finally:
+        for worker in workers:
             worker.end()
 
 
 def serve(connection: Connection, name: str, folder: pathlib.Path) -> None:
     """The contestant's process: load, then answer requests until the parent closes the connection."""
-    from keras_transformer.console import prepare_process, quiet_start
+    from keras_transformer.console import quiet_start
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which then ends this process
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # this benchmark compares CPUs
-    prepare_process()
+    prepare_contestant()
     try:
         with quiet_start():
             answers = Answers(name, folder)
@@ -166,20 +125,37 @@ class Answers:
         return texts, seconds
 
     def peak_bytes(self) -> int:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        return peak_bytes(resource.getrusage(resource.RUSAGE_SELF))
 
-    def products(self) -> dict[str, float]:
+
+def machine_products() -> dict[str, float]:
+    """FLOPs per second of a matrix product on this machine, by precision.
+
+    In a process of its own, which has all threads: a contestant may have given its operations fewer.
+    """
+    process = ContestantProcess(serve_products, "the matrix product")
+    try:
+        return process.ask()
+    finally:
+        process.kill()
+
+
+def serve_products(connection: Connection, name: str) -> None:
+    from keras_transformer.console import quiet_start
+
+    prepare_contestant()
+    with quiet_start():
         import tensorflow as tf
 
-        found = {}
-        for precision in ("float32", "bfloat16"):
-            state, factor = (tf.cast(tf.random.normal((SIZE, SIZE), stddev=SIZE**-0.5), precision) for _ in range(2))
-            rates = []
-            for _ in range(4):
-                started = time.perf_counter()
-                for _ in range(PRODUCTS):
-                    result = tf.matmul(state, factor)
-                float(result[0, 0])
-                rates.append(PRODUCTS * 2 * SIZE**3 / (time.perf_counter() - started))
-            found[precision] = max(rates)
-        return found
+    found = {}
+    for precision in ("float32", "bfloat16"):
+        state, factor = (tf.cast(tf.random.normal((SIZE, SIZE), stddev=SIZE**-0.5), precision) for _ in range(2))
+        rates = []
+        for _ in range(4):
+            started = time.perf_counter()
+            for _ in range(PRODUCTS):
+                result = tf.matmul(state, factor)
+            float(result[0, 0])
+            rates.append(PRODUCTS * 2 * SIZE**3 / (time.perf_counter() - started))
+        found[precision] = max(rates)
+    connection.send(found)

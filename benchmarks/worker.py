@@ -1,11 +1,14 @@
-"""A contestant in a process of its own, which runs steps on request and sleeps in between."""
+"""A contestant in a process of its own, which does something on request and sleeps in between: here, it trains."""
 
 import multiprocessing
 import os
+import resource
 import signal
+import sys
 import time
+from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.contestants.workload import Workload
 from keras_transformer.errors import UserError
@@ -34,24 +37,37 @@ class Turn(NamedTuple):
     used: float  # seconds of processor time while it waited
 
 
-class Worker:
-    """The parent's end of the connection. Workers get ready side by side; after that, one runs at a time."""
+def names_in(text: str, known: Iterable[str], kind: str) -> list[str]:
+    """The names in a comma-separated list. Raises BenchmarkError for one that is not known."""
+    names = text.split(",")
+    if unknown := [name for name in names if name not in known]:
+        raise BenchmarkError(f"There is no {kind} {unknown[0]!r}; there are {', '.join(known)}.")
+    return names
 
-    def __init__(self, contestant: str, workload: Workload):
-        self.name = contestant
+
+class ContestantProcess:
+    """The parent's end of the connection to a process in which `serve(connection, name, *arguments)` runs."""
+
+    def __init__(self, serve: Callable[..., None], name: str, *arguments):
+        self.name = name
         context = multiprocessing.get_context("spawn")  # a fork would share the threads of imported libraries
         self.connection, its_end = context.Pipe()
-        self.process = context.Process(target=serve, args=(its_end, contestant, workload), daemon=True)
+        self.process = context.Process(target=serve, args=(its_end, name, *arguments), daemon=True)
         self.process.start()
         its_end.close()
 
-    def describe(self) -> Description:
-        """Wait until the contestant is ready."""
-        return self._ask()
-
-    def run(self, lane: str, steps: int) -> Turn:
-        """Run that number of steps and wait for their end."""
-        return self._ask(lane, steps)
+    def ask(self, *request) -> Any:
+        """Send a request, if there is one, and wait for the answer. Raises BenchmarkError if the process has ended."""
+        try:
+            if request:
+                self.connection.send(request)
+            return self.connection.recv()
+        except (EOFError, OSError):  # the process has ended
+            self.process.join()
+            raise BenchmarkError(
+                f"{self.name} ended with exit code {self.process.exitcode} (-9: killed, for example because memory ran "
+                "out). Its own messages are above; --contestants leaves it out."
+            ) from None
 
     def dismiss(self) -> None:
         """Close the connection, which ends the process, and wait for that."""
@@ -63,26 +79,41 @@ class Worker:
         self.process.kill()
         self.process.join()
 
-    def _ask(self, *order: str | int) -> Description | Turn:
-        try:
-            if order:
-                self.connection.send(order)
-            return self.connection.recv()
-        except (EOFError, OSError):  # the process has ended
-            self.process.join()
-            raise BenchmarkError(
-                f"{self.name} ended with exit code {self.process.exitcode} (-9: killed, for example because memory ran "
-                "out). Its own messages are above; --contestants leaves it out."
-            ) from None
+
+def peak_bytes(usage: resource.struct_rusage) -> int:
+    """The largest memory in what `getrusage` or `wait4` returned, which counts in bytes on macOS, in KiB elsewhere."""
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def prepare_contestant() -> None:
+    """Prepare the contestant's process."""
+    from keras_transformer.console import prepare_process
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which then ends this process
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # the benchmarks compare CPUs
+    prepare_process()
+
+
+class Worker(ContestantProcess):
+    """A contestant that trains. Workers get ready side by side; after that, one runs at a time."""
+
+    def __init__(self, contestant: str, workload: Workload):
+        super().__init__(serve, contestant, workload)
+
+    def describe(self) -> Description:
+        """Wait until the contestant is ready."""
+        return self.ask()
+
+    def run(self, lane: str, steps: int) -> Turn:
+        """Run that number of steps and wait for their end."""
+        return self.ask(lane, steps)
 
 
 def serve(connection: Connection, contestant: str, workload: Workload) -> None:
     """The contestant's process: get ready, then run what is asked until the parent closes the connection."""
-    from keras_transformer.console import prepare_process, quiet_start
+    from keras_transformer.console import quiet_start
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which then ends this process
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # this benchmark compares CPUs
-    prepare_process()
+    prepare_contestant()
     with quiet_start():
         from benchmarks.contestants import prepare
 

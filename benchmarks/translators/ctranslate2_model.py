@@ -12,10 +12,10 @@ import sys
 import ctranslate2
 import sentencepiece
 
+from benchmarks.contestants import cores
 from benchmarks.translators import BATCH_SIZES, Setting
+from keras_transformer.config import SearchOptions
 from keras_transformer.errors import UserError
-
-LENGTH_PENALTY = 0.6
 
 
 def settings(cores: int) -> list[Setting]:
@@ -35,7 +35,7 @@ class CTranslate2:
             self.tokenizer.encode(lines, out_type=str),
             max_batch_size=setting["batch_size"],
             beam_size=beam_size,
-            length_penalty=LENGTH_PENALTY,
+            length_penalty=SearchOptions.length_penalty,
             **length,
         )
         return self.tokenizer.decode([found.hypotheses[0] for found in results])
@@ -57,4 +57,4 @@ if __name__ == "__main__":
     from benchmarks.translators.as_program import translate_stdin
 
     folder, compute_type = sys.argv[1:3]
-    translate_stdin(load(pathlib.Path(folder), compute_type), settings(len(os.sched_getaffinity(0)))[0], sys.argv[3:])
+    translate_stdin(load(pathlib.Path(folder), compute_type), settings(cores())[0], sys.argv[3:])

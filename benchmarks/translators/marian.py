@@ -16,10 +16,9 @@ import torch
 from transformers import MarianConfig, MarianMTModel
 
 from benchmarks.translators import Setting, in_batches
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import SearchOptions, TransformerConfig
 from keras_transformer.tokens import BOS, EOS, PAD
 
-LENGTH_PENALTY = 0.6
 POSITIONS = 1200
 ATTENTIONS = {"self_attn": "self_attention", "encoder_attn": "memory_attention"}
 PROJECTIONS = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}
@@ -52,7 +51,7 @@ class Marian:
                 attention_mask=(ids != PAD).long(),
                 num_beams=beam_size,
                 do_sample=False,
-                length_penalty=LENGTH_PENALTY,
+                length_penalty=SearchOptions.length_penalty,
                 **length,
             )
         return self.tokenizer.decode([[int(i) for i in row if i not in (PAD, BOS, EOS)] for row in found])

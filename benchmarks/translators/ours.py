@@ -10,8 +10,6 @@ from keras_transformer.errors import UserError
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator, use_one_thread_per_batch
 
-EXTRA_LENGTH = 50  # of outputs that end by themselves
-
 
 def settings(cores: int) -> list[Setting]:
     """What is tried. Products have one thread each, and the Translator searches as many batches as there are cores."""
@@ -35,7 +33,7 @@ class Ours:
 def extra_length(run: RunFolder, lines: list[str], forced: int | None) -> int:
     """`extra_length` for outputs of `forced` tokens. All lines then have as many tokens as the first."""
     if forced is None:
-        return EXTRA_LENGTH
+        return SearchOptions.extra_length
     from keras_transformer.tokenizer import Tokenizer
 
     return forced - len(Tokenizer(run.tokenizer).encode(lines[0])) - 1
