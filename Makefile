@@ -1,5 +1,5 @@
 # make demo        a fresh machine to a translated sentence
-# make check       the tests that start no process and train nothing for long, in about a minute
+# make check       the tests that start no process and train nothing for long
 # make test        every test, as make check in two processes at a time; PROCESSES=4 takes four
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
 # make peers       installs what comparisons with other implementations need, so that `make test` skips none of them

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any, NamedTuple
 
-from benchmarks.contestants import cores
 from benchmarks.contestants.workload import Workload
+from keras_transformer.processor import processor_cores
 from train.evaluation.cost import training_flops
 from train.evaluation.machine import processor, versions
 
@@ -69,7 +69,7 @@ def summary(
     found = {
         "ratios": {}, "spreads": {}, "limits": {}, "tokens_per_second": {}, "gemm_gflops": {}, "model_gflops": {},
         "parameters": {}, "starting_loss": {}, "per_round": {}, "idle_core_share": {},
-        "versions": versions(PACKAGES), "processor": processor(), "cores": cores(), "command": command,
+        "versions": versions(PACKAGES), "processor": processor(), "cores": processor_cores(), "command": command,
         "rounds": rounds, "load_before": load,
     }  # fmt: skip
     for size, timing in timings.items():

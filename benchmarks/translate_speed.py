@@ -10,7 +10,6 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from benchmarks.contestants import cores
 from benchmarks.first_translation import first_translations
 from benchmarks.translate_table import draw_lengths, summary, write_results
 from benchmarks.translate_work import EXPORTS, Work, export, multi30k, random_work
@@ -18,6 +17,7 @@ from benchmarks.translate_worker import TranslateWorker, available, crew, machin
 from benchmarks.translators import CONTESTANTS, Setting
 from benchmarks.worker import names_in
 from keras_transformer.console import exit_codes
+from keras_transformer.processor import processor_cores
 
 RUN, DATA = pathlib.Path("runs/multi30k_en_de"), pathlib.Path("data/multi30k")
 RESULTS = pathlib.Path(__file__).parent / "results"
@@ -142,7 +142,7 @@ def try_settings(
 ) -> list[tuple[Setting, float]]:
     """Each of the contestant's settings with its seconds for `lines`: of the second run, as the first may compile."""
     tried = []
-    for setting in worker.settings(cores(), size):
+    for setting in worker.settings(processor_cores(), size):
         worker.translate(lines, beam_size, forced, setting, size)
         _, seconds = worker.translate(lines, beam_size, forced, setting, size)
         tried.append((setting, sum(seconds)))
@@ -156,7 +156,7 @@ def measure_lengths(folder: pathlib.Path, names: list[str], lengths: tuple[int, 
     export(work, exports_for(chosen))
     with crew(chosen, work, {}) as workers:
         for worker in workers:
-            setting = worker.settings(cores(), None)[0]
+            setting = worker.settings(processor_cores(), None)[0]
             found[worker.name] = {}
             for length in lengths:
                 note(f"outputs of {length} tokens: {worker.name}")

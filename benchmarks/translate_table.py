@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from statistics import median, quantiles
 from typing import Any
 
-from benchmarks.contestants import cores
 from benchmarks.translators import CONTESTANTS, OURS
+from keras_transformer.processor import processor_cores
 from train.evaluation.cost import forward_flops
 from train.evaluation.machine import processor, versions
 
@@ -48,7 +48,7 @@ def summary(found: dict[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {part: {} for part in PARTS}
     for name, work in found.pop("works").items():
         add_work(result, name, work)
-    return found | result | {"versions": versions(PACKAGES), "processor": processor(), "cores": cores()}
+    return found | result | {"versions": versions(PACKAGES), "processor": processor(), "cores": processor_cores()}
 
 
 def add_work(result: dict[str, Any], name: str, work: dict[str, Any]) -> None:

@@ -121,8 +121,7 @@ def export_run(
     transformer, tokenizer = load_run(run)
     transformer = in_precision(transformer, precision)
     lines = read_sentences(sentences) if sentences else []
-    limits = {"max_source_tokens": max_source_tokens}
-    translator = Translator(transformer, tokenizer, options, **limits, precision=precision)
+    translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens, precision=precision)
     with quiet_start():  # the tokenizer prints a notice
         served = ServedTranslator(transformer, tokenizer, options, translator.max_source_tokens)
     with signals_raise(), unfinished_version(folder) as unfinished:

@@ -70,8 +70,9 @@ def translate(
             from keras_transformer.translator import Translator, use_one_thread_per_batch
 
         use_one_thread_per_batch()
-        limits = {"batch_size": batch_size, "max_source_tokens": max_source_tokens}
-        translator = Translator.load(run, options, **limits, precision=precision)
+        translator = Translator.load(
+            run, options, batch_size=batch_size, max_source_tokens=max_source_tokens, precision=precision
+        )
 
         def output_lines(lines, first_line):
             translated = translator.translate_n_best(lines, first_line=first_line)

@@ -4,8 +4,6 @@ import concurrent.futures
 import dataclasses
 import logging
 import os
-import pathlib
-import re
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -17,6 +15,7 @@ from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.errors import first_line_of
 from keras_transformer.model import Transformer
+from keras_transformer.processor import has_bfloat16_products, processor_cores
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, PAD
@@ -154,11 +153,6 @@ def searches_at_once() -> int:
     return 1 if tf.config.list_physical_devices("GPU") else processor_cores()
 
 
-def processor_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def use_one_thread_per_batch() -> None:
     """Let TensorFlow compute every operation in one thread: the cores then serve batches that are searched at once.
 
@@ -186,15 +180,6 @@ def in_precision(transformer: Transformer, precision: str) -> Transformer:
     for weight, value in zip(converted.weights, transformer.weights, strict=True):
         weight.assign(value)
     return converted
-
-
-def has_bfloat16_products() -> bool:
-    """Return whether the processor multiplies matrices in bfloat16: AVX-512 BF16 or AMX, as Linux reports it."""
-    try:
-        flags = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", flags) is not None
 
 
 def load_run(path: str | os.PathLike) -> tuple[Transformer, Tokenizer]:

@@ -1,6 +1,7 @@
 """Text in, translations out: each line has its own translation, whatever the other lines are."""
 
 import logging
+import pathlib
 import shutil
 
 import numpy as np
@@ -203,7 +204,7 @@ def test_another_precision_is_refused(pair):
 
 @pytest.mark.parametrize("flags, warns", [("avx2 avx512_bf16", False), ("amx_bf16", False), ("avx2 avx512f", True)])
 def test_a_processor_without_bfloat16_products_is_told(pair, monkeypatch, caplog, flags, warns):
-    monkeypatch.setattr(translator_module.pathlib.Path, "read_text", lambda *_, **__: f"flags : {flags}\n")
+    monkeypatch.setattr(pathlib.Path, "read_text", lambda *_, **__: f"flags : {flags}\n")
     in_precision(pair[0], "bfloat16")
     assert ["bfloat16" in message for message in warnings_of(caplog)] == [True] * warns
 

@@ -1,7 +1,6 @@
 """The contestants of `benchmarks/train_speed.py`: modules with a function that prepares a Contestant."""
 
 import importlib
-import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -33,11 +32,6 @@ class Contestant(NamedTuple):
     lanes: dict[str, Lane]
     parameters: int | None = None
     loss: float | None = None
-
-
-def cores() -> int:
-    """The number of cores that this process may use; each contestant uses all of them."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def prepare(name: str, workload: Workload) -> Contestant:

@@ -8,8 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks.contestants import Contestant, Lane, cores
+from benchmarks.contestants import Contestant, Lane
 from benchmarks.contestants.workload import BETA_1, BETA_2, EPSILON, Workload, blocks
+from keras_transformer.processor import processor_cores
 
 
 class TorchTransformer(nn.Module):
@@ -103,7 +104,7 @@ def prepare(
     name: str, workload: Workload, model: TorchTransformer, ready: Callable[[nn.Module], nn.Module]
 ) -> Contestant:
     """One lane. `ready` is `eager` or `compiled`."""
-    torch.set_num_threads(cores())
+    torch.set_num_threads(processor_cores())
     load(model, workload)
     batch = tensors(workload.batch())
     with torch.no_grad():

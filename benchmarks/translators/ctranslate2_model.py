@@ -12,10 +12,10 @@ import sys
 import ctranslate2
 import sentencepiece
 
-from benchmarks.contestants import cores
 from benchmarks.translators import BATCH_SIZES, Setting
 from keras_transformer.config import SearchOptions
 from keras_transformer.errors import UserError
+from keras_transformer.processor import processor_cores
 
 
 def settings(cores: int) -> list[Setting]:
@@ -57,4 +57,4 @@ if __name__ == "__main__":
     from benchmarks.translators.as_program import translate_stdin
 
     folder, compute_type = sys.argv[1:3]
-    translate_stdin(load(pathlib.Path(folder), compute_type), settings(cores())[0], sys.argv[3:])
+    translate_stdin(load(pathlib.Path(folder), compute_type), settings(processor_cores())[0], sys.argv[3:])
