@@ -1,0 +1,92 @@
+"""`python -m export.serve FOLDER`: a server with TensorFlow Serving's REST and gRPC APIs, without Docker.
+
+The command imports TensorFlow itself, so that `--help` answers at once.
+"""
+
+from keras_transformer.signals import end_on_interrupt
+
+if __name__ == "__main__":
+    end_on_interrupt()  # before the imports below, which take a second
+
+import logging
+import pathlib
+from typing import Annotated
+
+import typer
+
+from export.server.options import ServerOptions
+from export.versions import ExportError, find_version
+from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
+
+DEFAULTS = ServerOptions()
+log = logging.getLogger("export")
+app = command_app()
+
+
+@app.command(no_args_is_help=True)
+def serve(
+    folder: Annotated[
+        pathlib.Path,
+        typer.Argument(metavar="FOLDER", help="The folder of an export; the model has its name."),
+    ],
+    port: Annotated[int, typer.Option(help="Of the REST API; 0 is any free one.")] = DEFAULTS.port,
+    grpc_port: Annotated[int, typer.Option(help="Of the gRPC API; 0 is any free one.")] = DEFAULTS.grpc_port,
+    host: Annotated[str, typer.Option(help="Where to listen: 0.0.0.0 is every network.")] = DEFAULTS.host,
+    workers: Annotated[int, typer.Option(help="Batches computed at the same time, a thread each.")] = DEFAULTS.workers,
+    batch_rows: Annotated[int, typer.Option(help="Lines computed together, at most.")] = DEFAULTS.batch_rows,
+    request_rows: Annotated[int, typer.Option(help="Lines of a request, at most.")] = DEFAULTS.request_rows,
+    queue_rows: Annotated[
+        int, typer.Option(help="Lines that wait, at most; beyond them the answer is 503 or RESOURCE_EXHAUSTED.")
+    ] = DEFAULTS.queue_rows,
+    body_bytes: Annotated[int, typer.Option(help="Length of a request, at most.")] = DEFAULTS.body_bytes,
+    deadline: Annotated[float, typer.Option(help="Seconds until an answer, at most.")] = DEFAULTS.deadline,
+    drain_seconds: Annotated[
+        float, typer.Option(help="Seconds that requests in flight have after SIGTERM.")
+    ] = DEFAULTS.drain_seconds,
+    poll_seconds: Annotated[float, typer.Option(help="How often to look for a new version.")] = DEFAULTS.poll_seconds,
+):
+    """Serve the highest version in FOLDER until SIGTERM or Ctrl-C, with the APIs of `tensorflow_model_server`.
+
+    A new version in FOLDER takes its place between two requests; one that cannot be loaded is logged. Requests that
+    wait are computed together. docs/serving.md explains every option.
+    """
+    with exit_codes():
+        options = ServerOptions(
+            host=host,
+            port=port,
+            grpc_port=grpc_port,
+            workers=workers,
+            batch_rows=batch_rows,
+            request_rows=request_rows,
+            queue_rows=queue_rows,
+            body_bytes=body_bytes,
+            deadline=deadline,
+            drain_seconds=drain_seconds,
+            poll_seconds=poll_seconds,
+        )
+        find_version(folder)
+        with quiet_start():
+            from export.server.model_folder import ModelFolder
+            from export.server.process import run_until_signal
+
+            model = ModelFolder(folder)
+        if not run_until_signal(model, options, announce):
+            raise ExportError(f"Requests were cut off: they took more than {drain_seconds:g} seconds to answer.")
+
+
+def announce(address) -> None:
+    """Print how to ask, once the server answers."""
+    log.info("serving %s; Ctrl-C ends it", address.name)
+    print(f"REST  {address.url}:predict")
+    print(f"gRPC  {address.grpc_url}", flush=True)
+
+
+def main():
+    """Prepare the process, then run the command."""
+    prepare_process()
+    log.setLevel(logging.INFO)
+    app(prog_name="python -m export.serve")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Requests that wait are computed together: one batch per free worker, of requests that fit each other."""
+
+import asyncio
+import concurrent.futures
+from typing import NamedTuple
+
+import numpy as np
+
+from export.server.errors import Code, ServingError
+from export.server.signature import Arrays, Signature
+from export.server.version import Version
+
+SHORTEST_CLASS = 128  # bytes: texts up to here are of the same length
+
+
+class Work(NamedTuple):
+    """What a batch computes: its tasks agree in it. length_class: see `length_class`; None if it is computed alone."""
+
+    version: Version
+    signature: Signature
+    outputs: tuple[str, ...]
+    length_class: int | None
+
+
+class Task(NamedTuple):
+    """Rows that wait for a worker. result: a future with Arrays, or with a ServingError."""
+
+    work: Work
+    inputs: Arrays
+    rows: int
+    result: asyncio.Future
+
+
+class Batcher:
+    """Computes requests in a pool of threads, and waiting ones together; used from one event loop.
+
+    A worker that becomes free takes the task that has waited longest, and with it all waiting tasks that fit: the same
+    version, signature and outputs, texts of similar length, at most `batch_rows` rows. So a request that finds a free
+    worker never waits for company, and under load batches grow by themselves. A long text does not delay short ones,
+    since it is of another length class.
+
+    Args:
+        workers: batches at the same time.
+        batch_rows: rows of a batch, at most. A request with more is computed as several tasks.
+        queue_rows: rows that may wait, at most, beside the first request that waits.
+    """
+
+    def __init__(self, workers: int, batch_rows: int, queue_rows: int):
+        self.batch_rows, self.queue_rows = batch_rows, queue_rows
+        self._free, self._waiting, self._waiting_rows = workers, [], 0
+        self._pool = concurrent.futures.ThreadPoolExecutor(workers, "batch")
+        self._running: set[asyncio.Task] = set()
+
+    async def compute(
+        self, version: Version, signature: Signature, outputs: tuple[str, ...], inputs: Arrays, seconds: float
+    ) -> Arrays:
+        """Return the outputs for every input of a signature.
+
+        Raises ServingError if too many rows wait already, if there is no result in `seconds`, or if the graph fails.
+        """
+        tasks = self._tasks(version, signature, outputs, inputs)
+        rows = sum(task.rows for task in tasks)
+        if self._waiting and self._waiting_rows + rows > self.queue_rows:
+            raise ServingError(
+                Code.RESOURCE_EXHAUSTED, f"{self._waiting_rows} rows are waiting already; try again later."
+            )
+        self._waiting += tasks
+        self._waiting_rows += rows
+        self._start()
+        try:
+            async with asyncio.timeout(seconds):
+                results = [await task.result for task in tasks]
+        except TimeoutError:
+            raise ServingError(Code.DEADLINE_EXCEEDED, f"There was no result within {seconds:.3g} seconds.") from None
+        finally:
+            self._forget(tasks)
+        return results[0] if len(results) == 1 else joined(results)
+
+    def _tasks(self, version: Version, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> list[Task]:
+        rows = signature.rows(inputs)
+        if not signature.can_join(outputs):
+            work = Work(version, signature, outputs, None)
+            return [Task(work, inputs, rows, new_future())]
+        if rows <= self.batch_rows:
+            parts = [(inputs, rows)]
+        else:
+            inputs = repeated(inputs, rows)
+            starts = range(0, rows, self.batch_rows)
+            parts = [
+                ({name: array[start : start + self.batch_rows] for name, array in inputs.items()},
+                 min(self.batch_rows, rows - start))
+                for start in starts
+            ]  # fmt: skip
+        return [
+            Task(Work(version, signature, outputs, length_class(part)), part, count, new_future())
+            for part, count in parts
+        ]
+
+    def _start(self) -> None:
+        """Give every free worker a batch, while there is one."""
+        while self._free and self._waiting:
+            batch = self._next_batch()
+            self._free -= 1
+            running = asyncio.get_running_loop().create_task(self._run(batch))
+            self._running.add(running)
+            running.add_done_callback(self._running.discard)
+
+    def _next_batch(self) -> list[Task]:
+        """Take the first waiting task from the queue, and the tasks that fit it."""
+        first, rows, batch, rest = self._waiting[0], 0, [], []
+        for task in self._waiting:
+            fits = task is first or (
+                task.work.length_class is not None and task.work == first.work and rows + task.rows <= self.batch_rows
+            )
+            (batch if fits else rest).append(task)
+            rows += task.rows if fits else 0
+        self._waiting = rest
+        self._waiting_rows -= rows
+        return batch
+
+    async def _run(self, batch: list[Task]) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            results = await loop.run_in_executor(self._pool, run_together, batch)
+        except Exception as error:  # of this server: nobody may wait for ever
+            results = [error] * len(batch)
+        self._free += 1
+        for task, result in zip(batch, results, strict=True):
+            if task.result.done():  # its client has gone
+                continue
+            if isinstance(result, Exception):
+                task.result.set_exception(result)
+            else:
+                task.result.set_result(result)
+        self._start()
+
+    def _forget(self, tasks: list[Task]) -> None:
+        """Take tasks of a request that has ended out of the queue."""
+        for task in tasks:
+            if not task.result.done():
+                task.result.cancel()
+            elif not task.result.cancelled():
+                task.result.exception()  # seen: asyncio need not report it
+        ended = {id(task) for task in tasks}
+        self._waiting = [task for task in self._waiting if id(task) not in ended]
+        self._waiting_rows = sum(task.rows for task in self._waiting)
+
+    def close(self) -> None:
+        """Stop the threads once they are done."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def new_future() -> asyncio.Future:
+    return asyncio.get_running_loop().create_future()
+
+
+def length_class(inputs: Arrays) -> int:
+    """Return 0 for texts up to 128 bytes, then one more for each factor of 4: texts of a class are translated together.
+
+    A batch takes as long as its longest text.
+    """
+    longest = max((len(text) for array in inputs.values() if array.dtype == object for text in array.flat), default=0)
+    return (((max(longest, 1) - 1) // SHORTEST_CLASS).bit_length() + 1) // 2
+
+
+def run_together(batch: list[Task]) -> list[Arrays | ServingError]:
+    """Return the result of each task. One that the graph refuses does not spoil the others: halves run again."""
+    work, total = batch[0].work, sum(task.rows for task in batch)
+    inputs = batch[0].inputs
+    if len(batch) > 1:
+        inputs = joined([repeated(task.inputs, task.rows) for task in batch])
+    try:
+        outputs = work.version.run(work.signature, work.outputs, inputs)
+        if len(batch) == 1:
+            return [outputs]
+        if all(array.shape[0] == total for array in outputs.values()):
+            return split(outputs, [task.rows for task in batch])
+    except ServingError as error:
+        if len(batch) == 1:
+            return [error]
+    middle = len(batch) // 2
+    return run_together(batch[:middle]) + run_together(batch[middle:])
+
+
+def repeated(inputs: Arrays, rows: int) -> Arrays:
+    """Return inputs of `rows` rows each: one of a single row is repeated."""
+    return {name: array if len(array) == rows else np.repeat(array, rows, axis=0) for name, array in inputs.items()}
+
+
+def joined(parts: list[Arrays]) -> Arrays:
+    """Put arrays of the same names one after the other."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def split(outputs: Arrays, rows: list[int]) -> list[Arrays]:
+    """Undo `joined`: return the part of each task."""
+    ends = np.cumsum(rows)
+    return [
+        {name: array[end - count : end] for name, array in outputs.items()}
+        for end, count in zip(ends, rows, strict=True)
+    ]

@@ -1,0 +1,64 @@
+"""Why a request is not answered: a status code of gRPC, the HTTP status of the same reason, a sentence."""
+
+import enum
+import re
+
+import tensorflow as tf
+
+
+class Code(enum.Enum):
+    """Status codes of gRPC that this server sends: their number there, and the HTTP status of the same reason."""
+
+    INVALID_ARGUMENT = 3, 400
+    DEADLINE_EXCEEDED = 4, 504
+    NOT_FOUND = 5, 404
+    RESOURCE_EXHAUSTED = 8, 503
+    INTERNAL = 13, 500
+    UNAVAILABLE = 14, 503
+
+    @property
+    def number(self) -> int:
+        return self.value[0]
+
+    @property
+    def http_status(self) -> int:
+        return self.value[1]
+
+
+class ServingError(Exception):
+    """A request that gets no result. `http_status` replaces that of the code, for statuses that gRPC does not know."""
+
+    def __init__(self, code: Code, message: str, http_status: int | None = None):
+        super().__init__(message)
+        self.code, self.message = code, message
+        self.http_status = http_status or code.http_status
+
+
+def invalid(message: str) -> ServingError:
+    """A mistake in the request: its sender must change it."""
+    return ServingError(Code.INVALID_ARGUMENT, message)
+
+
+LONGEST_MESSAGE = 1000  # characters of a message that TensorFlow wrote
+OF_THE_REQUEST = (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, tf.errors.FailedPreconditionError)
+
+
+def from_tensorflow(error: tf.errors.OpError) -> ServingError:
+    """Return an error of the graph as a ServingError.
+
+    What the graph refuses, for example an option out of range, is a mistake in the request; the message is the one of
+    the graph without the names of operations. Anything else is an error of the server.
+    """
+    if isinstance(error, OF_THE_REQUEST):
+        return invalid(message_of_the_graph(error.message))
+    if isinstance(error, tf.errors.ResourceExhaustedError):
+        return ServingError(Code.RESOURCE_EXHAUSTED, "There is not enough memory for this request.")
+    return ServingError(Code.INTERNAL, f"The graph failed: {message_of_the_graph(error.message)}")
+
+
+def message_of_the_graph(message: str) -> str:
+    """Return the first root error of a message of TensorFlow's runtime, without the node that raised it."""
+    roots = re.search(r"^\s*\(0\) ?\w+: (.*)", message, re.MULTILINE)  # "2 root error(s) found."
+    text = roots[1] if roots else re.split(r"\n?\s*\[\[\{\{node ", message)[0].strip()
+    text = re.sub(r"^assertion failed: ", "", text)
+    return " ".join(text.split())[:LONGEST_MESSAGE]

@@ -1,0 +1,132 @@
+"""TensorFlow Serving's gRPC API: Predict, GetModelMetadata and GetModelStatus."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2, model_pb2, predict_pb2
+
+from export.server.errors import Code, ServingError, invalid
+from export.server.protocol import metadata_of, status_of
+from export.server.service import Service
+from export.server.signature import Arrays, Signature
+from export.server.tensors import array_of, tensor_of
+from export.server.version import Version
+
+STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
+SLACK = 1 << 16  # bytes of a message beside its tensors
+
+log = logging.getLogger("export.server")
+
+
+class GrpcApi:
+    """Answers the calls of a Service."""
+
+    def __init__(self, service: Service):
+        self.service = service
+
+    async def predict(self, request: predict_pb2.PredictRequest, until: float) -> predict_pb2.PredictResponse:
+        version = self.version(request.model_spec)
+
+        def read(signature: Signature) -> Arrays:
+            return {name: array_of(name, tensor) for name, tensor in request.inputs.items()}
+
+        signature, outputs = await self.service.predict(
+            version, request.model_spec.signature_name, read, list(request.output_filter), until
+        )
+        response = predict_pb2.PredictResponse()
+        response.model_spec.name, response.model_spec.signature_name = self.service.folder.name, signature.name
+        response.model_spec.version.value = version.number
+        for name, array in outputs.items():
+            response.outputs[name].CopyFrom(tensor_of(array))
+        return response
+
+    async def metadata(self, request: get_model_metadata_pb2.GetModelMetadataRequest, until: float) -> Message:
+        if list(request.metadata_field) != ["signature_def"]:
+            raise invalid("metadata_field must be ['signature_def']: nothing else is known of a model.")
+        return metadata_of(self.service.folder.name, self.version(request.model_spec))
+
+    async def status(self, request: get_model_status_pb2.GetModelStatusRequest, until: float) -> Message:
+        self.service.version(request.model_spec.name)
+        number = number_of(request.model_spec)
+        if number is not None and number not in self.service.folder.status:
+            raise ServingError(Code.NOT_FOUND, f"Could not find version {number} of model {self.service.folder.name}")
+        return status_of(self.service.folder.status, number)
+
+    def version(self, spec: model_pb2.ModelSpec) -> Version:
+        if not spec.name:
+            raise invalid("Missing ModelSpec: it must have the name of the model.")
+        return self.service.version(spec.name, number_of(spec))
+
+
+def number_of(spec: model_pb2.ModelSpec) -> int | None:
+    """Return the version that a request names. Raises ServingError for a label: this server has none."""
+    if spec.WhichOneof("version_choice") == "version_label":
+        raise invalid(f"Unrecognized servable version label: {spec.version_label}")
+    return spec.version.value if spec.HasField("version") else None
+
+
+def start_server(service: Service) -> tuple[grpc.aio.Server, int]:
+    """Return a server that is bound but not started, and its port. Raises OSError if the port is taken."""
+    api, options = GrpcApi(service), service.options
+    size = options.body_bytes + SLACK
+    server = grpc.aio.server(
+        options=[
+            ("grpc.max_receive_message_length", size),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.so_reuseport", 0),  # a second server on the same port must fail, not share it
+            ("grpc.max_concurrent_streams", options.connections),
+        ]
+    )
+    server.add_generic_rpc_handlers(
+        (
+            grpc.method_handlers_generic_handler(
+                "tensorflow.serving.PredictionService",
+                {
+                    "Predict": method(service, predict_pb2.PredictRequest, api.predict),
+                    "GetModelMetadata": method(service, get_model_metadata_pb2.GetModelMetadataRequest, api.metadata),
+                },
+            ),
+            grpc.method_handlers_generic_handler(
+                "tensorflow.serving.ModelService",
+                {"GetModelStatus": method(service, get_model_status_pb2.GetModelStatusRequest, api.status)},
+            ),
+        )
+    )
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    try:
+        port = server.add_insecure_port(f"{host}:{options.grpc_port}")
+    except RuntimeError:
+        port = 0
+    if not port:
+        raise OSError(f"The gRPC port {options.grpc_port} of {options.host} cannot be opened: is it in use?")
+    return server, port
+
+
+def method(service: Service, request_type: type[Message], answer: Callable[[Message, float], Awaitable[Message]]):
+    """Return a handler that reads the request itself, so that bytes of no message are the client's error."""
+
+    async def call(body: bytes, context: grpc.aio.ServicerContext) -> bytes:
+        try:
+            with service.request() as until:
+                remaining = context.time_remaining()
+                if remaining is not None:
+                    until = min(until, time.monotonic() + remaining)
+                return (await answer(parse(request_type, body), until)).SerializeToString()
+        except ServingError as error:
+            code, message = STATUS[error.code], error.message
+        except Exception as error:
+            log.error("a request failed: %a", error)
+            code, message = grpc.StatusCode.INTERNAL, "The server failed at this request."
+        await context.abort(code, message)
+
+    return grpc.unary_unary_rpc_method_handler(call)
+
+
+def parse(request_type: type[Message], body: bytes) -> Message:
+    try:
+        return request_type.FromString(body)
+    except DecodeError:
+        raise invalid(f"The message is no {request_type.DESCRIPTOR.name}.") from None

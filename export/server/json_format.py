@@ -1,0 +1,207 @@
+"""Requests and answers in the JSON of TensorFlow Serving's REST API: by row ("instances") or by column ("inputs").
+
+https://www.tensorflow.org/tfx/serving/api_rest describes it. One thing is more: an input with a default may be left out
+in both formats, as in gRPC, while TensorFlow Serving wants each of them in JSON.
+"""
+
+import base64
+import binascii
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from export.server.errors import invalid
+from export.server.signature import Arrays, Signature, Tensor
+
+Json = Any  # what json.loads returns
+
+
+class JsonRequest(NamedTuple):
+    """values: of each input, or None with `plain`, the values of the only input of a signature that has one."""
+
+    signature_name: str
+    is_by_row: bool
+    values: dict[str, Json] | None
+    plain: Json = None
+
+    def arrays(self, signature: Signature) -> Arrays:
+        """Return the inputs as arrays. Raises ServingError if a value is of another type than the signature's."""
+        values = self.values
+        if values is None:
+            if len(signature.inputs) != 1:
+                raise invalid(
+                    f"The signature {signature.name!r} has the inputs {', '.join(sorted(signature.inputs))}: "
+                    "give their values by name."
+                )
+            values = {name: self.plain for name in signature.inputs}
+        return {name: array_of(name, value, signature.inputs.get(name)) for name, value in values.items()}
+
+
+def read_request(body: bytes, most_rows: int) -> JsonRequest:
+    """Return the content of a request. Raises ServingError if it is no JSON, or not the JSON of a request."""
+    try:
+        content = json.loads(body.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise invalid(f"JSON Parse error: the body is not UTF-8: its byte {error.start + 1} cannot be read.") from None
+    except RecursionError:
+        raise invalid("JSON Parse error: lists are nested too deeply.") from None
+    except ValueError as error:
+        raise invalid(f"JSON Parse error: {ascii(str(error))[1:-1]}") from None
+    if not isinstance(content, dict):
+        raise invalid("The body must be a JSON object with the key 'instances' or 'inputs'.")
+    signature_name = content.get("signature_name", "")
+    if not isinstance(signature_name, str):
+        raise invalid("'signature_name' must be a string.")
+    if ("instances" in content) == ("inputs" in content):
+        raise invalid("The body must have either the key 'instances' or the key 'inputs'.")
+    if "inputs" in content:
+        return by_column(signature_name, content["inputs"])
+    return by_row(signature_name, content["instances"], most_rows)
+
+
+def by_column(signature_name: str, inputs: Json) -> JsonRequest:
+    if isinstance(inputs, dict) and not is_base64(inputs):
+        return JsonRequest(signature_name, False, inputs)
+    return JsonRequest(signature_name, False, None, inputs)
+
+
+def by_row(signature_name: str, instances: Json, most_rows: int) -> JsonRequest:
+    if not isinstance(instances, list) or not instances:
+        raise invalid("'instances' must be a list with at least one element.")
+    if len(instances) > most_rows:
+        raise invalid(f"The request has {len(instances)} rows; this server takes {most_rows}.")
+    names = names_of(instances[0])
+    for number, instance in enumerate(instances):
+        if names_of(instance) != names:
+            raise invalid(f"The element {number} of 'instances' does not have the same inputs as the first one.")
+    if names is None:
+        return JsonRequest(signature_name, True, None, instances)
+    return JsonRequest(signature_name, True, {name: [instance[name] for instance in instances] for name in names})
+
+
+def names_of(instance: Json) -> set[str] | None:
+    """Return the inputs that an instance names; None if it is a plain value."""
+    return set(instance) if isinstance(instance, dict) and not is_base64(instance) else None
+
+
+def is_base64(value: Json) -> bool:
+    return isinstance(value, dict) and value.keys() == {"b64"}
+
+
+# values
+
+
+def array_of(name: str, value: Json, tensor: Tensor | None) -> np.ndarray:
+    """Return nested lists as an array of the type of an input; an unknown input (None) is for others to refuse."""
+    if tensor is None:
+        return np.empty(0)
+    shape = shape_of(value)
+    leaves: list[Json] = []
+    collect(name, value, shape, leaves)
+    dtype = tensor.dtype
+    if dtype == tf.string:
+        array = np.empty(len(leaves), object)
+        array[:] = [string_of(name, leaf) for leaf in leaves]
+    elif dtype.is_integer or dtype.is_floating or dtype.is_bool:
+        array = np.array([number_of(name, leaf, dtype) for leaf in leaves], dtype.as_numpy_dtype)
+    else:
+        raise invalid(f"The input {name!r} is {dtype.name}, which has no form in JSON.")
+    return array.reshape(shape)
+
+
+def shape_of(value: Json) -> tuple[int, ...]:
+    """Return the lengths of nested lists, by the first element of each."""
+    shape = []
+    while isinstance(value, list):
+        shape.append(len(value))
+        value = value[0] if value else None
+    return tuple(shape)
+
+
+def collect(name: str, value: Json, shape: tuple[int, ...], leaves: list[Json]) -> None:
+    """Append the values of nested lists to `leaves`. Raises ServingError if they do not have this shape."""
+    if not shape:
+        if isinstance(value, list):
+            raise invalid(f"The lists of the input {name!r} are not all nested equally.")
+        leaves.append(value)
+        return
+    if not isinstance(value, list) or len(value) != shape[0]:
+        raise invalid(f"The lists of the input {name!r} do not all have the same length.")
+    if len(shape) == 1 and not any(isinstance(element, list) for element in value):
+        leaves.extend(value)
+        return
+    for element in value:
+        collect(name, element, shape[1:], leaves)
+
+
+def string_of(name: str, value: Json) -> bytes:
+    if is_base64(value) and isinstance(value["b64"], str):
+        try:
+            return base64.b64decode(value["b64"], validate=True)
+        except (binascii.Error, ValueError):
+            raise invalid(f"The input {name!r} has a value for 'b64' that is no base64.") from None
+    if not isinstance(value, str):
+        raise invalid(f"The input {name!r} must be string; a value is {kind_of(value)}.")
+    try:
+        return value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise invalid(f"The input {name!r} has half of a surrogate pair, which is no character.") from None
+
+
+def number_of(name: str, value: Json, dtype: tf.DType) -> bool | int | float:
+    if isinstance(value, bool) != dtype.is_bool or not isinstance(value, int | float):
+        raise invalid(f"The input {name!r} must be {dtype.name}; a value is {kind_of(value)}.")
+    if dtype.is_integer and not (isinstance(value, int) and dtype.min <= value <= dtype.max):
+        raise invalid(f"The input {name!r} must be {dtype.name}; a value is outside of its range, or no whole number.")
+    if dtype.is_floating and isinstance(value, int) and abs(value) > int(dtype.max):
+        raise invalid(f"The input {name!r} must be {dtype.name}; a value is outside of its range.")
+    return value
+
+
+def kind_of(value: Json) -> str:
+    """Return how JSON calls the kind of a value."""
+    kinds = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "null")
+
+
+# answers
+
+
+def write_answer(outputs: Arrays, is_by_row: bool) -> bytes:
+    """Return the body of an answer: "predictions", a list with one element per row, or "outputs", by name.
+
+    With a single output, its values stand without their name. A string is text; that of an output whose name ends in
+    `_bytes` is {"b64": ...}. Raises ServingError if outputs have no rows, or not equally many.
+    """
+    columns = {name: json_of(name, array) for name, array in outputs.items()}
+    if not is_by_row:
+        return encode({"outputs": next(iter(columns.values())) if len(columns) == 1 else columns})
+    counts = {array.shape[0] if array.ndim else None for array in outputs.values()}
+    if len(counts) != 1 or None in counts:
+        raise invalid("The outputs do not have one value per row: ask by column, with 'inputs'.")
+    if len(columns) == 1:
+        return encode({"predictions": next(iter(columns.values()))})
+    rows = zip(*columns.values(), strict=True)
+    return encode({"predictions": [dict(zip(columns, row, strict=True)) for row in rows]})
+
+
+def json_of(name: str, array: np.ndarray) -> Json:
+    if array.dtype != object:
+        return array.tolist()
+    is_binary = name.endswith("_bytes")
+
+    def text(value: bytes) -> Json:
+        return {"b64": base64.b64encode(value).decode()} if is_binary else value.decode("utf-8", "replace")
+
+    return nested(array.tolist(), text)
+
+
+def nested(values: Json, function) -> Json:
+    """Apply a function to each value of nested lists."""
+    return [nested(value, function) for value in values] if isinstance(values, list) else function(values)
+
+
+def encode(content: Json) -> bytes:
+    return json.dumps(content, ensure_ascii=False).encode("utf-8")

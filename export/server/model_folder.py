@@ -1,0 +1,132 @@
+"""The folder of a model, FOLDER/1, FOLDER/2, ...: which version is served, and how a new one takes its place."""
+
+import asyncio
+import enum
+import logging
+import os
+import pathlib
+from typing import NamedTuple
+
+from export.server.errors import Code, ServingError
+from export.server.version import Version
+from export.versions import SAVED_MODEL, ExportError, find_version, versions
+from keras_transformer.errors import first_line_of
+
+log = logging.getLogger("export.server")
+
+Fingerprint = tuple[tuple[str, int, int], ...]
+
+
+class State(enum.Enum):
+    """Of a version, with the numbers of tensorflow_serving/apis/get_model_status.proto."""
+
+    LOADING = 20
+    AVAILABLE = 30
+    UNLOADING = 40
+    END = 50
+
+
+class Status(NamedTuple):
+    """error: why a version could not be loaded; empty if it could."""
+
+    state: State
+    error: str = ""
+
+
+class ModelFolder:
+    """Serves the highest version of a folder that can be loaded; the model is named after the folder.
+
+    A version that appears is loaded beside the one that is served, warmed up, and takes its place between two requests.
+    The old one is closed after its last request. A version that cannot be loaded is logged once and tried again only
+    when its files have changed. If the version that is served disappears from the folder, the highest that is left
+    takes its place: removing a version rolls back.
+
+    Raises ExportError if no version can be loaded.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        find_version(path)  # one sentence if there is none
+        self.path = pathlib.Path(path).resolve()
+        self.is_single = (self.path / SAVED_MODEL).is_file()  # FOLDER/3 itself was given: no other version is served
+        self.name = self.path.parent.name if self.is_single else self.path.name
+        self.status: dict[int, Status] = {}
+        self._broken: dict[pathlib.Path, Fingerprint] = {}
+        self._current = self._load_best(None)
+        if self._current is None:
+            errors = [status.error for status in self.status.values() if status.error]
+            raise ExportError(f"No version in {self.path} can be served: {'; '.join(errors)}")
+        self.status[self._current.number] = Status(State.AVAILABLE)
+
+    def version(self, number: int | None = None) -> Version:
+        """Return the version that is served. Raises ServingError if `number` is another one."""
+        current = self._current
+        if number in (None, current.number):
+            return current
+        raise ServingError(Code.NOT_FOUND, f"Servable not found for request: Specific({self.name}, {number})")
+
+    async def watch(self, seconds: float) -> None:
+        """Look for new versions, for ever."""
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await self.refresh()
+            except Exception as error:  # for example a file system that is away for a while
+                log.error("%s cannot be watched: %a", self.path, first_line_of(error))
+
+    async def refresh(self) -> None:
+        """Load a better version than the one that is served, if there is one, and replace it."""
+        old = self._current
+        new = await asyncio.to_thread(self._load_best, old)
+        if new is None:
+            return
+        self._current = new
+        self.status[new.number] = Status(State.AVAILABLE)
+        self.status[old.number] = Status(State.UNLOADING)
+        log.warning("%s: version %d takes the place of version %d", self.path, new.number, old.number)
+        while old.users:
+            await asyncio.sleep(0.05)
+        old.close()
+        self.status[old.number] = Status(State.END)
+
+    def _load_best(self, current: Version | None) -> Version | None:
+        """Return the highest version that can be loaded, warmed up; None if that is the current one."""
+        for path in self._candidates():
+            if current and path == current.path:
+                return None
+            fingerprint = fingerprint_of(path)
+            if not fingerprint or self._broken.get(path) == fingerprint:
+                continue
+            number = 1 if self.is_single and not path.name.isdigit() else int(path.name)
+            self.status[number] = Status(State.LOADING)
+            try:
+                version = Version(path)
+            except ExportError as error:
+                self._broken[path] = fingerprint
+                self.status[number] = Status(State.END, str(error))
+                log.error("%s", ascii(str(error))[1:-1])
+                continue
+            version.warm_up()
+            return version
+        return None
+
+    def _candidates(self) -> list[pathlib.Path]:
+        """Return the complete versions, highest first."""
+        if self.is_single:
+            return [self.path]
+        paths = [self.path / str(number) for number in reversed(versions(self.path))]
+        return [path for path in paths if (path / SAVED_MODEL).is_file()]
+
+    def close(self) -> None:
+        self._current.close()
+
+
+def fingerprint_of(path: pathlib.Path) -> Fingerprint:
+    """Return names, sizes and times of the files of a version: they change when somebody writes to it."""
+    found = []
+    for file in sorted(path.rglob("*")):
+        try:
+            status = file.stat()
+        except OSError:  # removed meanwhile
+            continue
+        found.append((str(file.relative_to(path)), status.st_size, status.st_mtime_ns))
+    return tuple(found)

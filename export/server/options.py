@@ -1,0 +1,49 @@
+"""The limits of a local server, each with its default."""
+
+import dataclasses
+
+from export.versions import ExportError
+from keras_transformer.processor import processor_cores
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerOptions:
+    """What a local server accepts, and how long it works on it.
+
+    host, port, grpc_port: where it listens; port 0 is any free one.
+    workers: batches that are computed at the same time, each in one thread.
+    batch_rows: rows (lines of text) that are computed together, at most. A request with more is computed in parts.
+    request_rows: rows of one request, at most.
+    queue_rows: rows that may wait for a worker, at most. A request beyond them is refused at once.
+    body_bytes: length of a request, at most.
+    deadline: seconds from the arrival of a request to its answer, at most.
+    header_seconds: seconds that a client may take to send the headers of an HTTP request.
+    connections: HTTP connections at the same time, at most.
+    drain_seconds: seconds that requests in flight have after SIGTERM.
+    poll_seconds: how often the folder is searched for a new version.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8501
+    grpc_port: int = 8500
+    workers: int = dataclasses.field(default_factory=processor_cores)
+    batch_rows: int = 32
+    request_rows: int = 1024
+    queue_rows: int = 1024
+    body_bytes: int = 4 << 20
+    deadline: float = 60.0
+    header_seconds: float = 10.0
+    connections: int = 1000
+    drain_seconds: float = 30.0
+    poll_seconds: float = 1.0
+
+    def __post_init__(self):
+        for name in ("workers", "batch_rows", "request_rows", "queue_rows", "body_bytes", "connections"):
+            if getattr(self, name) < 1:
+                raise ExportError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        for name in ("deadline", "header_seconds", "drain_seconds", "poll_seconds"):
+            if not getattr(self, name) > 0:
+                raise ExportError(f"{name} is {getattr(self, name)}; it must be more than 0 seconds.")
+        for name in ("port", "grpc_port"):
+            if not 0 <= getattr(self, name) <= 65535:
+                raise ExportError(f"{name} is {getattr(self, name)}; it must be from 0 to 65535.")

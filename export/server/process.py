@@ -1,0 +1,158 @@
+"""A server from its start to its end: both APIs in one event loop, SIGTERM, and a server beside other Python code."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import uvicorn
+
+from export.server.grpc_api import start_server
+from export.server.http_connection import HttpConnection
+from export.server.model_folder import ModelFolder
+from export.server.options import ServerOptions
+from export.server.rest_api import rest_application
+from export.server.service import Service
+from export.versions import ExportError
+
+LAST_ANSWERS = 2  # seconds for connections to close once the last request has been answered
+
+
+class Address(NamedTuple):
+    """Where a server answers: the model's name, the address of its REST API, the target of gRPC."""
+
+    name: str
+    host: str
+    port: int
+    grpc_port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}/v1/models/{self.name}"
+
+    @property
+    def grpc_url(self) -> str:
+        return f"grpc://{self.host}:{self.grpc_port}/{self.name}"
+
+
+class Uvicorn(uvicorn.Server):
+    """A uvicorn server that leaves signals to `serve`."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(
+    folder: ModelFolder, options: ServerOptions, on_start: Callable[[Address], None], stop: asyncio.Event
+) -> bool:
+    """Serve until `stop` is set, then answer what is in flight.
+
+    `on_start` is called with the address once requests are answered. Returns whether every request was answered within
+    `drain_seconds`. Raises ExportError if a port cannot be opened.
+    """
+    service = Service(folder, options)
+    listener = open_port(options.host, options.port)
+    try:
+        rpc, grpc_port = start_server(service)
+    except OSError as error:
+        listener.close()
+        raise ExportError(str(error)) from None
+    http = Uvicorn(
+        uvicorn.Config(
+            rest_application(service),
+            http=HttpConnection.limited(options),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=options.connections,
+            timeout_graceful_shutdown=LAST_ANSWERS,
+        )
+    )
+    await rpc.start()
+    tasks = [asyncio.create_task(http.serve([listener])), asyncio.create_task(folder.watch(options.poll_seconds))]
+    while not http.started:
+        await asyncio.sleep(0.01)
+    on_start(Address(folder.name, options.host, listener.getsockname()[1], grpc_port))
+    await stop.wait()
+    is_answered = await service.drain()
+    http.should_exit = True
+    await asyncio.gather(tasks[0], rpc.stop(LAST_ANSWERS if is_answered else 0))
+    tasks[1].cancel()
+    service.close()
+    return is_answered
+
+
+def open_port(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises ExportError if that is impossible."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ExportError(f"The port {port} of {host} cannot be opened: {reason}.") from None
+
+
+def run_until_signal(folder: ModelFolder, options: ServerOptions, on_start: Callable[[Address], None]) -> bool:
+    """Serve until SIGTERM or Ctrl-C; a second signal ends the process at once. Returns what `serve` returns."""
+
+    async def main() -> bool:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def end(number: int) -> None:
+            if stop.is_set():
+                os._exit(128 + number)
+            stop.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, end, number)
+        return await serve(folder, options, on_start, stop)
+
+    return asyncio.run(main())
+
+
+@contextlib.contextmanager
+def local_server(path: str | os.PathLike, options: ServerOptions) -> Iterator[Address]:
+    """Within, a server of the folder `path` runs in a thread of this process.
+
+    Raises UserError if it cannot be started.
+    """
+    started, failed = threading.Event(), []
+    address, loop, stop = [], [], []
+
+    async def main(folder: ModelFolder) -> None:
+        stop.append(asyncio.Event())
+        loop.append(asyncio.get_running_loop())
+
+        def on_start(found: Address) -> None:
+            address.append(found)
+            started.set()
+
+        await serve(folder, options, on_start, stop[0])
+
+    def run() -> None:
+        try:
+            asyncio.run(main(ModelFolder(path)))
+        except BaseException as error:
+            failed.append(error)
+            started.set()
+
+    thread = threading.Thread(target=run, name="local server", daemon=True)
+    thread.start()
+    started.wait()
+    if failed:
+        raise failed[0]
+    try:
+        yield address[0]
+    finally:
+        loop[0].call_soon_threadsafe(stop[0].set)
+        thread.join()
+        if failed and sys.exc_info()[0] is None:
+            raise failed[0]

@@ -1,0 +1,164 @@
+"""TensorFlow Serving's REST API: status, metadata and predictions of a model."""
+
+import asyncio
+import functools
+import json
+import logging
+import time
+from typing import Any
+
+from google.protobuf import json_format
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from tensorflow_serving.apis import get_model_metadata_pb2
+
+from export.server.errors import Code, ServingError
+from export.server.json_format import read_request, write_answer
+from export.server.model_folder import Status
+from export.server.protocol import metadata_of
+from export.server.service import Service
+
+BIG_BODY = 1 << 16  # bytes: reading that much JSON in the event loop would delay everybody else
+
+log = logging.getLogger("export.server")
+
+
+def rest_application(service: Service) -> Starlette:
+    """Return the ASGI application of a Service."""
+    api = RestApi(service)
+    model = "/v1/models/{name}"
+    return Starlette(
+        routes=[
+            Route("/", api.welcome),  # the place of a page
+            *(
+                route
+                for path in (model, model + "/versions/{version:int}")
+                for route in (
+                    Route(path + ":predict", api.predict, methods=["POST"]),
+                    Route(path + "/metadata", api.metadata),
+                    Route(path, api.status),
+                )
+            ),
+        ],
+        exception_handlers={ServingError: answer_error, 404: malformed, 405: malformed, Exception: internal_error},
+    )
+
+
+class RestApi:
+    """The handlers of the routes."""
+
+    def __init__(self, service: Service):
+        self.service = service
+
+    async def welcome(self, request: Request) -> Response:
+        name, port = self.service.folder.name, request.url.port or 80
+        body = json.dumps({"instances": [{"text": "A dog runs across the field."}]})
+        return PlainTextResponse(f"curl -d '{body}' http://localhost:{port}/v1/models/{name}:predict\n")
+
+    async def status(self, request: Request) -> Response:
+        """As a probe of Kubernetes: 200 while the model is served, 503 when the server is ending."""
+        self.service.refuse_if_draining()
+        number = request.path_params.get("version")
+        self.service.version(request.path_params["name"])
+        known = self.service.folder.status
+        if number is not None and number not in known:
+            raise ServingError(Code.NOT_FOUND, f"Could not find version {number} of model {self.service.folder.name}")
+        statuses = [version_status(n, known[n]) for n in sorted(known, reverse=True) if number in (None, n)]
+        return as_json({"model_version_status": statuses})
+
+    async def metadata(self, request: Request) -> Response:
+        version = self.service.version(request.path_params["name"], request.path_params.get("version"))
+        message = metadata_of(self.service.folder.name, version)
+        definitions = get_model_metadata_pb2.SignatureDefMap()
+        message.metadata["signature_def"].Unpack(definitions)
+        model_spec = {"name": self.service.folder.name, "signature_name": "", "version": str(version.number)}
+        return as_json({"model_spec": model_spec, "metadata": {"signature_def": as_dictionary(definitions)}})
+
+    async def predict(self, request: Request) -> Response:
+        with self.service.request() as until:
+            version = self.service.version(request.path_params["name"], request.path_params.get("version"))
+            body = await self.body(request, until)
+            read = functools.partial(read_request, body, self.service.options.request_rows)
+            content = await asyncio.to_thread(read) if len(body) > BIG_BODY else read()
+            computing = asyncio.ensure_future(
+                self.service.predict(version, content.signature_name, content.arrays, [], until)
+            )
+            leaving = asyncio.ensure_future(disconnected(request))
+            try:
+                await asyncio.wait({computing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+                if not computing.done():
+                    return Response(status_code=499)  # nobody reads it
+                _, outputs = await computing
+                return Response(write_answer(outputs, content.is_by_row), media_type="application/json")
+            finally:
+                computing.cancel()
+                leaving.cancel()
+
+    async def body(self, request: Request, until: float) -> bytes:
+        """Return the body. Raises ServingError if it is too long, or too slow."""
+        most = self.service.options.body_bytes
+        too_long = ServingError(Code.INVALID_ARGUMENT, f"The body has more than {most} bytes, the most here.", 413)
+        if int(request.headers.get("content-length", 0)) > most:  # the parser has refused what is no number
+            raise too_long
+        chunks, length = [], 0
+        try:
+            async with asyncio.timeout(until - time.monotonic()):
+                async for chunk in request.stream():
+                    chunks.append(chunk)
+                    length += len(chunk)
+                    if length > most:
+                        raise too_long
+        except TimeoutError:
+            raise ServingError(Code.DEADLINE_EXCEEDED, "The body did not arrive within the deadline.", 408) from None
+        except ClientDisconnect:
+            raise ServingError(Code.INVALID_ARGUMENT, "The connection ended before the body did.") from None
+        return b"".join(chunks)
+
+
+async def disconnected(request: Request) -> None:
+    """Return when the client has closed the connection; the body has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def version_status(number: int, status: Status) -> dict[str, Any]:
+    code = "UNKNOWN" if status.error else "OK"
+    return {
+        "version": str(number),
+        "state": status.state.name,
+        "status": {"error_code": code, "error_message": status.error},
+    }
+
+
+def as_dictionary(message: Any) -> dict[str, Any]:
+    return json_format.MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+
+
+def as_json(content: dict[str, Any], status: int = 200) -> Response:
+    return Response(json.dumps(content, indent=1).encode(), status, media_type="application/json")
+
+
+# errors
+
+
+async def answer_error(request: Request, error: ServingError) -> Response:
+    response = as_json({"error": error.message}, error.http_status)
+    if error.http_status in (408, 413):
+        response.headers["connection"] = "close"  # what is left of the body is not read
+    if error.http_status == 503:
+        response.headers["retry-after"] = "1"
+    return response
+
+
+async def malformed(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    return as_json({"error": f"Malformed request: {request.method} {request.url.path}"}, status)
+
+
+async def internal_error(request: Request, error: Exception) -> Response:
+    log.error("a request failed: %a", error)
+    return as_json({"error": "The server failed at this request."}, 500)

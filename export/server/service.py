@@ -1,0 +1,80 @@
+"""What both APIs of the server share: the model, its limits, and which requests are in flight."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from export.server.batching import Batcher
+from export.server.errors import Code, ServingError, invalid
+from export.server.model_folder import ModelFolder
+from export.server.options import ServerOptions
+from export.server.signature import Arrays, Signature, signature_named
+from export.server.version import Version
+
+
+class Service:
+    """Answers requests from a ModelFolder within the limits of ServerOptions; used from one event loop."""
+
+    def __init__(self, folder: ModelFolder, options: ServerOptions):
+        self.folder, self.options = folder, options
+        self.batcher = Batcher(options.workers, options.batch_rows, options.queue_rows)
+        self.in_flight, self._is_draining = 0, False
+
+    @contextlib.contextmanager
+    def request(self) -> Iterator[float]:
+        """Within, a request is in flight: a server that ends waits for it. Yields when it must be answered, by
+        `time.monotonic()`. Raises ServingError if the server is ending.
+        """
+        self.refuse_if_draining()
+        self.in_flight += 1
+        try:
+            yield time.monotonic() + self.options.deadline
+        finally:
+            self.in_flight -= 1
+
+    def refuse_if_draining(self) -> None:
+        if self._is_draining:
+            raise ServingError(Code.UNAVAILABLE, "This server is ending: ask another one.")
+
+    def version(self, name: str, number: int | None = None) -> Version:
+        """Return a version of the model `name`. Raises ServingError if it is not the one that is served."""
+        if name != self.folder.name:
+            raise ServingError(Code.NOT_FOUND, f"Servable not found for request: Latest({name})")
+        return self.folder.version(number)
+
+    async def predict(
+        self,
+        version: Version,
+        signature_name: str,
+        read: Callable[[Signature], Arrays],
+        outputs: list[str],
+        until: float,
+    ) -> tuple[Signature, Arrays]:
+        """Compute a signature from the inputs that `read` returns for it.
+
+        `outputs` are the wanted ones, all if it is empty; `until` is when the answer must be there.
+        Raises ServingError.
+        """
+        signature = signature_named(version.signatures, signature_name)
+        chosen = signature.chosen(outputs)
+        inputs = signature.complete(read(signature))
+        if (rows := signature.rows(inputs)) > self.options.request_rows:
+            raise invalid(f"The request has {rows} rows; this server takes {self.options.request_rows}.")
+        version.users += 1
+        try:
+            seconds = until - time.monotonic()
+            return signature, await self.batcher.compute(version, signature, chosen, inputs, seconds)
+        finally:
+            version.users -= 1
+
+    async def drain(self) -> bool:
+        """Refuse new requests and wait for those in flight. Returns False if some are left after `drain_seconds`."""
+        self._is_draining = True
+        until = time.monotonic() + self.options.drain_seconds
+        while self.in_flight and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        return not self.in_flight
+
+    def close(self) -> None:
+        self.batcher.close()

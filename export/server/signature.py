@@ -1,0 +1,121 @@
+"""A signature of a SavedModel: what it takes, what it returns, and the inputs that a request may leave out."""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework.tensor_shape_pb2 import TensorShapeProto
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
+
+from export.server.errors import Code, ServingError, invalid
+
+Arrays = dict[str, np.ndarray]
+
+
+class Tensor(NamedTuple):
+    """An input or an output. shape: None for an unknown rank, None in it for an unknown dimension."""
+
+    graph_name: str
+    dtype: tf.DType
+    shape: tuple[int | None, ...] | None
+
+
+class Signature(NamedTuple):
+    """defaults: values of the inputs that a request may leave out (`SignatureDef.defaults`)."""
+
+    name: str
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    defaults: Arrays
+
+    def complete(self, given: Arrays) -> Arrays:
+        """Return every input: the given one, else its default.
+
+        Raises ServingError if an input is missing, unknown, or of another type or shape than the signature's.
+        """
+        if unknown := sorted(set(given) - set(self.inputs)):
+            raise invalid(
+                f"The signature {self.name!r} has no input {unknown[0]!r}; it has {', '.join(sorted(self.inputs))}."
+            )
+        if missing := sorted(set(self.inputs) - set(given) - set(self.defaults)):
+            raise invalid(f"The signature {self.name!r} needs the input {missing[0]!r}, which is missing.")
+        for name, array in given.items():
+            self._check(name, array)
+        return {name: given.get(name, self.defaults.get(name)) for name in self.inputs}
+
+    def _check(self, name: str, array: np.ndarray) -> None:
+        tensor = self.inputs[name]
+        if array.dtype != tensor.dtype.as_numpy_dtype:
+            raise invalid(f"The input {name!r} must be {tensor.dtype.name}; it is {array.dtype}.")
+        if tensor.shape is None:
+            return
+        fits = len(tensor.shape) == array.ndim and all(
+            size in (None, found) for size, found in zip(tensor.shape, array.shape, strict=True)
+        )
+        if not fits:
+            raise invalid(f"The input {name!r} must have the shape {sizes(tensor.shape)}; it has {sizes(array.shape)}.")
+
+    def chosen(self, outputs: list[str]) -> tuple[str, ...]:
+        """Return the names of the outputs to compute: those of a request's filter, or all of them if it has none."""
+        if unknown := sorted(set(outputs) - set(self.outputs)):
+            raise invalid(
+                f"The signature {self.name!r} has no output {unknown[0]!r}; it has {', '.join(sorted(self.outputs))}."
+            )
+        return tuple(sorted(set(outputs) or self.outputs))
+
+    def can_join(self, outputs: tuple[str, ...]) -> bool:
+        """Whether requests for these outputs may be computed in one batch.
+
+        Each input must have one dimension, the batch, so that inputs can be put one after the other. Each output must
+        have the batch first and then dimensions that the signature knows: one of unknown length is padded to the
+        longest row of the batch, so that an answer would show how long the other requests were.
+        """
+        inputs = [tensor.shape for tensor in self.inputs.values()]
+        return all(shape == (None,) for shape in inputs) and all(
+            shape is not None and shape[:1] == (None,) and None not in shape[1:]
+            for shape in (self.outputs[name].shape for name in outputs)
+        )
+
+    def rows(self, inputs: Arrays) -> int:
+        """Return the number of rows of a request; an input of one row among longer ones holds for all of them.
+
+        Raises ServingError if inputs differ otherwise. An input without a dimension counts as one row.
+        """
+        counts = {name: array.shape[0] if array.ndim else 1 for name, array in inputs.items()}
+        different = sorted({count for count in counts.values() if count != 1})
+        if len(different) > 1 and self.can_join(()):
+            raise invalid(
+                f"The inputs have different numbers of rows: {counts}. An input has one row, or as many as the others."
+            )
+        return max(different, default=1)
+
+
+def sizes(shape: tuple[int | None, ...]) -> str:
+    """Return a shape in the notation of signatures: (-1, 4)."""
+    return "(" + ", ".join("-1" if size is None else str(size) for size in shape) + ")"
+
+
+def read_signature(name: str, definition: SignatureDef) -> Signature:
+    """Return the Signature that a SavedModel defines."""
+
+    def tensors(infos) -> dict[str, Tensor]:
+        return {
+            alias: Tensor(info.name, tf.as_dtype(info.dtype), shape_of(info.tensor_shape))
+            for alias, info in infos.items()
+        }
+
+    defaults = {alias: tf.make_ndarray(value) for alias, value in definition.defaults.items()}
+    return Signature(name, tensors(definition.inputs), tensors(definition.outputs), defaults)
+
+
+def shape_of(shape: TensorShapeProto) -> tuple[int | None, ...] | None:
+    if shape.unknown_rank:
+        return None
+    return tuple(None if dimension.size < 0 else dimension.size for dimension in shape.dim)
+
+
+def signature_named(signatures: dict[str, Signature], name: str) -> Signature:
+    """Return a signature; the empty name is that of `serving_default`. Raises ServingError if there is none."""
+    if found := signatures.get(name or "serving_default"):
+        return found
+    raise ServingError(Code.INVALID_ARGUMENT, f"Serving signature name: {name!r} not found in signature def")

@@ -1,0 +1,108 @@
+"""One version of a SavedModel in memory: a session that computes its signatures, as a C++ server has it."""
+
+import logging
+import os
+import pathlib
+import threading
+from collections.abc import Iterator
+
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
+from tensorflow_serving.apis import prediction_log_pb2
+
+from export.check import meta_graph
+from export.server.errors import ServingError, from_tensorflow, invalid
+from export.server.signature import Arrays, Signature, read_signature, signature_named
+from export.server.tensors import array_of
+from export.versions import ExportError
+from keras_transformer.errors import first_line_of
+
+WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"
+IN_THE_CALLING_THREAD = tf.compat.v1.RunOptions(inter_op_thread_pool=-1)  # operations start no other thread
+
+log = logging.getLogger("export.server")
+
+
+class Version:
+    """A version folder that was loaded: `FOLDER/3` is the version 3.
+
+    It is a session of the graph, as TensorFlow Serving runs it, so that its memory goes when it is closed. Each `run`
+    computes in the thread that calls it; threads may call it at the same time.
+
+    Raises ExportError if the folder holds no SavedModel, or a damaged one.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        self.path, self.number = path, int(path.name) if path.name.isdigit() else 1
+        self.users = 0  # requests that are being answered by it
+        graph = tf.Graph()
+        threads = tf.compat.v1.ConfigProto(
+            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, use_per_session_threads=True
+        )
+        self._session = tf.compat.v1.Session(graph=graph, config=threads)
+        try:
+            definitions = meta_graph(path).signature_def
+            with graph.as_default(), quietly():
+                tf.compat.v1.saved_model.loader.load(self._session, ["serve"], str(path))
+            self.signatures = {
+                name: read_signature(name, definition)
+                for name, definition in definitions.items()
+                if not name.startswith("__saved_model")
+            }
+        except Exception as error:  # whatever a damaged file makes of itself
+            self._session.close()
+            raise ExportError(f"{path} cannot be loaded: {first_line_of(error)}") from None
+        self.definitions = {name: definitions[name] for name in self.signatures}
+
+    def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
+        """Compute `outputs` from every input of the signature. Raises ServingError if the graph fails."""
+        fetches = [signature.outputs[name].graph_name for name in outputs]
+        feeds = {signature.inputs[name].graph_name: array for name, array in inputs.items()}
+        try:
+            values = self._session.run(fetches, feeds, options=IN_THE_CALLING_THREAD)
+        except tf.errors.OpError as error:
+            raise from_tensorflow(error) from None
+        except (ValueError, TypeError) as error:  # what the session itself refuses to feed
+            raise invalid(first_line_of(error)) from None
+        return dict(zip(outputs, values, strict=True))
+
+    def warm_up(self) -> int:
+        """Answer the requests that the version carries for this purpose. Returns their number."""
+        count = 0
+        for request in warm_up_requests(self.path):
+            try:
+                signature = signature_named(self.signatures, request.model_spec.signature_name)
+                given = {name: array_of(name, tensor) for name, tensor in request.inputs.items()}
+                self.run(signature, signature.chosen([]), signature.complete(given))
+                count += 1
+            except ServingError as error:
+                log.warning("%s: a warm-up request failed: %a", self.path, error.message)
+        return count
+
+    def close(self) -> None:
+        """Release the memory. Requests must have ended."""
+        self._session.close()
+
+
+def warm_up_requests(path: pathlib.Path) -> Iterator:
+    """Yield the PredictRequests in the assets of a version."""
+    file = path / WARM_UP_REQUESTS
+    if not file.exists():
+        return
+    for record in tf.compat.v1.io.tf_record_iterator(os.fspath(file)):
+        yield prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
+
+
+class quietly:
+    """Within, TensorFlow does not warn that the loader of sessions is the old one: it is the one that servers use."""
+
+    _lock = threading.Lock()
+
+    def __enter__(self):
+        self._lock.acquire()
+        self._level = tf.compat.v1.logging.get_verbosity()
+        tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+
+    def __exit__(self, *exception):
+        tf.compat.v1.logging.set_verbosity(self._level)
+        self._lock.release()

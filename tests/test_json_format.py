@@ -1,0 +1,114 @@
+"""The JSON of REST requests: rows and columns are the same arrays, and a value of another type is refused by name."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export.server.errors import ServingError
+from export.server.json_format import read_request, write_answer
+from export.server.signature import Signature, Tensor
+
+LINES = 4
+SIGNATURE = Signature(
+    "all",
+    {
+        "text": Tensor("t:0", tf.string, (None,)),
+        "beam": Tensor("b:0", tf.int32, (None,)),
+        "alpha": Tensor("a:0", tf.float32, (None,)),
+        "flag": Tensor("f:0", tf.bool, (None,)),
+    },
+    {},
+    {},
+)
+TEXT = SIGNATURE._replace(inputs={"text": SIGNATURE.inputs["text"]})
+PAIRS = SIGNATURE._replace(inputs={"pair": Tensor("p:0", tf.float32, (None, 2))})
+
+
+def arrays(content, signature=SIGNATURE):
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return read_request(body, LINES).arrays(signature)
+
+
+def assert_equal(found, expected):
+    assert {name: array.tolist() for name, array in found.items()} == expected
+
+
+def test_rows_and_columns_are_the_same_arrays():
+    rows = [{"text": "ü", "beam": 2, "alpha": 0.5, "flag": True}, {"text": "", "beam": 3, "alpha": 1, "flag": False}]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    expected = {"text": ["ü".encode(), b""], "beam": [2, 3], "alpha": [0.5, 1.0], "flag": [True, False]}
+    assert_equal(arrays({"instances": rows}), expected)
+    assert_equal(arrays({"inputs": columns}), expected)
+    assert [array.dtype for array in arrays({"inputs": columns}).values()] == [object, np.int32, np.float32, np.bool_]
+
+
+def test_a_single_input_needs_no_name():
+    assert_equal(arrays({"instances": ["a", {"b64": "/w=="}]}, TEXT), {"text": [b"a", b"\xff"]})
+    assert_equal(arrays({"inputs": ["a"]}, TEXT), {"text": [b"a"]})
+    assert_equal(arrays({"instances": [[1, 2], [3, 4]]}, PAIRS), {"pair": [[1, 2], [3, 4]]})
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (b"", ["JSON"]),
+        (b"{", ["JSON"]),
+        (b'{"inputs": "\xff"}', ["UTF-8", "13"]),
+        (b"[" * 100_000, ["JSON"]),
+        (b'{"instances": [' + b"9" * 5000 + b"]}", ["JSON"]),
+        ([], ["object"]),
+        ({}, ["instances", "inputs"]),
+        ({"inputs": ["a"], "instances": ["a"]}, ["instances", "inputs"]),
+        ({"instances": ["a"], "signature_name": 3}, ["signature_name"]),
+        ({"instances": []}, ["instances"]),
+        ({"instances": {"text": "a"}}, ["instances"]),
+        ({"instances": ["a"] * (LINES + 1)}, ["5 rows", "4"]),
+        ({"instances": ["a", {"text": "a"}]}, ["element 1"]),
+        ({"instances": ["a"]}, ["alpha", "text", "by name"]),
+    ],
+)
+def test_what_is_no_request_is_refused(content, parts):
+    with pytest.raises(ServingError) as error:
+        arrays(content)
+    assert error.value.http_status == 400 and all(part in error.value.message for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "part"),
+    [
+        ("text", 3, "a number"),
+        ("text", None, "null"),
+        ("text", [["a"], "b"], "text"),
+        ("text", [["a"], ["b", "c"]], "length"),
+        ("text", ["a", ["b"]], "nested"),
+        ("text", "\ud800", "surrogate"),
+        ("text", {"b64": "*"}, "base64"),
+        ("text", {"b64": 3}, "an object"),
+        ("beam", True, "a boolean"),
+        ("beam", 1.0, "whole"),
+        ("beam", 2**31, "range"),
+        ("beam", float("nan"), "whole"),
+        ("alpha", "1", "a string"),
+        ("alpha", 10**39, "range"),
+        ("flag", 1, "a number"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_the_name_of_the_input(name, value, part):
+    with pytest.raises(ServingError) as error:
+        arrays({"inputs": {name: value if isinstance(value, list) else [value]}})
+    assert error.value.http_status == 400 and name in error.value.message and part in error.value.message
+
+
+def test_answers_are_by_row_or_by_column():
+    text, score = np.array(["ü".encode(), b"\xff"], object), np.array([-0.5, 0.0], np.float32)
+    both = {"score": score, "text": text}
+    assert json.loads(write_answer(both, True)) == {
+        "predictions": [{"score": -0.5, "text": "ü"}, {"score": 0.0, "text": "\ufffd"}]
+    }
+    assert json.loads(write_answer(both, False)) == {"outputs": {"score": [-0.5, 0.0], "text": ["ü", "\ufffd"]}}
+    assert json.loads(write_answer({"text": text}, True)) == {"predictions": ["ü", "\ufffd"]}
+    assert json.loads(write_answer({"text_bytes": text}, False)) == {"outputs": [{"b64": "w7w="}, {"b64": "/w=="}]}
+    with pytest.raises(ServingError, match="by column"):
+        write_answer({"count": np.array(3)}, True)
