@@ -1,0 +1,62 @@
+"""`python -m export.query --url URL`: translate with a served model.
+
+The command imports TensorFlow only for gRPC, so that a question over REST is answered at once.
+"""
+
+from keras_transformer.signals import end_on_signals
+
+if __name__ == "__main__":
+    end_on_signals()  # before the imports below, which take a second
+
+from typing import Annotated
+
+import typer
+
+from export.client import ServingClient
+from keras_transformer.console import (
+    command_app,
+    exit_codes,
+    output_line,
+    prepare_process,
+    quiet_start,
+    translate_lines,
+)
+from keras_transformer.options import WithScores
+
+app = command_app()
+
+
+@app.command(no_args_is_help=True)
+def query(
+    url: Annotated[
+        str,
+        typer.Option(metavar="URL", help="http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME."),
+    ],
+    scores: WithScores = False,
+    rows_per_request: Annotated[int, typer.Option(help="Lines in a request, at most.")] = 32,
+    requests_at_once: Annotated[int, typer.Option(help="Requests in flight.")] = 4,
+    deadline: Annotated[float, typer.Option(help="Seconds for a request, with all its attempts.")] = 60.0,
+):
+    """Translate standard input line by line with a model that `tensorflow_model_server` or `export.serve` serves.
+
+    Writes one line to standard output per line of input, in their order, as UTF-8. A request that the server is too
+    busy for is sent again; any other error ends the command with one sentence.
+    """
+    with exit_codes():
+        with quiet_start():
+            client = ServingClient(url, deadline, rows_per_request, requests_at_once)
+
+        def output_lines(lines, first_line):
+            return [output_line(translation, scores) for translation in client.translate(lines)]
+
+        translate_lines(output_lines, rows_per_request)
+
+
+def main():
+    """Prepare the process, then run the command."""
+    prepare_process()
+    app(prog_name="python -m export.query")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""One request to a server by REST or by gRPC, once: what came back, or why nothing did."""
+
+import json
+import urllib.parse
+from typing import Any, Protocol
+
+from keras_transformer.errors import UserError
+
+LONGEST_MESSAGE = 500  # characters of what a server writes about an error
+TRANSIENT_STATUS = {429, 502, 503}  # of HTTP: too busy, or being replaced
+MESSAGE_BYTES = 64 << 20  # of an answer by gRPC, at most
+
+Columns = dict[str, list]
+
+
+class ClientError(UserError):
+    """A server that cannot be reached, or that refuses a request.
+
+    code: the HTTP status (an int) or the name of the gRPC status; None if the server was not reached.
+    is_transient: the same request may succeed later.
+    """
+
+    def __init__(self, message: str, code: int | str | None = None, is_transient: bool = False):
+        super().__init__(message)
+        self.code, self.is_transient = code, is_transient
+
+
+class Transport(Protocol):
+    """How requests travel. Both raise ClientError."""
+
+    def predict(self, signature_name: str, inputs: Columns, seconds: float) -> Columns:
+        """Return the outputs, by name. Strings are str."""
+
+    def metadata(self, seconds: float) -> dict[str, Any]:
+        """Return the signatures of the model, by name: SignatureDef messages."""
+
+
+def transport_to(url: str, requests_at_once: int) -> Transport:
+    """Return the transport to http://HOST:PORT/v1/models/NAME or grpc://HOST:PORT/NAME. Raises ClientError."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme in ("http", "https") and parts.hostname and "/v1/models/" in parts.path:
+        return RestTransport(url.removesuffix(":predict"), requests_at_once)
+    if parts.scheme == "grpc" and parts.netloc and parts.path.strip("/"):
+        return GrpcTransport(parts.netloc, urllib.parse.unquote(parts.path.strip("/")))
+    raise ClientError(f"{url} is no address of a model: give http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME.")
+
+
+def on_one_line(message: str) -> str:
+    """Return what a server wrote as one printable line."""
+    text = " ".join(message.split())
+    return "".join(character if character.isprintable() else "?" for character in text)[:LONGEST_MESSAGE]
+
+
+class RestTransport:
+    """TensorFlow Serving's REST API, in column format."""
+
+    def __init__(self, url: str, requests_at_once: int):
+        import requests
+
+        self.url, self.requests, self.session = url, requests, requests.Session()
+        adapter = requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=requests_at_once)
+        self.session.mount("http://", adapter)
+        self.session.mount("https://", adapter)
+
+    def predict(self, signature_name: str, inputs: Columns, seconds: float) -> Columns:
+        body = json.dumps({"signature_name": signature_name, "inputs": inputs}).encode()
+        answer = self._send("POST", f"{self.url}:predict", seconds, body)
+        outputs = answer.get("outputs")
+        if not isinstance(outputs, dict):
+            raise ClientError(f"{self.url} answers without named outputs: is it a model that translates?")
+        return outputs
+
+    def metadata(self, seconds: float) -> dict[str, Any]:
+        from google.protobuf import json_format
+        from tensorflow_serving.apis.get_model_metadata_pb2 import SignatureDefMap
+
+        answer = self._send("GET", f"{self.url}/metadata", seconds)
+        try:
+            content = answer["metadata"]["signature_def"]
+            return dict(json_format.ParseDict(content, SignatureDefMap(), ignore_unknown_fields=True).signature_def)
+        except (LookupError, TypeError, json_format.ParseError) as error:
+            raise ClientError(f"{self.url}/metadata cannot be read: {on_one_line(str(error))}") from None
+
+    def _send(self, method: str, url: str, seconds: float, body: bytes | None = None) -> dict[str, Any]:
+        errors = self.requests.exceptions
+        headers = {"Content-Type": "application/json"}
+        try:
+            response = self.session.request(method, url, data=body, timeout=seconds, headers=headers)
+        except errors.Timeout:
+            raise ClientError(f"{url} did not answer within {seconds:.3g} seconds.", "DEADLINE_EXCEEDED") from None
+        except errors.ConnectionError as error:
+            raise ClientError(f"{url} cannot be reached: {on_one_line(cause_of(error))}", None, True) from None
+        except errors.RequestException as error:
+            raise ClientError(f"{url} cannot be asked: {on_one_line(str(error))}") from None
+        try:
+            content = response.json()
+        except ValueError:
+            content = None
+        if response.status_code == 200 and isinstance(content, dict):
+            return content
+        message = content.get("error") if isinstance(content, dict) else response.text
+        raise ClientError(
+            f"{url} answers {response.status_code}: {on_one_line(str(message))}",
+            response.status_code,
+            response.status_code in TRANSIENT_STATUS,
+        )
+
+
+def cause_of(error: BaseException) -> str:
+    """Return the innermost reason: `Connection refused` under the layers of urllib3."""
+    while (inner := error.__context__ or error.__cause__) is not None:
+        error = inner
+    return str(error) or type(error).__name__
+
+
+class GrpcTransport:
+    """TensorFlow Serving's gRPC API."""
+
+    def __init__(self, target: str, name: str):
+        import grpc
+        import tensorflow as tf
+        from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+        self.target, self.name, self.grpc, self.tf, self.predict_pb2 = target, name, grpc, tf, predict_pb2
+        limits = [("grpc.max_receive_message_length", MESSAGE_BYTES), ("grpc.max_send_message_length", -1)]
+        self.stub = prediction_service_pb2_grpc.PredictionServiceStub(grpc.insecure_channel(target, limits))
+
+    def predict(self, signature_name: str, inputs: Columns, seconds: float) -> Columns:
+        request = self.predict_pb2.PredictRequest()
+        request.model_spec.name, request.model_spec.signature_name = self.name, signature_name
+        for name, values in inputs.items():
+            try:
+                request.inputs[name].CopyFrom(self.tf.make_tensor_proto(encoded(values)))
+            except (TypeError, ValueError) as error:  # UnicodeEncodeError is a ValueError
+                raise ClientError(f"The input {name!r} cannot be sent: {on_one_line(str(error))}") from None
+        response = self._call(self.stub.Predict, request, seconds)
+        return {name: decoded(self.tf.make_ndarray(tensor).tolist()) for name, tensor in response.outputs.items()}
+
+    def metadata(self, seconds: float) -> dict[str, Any]:
+        from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest, SignatureDefMap
+
+        request = GetModelMetadataRequest(metadata_field=["signature_def"])
+        request.model_spec.name = self.name
+        response = self._call(self.stub.GetModelMetadata, request, seconds)
+        definitions = SignatureDefMap()
+        response.metadata["signature_def"].Unpack(definitions)
+        return dict(definitions.signature_def)
+
+    def _call(self, method, request, seconds: float):
+        try:
+            return method(request, timeout=seconds)
+        except self.grpc.RpcError as error:
+            code, details = error.code(), error.details() or ""
+        is_too_big = "larger than max" in details  # the same code as a full queue; it will not get better
+        transient = (self.grpc.StatusCode.UNAVAILABLE, self.grpc.StatusCode.RESOURCE_EXHAUSTED)
+        message = f"grpc://{self.target}/{self.name} answers {code.name}: {on_one_line(details)}"
+        raise ClientError(message, code.name, code in transient and not is_too_big)
+
+
+def encoded(values: list) -> list:
+    """Return strings as bytes. Raises UnicodeEncodeError for half of a surrogate pair."""
+    return [value.encode("utf-8") if isinstance(value, str) else value for value in values]
+
+
+def decoded(values: Any) -> Any:
+    if isinstance(values, list):
+        return [decoded(value) for value in values]
+    return values.decode("utf-8", "replace") if isinstance(values, bytes) else values
