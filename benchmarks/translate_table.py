@@ -18,9 +18,9 @@ PARTS = (
 )  # fmt: skip
 NOTES = """\
 Every contestant has the same weights, translates text to text, and has a process of its own. They take turns, round
-after round; a number is the median of the rounds. Each one gets the fastest of its settings (batch size; CTranslate2
-also its threads), tried in this run before the rounds on up to 128 lines, for each row of a table anew. They sort lines
-by length themselves. Nothing may use a GPU.
+after round; a number is the median of the rounds. A contestant whose turn takes more than a minute has one turn. Each
+gets the fastest of its settings (batch size; CTranslate2 also its threads), tried in this run before the rounds on 128
+lines, for each row of a table anew. They sort lines by length themselves. Nothing may use a GPU.
 
 "all": one call with all lines. "batch32": a call per 32 lines, in the order of the file. "batch1": a call per line.
 

@@ -8,9 +8,10 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
 
 from export.versions import ExportError, find_version
-from keras_transformer.batching import batches_by_length, list_of_lines
+from keras_transformer.batching import BATCH_SIZE, list_of_lines
 from keras_transformer.console import quiet_start
 from keras_transformer.errors import first_line_of
+from keras_transformer.parallel import at_the_same_time, tune_for_translation
 
 
 class Translation(NamedTuple):
@@ -28,7 +29,7 @@ class ExportedTranslator:
     Raises ExportError if there is no such SavedModel, or if it is damaged.
     """
 
-    def __init__(self, folder: str | os.PathLike, batch_size: int = 32):
+    def __init__(self, folder: str | os.PathLike, batch_size: int = BATCH_SIZE):
         if batch_size < 1:
             raise ExportError(f"batch_size is {batch_size}; it must be at least 1.")
         self.path, self.batch_size = find_version(folder), batch_size
@@ -44,16 +45,20 @@ class ExportedTranslator:
         """Return the translation of each line, in the order of the lines."""
         lines = list_of_lines(lines)
         results = [None] * len(lines)
-        for indices in batches_by_length({index: len(line) for index, line in enumerate(lines)}, self.batch_size):
+
+        def translate_batch(indices: list[int]) -> None:
             output = self._translate(text=tf.constant([lines[index] for index in indices]))
             texts, scores = output["translation"].numpy(), output["score"].numpy()
             for index, text, score in zip(indices, texts, scores, strict=True):
                 results[index] = Translation(text.decode(), float(score))
+
+        at_the_same_time(translate_batch, {index: len(line) for index, line in enumerate(lines)}, self.batch_size)
         return results
 
 
-def open_quietly(folder: str | os.PathLike, batch_size: int = 32) -> ExportedTranslator:
+def open_quietly(folder: str | os.PathLike, batch_size: int = BATCH_SIZE) -> ExportedTranslator:
     """Open an export while what its native libraries print is hidden: the tokenizer prints at its first use."""
+    tune_for_translation()
     with quiet_start():
         translator = ExportedTranslator(folder, batch_size)
         translator.translate([""])

@@ -14,7 +14,9 @@ from typing import Annotated
 import typer
 
 from export.versions import find_version
+from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.console import (
+    absent,
     command_app,
     exit_codes,
     output_line,
@@ -34,7 +36,7 @@ def translate(
         typer.Argument(metavar="FOLDER", help="The folder of an export, for its newest version; or one version."),
     ],
     scores: WithScores = False,
-    batch_size: BatchSize = 32,
+    batch_size: BatchSize = BATCH_SIZE,
 ):
     """Translate standard input line by line with an export.
 
@@ -43,7 +45,7 @@ def translate(
     """
     with exit_codes():
         version = find_version(folder)
-        with quiet_start():
+        with quiet_start(), absent("jax", "matplotlib"):
             from export.exported import open_quietly
 
         translator = open_quietly(version, batch_size)

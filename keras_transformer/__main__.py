@@ -15,6 +15,7 @@ import typer
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.config import SearchOptions
 from keras_transformer.console import (
+    absent,
     command_app,
     exit_codes,
     on_one_line,
@@ -66,10 +67,11 @@ def translate(
     """
     with exit_codes():
         options = SearchOptions(beam_size, length_penalty, extra_length, n_best)
-        with quiet_start():
-            from keras_transformer.translator import Translator, use_one_thread_per_batch
+        with quiet_start(), absent("jax", "matplotlib"):
+            from keras_transformer.parallel import tune_for_translation
+            from keras_transformer.translator import Translator
 
-        use_one_thread_per_batch()
+        tune_for_translation()
         translator = Translator.load(
             run, options, batch_size=batch_size, max_source_tokens=max_source_tokens, precision=precision
         )

@@ -1,6 +1,5 @@
 """A trained run as a function from text to translations."""
 
-import concurrent.futures
 import dataclasses
 import logging
 import os
@@ -9,13 +8,14 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, batches_by_length, list_of_lines
+from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions, TransformerConfig
 from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.errors import first_line_of
 from keras_transformer.model import Transformer
-from keras_transformer.processor import has_bfloat16_products, processor_cores
+from keras_transformer.parallel import at_the_same_time
+from keras_transformer.processor import has_bfloat16_products
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, PAD
@@ -47,7 +47,7 @@ class Translator:
 
     Sentences are sorted by length into batches, and as many batches as there are processor cores are searched at the
     same time; translations come back in the order of the sentences. Products of one thread then serve best: commands
-    call `use_one_thread_per_batch()` before anything else of TensorFlow, and so should a script that translates much.
+    call `tune_for_translation()` before anything else of TensorFlow, and so should a script that translates much.
 
     Args:
         transformer, tokenizer: a trained pair.
@@ -103,18 +103,13 @@ class Translator:
         results = [[Translation("", 0.0)]] * len(lines)
         encoded = {index: ids for index, ids in enumerate(self._encode(lines, first_line)) if ids}
         lengths = {index: len(ids) for index, ids in encoded.items()}
-        workers = searches_at_once()
-        batch_size = min(self.batch_size, -(-len(encoded) // workers) or 1)
-        batches = list(batches_by_length(lengths, batch_size))[::-1]  # the longest first, so that no worker is last
 
         def translate_batch(indices: list[int]) -> None:
             ids, scores = self._search(padded([encoded[index] for index in indices]))
             for index, *hypotheses in zip(indices, ids.numpy(), scores.numpy(), strict=True):
                 results[index] = self._read(*hypotheses)
 
-        with concurrent.futures.ThreadPoolExecutor(workers) as executor:
-            for _ in executor.map(translate_batch, batches):  # raises what a search raised
-                pass
+        at_the_same_time(translate_batch, lengths, self.batch_size)
         return results
 
     def _encode(self, lines: list[str], first_line: int) -> Iterator[list[int]]:
@@ -146,23 +141,6 @@ def padded(rows: list[list[int]]) -> tf.Tensor:
     for row, ids in zip(batch, rows, strict=True):
         row[: len(ids)] = ids
     return tf.constant(batch)
-
-
-def searches_at_once() -> int:
-    """Return how many batches to search at the same time: one per processor core, one alone on an accelerator."""
-    return 1 if tf.config.list_physical_devices("GPU") else processor_cores()
-
-
-def use_one_thread_per_batch() -> None:
-    """Let TensorFlow compute every operation in one thread: the cores then serve batches that are searched at once.
-
-    If TensorFlow has computed anything before, its threads stay as they are: then this is logged.
-    """
-    try:
-        tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(processor_cores())
-    except RuntimeError:
-        log.debug("TensorFlow has started its threads already: operations may use several of them")
 
 
 def in_precision(transformer: Transformer, precision: str) -> Transformer:

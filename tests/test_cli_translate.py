@@ -180,9 +180,8 @@ class Echo:
         return [[types.SimpleNamespace(text=line, score=0.0)] for line in lines]
 
 
-sys.modules["keras_transformer.translator"] = types.SimpleNamespace(
-    Translator=Echo, use_one_thread_per_batch=lambda: None
-)
+sys.modules["keras_transformer.translator"] = types.SimpleNamespace(Translator=Echo)
+sys.modules["keras_transformer.parallel"] = types.SimpleNamespace(tune_for_translation=lambda: None)
 sys.argv = ["keras-transformer", "translate", "run", "--batch-size", "1"]
 from keras_transformer.__main__ import main
 

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import importlib
 import os
 import sys
 import types
@@ -11,13 +12,22 @@ import typer
 
 from keras_transformer import console
 from keras_transformer.batching import batches_by_length, list_of_lines
-from keras_transformer.console import exit_codes, groups, on_one_line, output_line, quiet_start
+from keras_transformer.console import absent, exit_codes, groups, on_one_line, output_line, quiet_start
 from keras_transformer.errors import InputError, UserError, first_line_of
 from tests.support.processes import python
 
 
 def test_a_line_break_inside_a_translation_becomes_a_space():
     assert on_one_line("a\r\nb\nc") == "a b c"
+
+
+def test_packages_are_absent_within_and_come_back():
+    with absent("xmlrpc", "pytest"):
+        with pytest.raises(ImportError):
+            importlib.import_module("xmlrpc.client")
+        importlib.import_module("pytest")  # imported before: it stays
+    assert "xmlrpc" not in sys.modules
+    importlib.import_module("xmlrpc.client")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks import translate_speed, translate_work
-from benchmarks.translate_speed import Effort, app
+from benchmarks.translate_speed import EVERYTHING, Effort, app
 from benchmarks.translate_table import as_markdown, search_flops, summary
 from benchmarks.translators import CONTESTANTS, in_batches
 from benchmarks.translators.ours import Ours
@@ -151,7 +151,7 @@ def test_a_run_from_command_to_files(tmp_path, monkeypatch):
     for language in ("en", "de"):
         text = "".join(f"{line}\n" for line in SENTENCES)
         (tmp_path / f"test_2016_flickr.{language}.gz").write_bytes(gzip.compress(text.encode()))
-    monkeypatch.setattr(translate_speed, "QUICK", Effort(4, ("multi30k",), 2, ()))
+    monkeypatch.setattr(translate_speed, "QUICK", Effort(4, {"multi30k": EVERYTHING}, 2, ()))
     names = "ctranslate2_float32"
     result = invoke("--quick", "--contestants", names, "--run", run, "--data", tmp_path, "--results", tmp_path / "to")
     assert result.exit_code == 0, result.output

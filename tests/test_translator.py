@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer import parallel
 from keras_transformer import translator as translator_module
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import Hypotheses
@@ -82,7 +83,7 @@ def test_one_string_is_not_a_list_of_sentences(echo):
 
 
 def test_batches_are_of_similar_length_and_every_processor_core_has_one(echo, monkeypatch):
-    monkeypatch.setattr(translator_module, "searches_at_once", lambda: 3)
+    monkeypatch.setattr(parallel, "searches_at_once", lambda: 3)
     made = echo(batch_size=8)
     made.translate(["a " * n for n in range(1, 13)])
     made.translate(["a"] * 20)

@@ -54,10 +54,11 @@ def main(
         check_files(source, reference, output)
         options = SearchOptions(beam_size, length_penalty)
         with quiet_start():
-            from keras_transformer.translator import Translator, use_one_thread_per_batch
+            from keras_transformer.parallel import tune_for_translation
+            from keras_transformer.translator import Translator
             from train.evaluation.validation import translate_and_score
 
-        use_one_thread_per_batch()
+        tune_for_translation()
         translator = Translator.load(run, options, batch_size=batch_size, precision=precision)
         data = load_config(RunFolder(run).config).data
         pairs = pairs_of_files(source, reference) if source else pairs_of_run(data)

@@ -25,7 +25,7 @@ PROJECTIONS = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj"
 
 
 def settings(cores: int) -> list[Setting]:
-    return [{"batch_size": size, "threads": threads} for size in (32, 64) for threads in sorted({1, cores})]
+    return [{"batch_size": 64, "threads": 1}, *({"batch_size": size, "threads": cores} for size in (32, 64))]
 
 
 class Marian:

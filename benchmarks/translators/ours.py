@@ -7,8 +7,9 @@ import pathlib
 from benchmarks.translators import Setting
 from keras_transformer.config import SearchOptions
 from keras_transformer.errors import UserError
+from keras_transformer.parallel import tune_for_translation
 from keras_transformer.run_folder import RunFolder
-from keras_transformer.translator import Translator, use_one_thread_per_batch
+from keras_transformer.translator import Translator
 
 
 def settings(cores: int) -> list[Setting]:
@@ -43,5 +44,5 @@ def load(folder: pathlib.Path, **options) -> Ours:
     unknown = set(options) - set(inspect.signature(Translator).parameters)
     if unknown:
         raise UserError(f"Translator has no argument {', '.join(unknown)} yet.")
-    use_one_thread_per_batch()
+    tune_for_translation()
     return Ours(folder, **options)
