@@ -3,15 +3,15 @@
 import pathlib
 
 import tensorflow as tf
-from tensorflow.core.framework.tensor_pb2 import TensorProto
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from export.serving import ServedTranslator
-from export.versions import ExportError
+from export.versions import WARM_UP_REQUESTS, ExportError
 from keras_transformer.errors import first_line_of
 from keras_transformer.tokenizer import Tokenizer
 
-WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # the path that TensorFlow Serving reads
 WARM_UP_TOKENS = (8, 32, 128)  # lengths of the sentences in the requests
+WARM_UP_ROWS = 32  # sentences of a full batch
 FIRST_MERGE = 260  # 4 special ids and 256 bytes come first, then the most frequent pieces
 
 
@@ -29,11 +29,11 @@ def write_saved_model(served: ServedTranslator, tokenizer: Tokenizer, folder: pa
 
 
 def warm_up_batches(tokenizer: Tokenizer, max_source_tokens: int) -> list[list[str]]:
-    """Return sentences of a few lengths: a batch of each alone, then one batch of all."""
+    """Return sentences of a few lengths: a batch of each alone, one of all, and a full batch of the shortest."""
     lengths = sorted({min(length, max_source_tokens) for length in WARM_UP_TOKENS})
     pieces = range(min(FIRST_MERGE, tokenizer.vocab_size - 1), tokenizer.vocab_size)
     sentences = [tokenizer.decode([pieces[index % len(pieces)] for index in range(length)]) for length in lengths]
-    return [[sentence] for sentence in sentences] + [sentences]
+    return [[sentence] for sentence in sentences] + [sentences, sentences[:1] * WARM_UP_ROWS]
 
 
 def write_warm_up_requests(folder: pathlib.Path, batches: list[list[str]]) -> None:
@@ -45,28 +45,14 @@ def write_warm_up_requests(folder: pathlib.Path, batches: list[list[str]]) -> No
     path.parent.mkdir()
     with tf.io.TFRecordWriter(str(path)) as writer:
         for sentences in batches:
-            writer.write(prediction_log("serving_default", text=tf.make_tensor_proto(sentences)))
+            writer.write(prediction_log("serving_default", text=sentences).SerializeToString())
 
 
-def prediction_log(signature_name: str, **inputs: TensorProto) -> bytes:
-    """Return one request as a serialized tensorflow.serving.PredictionLog, without the package that defines it.
-
-    The field numbers are from tensorflow_serving/apis/prediction_log.proto, predict.proto and model.proto:
-
-        PredictionLog.predict_log = 6    PredictLog.request = 1      PredictRequest.model_spec = 1, .inputs = 2
-        ModelSpec.signature_name = 3     map entries: key = 1, value = 2
-    """
-    model_spec = field(1, field(3, signature_name.encode()))
-    entries = (field(1, name.encode()) + field(2, tensor.SerializeToString()) for name, tensor in inputs.items())
-    return field(6, field(1, model_spec + b"".join(field(2, entry) for entry in entries)))
-
-
-def field(number: int, payload: bytes) -> bytes:
-    """Return a length-delimited field of a protocol buffer message: tag, length, bytes."""
-    return varint(number << 3 | 2) + varint(len(payload)) + payload
-
-
-def varint(number: int) -> bytes:
-    """Encode in seven bits per byte, lowest first; the eighth bit marks that more follow: 300 -> ac 02."""
-    low, high = number & 127, number >> 7
-    return bytes([low | 128]) + varint(high) if high else bytes([low])
+def prediction_log(signature_name: str, **inputs) -> PredictionLog:
+    """Return a request to a signature as TensorFlow Serving records it; `inputs` are values or tensors."""
+    log = PredictionLog()
+    request = log.predict_log.request
+    request.model_spec.signature_name = signature_name
+    for name, value in inputs.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+    return log

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from keras_transformer.errors import UserError
 
 SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
+WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # the path in a version that TensorFlow Serving reads
 
 
 class ExportError(UserError):

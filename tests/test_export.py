@@ -3,14 +3,13 @@
 import keras
 import pytest
 import tensorflow as tf
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from tensorflow.core.framework.tensor_pb2 import TensorProto
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from export.check import TIES, Comparison, compare, meta_graph, refuse_xla, xla_in
 from export.exported import ExportedTranslator, Translation
-from export.saved_model import WARM_UP_REQUESTS, field, varint, write_saved_model
+from export.saved_model import WARM_UP_ROWS, write_saved_model
 from export.serving import WHITESPACE, ServedTranslator
-from export.versions import ExportError
+from export.versions import WARM_UP_REQUESTS, ExportError
 from keras_transformer.config import SearchOptions
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
@@ -201,42 +200,14 @@ def test_a_comparison_prints_what_it_compared_and_what_differs():
     )
 
 
-def test_a_length_delimited_field_on_the_wire():
-    assert varint(300) == b"\xac\x02"  # the example of the protocol buffers' own documentation
-    assert field(2, b"testing") == b"\x12\x07testing"
-
-
-def prediction_log_class():
-    """Return tensorflow.serving.PredictionLog for predict requests, built from its published field numbers."""
-    file = descriptor_pb2.FileDescriptorProto(name="log.proto", package="serving", syntax="proto3")
-    for message, *fields in (
-        ("PredictionLog", ("predict_log", 6, ".serving.PredictLog")),
-        ("PredictLog", ("request", 1, ".serving.PredictRequest")),
-        ("PredictRequest", ("model_spec", 1, ".serving.ModelSpec"), ("inputs", 2, ".serving.Input")),
-        ("ModelSpec", ("signature_name", 3, "string")),
-        ("Input", ("key", 1, "string"), ("value", 2, "bytes")),  # the entry of a map; value is a TensorProto
-    ):
-        described = file.message_type.add(name=message)
-        for name, number, kind in fields:
-            added = described.field.add(name=name, number=number, label=3 if name == "inputs" else 1)
-            added.type = {"string": 9, "bytes": 12}.get(kind, 11)
-            if added.type == 11:
-                added.type_name = kind
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("serving.PredictionLog"))
-
-
 def test_the_warm_up_requests_are_prediction_logs(both):
-    parse = prediction_log_class().FromString
-    records = [record.numpy() for record in tf.data.TFRecordDataset(str(both[1].path / WARM_UP_REQUESTS))]
-    requests = [parse(record).predict_log.request for record in records]
-    assert [parse(record).SerializeToString() for record in records] == records  # no field is unknown or left over
+    records = tf.data.TFRecordDataset(str(both[1].path / WARM_UP_REQUESTS))
+    requests = [PredictionLog.FromString(record.numpy()).predict_log.request for record in records]
     assert {request.model_spec.signature_name for request in requests} == {"serving_default"}
-    assert {entry.key for request in requests for entry in request.inputs} == {"text"}
-    tensors = [TensorProto.FromString(request.inputs[0].value) for request in requests]
-    texts = [[text.decode() for text in tensor.string_val] for tensor in tensors]
-    assert [len(batch) for batch in texts] == [1, 1, 1, 3]
+    assert {name for request in requests for name in request.inputs} == {"text"}
+    texts = [[text.decode() for text in request.inputs["text"].string_val] for request in requests]
+    assert [len(batch) for batch in texts] == [1, 1, 1, 3, WARM_UP_ROWS]
     assert texts[3] == [text for batch in texts[:3] for text in batch]
+    assert set(texts[4]) == set(texts[0])
     lengths = [len(both[0].tokenizer.encode(text)) for text in texts[3]]
     assert 0 < lengths[0] < lengths[1] < lengths[2]

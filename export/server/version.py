@@ -1,23 +1,23 @@
 """One version of a SavedModel in memory: a session that computes its signatures, as a C++ server has it."""
 
 import logging
-import os
 import pathlib
 import threading
 from collections.abc import Iterator
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
-from tensorflow_serving.apis import prediction_log_pb2
+from google.protobuf.message import DecodeError
+from tensorflow_serving.apis.predict_pb2 import PredictRequest
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from export.check import meta_graph
 from export.server.errors import ServingError, from_tensorflow, invalid
 from export.server.signature import Arrays, Signature, read_signature, signature_named
 from export.server.tensors import array_of
-from export.versions import ExportError
+from export.versions import WARM_UP_REQUESTS, ExportError
 from keras_transformer.errors import first_line_of
 
-WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"
 IN_THE_CALLING_THREAD = tf.compat.v1.RunOptions(inter_op_thread_pool=-1)  # operations start no other thread
 
 log = logging.getLogger("export.server")
@@ -69,14 +69,14 @@ class Version:
     def warm_up(self) -> int:
         """Answer the requests that the version carries for this purpose. Returns their number."""
         count = 0
-        for request in warm_up_requests(self.path):
-            try:
+        try:
+            for request in warm_up_requests(self.path):
                 signature = signature_named(self.signatures, request.model_spec.signature_name)
                 given = {name: array_of(name, tensor) for name, tensor in request.inputs.items()}
                 self.run(signature, signature.chosen([]), signature.complete(given))
                 count += 1
-            except ServingError as error:
-                log.warning("%s: a warm-up request failed: %a", self.path, error.message)
+        except (ServingError, tf.errors.OpError, DecodeError) as error:  # first requests are slower then, no more
+            log.warning("%s: warm-up ended after %d requests: %a", self.path, count, first_line_of(error))
         return count
 
     def close(self) -> None:
@@ -84,13 +84,13 @@ class Version:
         self._session.close()
 
 
-def warm_up_requests(path: pathlib.Path) -> Iterator:
+def warm_up_requests(path: pathlib.Path) -> Iterator[PredictRequest]:
     """Yield the PredictRequests in the assets of a version."""
     file = path / WARM_UP_REQUESTS
     if not file.exists():
         return
-    for record in tf.compat.v1.io.tf_record_iterator(os.fspath(file)):
-        yield prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
+    for record in tf.data.TFRecordDataset(str(file)):
+        yield PredictionLog.FromString(record.numpy()).predict_log.request
 
 
 class quietly:

@@ -1,0 +1,133 @@
+"""The folder of a model: a new version takes over without a lost request, a broken one does not."""
+
+import asyncio
+import shutil
+import threading
+import time
+
+import pytest
+
+from export.client import ServingClient
+from export.server.model_folder import ModelFolder, State
+from export.server.options import ServerOptions
+from export.server.process import local_server
+from export.server.version import Version
+from export.transports import ClientError
+from export.versions import WARM_UP_REQUESTS, ExportError
+from tests.support.echo import write_echo
+
+TEXT = "hello"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Versions that mark what they return: written once, copied by tests."""
+    folder = tmp_path_factory.mktemp("written")
+    return {mark: write_echo(folder / mark, mark) for mark in ("a", "b", "c")}
+
+
+@pytest.fixture
+def folder(tmp_path, written):
+    (tmp_path / "echo").mkdir()
+    shutil.copytree(written["a"], tmp_path / "echo" / "1")
+    return tmp_path / "echo"
+
+
+def publish(version, path):
+    """As `python -m export` does: a whole version appears in one step."""
+    shutil.copytree(version, path.with_name(f".unfinished-{path.name}")).rename(path)
+
+
+def wait_for(is_so):
+    until = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_a_new_version_takes_over_and_no_request_is_lost(folder, written):
+    answers, errors, is_over = [], [], threading.Event()
+
+    def ask(client):
+        while not is_over.is_set():
+            try:
+                answers.append(client.translate([TEXT])[0].text)
+            except ClientError as error:
+                errors.append(error)
+
+    with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
+        clients = [ServingClient(url, attempts=1) for url in (address.url, address.grpc_url)]
+        threads = [threading.Thread(target=ask, args=[client]) for client in clients]
+        for thread in threads:
+            thread.start()
+        wait_for(lambda: len(answers) > 20)
+        publish(written["b"], folder / "2")
+        wait_for(lambda: answers[-1] == "b" + TEXT)
+        shutil.rmtree(folder / "2")  # rolls back
+        wait_for(lambda: answers[-1] == "a" + TEXT)
+        is_over.set()
+        for thread in threads:
+            thread.join()
+    assert errors == [] and set(answers) == {"a" + TEXT, "b" + TEXT}
+
+
+def refresh(model):
+    asyncio.run(model.refresh())
+    version = model.version()
+    signature = version.signatures["serving_default"]
+    import numpy as np
+
+    return version.run(signature, ("translation",), {"text": np.array([b""], object)})["translation"][0].decode()
+
+
+def test_a_broken_version_leaves_the_old_one_serving_and_is_logged_once(folder, written, caplog):
+    model = ModelFolder(folder)
+    broken = shutil.copytree(written["b"], folder / "2")
+    data = next((broken / "variables").glob("*data*"))
+    whole = data.read_bytes()
+    data.write_bytes(b"")
+    assert [refresh(model), refresh(model)] == ["a", "a"]
+    assert model.status[2].state is State.END and "cannot be loaded" in model.status[2].error
+    assert model.status[1] == (State.AVAILABLE, "")
+    assert len([record for record in caplog.records if str(broken) in record.getMessage()]) == 1
+    data.write_bytes(whole)  # now the copy is complete
+    assert refresh(model) == "b"
+    assert (model.status[1].state, model.status[2].state) == (State.END, State.AVAILABLE)
+
+
+def test_a_version_is_complete_when_it_has_its_graph(folder, written):
+    model = ModelFolder(folder)
+    shutil.copytree(written["b"], folder / "2", ignore=lambda *_: ["saved_model.pb"])
+    assert refresh(model) == "a" and 2 not in model.status
+
+
+def test_a_lower_version_does_not_replace_a_higher_one(folder, written):
+    (folder / "1").rename(folder / "9")
+    model = ModelFolder(folder)
+    publish(written["b"], folder / "8")
+    assert refresh(model) == "a"
+    publish(written["c"], folder / "10")
+    assert refresh(model) == "c"
+
+
+def test_one_version_alone_can_be_served(folder):
+    model = ModelFolder(folder / "1")
+    assert (model.name, model.version().number) == ("echo", 1)
+
+
+def test_a_folder_in_which_nothing_can_be_loaded_is_refused(folder):
+    (folder / "1" / "saved_model.pb").write_bytes(b"nonsense")
+    with pytest.raises(ExportError, match="cannot be loaded"):
+        ModelFolder(folder)
+
+
+def test_warm_up_requests_that_a_version_cannot_answer_are_logged(folder, caplog):
+    path = folder / "1" / WARM_UP_REQUESTS
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"")
+    version = Version(folder / "1")
+    assert version.warm_up() == 0
+    path.write_bytes(b"damaged" * 10)
+    assert version.warm_up() == 0
+    assert str(folder / "1") in caplog.text
+    version.close()
