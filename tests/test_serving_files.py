@@ -1,0 +1,125 @@
+"""The files in serving/ are what TensorFlow Serving, Docker and Kubernetes read, and docs/serving.md explains them."""
+
+import re
+
+import pytest
+import yaml
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from tensorflow_serving.config import model_server_config_pb2
+
+from export.server.options import ServerOptions
+from tests.support.places import ROOT
+
+SERVING = ROOT / "serving"
+DOCUMENT = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+INT64, BOOL, STRING, MESSAGE = 3, 8, 9, 11
+WRAPPED = {"Int64Value": INT64, "BoolValue": BOOL}
+
+
+def read(name):
+    return (SERVING / name).read_text(encoding="utf-8")
+
+
+def message_class(name, messages):
+    """A message class from the fields that the .proto files of TensorFlow Serving define: (name, number, type)."""
+    file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", package="served", syntax="proto3")
+    for message, fields in messages.items():
+        described = file.message_type.add(name=message)
+        for field, number, kind in fields:
+            added = described.field.add(name=field, number=number, label=1)
+            added.type = kind if isinstance(kind, int) else MESSAGE
+            if added.type == MESSAGE:
+                added.type_name = f".served.{kind}"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"served.{name}"))
+
+
+BATCHING = message_class(  # tensorflow_serving/servables/tensorflow/session_bundle_config.proto
+    "BatchingParameters",
+    {name: [("value", 1, kind)] for name, kind in WRAPPED.items()}
+    | {
+        "BatchingParameters": [
+            ("max_batch_size", 1, "Int64Value"),
+            ("batch_timeout_micros", 2, "Int64Value"),
+            ("max_enqueued_batches", 3, "Int64Value"),
+            ("num_batch_threads", 4, "Int64Value"),
+            ("pad_variable_length_inputs", 7, BOOL),
+        ]
+    },
+)
+MONITORING = message_class(  # tensorflow_serving/config/monitoring_config.proto
+    "MonitoringConfig",
+    {
+        "MonitoringConfig": [("prometheus_config", 1, "PrometheusConfig")],
+        "PrometheusConfig": [("enable", 1, BOOL), ("path", 2, STRING)],
+    },
+)
+
+
+def test_the_models_are_a_model_server_config():
+    config = text_format.Parse(read("models.config"), model_server_config_pb2.ModelServerConfig())
+    [model] = config.model_config_list.config
+    assert (model.name, model.base_path, model.model_platform) == ("mine", "/models/mine", "tensorflow")
+    assert model.model_version_policy.latest.num_versions == 1
+
+
+def test_the_canary_in_comments_is_valid_too():
+    text = re.sub(r"^( *)# (specific|version_labels)", r"\1\2", read("models.config"), flags=re.MULTILINE)
+    text = text.replace("latest { num_versions: 1 }", "")
+    [model] = text_format.Parse(text, model_server_config_pb2.ModelServerConfig()).model_config_list.config
+    assert dict(model.version_labels) == {"stable": 1, "canary": 2}
+    assert list(model.model_version_policy.specific.versions) == [1, 2]
+
+
+def test_the_batching_parameters_are_those_of_the_document():
+    batching = text_format.Parse(read("batching_parameters.txt"), BATCHING())
+    assert batching.max_batch_size.value == ServerOptions().batch_rows
+    for field, value in batching.ListFields():
+        shown = f"{value.value}" if field.message_type else str(value).lower()
+        assert f"| `{field.name}` | {shown} |" in DOCUMENT
+
+
+def test_the_metrics_have_a_path():
+    config = text_format.Parse(read("monitoring.config"), MONITORING()).prometheus_config
+    assert config.enable and config.path == "/monitoring/prometheus/metrics"
+
+
+@pytest.fixture
+def deployment():
+    deployment, service = yaml.safe_load_all(read("kubernetes.yaml"))
+    assert (deployment["kind"], service["kind"]) == ("Deployment", "Service")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"] == labels
+    return deployment["spec"]["template"]
+
+
+def test_docker_and_kubernetes_start_the_same_server(deployment):
+    [service] = yaml.safe_load(read("docker-compose.yml"))["services"].values()
+    [container] = deployment["spec"]["containers"]
+    assert container["image"] == service["image"]
+    assert container["command"] + container["args"] == service["entrypoint"] + service["command"]
+    mounted = {volume.split(":")[1] for volume in service["volumes"]}
+    files = {argument.split("=")[1] for argument in service["command"] if "file=" in argument}
+    assert files < mounted and all((SERVING / path.split("/")[-1]).is_file() for path in files)
+
+
+def test_the_probes_ask_for_the_model(deployment):
+    [container] = deployment["spec"]["containers"]
+    assert container["readinessProbe"]["httpGet"]["path"] == container["startupProbe"]["httpGet"]["path"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/v1/models/mine"
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert {f"--port={ports['grpc']}", f"--rest_api_port={ports['rest']}"} <= set(container["args"])
+    metrics = deployment["metadata"]["annotations"]
+    assert metrics["prometheus.io/path"] == "/monitoring/prometheus/metrics"
+
+
+def test_every_option_of_the_local_server_is_explained():
+    import typer.main
+
+    from export.serve import app
+
+    options = {option for parameter in typer.main.get_command(app).params for option in parameter.opts}
+    assert [option for option in options if option.startswith("--") and f"`{option}`" not in DOCUMENT] == []
+    assert f"| `--queue-rows` | {ServerOptions().queue_rows} |" in DOCUMENT
+    assert f"| `--request-rows` | {ServerOptions().request_rows} |" in DOCUMENT
