@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.support.processes import end, start_python, start_workers
+from tests.support.processes import end, start_fork, start_workers
 from tests.support.training import ORDER, PAIRS, TRAINING, momenta_of, train, training_model, weights_of
 from train.data.batches import PackedBatches
 from train.workers.strategy import choose_strategy, describe
@@ -52,7 +52,7 @@ def found(tmp_path_factory):
     """From each way of sharing the work to its results: logs, weights, momenta and devices."""
     folder = tmp_path_factory.mktemp("exact")
     program, log = ("-m", "tests.test_exact"), folder / "replicas.log"
-    replicas = start_python(*program, folder / "replicas.npz", log=log, LOGICAL_DEVICES="2")
+    replicas = start_fork(*program, folder / "replicas.npz", log=log, LOGICAL_DEVICES="2")
     logs = [folder / f"worker{index}.log" for index in (0, 1)]
     workers = start_workers(lambda index: (*program, folder / f"worker{index}.npz"), logs)
     ended = end([replicas, *workers])

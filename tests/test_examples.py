@@ -10,7 +10,7 @@ import pytest
 import keras_transformer as kt
 from tests.support.models import randomise
 from tests.support.places import ROOT
-from tests.support.processes import python
+from tests.support.processes import fork_python
 
 EXAMPLES = ROOT / "examples"
 NOTEBOOK = EXAMPLES / "paper.ipynb"
@@ -38,7 +38,9 @@ def test_the_header_of_an_example_says_how_to_run_it_and_ends_with_its_output(pa
 @pytest.mark.slow
 def test_fit_leaves_a_run_folder_that_translates(tmp_path):
     run = tmp_path / "run"
-    assert re.fullmatch(r"\d+ of 100 unseen numbers are right", last_line(python(EXAMPLES / "fit.py", run, **SHORT)))
+    assert re.fullmatch(
+        r"\d+ of 100 unseen numbers are right", last_line(fork_python(EXAMPLES / "fit.py", run, **SHORT))
+    )
     assert len(kt.Translator.load(run).translate(["twenty-one", "seven hundred"])) == 2
 
 
@@ -50,17 +52,17 @@ def test_fine_tune_goes_on_from_a_run_folder_and_leaves_another(tmp_path):
     config = kt.TransformerConfig(vocab_size=290, encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, num_heads=2)
     config.save(run / "model.json")
     randomise(kt.Transformer(config)).save_weights(run / "model.weights.h5")
-    process = python(EXAMPLES / "fine_tune.py", run, new_run, **SHORT)
+    process = fork_python(EXAMPLES / "fine_tune.py", run, new_run, **SHORT)
     assert re.fullmatch(r"\d+ of 36 unseen numbers are in the house style", last_line(process))
     (before, _), (after, _) = kt.load_run(run), kt.load_run(new_run)
     assert any((one != other).any() for one, other in zip(before.get_weights(), after.get_weights(), strict=True))
-    again = python(EXAMPLES / "fine_tune.py", run, new_run, **SHORT)
+    again = fork_python(EXAMPLES / "fine_tune.py", run, new_run, **SHORT)
     assert again.returncode == 1 and str(new_run) in again.stderr and "Traceback" not in again.stderr
 
 
 @pytest.mark.slow
 def test_layers_trains_a_classifier():
-    process = python(EXAMPLES / "layers.py", **SHORT)
+    process = fork_python(EXAMPLES / "layers.py", **SHORT)
     assert re.fullmatch(r"[\d.]+% of \d+ unseen reviews are classified right", last_line(process))
 
 

@@ -11,7 +11,7 @@ from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.exports import OPTIONS, write_version
-from tests.support.processes import python, start_python
+from tests.support.processes import end, fork_python, python, start_fork, wait_until
 from tests.support.runs import SENTENCES, random_run
 
 SEARCH = ["--extra-length", str(OPTIONS.extra_length)]
@@ -123,32 +123,35 @@ def test_invalid_options_are_named(run, tmp_path, options, word):
 def test_a_run_folder_may_have_the_name_of_a_command(run, tmp_path):
     shutil.copytree(run, tmp_path / "translate")
     script = f"import os; from export.__main__ import main; os.chdir({str(tmp_path)!r}); main()"
-    process = python("-c", script, "translate", "--to", "exports", "--no-check")
+    process = fork_python("-c", script, "translate", "--to", "exports", "--no-check")
     assert (process.returncode, process.stdout) == (0, "exports/1\n"), process.stderr
 
 
+TOLD = {"beam_size": 1, "length_penalty": 0.0, "extra_length": 2, "max_source_tokens": 3}
+UNTOLD = {"beam_size": 4, "length_penalty": 0.6, "extra_length": 12, "max_source_tokens": 512}
+
+
+def translations_of(run, settings):
+    """The texts and scores of SENTENCES by a Translator with these settings."""
+    options = dict(settings)
+    limit = options.pop("max_source_tokens")
+    found = Translator.load(run, SearchOptions(**options), max_source_tokens=limit).translate(SENTENCES)
+    return [translation.text for translation in found], scores_of(found)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options, search_options, max_source_tokens",
-    [
-        (["--beam-size", "1"], SearchOptions(beam_size=1, extra_length=12), 512),
-        (["--beam-size", "2"], SearchOptions(beam_size=2, extra_length=12), 512),
-        (["--length-penalty", "0"], SearchOptions(length_penalty=0.0, extra_length=12), 512),
-        (["--extra-length", "2"], SearchOptions(extra_length=2), 512),
-        (["--max-source-tokens", "3"], SearchOptions(extra_length=12), 3),
-    ],
-)
-def test_every_option_arrives_in_the_served_graph(run, tmp_path, options, search_options, max_source_tokens):
-    """The version translates as a Translator with these options does, and one with the defaults does not."""
-    arguments = ["--extra-length", "12", *options]  # the last of two equal options counts
+def test_every_option_arrives_in_the_served_graph(run, tmp_path):
+    """The version translates as a Translator with these options does, and not as one that lost an option does."""
+    arguments = [word for name, value in TOLD.items() for word in (f"--{name.replace('_', '-')}", value)]
     result = invoke(command.app, run, "--to", tmp_path, "--no-check", *arguments)
     assert result.exit_code == 0, result.stderr
     found = exported.ExportedTranslator(tmp_path).translate(SENTENCES)
-    told = Translator.load(run, search_options, max_source_tokens=max_source_tokens).translate(SENTENCES)
-    assert [translation.text for translation in found] == [translation.text for translation in told]
-    assert scores_of(found) == pytest.approx(scores_of(told), abs=1e-4)
-    with_defaults = Translator.load(run, SearchOptions(extra_length=12)).translate(SENTENCES)
-    assert scores_of(found) != pytest.approx(scores_of(with_defaults), abs=1e-3)
+    texts, scores = translations_of(run, TOLD)
+    assert [translation.text for translation in found] == texts
+    assert scores_of(found) == pytest.approx(scores, abs=1e-4)
+    for name in TOLD:
+        _, without = translations_of(run, TOLD | {name: UNTOLD[name]})
+        assert scores_of(found) != pytest.approx(without, abs=1e-3), name
 
 
 @pytest.mark.slow
@@ -196,7 +199,7 @@ def test_an_export_prints_the_comparison_and_the_version_but_no_notice_of_a_libr
 
 @pytest.mark.slow
 def test_a_mistake_ends_the_process_with_exit_code_1():
-    process = python("-m", "export", "no such run", "--to", "no such folder", "--no-check")
+    process = fork_python("-m", "export", "no such run", "--to", "no such folder", "--no-check")
     assert (process.returncode, process.stdout) == (1, "")
     assert "Error: There is no run folder no such run." in process.stderr and "Traceback" not in process.stderr
 
@@ -224,9 +227,9 @@ main()
 def test_a_signal_ends_an_export_and_leaves_nothing(run, tmp_path, number, code):
     begin = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job ignores it
     arguments = run, "--to", tmp_path / "exports", "--no-check"
-    with start_python("-c", begin + SLOW_EXPORT, *arguments, text=False) as process:
-        assert process.stdout.readline() == b"writing\n"
-        process.send_signal(number)
-        errors = process.communicate(timeout=60)[1]
-    assert process.returncode == code and b"Traceback" not in errors
+    log = tmp_path / "log"
+    process = start_fork("-c", begin + SLOW_EXPORT, *arguments, log=log)
+    wait_until(lambda: "writing\n" in log.read_text(encoding="utf-8"), [process])
+    process.send_signal(number)
+    assert end([process]) == [code] and "Traceback" not in log.read_text(encoding="utf-8")
     assert not (tmp_path / "exports").exists()

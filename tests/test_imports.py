@@ -35,6 +35,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "export_command": "python -m export",
     "export_ctranslate2": "python -m export --format ctranslate2",
     "export_translate": "python -m export.translate",
+    "forks": "tests/support/forks.py",
     "front_door": "import keras_transformer",
     "imports": "the map of the folders",
     "keras_hooks": "docs/keras_hooks.md",

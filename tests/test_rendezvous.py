@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import ConfigError
-from tests.support.processes import free_ports, python
+from tests.support.processes import fork_python, free_ports
 from train.workers.rendezvous import WorkerLost, listening, log_as, lost_sentence, report_lost_workers, wait_for_others
 from train.workers.tf_config import ALONE, Cluster, Worker
 
@@ -109,6 +109,6 @@ with rendezvous.exit_immediately():
 )
 def test_a_process_that_joined_a_cluster_exits_at_once_with_its_code(joined, ending, code, output):
     program = EXITING.format(joined=joined, ending=ending)
-    process = python("-c", program)
+    process = fork_python("-c", program)
     assert (process.returncode, process.stdout) == (code, output)
     assert ("ZeroDivisionError" in process.stderr) == ("//" in ending)

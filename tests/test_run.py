@@ -20,7 +20,7 @@ from keras_transformer.layers import Dropout
 from keras_transformer.tokenizer import Tokenizer
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.events import read_events
-from tests.support.processes import end, start_python, wait_until
+from tests.support.processes import end, start_fork, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
 from tests.support.training import TINY, weights_of
 from train.config import TrainingConfig, load_config
@@ -173,7 +173,7 @@ def test_a_signal_ends_the_command_with_exit_code_75_and_a_checkpoint_of_the_las
     config, log = write_config(tmp_path), tmp_path / "log"
     folder = config.with_suffix("")
     options = [f"training.{key}=1000000" for key in ("steps", "checkpoint_every", "validate_every", "warmup_steps")]
-    process = start_python("-m", "train", config, *(word for option in options for word in ("--set", option)), log=log)
+    process = start_fork("-m", "train", config, *(word for option in options for word in ("--set", option)), log=log)
     wait_until(lambda: (folder / "metrics.jsonl").exists() and metrics_of(folder), [process])
     process.send_signal(signal.SIGTERM)
     assert end([process]) == [75]

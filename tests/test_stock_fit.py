@@ -11,7 +11,7 @@ import tensorflow as tf
 import keras_transformer as kt
 from tests.support.events import read_events
 from tests.support.models import assert_close
-from tests.support.processes import python
+from tests.support.processes import fork_python
 from tests.support.scripts.stock_fit import CONFIG, compiled, copying_arrays, one_fit
 
 pytestmark = pytest.mark.slow
@@ -95,7 +95,7 @@ os.chdir({str(tmp_path)!r})
 model = keras.models.load_model("m.keras")
 numpy.save("logits.npy", model.predict(dict(numpy.load("inputs.npz")), batch_size=8, verbose=0))
 """
-    run = python("-c", script)
+    run = fork_python("-c", script)
     assert run.returncode == 0, run.stderr[-2000:]
     assert_close(np.load(tmp_path / "logits.npy"), predictions(model), atol=1e-6)
 

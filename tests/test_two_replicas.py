@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_transformer.losses import LabelSmoothedCrossentropy, token_sums
 from tests.support.models import assert_close
-from tests.support.processes import python
+from tests.support.processes import fork_python
 from tests.support.scripts import two_replicas
 
 pytestmark = pytest.mark.slow
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 def runs(tmp_path_factory):
     """run -> name -> value: "one" of this process, the others of a process with two logical CPUs."""
     path = tmp_path_factory.mktemp("two_replicas") / "results.npz"
-    process = python("-m", "tests.support.scripts.two_replicas", path)
+    process = fork_python("-m", "tests.support.scripts.two_replicas", path)
     assert process.returncode == 0, process.stderr[-3000:]
     found = {"one": two_replicas.one_step(LabelSmoothedCrossentropy(), evaluate=True)}
     with np.load(path) as results:

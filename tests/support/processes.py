@@ -7,10 +7,12 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
 
+from tests.support.forks import Fork
 from tests.support.places import ROOT
 
 PATIENCE = 900  # seconds; on a machine that does other work, starting and compiling take minutes
@@ -18,7 +20,7 @@ PATIENCE = 900  # seconds; on a machine that does other work, starting and compi
 
 def start_python(*arguments, log=None, stdin=None, text=True, **environment):
     """Start Python in ROOT. stdout and stderr are pipes, or go to the file `log`; `environment` adds variables."""
-    settings = dict(cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)} | environment, stdin=stdin, text=text)
+    settings = dict(cwd=ROOT, env=environment_with(environment), stdin=stdin, text=text)
     command = [sys.executable, *map(str, arguments)]
     if log is None:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **settings)
@@ -35,6 +37,34 @@ def python(*arguments, stdin="", **environment):
     finally:
         process.kill()
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def environment_with(changes):
+    return os.environ | {"PYTHONPATH": str(ROOT)} | changes
+
+
+# the same without the time of importing TensorFlow: see forks.py for what differs
+
+
+def start_fork(*arguments, log, **environment):
+    """`start_python` as a fork."""
+    with open(os.devnull) as empty, open(log, "a", encoding="utf-8") as file:
+        return Fork(list(map(str, arguments)), ROOT, environment_with(environment), (empty, file, file))
+
+
+def fork_python(*arguments, stdin="", **environment):
+    """`python` as a fork."""
+    with contextlib.ExitStack() as files:
+        given, *printed = stdio = [files.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        given.write(stdin.encode("utf-8"))
+        given.seek(0)
+        process = Fork(list(map(str, arguments)), ROOT, environment_with(environment), stdio)
+        end([process])
+        for file in printed:
+            file.seek(0)
+        return subprocess.CompletedProcess(
+            process.args, process.returncode, *(file.read().decode("utf-8") for file in printed)
+        )
 
 
 def end(processes):
@@ -72,7 +102,7 @@ def start_workers(arguments, logs):
     """Start one worker per entry of `logs`, a path; `arguments(index)` are the arguments of its Python."""
     ports = free_ports(len(logs))
     return [
-        start_python(*arguments(index), log=log, TF_CPP_MIN_LOG_LEVEL="3", TF_CONFIG=tf_config(ports, index))
+        start_fork(*arguments(index), log=log, TF_CPP_MIN_LOG_LEVEL="3", TF_CONFIG=tf_config(ports, index))
         for index, log in enumerate(logs)
     ]
 
@@ -84,7 +114,7 @@ def run_on_backend(backend, script, path):
     """Run `script`, which writes `path`, its argument, under another Keras backend. Returns what it prints."""
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed: pip install -r requirements-peers.txt")
-    process = python("-c", script, path, KERAS_BACKEND=backend, JAX_PLATFORMS="cpu")
+    process = python("-c", script, path, KERAS_BACKEND=backend, JAX_PLATFORMS="cpu", XLA_FLAGS="")
     assert process.returncode == 0, process.stderr[-2000:]
     return process.stdout
 
