@@ -1,6 +1,7 @@
 """Training that diverges stops and names the batch, or goes back and ends as if that batch had never existed."""
 
 import errno
+import functools
 import logging
 import math
 import re
@@ -14,6 +15,7 @@ from tests.support.runs import metrics_of
 from tests.support.training import (
     BATCHES,
     TINY,
+    Reusable,
     checkpoint_names,
     fit_in,
     no_validation,
@@ -55,9 +57,10 @@ class Without(Poisoned):
         return [BATCHES.batch(n) for n in range(number + len(self.left_out) + 1) if n not in self.left_out][number]
 
 
-def diverging_model(harm):
-    """A TrainingModel whose loss and gradients are more by `harm` on a batch of nothing but POISON."""
-    model = training_model(dropout=0.2)
+@functools.cache
+def diverging():
+    """A TrainingModel whose loss and gradients are more by `harm`, a variable, on a batch of nothing but POISON."""
+    model, harm = training_model(dropout=0.2), tf.Variable(0.0)
 
     def sums_and_gradients(batch, step, micro_batch):
         sums, gradients = TrainingModel.sums_and_gradients(model, batch, step, micro_batch)
@@ -65,24 +68,27 @@ def diverging_model(harm):
         return sums._replace(loss=sums.loss + added * sums.tokens), [gradient + added for gradient in gradients]
 
     model.sums_and_gradients = sums_and_gradients
-    return model
+    return Reusable(model), harm
 
 
 RUN = {"steps": STEPS, "checkpoint_every": EVERY, "validate_every": LATER + 1}
 
 
 def train(folder, batches, on_divergence="rewind", harm=math.nan, validate=no_validation):
-    """`fit` in `folder` from where it stands. Returns the model and the Progress."""
-    model = diverging_model(harm)
-    return model, fit_in(folder, model, batches, validate, on_divergence=on_divergence, **RUN)
+    """`fit` in `folder` from where it stands. Returns the last weights and the Progress."""
+    reusable, added = diverging()
+    added.assign(harm)
+    model = reusable.from_the_start()
+    progress = fit_in(folder, model, batches, validate, on_divergence=on_divergence, **RUN)
+    return weights_of(model), progress
 
 
 def steps_of(folder):
     return [line["step"] for line in metrics_of(folder) if "train/loss" in line]
 
 
-def assert_same_weights(model, other):
-    for one, two in zip(weights_of(model), weights_of(other), strict=True):
+def assert_same_weights(weights, others):
+    for one, two in zip(weights, others, strict=True):
         np.testing.assert_array_equal(one, two)
 
 
@@ -177,7 +183,7 @@ def test_stopping_keeps_the_last_checkpoint_and_the_metrics_of_every_earlier_ste
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory):
-    """A function from batches to the model of a run, and its folder, in which the stream never had them."""
+    """A function from batches to the last weights of a run, and its folder, in which the stream never had them."""
     found = {}
 
     def trained(*left_out):
@@ -196,9 +202,9 @@ def calm(tmp_path_factory):
 )
 def test_after_a_rewind_the_run_equals_one_without_that_batch_bit_for_bit(tmp_path, caplog, calm, bad, harm):
     with caplog.at_level(logging.INFO, logger="train"):
-        model, progress = train(tmp_path, Poisoned(lambda number: number in bad), harm=harm)
+        weights, progress = train(tmp_path, Poisoned(lambda number: number in bad), harm=harm)
     expected, calm_folder = calm(*bad)
-    assert_same_weights(model, expected)
+    assert_same_weights(weights, expected)
     assert progress.skipped == list(bad) and progress.step == STEPS
     lines = [
         [line["train/loss"] for line in metrics_of(run) if "train/loss" in line] for run in (tmp_path, calm_folder)
@@ -231,8 +237,8 @@ def test_a_run_killed_after_a_rewind_and_started_again_ends_the_same(tmp_path, c
         train(tmp_path, batches, validate=kill)  # at step 7, which diverged before it was validated
     names = checkpoint_names(tmp_path)
     assert names == ["step-00000000.npz", f"step-{EVERY:08d}.npz"]
-    model, progress = train(tmp_path, batches)
-    assert_same_weights(model, calm(LATER)[0])
+    weights, progress = train(tmp_path, batches)
+    assert_same_weights(weights, calm(LATER)[0])
     assert progress.skipped == [LATER] and steps_of(tmp_path) == list(range(1, STEPS + 1))
 
 
@@ -242,9 +248,9 @@ def test_another_process_leaves_out_the_batches_that_its_checkpoint_names(tmp_pa
     train(tmp_path, batches)
     (tmp_path / f"checkpoints/step-{STEPS:08d}.npz").unlink()
     with caplog.at_level(logging.INFO, logger="train"):
-        model, progress = train(tmp_path, batches, "stop")
+        weights, progress = train(tmp_path, batches, "stop")
     assert f"continuing from the checkpoint of step {2 * EVERY}" in caplog.text
-    assert_same_weights(model, calm(LATER)[0])
+    assert_same_weights(weights, calm(LATER)[0])
     assert progress.skipped == [LATER] and progress.has_learned
 
 

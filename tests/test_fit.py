@@ -9,7 +9,7 @@ import pytest
 
 from keras_transformer.errors import Interrupted
 from tests.support.runs import metrics_of
-from tests.support.training import checkpoint_names, fit_in, no_validation, training_model, weights_of
+from tests.support.training import checkpoint_names, fit_in, no_validation, reusable, training_model, weights_of
 from train.loop.checkpoints import Checkpoints
 from train.loop.progress import Progress
 
@@ -20,13 +20,13 @@ def steps_of(folder):
     return [record["step"] for record in metrics_of(folder) if "train/loss" in record]
 
 
-def assert_same_weights(model, other):
-    for one, two in zip(weights_of(model), weights_of(other), strict=True):
+def assert_same_weights(weights, others):
+    for one, two in zip(weights, others, strict=True):
         np.testing.assert_array_equal(one, two)
 
 
 def test_six_checkpoints_of_which_three_are_kept_leave_the_last_three(tmp_path):
-    fit_in(tmp_path, training_model(), steps=6, checkpoint_every=1, keep_checkpoints=3)
+    fit_in(tmp_path, reusable().from_the_start(), steps=6, checkpoint_every=1, keep_checkpoints=3)
     assert checkpoint_names(tmp_path) == [f"step-{step:08d}.npz" for step in (4, 5, 6)]
 
 
@@ -34,13 +34,13 @@ def test_a_resumed_run_counts_on_from_the_progress_of_its_checkpoint(tmp_path):
     model, before = training_model(), Progress(4, seconds=900.0, target_tokens=1e6, has_learned=True, skipped=[1])
     Checkpoints(tmp_path / "checkpoints").save(model, model.optimizer, before)
     assert fit_in(tmp_path, training_model(weights_seed=2), steps=4) == before
-    resumed = training_model(weights_seed=2)
-    after = fit_in(tmp_path, resumed, steps=5)
+    after = fit_in(tmp_path, reusable().from_the_start(), steps=5)
     assert (after.step, after.has_learned, after.skipped) == (5, True, [1])
     assert 900 < after.seconds and 1e6 < after.target_tokens <= 1e6 + 64
     assert steps_of(tmp_path) == [5]
 
 
+@pytest.mark.slow
 def test_a_signal_stops_after_the_step_with_its_checkpoint_and_the_same_call_continues(tmp_path):
     def ask():
         if not checkpoint_names(tmp_path):  # after step 2, before its checkpoint
@@ -49,13 +49,14 @@ def test_a_signal_stops_after_the_step_with_its_checkpoint_and_the_same_call_con
 
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(Interrupted, match="Stopped after step 3; .*same command"):
-        fit_in(tmp_path, training_model(dropout=0.2), validate=ask, **EVERY)
+        fit_in(tmp_path, reusable(dropout=0.2).from_the_start(), validate=ask, **EVERY)
     assert checkpoint_names(tmp_path) == ["step-00000002.npz", "step-00000003.npz"]
     assert signal.getsignal(signal.SIGTERM) is before
-    stopped, calm = training_model(dropout=0.2, weights_seed=2), training_model(dropout=0.2)
+    stopped = training_model(dropout=0.2, weights_seed=2)  # as in another process
     fit_in(tmp_path, stopped, **EVERY)
+    calm = reusable(dropout=0.2).from_the_start()
     fit_in(tmp_path / "calm", calm, **EVERY)
-    assert_same_weights(stopped, calm)
+    assert_same_weights(weights_of(stopped), weights_of(calm))
     assert steps_of(tmp_path) == steps_of(tmp_path / "calm") == [1, 2, 3, 4, 5, 6]
 
 
@@ -68,7 +69,7 @@ def test_a_disk_that_is_full_during_training_loses_no_step(tmp_path, monkeypatch
         save(checkpoints, model, optimizer, progress)
 
     monkeypatch.setattr(Checkpoints, "save", save_if_there_is_room)
-    assert fit_in(tmp_path, training_model(), **EVERY).step == 6
+    assert fit_in(tmp_path, reusable().from_the_start(), **EVERY).step == 6
     assert checkpoint_names(tmp_path) == ["step-00000004.npz", "step-00000006.npz"]
     assert steps_of(tmp_path) == [1, 2, 3, 4, 5, 6]
     assert "checkpoint of step 2 could not be written" in caplog.text

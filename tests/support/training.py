@@ -1,6 +1,7 @@
 """A training of seconds that several tests share: sentences to copy, a model of 16 dimensions, and its steps."""
 
 import collections
+import functools
 import types
 
 import keras
@@ -56,6 +57,27 @@ def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
         micro_batches=training.micro_batches,
     )
     return model
+
+
+class Reusable:
+    """A TrainingModel whose step is traced once for several trainings, which takes seconds."""
+
+    def __init__(self, model):
+        self.model = model
+        self.variables = [*model.variables, *model.optimizer.variables]
+        self.start = [np.array(variable.value) for variable in self.variables]
+
+    def from_the_start(self):
+        """The model as it was given. It is the same object every time, so keep `weights_of` it, not itself."""
+        for variable, value in zip(self.variables, self.start, strict=True):
+            variable.assign(value)
+        self.model.wants_to_stop = False
+        return self.model
+
+
+@functools.cache
+def reusable(**arguments):
+    return Reusable(training_model(**arguments))
 
 
 class Logs(keras.callbacks.Callback):
