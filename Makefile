@@ -1,6 +1,7 @@
 # make demo        a fresh machine to a translated sentence
 # make check       the tests that start no process and train nothing for long
 # make test        every test, as make check in two processes at a time; PROCESSES=4 takes four
+# make attack      10,000 bad requests to a local server; ATTACK_REQUESTS=100000 sends more
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
 # make peers       installs what comparisons with other implementations need, so that `make test` skips none of them
 # make clean       removes what these commands made, except data/
@@ -8,13 +9,14 @@ PYTHON ?= python3
 VENV ?= .venv
 DEMO_OPTIONS ?=
 PROCESSES ?= 2
+ATTACK_REQUESTS ?= 10000
 
 python := $(VENV)/bin/python
 pytest := $(python) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 runs := runs/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: install demo multi30k check test peers clean
+.PHONY: install demo multi30k check test attack peers clean
 
 install: $(VENV)/installed
 
@@ -45,6 +47,9 @@ check: install
 
 test: install
 	$(pytest)
+
+attack: install
+	ATTACK_REQUESTS=$(ATTACK_REQUESTS) $(python) -m pytest -p no:cacheprovider --timeout 7200 tests/test_attack.py
 
 peers: install
 	$(python) -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt

@@ -23,6 +23,7 @@ STORY = {"__init__", "__main__", "run", "config", "config_errors", "resume", "ev
 DRAWERS = {"utils", "helpers", "common", "misc"}
 LONGEST = 300  # lines: a longer file is telling two stories
 SUBJECTS = {  # of test files that are about more than one module: each other one is named after its module
+    "attack": "bad requests to a local server",
     "backends": "the model on JAX and PyTorch",
     "cli_translate": "the command keras-transformer translate",
     "cluster": "several processes that train as one",

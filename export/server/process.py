@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -19,6 +20,8 @@ from export.server.options import ServerOptions
 from export.server.rest_api import rest_application
 from export.server.service import Service
 from export.versions import ExportError
+
+logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it would log a line for each request that is no HTTP
 
 LAST_ANSWERS = 2  # seconds for connections to close once the last request has been answered
 

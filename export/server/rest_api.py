@@ -29,7 +29,7 @@ def rest_application(service: Service) -> Starlette:
     """Return the ASGI application of a Service."""
     api = RestApi(service)
     model = "/v1/models/{name}"
-    return Starlette(
+    application = Starlette(
         routes=[
             Route("/", api.welcome),  # the place of a page
             *(
@@ -44,6 +44,8 @@ def rest_application(service: Service) -> Starlette:
         ],
         exception_handlers={ServingError: answer_error, 404: malformed, 405: malformed, Exception: internal_error},
     )
+    application.router.redirect_slashes = False
+    return application
 
 
 class RestApi:
