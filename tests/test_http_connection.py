@@ -1,0 +1,89 @@
+"""Connections that are slow, half-closed or no HTTP: they end, and they delay nobody."""
+
+import http.client
+import socket
+
+import pytest
+
+from export.client import ServingClient
+from export.server.options import ServerOptions
+from export.server.process import local_server
+from tests.support.bad_requests import Bystander, send
+from tests.support.echo import write_echo
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "echo"
+    write_echo(folder / "1")
+    options = ServerOptions(port=0, grpc_port=0, body_bytes=1 << 20, header_seconds=1.0)
+    with local_server(folder, options) as address, Bystander(address):
+        yield address
+
+
+HEAD = b"POST /v1/models/echo:predict HTTP/1.1\r\nHost: x\r\n"
+BODY = b'{"inputs": ["a"]}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"GET",
+        HEAD,
+        HEAD + b"Content-Length: 17\r\n\r\n",
+        HEAD + b"Content-Length: 17\r\n\r\n" + BODY[:5],
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n11\r\n" + BODY[:3],
+        HEAD + b"Content-Length: 17\r\n\r\n" + BODY,
+    ],
+)
+def test_a_half_closed_connection_ends(server, data):
+    send(server, data, half_close=True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        HEAD + b"Content-Length: -1\r\n\r\n" + BODY,
+        HEAD + b"Content-Length: x\r\n\r\n" + BODY,
+        HEAD + b"Content-Length: 17\r\nContent-Length: 18\r\n\r\n" + BODY,
+        HEAD + b"Content-Length: 99999999999999999999999\r\n\r\n" + BODY,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n" + BODY,
+        HEAD + b"Content-Length: 17\r\nTransfer-Encoding: chunked\r\n\r\n" + BODY,
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\0" * 100,
+    ],
+)
+def test_what_is_no_http_is_refused(server, data):
+    answer = send(server, data)
+    assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 505")), answer[:100]
+
+
+def test_headers_without_end_are_cut_off(server):
+    """By their time, and by their size: many connections that never ask cannot use up the server."""
+    assert send(server, HEAD + b"X: ") in (b"", b"Invalid HTTP request received.")
+    assert not send(server, HEAD + b"X: " + b"a" * (1 << 20)).startswith(b"HTTP/1.1 200")
+    assert not send(server, b"GET /" + b"a" * (1 << 20) + b" HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200")
+
+
+def test_slow_connections_delay_nobody(server):
+    slow = [socket.create_connection((server.host, server.port)) for _ in range(50)]
+    try:
+        for connection in slow:
+            connection.sendall(HEAD + b"Content-Length: 17\r\n\r\n{")
+        assert ServingClient(server.url).translate(["a"])[0].text == "a"
+        for connection in slow[:5]:  # the rest of the body comes after all
+            connection.sendall(BODY[1:])
+            assert http_response(connection).status == 200
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def http_response(connection):
+    response = http.client.HTTPResponse(connection)
+    response.begin()
+    response.read()
+    return response
