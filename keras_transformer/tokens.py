@@ -7,3 +7,4 @@ PAD = 0  # fills a row up to its length; it belongs to segment 0 and attends to 
 UNK = 1  # SentencePiece requires the id; a tokenizer with byte fallback never produces it
 BOS = 2  # first input of the decoder: "the outputs shifted right" (Vaswani et al. 2017, section 3)
 EOS = 3  # last token of every source and of every target
+SPECIAL = (PAD, UNK, BOS)  # no label is one of them, so no output has them

@@ -38,7 +38,7 @@ def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None):
     step, state = decoder_of(tables, beam_size)
     limits = np.full(len(tables), LENGTH, "int32") if limits is None else np.array(limits, "int32")
     options = SearchOptions(beam_size=beam_size, length_penalty=alpha, n_best=n_best)
-    ids, scores = beam_search(step, state, limits, LENGTH, options, **HOW)
+    ids, scores = beam_search(step, state, {"limits": limits}, LENGTH, options, **HOW)
     assert ids.shape == (len(tables), beam_size, LENGTH) and scores.shape == (len(tables), beam_size)
     pairs = zip(as_numpy(ids), as_numpy(scores), strict=True)
     return [[(s, tokens_of(row)) for s, row in zip(*pair[::-1], strict=True) if s > NEVER / 2] for pair in pairs]
@@ -118,7 +118,7 @@ def test_the_search_stops_when_no_live_hypothesis_can_win(alpha, expected):
         return step(state, tokens, position)
 
     options = SearchOptions(beam_size=2, length_penalty=alpha)
-    beam_search(counted, state, np.array([LENGTH], "int32"), LENGTH, options, **HOW)
+    beam_search(counted, state, {"limits": np.array([LENGTH], "int32")}, LENGTH, options, **HOW)
     assert len(positions) == expected
 
 
@@ -155,7 +155,7 @@ def test_an_output_is_words_then_eos_then_padding(beam_size):
     limits = np.arange(16, dtype="int32") % LENGTH + 1
     step, state = decoder_of(tables, beam_size)
     options = SearchOptions(beam_size=beam_size, n_best=beam_size)
-    ids, scores = beam_search(step, state, limits, LENGTH, options, **HOW)
+    ids, scores = beam_search(step, state, {"limits": limits}, LENGTH, options, **HOW)
     assert as_numpy(scores).max() < -10  # the special ids keep their probability
     for hypotheses, row_scores, limit in zip(as_numpy(ids), as_numpy(scores), limits, strict=True):
         for row, score in zip(hypotheses, row_scores, strict=True):

@@ -1,69 +1,32 @@
 """Beam search with a length penalty (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7)."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
 
 from keras import ops
 
 from keras_transformer.config import SearchOptions
-from keras_transformer.decoding.scores import NEVER, length_penalty, log_normaliser
-from keras_transformer.decoding.step import select_hypotheses
-from keras_transformer.decoding.top_k import top_k
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.decoding.continuations import best_continuations
+from keras_transformer.decoding.rules import is_drawing
+from keras_transformer.decoding.scores import NEVER, length_penalty
+from keras_transformer.decoding.state import (
+    BeamState,
+    Candidates,
+    DecoderState,
+    Hypotheses,
+    Rules,
+    is_searching,
+    select_hypotheses,
+)
+from keras_transformer.tokens import BOS, EOS, PAD
 
 ROOM = 8  # positions that a search of static shapes makes room for at first
 STRETCH = 4  # steps after which a search of other shapes looks for sentences that have ended
-SPECIAL = (PAD, UNK, BOS)  # no label is one of them, so no output has them
-
-
-class DecoderState(Protocol):
-    """What a decoder remembers of K hypotheses per sentence: a named tuple whose leaves begin with B."""
-
-    def of_parents(self, parents) -> "DecoderState":
-        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
-
-    def of_sentences(self, rows) -> "DecoderState":
-        """Return the state of some sentences alone: rows int (any number,)."""
-
-    def longer(self, positions: int) -> "DecoderState":
-        """Return the state with room for so many positions more, for a search of static shapes."""
-
-
-class Hypotheses(NamedTuple):
-    """The best outputs of each sentence, best first. A slot that no hypothesis filled has the score NEVER."""
-
-    ids: Any  # int32 (B, K, L): tokens and EOS, then PAD
-    scores: Any  # float32 (B, K): natural log-probability of the tokens, EOS included, over the length penalty
-
-
-class BeamState(NamedTuple):
-    """The state between two steps: B sentences with K hypotheses each.
-
-    T is `position`, or the room for tokens if shapes are static.
-    """
-
-    position: Any  # int32 (): number of tokens in each live hypothesis
-    tokens: Any  # int32 (B, K): what the decoder reads next
-    ids: Any  # int32 (B, K, T)
-    log_probs: Any  # float32 (B, K): of live hypotheses; NEVER in an empty slot
-    free: Any  # int32 (B,): slots that no finished hypothesis has taken yet
-    limits: Any  # int32 (B,): the longest output, EOS included
-    finished: Hypotheses
-    decoder: Any  # a DecoderState
-
-
-class Candidates(NamedTuple):
-    """The K best one-token continuations of each sentence's live hypotheses, best first. All are (B, K)."""
-
-    log_probs: Any  # float32: of the whole hypothesis; below NEVER / 2 if there is no such continuation
-    parents: Any  # int32: the hypothesis, 0 to K - 1, that is continued
-    tokens: Any  # int32
 
 
 def beam_search(
     step: Callable,
     decoder: DecoderState,
-    limits,
+    rules: Rules,
     max_length,
     options: SearchOptions,
     static_shapes: bool,
@@ -85,7 +48,8 @@ def beam_search(
         step: function of DecoderState, tokens int (B, K), position int () -> logits (B * K, V), DecoderState; row
             b * K + k of the logits belongs to hypothesis k of sentence b.
         decoder: the state before the first step, without room.
-        limits: int32 (B,), the longest output of each sentence, EOS included, from 1 to max_length.
+        rules: what each sentence asks for, as in `rules.py`; in place of what `options` says, if both do. `limits` is
+            always there, from 1 to max_length.
         max_length: L, an int; an int tensor if shapes may change.
         options: how to search; K is options.beam_size.
         static_shapes: no shape changes from step to step, as XLA and JAX need it. Room then doubles, in one loop
@@ -98,21 +62,27 @@ def beam_search(
         return one_step(step, BeamState(*state), options, static_shapes)
 
     search = search_in_rooms if static_shapes else search_while_any_is_left
-    return search(advance, initial_state(decoder, limits, options.beam_size), max_length)
+    return search(advance, initial_state(decoder, rules, options.beam_size), max_length)
 
 
-def initial_state(decoder: DecoderState, limits, beam_size: int) -> BeamState:
-    """Return the state before the first step: one live hypothesis per sentence, and no room for tokens."""
+def initial_state(decoder: DecoderState, rules: Rules, beam_size: int) -> BeamState:
+    """Return the state before the first step, without room for tokens.
+
+    One hypothesis per sentence is live, or all if they draw: they then go different ways by themselves.
+    """
+    limits = ops.cast(rules["limits"], "int32")
     sentences = ops.shape(limits)[0]
     nothing = ops.full((sentences, beam_size, 0), PAD, dtype="int32")
     never = ops.full((sentences, beam_size), NEVER, dtype="float32")
+    free = rules.get("beam_sizes", ops.full((sentences,), beam_size, dtype="int32"))
+    live = ops.where(is_drawing(rules), free, 1) if "temperatures" in rules else ops.ones_like(free)
     return BeamState(
         position=ops.convert_to_tensor(0, dtype="int32"),
         tokens=ops.full((sentences, beam_size), BOS, dtype="int32"),
         ids=nothing,
-        log_probs=ops.where(ops.expand_dims(ops.arange(beam_size) == 0, 0), 0.0, never),
-        free=ops.full((sentences,), beam_size, dtype="int32"),
-        limits=ops.cast(limits, "int32"),
+        log_probs=ops.where(ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(live, 1), 0.0, never),
+        free=free,
+        rules={**rules, "limits": limits},
         finished=Hypotheses(nothing, never),
         decoder=decoder,
     )
@@ -170,7 +140,7 @@ def search_while_any_is_left(advance: Callable, state: BeamState, max_length) ->
         left = ops.cast(ops.nonzero(is_searching(state))[0], "int32")
         return ops.take(rows, left, axis=0), results, *of_sentences(state, left)
 
-    everyone = ops.cast(ops.nonzero(state.limits > 0)[0], "int32")
+    everyone = ops.cast(ops.nonzero(state.rules["limits"] > 0)[0], "int32")
     # A static shape must not change in a loop of TensorFlow: what follows changes nothing but that.
     state = longer(of_sentences(state, everyone), 0 * ops.shape(everyone)[0])
     _, results, *_ = ops.while_loop(any_left, some_steps, (everyone, results, *state))
@@ -205,15 +175,10 @@ def of_sentences(state: BeamState, rows) -> BeamState:
         ids=chosen(state.ids),
         log_probs=chosen(state.log_probs),
         free=chosen(state.free),
-        limits=chosen(state.limits),
+        rules={name: chosen(rule) for name, rule in state.rules.items()},
         finished=Hypotheses(*map(chosen, state.finished)),
         decoder=state.decoder.of_sentences(rows),
     )
-
-
-def is_searching(state: BeamState):
-    """Return which sentences have a live hypothesis: bool (B,)."""
-    return ops.any(state.log_probs > NEVER / 2, axis=1)
 
 
 def one_step(step: Callable, state: BeamState, options: SearchOptions, has_room: bool) -> BeamState:
@@ -222,35 +187,20 @@ def one_step(step: Callable, state: BeamState, options: SearchOptions, has_room:
     if not has_room:
         state = longer(state, 1)
     state = continued(state._replace(decoder=decoder), best_continuations(state, logits))
-    state = without_ended(state, options.length_penalty)
-    bounds = ops.max(state.log_probs, axis=1) / length_penalty(state.limits, options.length_penalty)  # (B,)
-    can_win = bounds > state.finished.scores[:, options.n_best - 1]
+    alpha = state.rules.get("length_penalties", options.length_penalty)
+    state = without_ended(state, alpha)
+    bounds = ops.max(state.log_probs, axis=1) / length_penalty(state.rules["limits"], alpha)  # (B,)
+    can_win = bounds > worst_wanted(state, options.n_best)
+    if "temperatures" in state.rules:
+        can_win = ops.logical_or(can_win, is_drawing(state.rules))
     return state._replace(log_probs=ops.where(ops.expand_dims(can_win, 1), state.log_probs, NEVER))
 
 
-def best_continuations(state: BeamState, logits) -> Candidates:
-    """Select the best tokens of each hypothesis, then the K best continuations per sentence: logits (B * K, V).
-
-    Special tokens are dropped from the K + 3 best of a hypothesis: that leaves at least its K best words.
-    """
-    beam_size, vocab_size = state.log_probs.shape[1], logits.shape[-1]
-    per_hypothesis = min(beam_size + len(SPECIAL), vocab_size)
-    best_logits, tokens = top_k(logits, per_hypothesis)  # (B * K, per_hypothesis)
-    log_normalisers = log_normaliser(logits, best_logits[:, :1], tokens[:, 0])
-    is_at_limit = ops.expand_dims(ops.repeat(state.limits == state.position + 1, beam_size, axis=0), 1)  # (B * K, 1)
-    is_first = ops.expand_dims(ops.arange(per_hypothesis) == 0, 0)
-    is_allowed = ops.where(is_at_limit, is_first, tokens > max(SPECIAL))
-    best_logits = ops.where(is_at_limit, logits[:, EOS : EOS + 1], best_logits)
-    tokens = ops.where(is_at_limit, EOS, tokens)
-    # What is forbidden must stay below everything allowed, even after a hypothesis of low probability.
-    log_probs = ops.where(is_allowed, best_logits - log_normalisers, NEVER)
-    log_probs = ops.reshape(state.log_probs, (-1, 1)) + log_probs
-    per_sentence = (-1, beam_size * per_hypothesis)
-    log_probs, chosen = ops.top_k(ops.reshape(log_probs, per_sentence), beam_size)  # (B, K)
-    chosen = ops.cast(chosen, "int32")
-    is_chosen = ops.expand_dims(chosen, 2) == ops.reshape(ops.arange(per_sentence[1]), (1, 1, -1))
-    tokens = ops.sum(ops.where(is_chosen, ops.expand_dims(ops.reshape(tokens, per_sentence), 1), 0), axis=2)
-    return Candidates(log_probs, chosen // per_hypothesis, tokens)
+def worst_wanted(state: BeamState, n_best: int):
+    """Return the score of the last finished hypothesis that a sentence would return: float32 (B,)."""
+    if "n_best" not in state.rules:
+        return state.finished.scores[:, n_best - 1]
+    return ops.take_along_axis(state.finished.scores, ops.expand_dims(state.rules["n_best"] - 1, 1), axis=1)[:, 0]
 
 
 def continued(state: BeamState, candidates: Candidates) -> BeamState:
@@ -259,6 +209,8 @@ def continued(state: BeamState, candidates: Candidates) -> BeamState:
     ids = select_hypotheses(state.ids, candidates.parents)
     is_here = ops.arange(length) == state.position  # (T,)
     has_slot = ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(state.free, 1)
+    if "temperatures" in state.rules:  # a hypothesis that draws continues in its own slot
+        has_slot = ops.logical_or(has_slot, ops.expand_dims(is_drawing(state.rules), 1))
     is_live = ops.logical_and(has_slot, candidates.log_probs > NEVER / 2)
     return state._replace(
         position=state.position + 1,
@@ -269,11 +221,15 @@ def continued(state: BeamState, candidates: Candidates) -> BeamState:
     )
 
 
-def without_ended(state: BeamState, alpha: float) -> BeamState:
-    """Move hypotheses that end in EOS to `finished`, which keeps the best K. Each of them takes one slot for good."""
+def without_ended(state: BeamState, alpha) -> BeamState:
+    """Move hypotheses that end in EOS to `finished`, which keeps the best K. Each of them takes one slot for good.
+
+    `alpha` is a number, or one per sentence (B,).
+    """
     beam_size = state.log_probs.shape[1]
     is_end = ops.logical_and(state.tokens == EOS, state.log_probs > NEVER / 2)
-    ended = ops.where(is_end, state.log_probs / length_penalty(state.position, alpha), NEVER)
+    penalty = ops.reshape(length_penalty(state.position, alpha), (-1, 1))
+    ended = ops.where(is_end, state.log_probs / penalty, NEVER)
     scores, chosen = ops.top_k(ops.concatenate([state.finished.scores, ended], axis=1), beam_size)
     ids = ops.concatenate([state.finished.ids, state.ids], axis=1)  # (B, 2 K, T)
     return state._replace(

@@ -6,18 +6,26 @@ import keras
 from keras import ops
 
 from keras_transformer.config import SearchOptions
-from keras_transformer.decoding.beam import Hypotheses, beam_search
+from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.state import Hypotheses, Rules
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.tokens import PAD
 
 
 def search(
-    decoder: IncrementalDecoder, source_ids, options: SearchOptions, static_shapes: bool | None = None
+    decoder: IncrementalDecoder,
+    source_ids,
+    options: SearchOptions,
+    static_shapes: bool | None = None,
+    rules: Rules | None = None,
 ) -> Hypotheses:
     """Translate a batch of source sentences.
 
     An output has at most as many tokens as its source plus `extra_length`, or `max_positions` if positions are learned
     and that is less; both counts include EOS. The output of a source without tokens is EOS alone.
+
+    `rules`: what each sentence asks for in place of `options`, as in `decoding/rules.py`; its `limits` can only lower
+    the longest output. A prefix is always completed, and EOS follows it at the latest if it is as long as the limit.
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.
     `static_shapes`: no shape changes from step to step, as XLA needs it. None means: on the JAX backend only.
@@ -25,10 +33,18 @@ def search(
     """
     lengths = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)
     limits = ops.where(lengths > 0, lengths + options.extra_length, 1)
+    max_length = ops.shape(source_ids)[1] + options.extra_length
+    rules = dict(rules or {})
+    if "limits" in rules:
+        limits = ops.minimum(limits, rules["limits"])
+    if "prefixes" in rules:
+        of_prefixes = ops.sum(ops.cast(rules["prefixes"] != PAD, "int32"), axis=1)
+        limits = ops.maximum(limits, ops.where(lengths > 0, of_prefixes + 1, 1))
+        max_length = ops.maximum(max_length, ops.shape(rules["prefixes"])[1] + 1)
     if decoder.config.positions == "learned":
         limits = ops.minimum(limits, decoder.config.max_positions)
     if static_shapes is None:
         static_shapes = keras.backend.backend() == "jax"
     step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)
-    max_length = ops.shape(source_ids)[1] + options.extra_length
-    return beam_search(step, decoder.start(source_ids, options.beam_size), limits, max_length, options, static_shapes)
+    start = decoder.start(source_ids, options.beam_size)
+    return beam_search(step, start, {**rules, "limits": limits}, max_length, options, static_shapes)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.layers.attention import may_attend
 from keras_transformer.layers.blocks import JoinedProjection, ProjectedMemory
 from keras_transformer.masks import segment_mask
@@ -87,14 +88,6 @@ def write_at(position, cache, new):
     is_here = ops.expand_dims(ops.arange(entries // hypotheses) == position, 1)
     new = ops.reshape(new, (sentences, heads, 1, hypotheses * width))
     return ops.reshape(ops.where(is_here, new, by_position), (sentences, heads, entries, width))
-
-
-def select_hypotheses(items, chosen):
-    """Select hypotheses of each sentence by number: items (B, M, L), chosen int32 (B, K) -> (B, K, L)."""
-    sentences, available, length = ops.shape(items)
-    first_rows = ops.expand_dims(ops.arange(sentences) * available, 1)
-    selected = ops.take(ops.reshape(items, (-1, length)), ops.reshape(chosen + first_rows, (-1,)), axis=0)
-    return ops.reshape(selected, (sentences, chosen.shape[1], length))
 
 
 class StepWeights(NamedTuple):

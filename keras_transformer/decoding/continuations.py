@@ -1,0 +1,77 @@
+"""Which tokens may continue the hypotheses of a sentence, and which of them are best."""
+
+from keras import ops
+
+from keras_transformer.decoding.rules import CHANGING, changed_log_probs, drawn, forced_tokens, is_changing, is_drawing
+from keras_transformer.decoding.scores import NEVER, log_normaliser
+from keras_transformer.decoding.state import BeamState, Candidates
+from keras_transformer.decoding.top_k import selected, top_k
+from keras_transformer.tokens import EOS, PAD, SPECIAL
+
+
+def best_continuations(state: BeamState, logits) -> Candidates:
+    """Select the K best continuations per sentence: logits (B * K, V).
+
+    If some sentence has a rule that needs the probability of every token, they are all computed, else only the best.
+    """
+    if not any(name in state.rules for name in CHANGING):
+        return best_by_logits(state, logits)
+    return Candidates(
+        *ops.cond(
+            is_changing(state.rules),
+            lambda: tuple(best_by_rules(state, logits)),
+            lambda: tuple(best_by_logits(state, logits)),
+        )
+    )
+
+
+def best_by_logits(state: BeamState, logits) -> Candidates:
+    """Select the best tokens of each hypothesis by logit, then the K best continuations per sentence.
+
+    Tokens that may not come are dropped from somewhat more than the K best of a hypothesis: that leaves at least K.
+    """
+    beam_size, vocab_size, rules = state.log_probs.shape[1], logits.shape[-1], state.rules
+    per_hypothesis = min(beam_size + len(SPECIAL) + ("min_lengths" in rules), vocab_size)
+    best_logits, tokens = top_k(logits, per_hypothesis)  # (B * K, per_hypothesis)
+    log_normalisers = log_normaliser(logits, best_logits[:, :1], tokens[:, 0])
+    is_allowed = tokens > max(SPECIAL)
+    if "min_lengths" in rules:
+        is_too_early = of_hypotheses(state.position + 1 < rules["min_lengths"], beam_size)
+        is_allowed = ops.logical_and(is_allowed, ops.logical_not(ops.logical_and(is_too_early, tokens == EOS)))
+    forced = of_hypotheses(forced_tokens(state), beam_size)
+    is_forced = forced != PAD
+    if "prefixes" in rules:
+        forced_logits = ops.take_along_axis(logits, forced, axis=1)
+    else:
+        forced_logits = logits[:, EOS : EOS + 1]  # no other token is ever forced
+    is_first = ops.expand_dims(ops.arange(per_hypothesis) == 0, 0)
+    is_allowed = ops.where(is_forced, is_first, is_allowed)
+    best_logits = ops.where(is_forced, forced_logits, best_logits)
+    tokens = ops.where(is_forced, forced, tokens)
+    # What is forbidden must stay below everything allowed, even after a hypothesis of low probability.
+    log_probs = ops.where(is_allowed, best_logits - log_normalisers, NEVER)
+    log_probs = ops.reshape(state.log_probs, (-1, 1)) + log_probs
+    per_sentence = (-1, beam_size * per_hypothesis)
+    log_probs, chosen = selected(ops.reshape(log_probs, per_sentence), beam_size)  # (B, K)
+    is_chosen = ops.expand_dims(chosen, 2) == ops.reshape(ops.arange(per_sentence[1]), (1, 1, -1))
+    tokens = ops.sum(ops.where(is_chosen, ops.expand_dims(ops.reshape(tokens, per_sentence), 1), 0), axis=2)
+    return Candidates(log_probs, chosen // per_hypothesis, tokens)
+
+
+def best_by_rules(state: BeamState, logits) -> Candidates:
+    """Select the K best continuations per sentence under all rules, or what its hypotheses draw."""
+    beam_size, vocab_size = state.log_probs.shape[1], logits.shape[-1]
+    log_probs = changed_log_probs(state, logits)
+    totals = ops.expand_dims(state.log_probs, 2) + log_probs
+    best, chosen = selected(ops.reshape(totals, (-1, beam_size * vocab_size)), beam_size)
+    candidates = Candidates(best, chosen // vocab_size, chosen % vocab_size)
+    if "temperatures" not in state.rules:
+        return candidates
+    draws = ops.expand_dims(is_drawing(state.rules), 1)
+    pairs = zip(drawn(state, log_probs), candidates, strict=True)
+    return Candidates(*(ops.where(draws, draw, candidate) for draw, candidate in pairs))
+
+
+def of_hypotheses(rule, beam_size: int):
+    """(B,) -> (B * K, 1)"""
+    return ops.expand_dims(ops.repeat(rule, beam_size, axis=0), 1)

@@ -1,0 +1,156 @@
+"""What each sentence may ask of the search, and how likely each next token is under those rules.
+
+Rules are tensors by name; a rule that no sentence can ask for is absent, and costs nothing. With B sentences:
+
+    limits                int32 (B,)     tokens of the longest output, EOS included; always there
+    beam_sizes            int32 (B,)     hypotheses, at most K
+    length_penalties      float32 (B,)   alpha
+    n_best                int32 (B,)     how many outputs are wanted
+    min_lengths           int32 (B,)     tokens of the shortest output, EOS included
+    prefixes              int32 (B, P)   how the output must begin, then PAD
+    no_repeat_ngram_sizes int32 (B,)     no sequence of so many tokens comes twice (Paulus et al. 2018); 0: no rule
+    repetition_penalties  float32 (B,)   log-probabilities of tokens that the output has are multiplied by it
+                                         (after Keskar et al. 2019); 1: no rule
+    temperatures          float32 (B,)   above 0: each hypothesis draws its tokens, from P^(1 / temperature); 0: search
+    top_ks                int32 (B,)     draw among the k most probable tokens (Fan et al. 2018); 0: all
+    top_ps                float32 (B,)   draw among the fewest whose sum reaches p (Holtzman et al. 2020); 1: all
+    seeds                 int32 (B,)     what is drawn is a function of seed, hypothesis, position and probabilities
+"""
+
+from keras import ops
+
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.state import BeamState, Candidates
+from keras_transformer.tokens import EOS, PAD, SPECIAL
+
+LONGEST_NGRAM = 8
+CHANGING = ("no_repeat_ngram_sizes", "repetition_penalties", "temperatures")  # rules that need every probability
+
+
+def forced_tokens(state: BeamState):
+    """Return the token that each sentence must take now, or PAD if it may choose: int32 (B,)."""
+    is_at_limit = state.rules["limits"] == state.position + 1
+    forced = ops.where(is_at_limit, EOS, PAD)
+    if "prefixes" in state.rules:
+        prefixes = state.rules["prefixes"]
+        nothing = ops.full((ops.shape(prefixes)[0], 1), PAD, dtype="int32")
+        prefixes = ops.concatenate([prefixes, nothing], axis=1)
+        now = ops.take(prefixes, ops.minimum(state.position, ops.shape(prefixes)[1] - 1), axis=1)
+        forced = ops.where(now == PAD, forced, now)
+    return forced
+
+
+def is_drawing(rules: dict):
+    """Return which sentences draw their tokens: bool (B,)."""
+    return rules["temperatures"] > 0
+
+
+def is_changing(rules: dict):
+    """Return whether any sentence has one of the rules CHANGING: bool ()."""
+    nobody = {"no_repeat_ngram_sizes": 0, "repetition_penalties": 1.0, "temperatures": 0.0}
+    return ops.any(ops.stack([ops.any(rules[name] != nobody[name]) for name in CHANGING if name in rules]))
+
+
+def changed_log_probs(state: BeamState, logits):
+    """Return the natural log-probability of each next token under all rules; NEVER if it is forbidden.
+
+    What is forbidden does not make the rest more probable: a score is the sum of the model's own log-probabilities,
+    times the repetition penalty.
+
+    Shapes: logits (B * K, V) -> float32 (B, K, V).
+    """
+    sentences, hypotheses, length = ops.shape(state.ids)
+    vocab_size, rules = logits.shape[-1], state.rules
+    log_probs = ops.reshape(ops.log_softmax(logits, axis=-1), (sentences, hypotheses, vocab_size))
+    is_output = ops.arange(length) < state.position  # (T,)
+
+    def with_any(chosen):
+        """bool (B, K, T), a choice among the tokens of the output -> bool (B, K, V)"""
+        rows = ops.reshape(ops.arange(sentences * hypotheses) * vocab_size, (sentences, hypotheses, 1))
+        places = ops.reshape(rows + state.ids, (-1, 1))
+        counts = ops.scatter(
+            places, ops.reshape(ops.cast(chosen, "int32"), (-1,)), (sentences * hypotheses * vocab_size,)
+        )
+        return ops.reshape(counts, (sentences, hypotheses, vocab_size)) > 0
+
+    if "repetition_penalties" in rules:
+        has = with_any(ops.broadcast_to(is_output, (sentences, hypotheses, length)))
+        log_probs = ops.where(has, log_probs * of_each(rules["repetition_penalties"]), log_probs)
+    words = ops.arange(vocab_size)
+    is_allowed = ops.expand_dims(words > max(SPECIAL), 0)  # (1, V)
+    if "min_lengths" in rules:
+        is_too_early = ops.expand_dims(state.position + 1 < rules["min_lengths"], 1)
+        is_allowed = ops.logical_and(is_allowed, ops.logical_not(ops.logical_and(is_too_early, words == EOS)))
+    is_allowed = ops.expand_dims(is_allowed, 1)  # (B or 1, 1, V)
+    if "no_repeat_ngram_sizes" in rules:
+        is_allowed = ops.logical_and(is_allowed, ops.logical_not(with_any(completes_ngram(state, is_output))))
+    forced = of_each(forced_tokens(state))
+    is_allowed = ops.where(forced == PAD, is_allowed, words == forced)
+    return ops.where(is_allowed, log_probs, NEVER)
+
+
+def completes_ngram(state: BeamState, is_output):
+    """Return which tokens of an output, if they came again now, would repeat n tokens: bool (B, K, T).
+
+    Such a token follows an earlier occurrence of the last n - 1 tokens.
+    """
+    sentences, hypotheses, length = ops.shape(state.ids)
+    size = of_each(state.rules["no_repeat_ngram_sizes"])
+    before = ops.full((sentences, hypotheses, LONGEST_NGRAM), -1, dtype="int32")
+    ids = ops.concatenate([before, state.ids], axis=2)
+    found = ops.logical_and(size > 0, is_output)
+    for distance in range(1, LONGEST_NGRAM):
+        last = ops.expand_dims(ops.take(ids, LONGEST_NGRAM + state.position - distance, axis=2), 2)
+        earlier = ids[:, :, LONGEST_NGRAM - distance : LONGEST_NGRAM - distance + length]
+        same = ops.logical_and(earlier == last, earlier >= 0)
+        found = ops.logical_and(found, ops.logical_or(same, distance >= size))
+    return found
+
+
+def drawn(state: BeamState, log_probs) -> Candidates:
+    """Let each hypothesis draw its next token: log_probs (B, K, V) of `changed_log_probs`.
+
+    The log-probabilities are not of the distribution that is drawn from, but those that were given.
+    """
+    rules = state.rules
+    hypotheses, vocab_size = log_probs.shape[1:]
+    scaled = ops.where(log_probs > NEVER / 2, log_probs / ops.maximum(of_each(rules["temperatures"]), 1e-3), NEVER)
+    scaled, order = ops.top_k(scaled, vocab_size)
+    probabilities = ops.softmax(scaled, axis=-1)
+    reached = ops.cumsum(probabilities, axis=-1) - probabilities  # by the more probable ones
+    ranks = ops.arange(vocab_size)
+    is_kept = ops.logical_and(
+        ops.logical_or(of_each(rules["top_ks"]) == 0, ranks < of_each(rules["top_ks"])),
+        ops.logical_or(ranks == 0, reached < of_each(rules["top_ps"])),
+    )
+    sums = ops.cumsum(ops.where(is_kept, probabilities, 0.0), axis=-1)  # (B, K, V)
+    numbers = ops.expand_dims(ops.arange(hypotheses), 0)
+    height = uniform(ops.expand_dims(rules["seeds"], 1), numbers, state.position)  # (B, K)
+    is_below = ops.logical_and(is_kept, sums <= ops.expand_dims(height, 2) * sums[:, :, -1:])
+    is_kept_and_possible = ops.logical_and(is_kept, scaled > NEVER / 2)
+    last = ops.maximum(ops.sum(ops.cast(is_kept_and_possible, "int32"), axis=2) - 1, 0)
+    place = ops.expand_dims(ops.minimum(ops.sum(ops.cast(is_below, "int32"), axis=2), last), 2)
+    tokens = ops.take_along_axis(ops.cast(order, "int32"), place, axis=2)
+    gained = ops.take_along_axis(log_probs, tokens, axis=2)[..., 0]
+    parents = ops.broadcast_to(numbers, ops.shape(state.log_probs))
+    return Candidates(state.log_probs + gained, ops.cast(parents, "int32"), tokens[..., 0])
+
+
+def of_each(rule):
+    """(B,) -> (B, 1, 1)"""
+    return ops.expand_dims(rule, (1, 2))
+
+
+def uniform(*numbers):
+    """Return a number from 0 to 1, without 1, that is a function of integers, whatever else is in the batch.
+
+    Each integer is mixed into 32 bits by multiplications and shifts, with constants by Wellons (2018, "lowbias32").
+    Shapes: int32, broadcast against each other -> float32.
+    """
+    mixed = ops.cast(0, "uint32")
+    for number in numbers:
+        mixed = ops.bitwise_xor(mixed, ops.cast(number, "uint32")) + ops.cast(0x9E3779B9, "uint32")
+        mixed = ops.bitwise_xor(mixed, ops.right_shift(mixed, ops.cast(16, "uint32"))) * ops.cast(0x7FEB352D, "uint32")
+        mixed = ops.bitwise_xor(mixed, ops.right_shift(mixed, ops.cast(15, "uint32"))) * ops.cast(0x846CA68B, "uint32")
+        mixed = ops.bitwise_xor(mixed, ops.right_shift(mixed, ops.cast(16, "uint32")))
+    return ops.cast(ops.right_shift(mixed, ops.cast(8, "uint32")), "float32") / 2.0**24

@@ -1,0 +1,66 @@
+"""What a search knows between two steps."""
+
+from typing import Any, NamedTuple, Protocol
+
+from keras import ops
+
+from keras_transformer.decoding.scores import NEVER
+
+Rules = dict[str, Any]  # what each sentence asks of the search, by name: see `rules.py`
+
+
+class DecoderState(Protocol):
+    """What a decoder remembers of K hypotheses per sentence: a named tuple whose leaves begin with B."""
+
+    def of_parents(self, parents) -> "DecoderState":
+        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
+
+    def of_sentences(self, rows) -> "DecoderState":
+        """Return the state of some sentences alone: rows int (any number,)."""
+
+    def longer(self, positions: int) -> "DecoderState":
+        """Return the state with room for so many positions more, for a search of static shapes."""
+
+
+class Hypotheses(NamedTuple):
+    """The best outputs of each sentence, best first. A slot that no hypothesis filled has the score NEVER."""
+
+    ids: Any  # int32 (B, K, L): tokens and EOS, then PAD
+    scores: Any  # float32 (B, K): natural log-probability of the tokens, EOS included, over the length penalty
+
+
+class BeamState(NamedTuple):
+    """The state between two steps: B sentences with K hypotheses each.
+
+    T is `position`, or the room for tokens if shapes are static.
+    """
+
+    position: Any  # int32 (): number of tokens in each live hypothesis
+    tokens: Any  # int32 (B, K): what the decoder reads next
+    ids: Any  # int32 (B, K, T)
+    log_probs: Any  # float32 (B, K): of live hypotheses; NEVER in an empty slot
+    free: Any  # int32 (B,): slots that no finished hypothesis has taken yet
+    rules: Rules
+    finished: Hypotheses
+    decoder: Any  # a DecoderState
+
+
+class Candidates(NamedTuple):
+    """The K best one-token continuations of each sentence's live hypotheses, best first. All are (B, K)."""
+
+    log_probs: Any  # float32: of the whole hypothesis; below NEVER / 2 if there is no such continuation
+    parents: Any  # int32: the hypothesis, 0 to K - 1, that is continued
+    tokens: Any  # int32
+
+
+def is_searching(state: BeamState):
+    """Return which sentences have a live hypothesis: bool (B,)."""
+    return ops.any(state.log_probs > NEVER / 2, axis=1)
+
+
+def select_hypotheses(items, chosen):
+    """Select hypotheses of each sentence by number: items (B, M, L), chosen int32 (B, K) -> (B, K, L)."""
+    sentences, available, length = ops.shape(items)
+    first_rows = ops.expand_dims(ops.arange(sentences) * available, 1)
+    selected = ops.take(ops.reshape(items, (-1, length)), ops.reshape(chosen + first_rows, (-1,)), axis=0)
+    return ops.reshape(selected, (sentences, chosen.shape[1], length))
