@@ -1,0 +1,191 @@
+"""What each sentence may ask of the search, over tables of probabilities that are small enough to list every output."""
+
+import collections
+
+import numpy as np
+import pytest
+
+from keras_transformer.config import SearchOptions
+from keras_transformer.decoding import beam_search
+from keras_transformer.decoding.rules import uniform
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.tokens import EOS
+from tests.support.models import as_numpy
+from tests.support.tables import LENGTH, OUTPUTS, PREFIXES, A, B, decoder_of, random_tables, ranked_outputs, tokens_of
+
+WIDE = len(OUTPUTS)  # a beam that holds every output
+DTYPES = {
+    "temperatures": "float32",
+    "length_penalties": "float32",
+    "repetition_penalties": "float32",
+    "top_ps": "float32",
+}
+HOW = {}
+
+
+@pytest.fixture(params=[False, True], ids=["growing", "static"], autouse=True)
+def static_shapes(request, monkeypatch):
+    """Every law holds for both ways of searching."""
+    monkeypatch.setitem(HOW, "static_shapes", request.param)
+
+
+def outputs(tables, beam_size, alpha=0.0, n_best=None, **rules):
+    """Every sentence's outputs as a list of (score, tokens), best first. A rule is one value, or one per sentence."""
+
+    def of_sentences(name, rule):
+        rule = np.array(rule, DTYPES.get(name, "int32"))
+        return rule if rule.ndim else np.full(len(tables), rule)
+
+    rules = {name: of_sentences(name, rule) for name, rule in ({"limits": LENGTH} | rules).items()}
+    step, state = decoder_of(tables, beam_size)
+    options = SearchOptions(beam_size, alpha, n_best=n_best or beam_size)
+    found = beam_search(step, state, rules, LENGTH, options, **HOW)
+    pairs = zip(as_numpy(found.ids), as_numpy(found.scores), strict=True)
+    return [[(s, tokens_of(row)) for s, row in zip(*pair[::-1], strict=True) if s > NEVER / 2] for pair in pairs]
+
+
+def assert_ranked(found, expected):
+    """The same outputs in the same order, with the same scores."""
+    assert [tokens for _, tokens in found] == [tokens for _, tokens in expected]
+    np.testing.assert_allclose([score for score, _ in found], [score for score, _ in expected], atol=1e-4)
+
+
+def test_a_beam_size_of_its_own_is_that_beam_size():
+    tables = random_tables(12)
+    sizes = np.arange(12) % 4 + 1
+    found = outputs(tables, 4, beam_sizes=sizes)
+    for table, size, one in zip(tables, sizes, found, strict=True):
+        assert_ranked(one, outputs([table], int(size))[0])
+
+
+def test_a_length_penalty_of_its_own_is_that_length_penalty():
+    tables, alphas = random_tables(9), np.tile([0.0, 0.6, 2.0], 3)
+    found = outputs(tables, WIDE, length_penalties=alphas)
+    for table, alpha, one in zip(tables, alphas, found, strict=True):
+        assert_ranked(one, ranked_outputs(table, alpha))
+
+
+@pytest.mark.parametrize("changing", [{}, {"repetition_penalties": 1.0, "temperatures": [0.0] * 5 + [1.0]}])
+def test_lengths_are_from_the_shortest_to_the_longest(changing):
+    tables, shortest = random_tables(6), np.array([1, 2, 3, 4, 2, 1])
+    longest = np.array([4, 3, 3, 4, 4, 2])
+    rules = {"min_lengths": shortest, "limits": longest} | changing
+    if changing:
+        rules |= {"top_ks": 0, "top_ps": 1.0, "seeds": 1}
+    found = outputs(tables, WIDE, **rules)
+    for table, least, most, one in list(zip(tables, shortest, longest, found, strict=True))[:5]:
+        assert_ranked(one, [pair for pair in ranked_outputs(table, 0.0) if least <= len(pair[1]) <= most])
+    assert all(1 <= len(tokens) <= 2 for _, tokens in found[5])
+
+
+def test_an_output_begins_with_its_prefix_and_its_score_includes_it():
+    tables, prefixes = random_tables(5), [[A, 0], [B, A], [0, 0], [A, A], [B, 0]]
+    found = outputs(tables, WIDE, prefixes=prefixes)
+    for table, prefix, one in zip(tables, prefixes, found, strict=True):
+        forced = tuple(token for token in prefix if token)
+        assert_ranked(one, [pair for pair in ranked_outputs(table, 0.0) if pair[1][: len(forced)] == forced])
+
+
+def has_repeated(tokens, size):
+    grams = [tokens[n : n + size] for n in range(len(tokens) - size + 1)]
+    return len(grams) != len(set(grams))
+
+
+def test_no_ngram_comes_twice_and_scores_stay_the_models():
+    tables, sizes = random_tables(8), np.arange(8) % 4
+    found = outputs(tables, WIDE, no_repeat_ngram_sizes=sizes)
+    for table, size, one in zip(tables, sizes, found, strict=True):
+        allowed = [p for p in ranked_outputs(table, 0.0) if not size or not has_repeated(p[1], int(size))]
+        assert_ranked(one, allowed)
+
+
+def penalised(log_probs, output, penalty):
+    gained = (log_probs[PREFIXES.index(output[:n]), token] for n, token in enumerate(output))
+    return sum(
+        one * (penalty if token in output[:n] else 1) for n, (token, one) in enumerate(zip(output, gained, strict=True))
+    )
+
+
+def test_a_repetition_penalty_multiplies_log_probabilities_of_tokens_that_were_there():
+    tables, penalties = random_tables(6), np.array([1.0, 1.5, 3.0, 1.0, 0.5, 2.0])
+    found = outputs(tables, WIDE, repetition_penalties=penalties)
+    for table, penalty, one in zip(tables, penalties, found, strict=True):
+        expected = sorted(((penalised(table, output, penalty), output) for output in OUTPUTS), reverse=True)
+        assert_ranked(one, expected)
+
+
+def draw(tables, beam_size=1, temperatures=1.0, top_ks=0, top_ps=1.0, seeds=1, **rules):
+    return outputs(tables, beam_size, temperatures=temperatures, top_ks=top_ks, top_ps=top_ps, seeds=seeds, **rules)
+
+
+def distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
+    """P(output) under the rules of drawing: words and EOS alone, and EOS at the end of the longest output."""
+    result = {}
+    for output in OUTPUTS:
+        result[output] = 1.0
+        for n, token in enumerate(output):
+            choices = {t: np.exp(log_probs[PREFIXES.index(output[:n]), t] / temperature) for t in (EOS, A, B)}
+            if n + 1 == LENGTH:
+                choices = {EOS: 1.0}
+            total = sum(choices.values())
+            best = sorted(choices, key=choices.get, reverse=True)[: top_k or None]
+            reached = np.cumsum([choices[t] / total for t in best]) - [choices[t] / total for t in best]
+            kept = [t for t, before in zip(best, reached, strict=True) if before < top_p or t == best[0]]
+            result[output] *= choices[token] / sum(choices[t] for t in kept) if token in kept else 0.0
+    return result
+
+
+@pytest.mark.parametrize("how", [{}, {"temperature": 2.0}, {"top_k": 2}, {"top_p": 0.7}, {"top_k": 2, "top_p": 0.6}])
+def test_outputs_are_drawn_as_often_as_they_are_probable(how):
+    log_probs, count = random_tables(1, seed=3)[0], 4000
+    rules = {f"{name}s": value for name, value in how.items()}
+    found = draw(np.repeat([log_probs], count, axis=0), seeds=np.arange(count), **rules)
+    counts = collections.Counter(one[0][1] for one in found)
+    for output, probability in distribution(log_probs, **how).items():
+        deviation = (probability * (1 - probability) / count) ** 0.5
+        assert abs(counts[output] / count - probability) <= 4.5 * deviation, output
+
+
+def test_a_drawn_output_has_the_score_of_the_model():
+    tables = random_tables(20)
+    for table, one in zip(tables, draw(tables, 3, temperatures=1.5, seeds=np.arange(20)), strict=True):
+        scores = {output: score for score, output in ranked_outputs(table, 0.0)}
+        assert len(one) == 3 and [score for score, _ in one] == sorted((score for score, _ in one), reverse=True)
+        np.testing.assert_allclose([score for score, _ in one], [scores[tokens] for _, tokens in one], atol=1e-4)
+
+
+def test_the_hypotheses_of_a_sentence_draw_different_numbers():
+    found = draw(random_tables(1, seed=3), 8)[0]
+    assert len({tokens for _, tokens in found}) > 1
+
+
+def test_drawing_from_the_most_probable_token_alone_is_greedy_search():
+    tables = random_tables(10)
+    for one, greedy in zip(draw(tables, top_ks=1), outputs(tables, 1), strict=True):
+        assert_ranked(one, greedy)
+    for one, greedy in zip(draw(tables, top_ps=1e-6), outputs(tables, 1), strict=True):
+        assert_ranked(one, greedy)
+
+
+def test_what_is_drawn_depends_on_the_seed_and_not_on_the_batch():
+    tables, seeds = random_tables(12), np.arange(12) // 2
+    together = draw(tables, 2, seeds=seeds)
+    for n, one in enumerate(together):
+        assert_ranked(draw(tables[n : n + 1], 2, seeds=seeds[n : n + 1])[0], one)
+    others = draw(tables, 2, seeds=seeds + 100)
+    assert [[tokens for _, tokens in one] for one in others] != [[tokens for _, tokens in one] for one in together]
+
+
+def test_sentences_that_search_are_not_touched_by_those_that_draw():
+    tables = random_tables(6)
+    found = draw(tables, 3, temperatures=[0.0, 1.0] * 3)
+    for n in (0, 2, 4):
+        assert_ranked(found[n], outputs(tables[n : n + 1], 3)[0])
+
+
+def test_uniform_numbers_are_uniform_and_do_not_follow_each_other():
+    numbers = as_numpy(uniform(np.arange(100)[:, np.newaxis], np.arange(4)[np.newaxis], 7)).ravel()
+    numbers = np.concatenate([numbers, as_numpy(uniform(np.zeros(1, "int32"), np.zeros(1, "int32"), np.arange(2000)))])
+    assert numbers.min() >= 0 and numbers.max() < 1 and len(set(numbers)) > 2390
+    assert np.histogram(numbers, 10, (0, 1))[0] == pytest.approx(240, abs=70)
+    assert abs(np.corrcoef(numbers[:-1], numbers[1:])[0, 1]) < 0.1
