@@ -7,6 +7,7 @@ import tensorflow as tf
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 
 from export.server.errors import invalid
+from keras_transformer.errors import first_line_of
 
 MOST_ELEMENTS = 1 << 22  # a few bytes may claim any shape, since a single value stands for all elements
 
@@ -16,14 +17,14 @@ def array_of(name: str, tensor: TensorProto) -> np.ndarray:
     if tensor.tensor_shape.unknown_rank:
         raise invalid(f"The input {name!r} has no shape.")
     shape = [dimension.size for dimension in tensor.tensor_shape.dim]
-    if any(size < 0 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
+    if any(not 0 <= size <= MOST_ELEMENTS for size in shape) or math.prod(shape) > MOST_ELEMENTS:
         raise invalid(f"The input {name!r} has the shape {shape}: sizes are at least 0, and elements {MOST_ELEMENTS}.")
     if tensor.dtype == tf.string.as_datatype_enum:
         return strings_of(name, tensor, shape)
     try:
         return tf.make_ndarray(tensor)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise invalid(f"The input {name!r} cannot be read: {error}".partition("\n")[0]) from None
+    except (TypeError, ValueError, LookupError, OverflowError) as error:  # a KeyError: a type that numpy lacks
+        raise invalid(f"The input {name!r} cannot be read: {first_line_of(error)}") from None
 
 
 def strings_of(name: str, tensor: TensorProto, shape: list[int]) -> np.ndarray:
