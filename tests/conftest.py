@@ -9,13 +9,22 @@ import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+# The tests compile much and run little: compiling without optimization takes half the time. test_killed.py and the
+# processes of other backends compile as users do.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 LONGEST = (  # files that take a minute and more come first, so that no process is left alone with one at the end
     "test_killed", "test_cluster", "test_training_model", "test_export_command", "test_examples", "test_exact",
     "test_stock_fit", "test_accelerator", "test_train_speed", "test_run", "test_divergence", "test_export",
     "test_two_replicas", "test_fit", "test_wheel", "test_backends", "test_stock_fit_backends",
 )  # fmt: skip
-TRAINED = {"finished", "continued"}  # fixtures that train a whole run: the tests that use them are slow
+SLOW = {
+    "finished",
+    "continued",
+    "both",
+    "served",
+    "replicated",
+}  # fixtures that train or export, and the tests that use them
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +44,7 @@ def pytest_collection_modifyitems(items):
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))  # a stable order
     for item in items:
-        if TRAINED & set(item.fixturenames):
+        if SLOW & set(item.fixturenames):
             item.add_marker(pytest.mark.slow)
 
 

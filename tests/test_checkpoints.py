@@ -84,6 +84,7 @@ def test_the_average_is_the_mean_of_the_last_weights(checkpoints):
             assert_close(weight, np.full(weight.shape, mean))
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_is_noticed_or_changes_nothing(checkpoints):
     checkpoints.save(*small_model(), Progress(3, seconds=1.5))
     (path,) = checkpoints.paths()

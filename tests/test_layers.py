@@ -145,6 +145,7 @@ def sentences_with_a_seven(count):
     return ids.astype("int32"), (ids == 7).any(axis=1).astype("int32")
 
 
+@pytest.mark.slow
 def test_a_classifier_of_encoder_blocks_learns_and_comes_back_from_its_file(tmp_path):
     keras.utils.set_random_seed(1)
     ids, labels = sentences_with_a_seven(512)

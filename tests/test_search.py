@@ -107,6 +107,7 @@ def test_outputs_are_distinct_and_are_words_then_one_eos(found):
         assert all(output[-1] == EOS and min(output[:-1], default=9) > EOS for output in outputs)
 
 
+@pytest.mark.slow
 def test_a_beam_of_one_is_greedy():
     """The reference chooses one token at a time, for one sentence at a time, with the whole Transformer."""
     transformer = lively_transformer()
@@ -140,6 +141,7 @@ def talkative_transformer():
     return transformer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("static_shapes", [False, True], ids=["growing", "static"])
 @pytest.mark.parametrize("options", [SearchOptions(3, extra_length=500, n_best=3), SearchOptions(1, extra_length=500)])
 def test_outputs_of_500_tokens_have_their_teacher_forced_log_probability(options, static_shapes):

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from tests.support.models import as_numpy, assert_close, softmax
-from tests.support.processes import python
+from tests.support.processes import fork_python
 from tests.support.training import BATCHES, PAIRS, TINY, tensors, train, training_model, weights_of
 from train.config import RowLengths
 from train.data.batches import lay_out
@@ -38,9 +38,6 @@ def trained(**arguments):
     """The logs of the first three steps of a fresh model, and its weights after them."""
     model = training_model(**arguments)
     return train(model, 0, 3), weights_of(model)
-
-
-# what a step computes
 
 
 def test_a_step_logs_means_over_the_real_tokens_of_its_batch():
@@ -122,6 +119,7 @@ def test_a_model_without_dropout_has_no_random_states():
     assert training_model().random_states() == []
 
 
+@pytest.mark.slow
 def test_a_step_trains_with_dropout():
     whole, dropping = training_model(), training_model(dropout=0.5)
     for weight, value in zip(dropping.weights, weights_of(whole), strict=True):
@@ -146,6 +144,7 @@ def assert_same_bits(one, other):
         np.testing.assert_array_equal(left, right)
 
 
+@pytest.mark.slow
 def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_path):
     logs, weights = trained(dropout=0.1, xla=True)
     straight = training_model(dropout=0.1, xla=True)
@@ -158,6 +157,7 @@ def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_pa
     assert_same_bits(weights_of(resumed), weights_of(straight))
 
 
+@pytest.mark.slow
 def test_xla_changes_only_the_speed():
     logs, weights = trained(dropout=0.1)
     compiled_logs, compiled_weights = trained(dropout=0.1, xla=True)
@@ -169,6 +169,7 @@ def test_xla_changes_only_the_speed():
 # half precision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision_learns_in_float32_weights_and_starts_as_float32_does(precision):
     (logs, model), (exact_logs, _) = copying(precision=precision, xla=True), copying()
@@ -180,6 +181,7 @@ def test_half_precision_learns_in_float32_weights_and_starts_as_float32_does(pre
         assert (step["tokens"], step["learning_rate"]) == (exact["tokens"], exact["learning_rate"])
 
 
+@pytest.mark.slow
 def test_a_float16_step_that_overflows_changes_no_weight_and_the_next_ones_train():
     model = training_model(precision="mixed_float16")
     model.optimizer.dynamic_scale.assign(2.0**40)
@@ -230,6 +232,7 @@ def assert_masks_differ(logged, expected):
     assert logged == pytest.approx(np.mean(expected), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_two_micro_batches_drop_different_elements_of_equal_rows():
     assert_masks_differ(*nll_of_same_rows(training_model(dropout=0.5, micro_batches=2)))
 
@@ -277,23 +280,19 @@ test_training_model.train_on_two_replicas(pathlib.Path(sys.argv[1]))
 @pytest.fixture(scope="module")
 def replicated(tmp_path_factory):
     path = tmp_path_factory.mktemp("replicas") / "found.json"
-    run = python("-c", SCRIPT, path)
+    run = fork_python("-c", SCRIPT, path)
     assert run.returncode == 0, run.stderr[-3000:]
     return json.loads(path.read_text())
 
 
-@pytest.mark.slow
 def test_two_replicas_scale_the_loss_of_float16_once_and_both_skip_an_overflow(replicated):
     assert_close(values_of(replicated["half_logs"]), values_of(trained()[0][:2]), rtol=0.03)
-    assert replicated["updates"] == 2
-    assert replicated["overflow_changes"] == 0
+    assert (replicated["updates"], replicated["overflow_changes"]) == (2, 0)
 
 
-@pytest.mark.slow
 def test_two_replicas_drop_different_elements_of_equal_rows(replicated):
     assert_masks_differ(*replicated["same_rows"])
 
 
-@pytest.mark.slow
 def test_no_two_replicas_or_layers_share_a_stream(replicated):
     assert len(set(map(tuple, replicated["streams"]))) == len(replicated["streams"]) == 14

@@ -36,6 +36,7 @@ def forced(tmp_path_factory):
     return folder, ["w5 w17 w200", "w9 w9 w100"]
 
 
+@pytest.mark.slow
 def test_ours_gives_outputs_of_exactly_the_forced_length(forced):
     folder, lines = forced
     for beam_size in (1, 4):
@@ -43,6 +44,7 @@ def test_ours_gives_outputs_of_exactly_the_forced_length(forced):
         assert [len(text.split()) for text in texts] == [8, 8]  # and EOS
 
 
+@pytest.mark.slow
 @needs["transformers"]
 def test_marian_has_our_weights_and_the_forced_length(forced):
     from benchmarks.translators.marian import load
@@ -54,6 +56,7 @@ def test_marian_has_our_weights_and_the_forced_length(forced):
     assert [text.split()[:8] for text in found] == [text.split() for text in ours]
 
 
+@pytest.mark.slow
 @needs["ctranslate2"]
 def test_ctranslate2_has_our_weights_and_the_forced_length(forced):
     from benchmarks.translators.ctranslate2_model import load

@@ -178,6 +178,7 @@ def test_two_spellings_of_one_text_count_once(monkeypatch, pair):
 # Precision
 
 
+@pytest.mark.slow
 def test_in_bfloat16_the_weights_and_products_are_bfloat16_and_scores_are_close(pair):
     expected = Translator(*pair, OPTIONS).translate(LINES)
     copy = in_precision(pair[0], "bfloat16")
@@ -187,6 +188,7 @@ def test_in_bfloat16_the_weights_and_products_are_bfloat16_and_scores_are_close(
     assert in_precision(pair[0], "float32") is pair[0]
 
 
+@pytest.mark.slow
 def test_a_transformer_of_mixed_precision_is_searched_as_it_is_on_request(pair):
     mixed = Transformer(pair[0].transformer_config, dtype="mixed_bfloat16")
     for weight, value in zip(mixed.weights, pair[0].weights, strict=True):

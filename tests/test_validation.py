@@ -61,12 +61,14 @@ def test_the_means_are_those_of_all_tokens_of_all_pairs_with_dropout_off(transfo
     assert_close(validation.token_accuracy, as_numpy(sums.correct) / tokens, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_size_of_its_batches_changes_nothing(transformer, validator, monkeypatch):
     expected = validator()
     monkeypatch.setattr(train.evaluation.validation, "ROWS", 7)
     assert_close(validator_of(transformer)()[:3], expected[:3], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_called_again_it_returns_the_same_and_follows_the_weights(transformer, validator):
     first = validator()
     assert validator() == first
