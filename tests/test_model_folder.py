@@ -1,11 +1,14 @@
 """The folder of a model: a new version takes over without a lost request, a broken one does not."""
 
 import asyncio
+import http.client
 import shutil
+import socket
 import threading
 import time
 
 import pytest
+import requests
 
 from export.client import ServingClient
 from export.server.model_folder import ModelFolder, State
@@ -69,6 +72,40 @@ def test_a_new_version_takes_over_and_no_request_is_lost(folder, written):
         for thread in threads:
             thread.join()
     assert errors == [] and set(answers) == {"a" + TEXT, "b" + TEXT}
+
+
+def test_a_request_whose_body_is_slow_is_answered_by_the_version_that_has_come_meanwhile(folder, written):
+    body = b'{"inputs": ["hello"]}'
+    with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
+        with socket.create_connection((address.host, address.port)) as connection:
+            connection.sendall(
+                b"POST /v1/models/echo:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{" % len(body)
+            )
+            publish(written["b"], folder / "2")
+            client = ServingClient(address.url)
+            wait_for(lambda: client.translate([TEXT])[0].text == "b" + TEXT)
+            wait_for(
+                lambda: requests.get(f"{address.url}/versions/1").json()["model_version_status"][0]["state"] == "END"
+            )
+            connection.sendall(body[1:])
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            assert response.status == 200 and b"bhello" in response.read()
+
+
+def test_the_old_version_ends_what_it_has_begun(folder, written):
+    answers = []
+    with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
+        client = ServingClient(address.url, attempts=1)
+        slow = threading.Thread(
+            target=lambda: answers.append(client.predict({"text": ["x"], "spin": [4000.0]}, "repeat")["repeated"])
+        )
+        slow.start()
+        time.sleep(0.3)
+        publish(written["b"], folder / "2")
+        wait_for(lambda: client.translate([TEXT])[0].text == "b" + TEXT)
+        slow.join()
+    assert answers == [["xx"]]
 
 
 def refresh(model):

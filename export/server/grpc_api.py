@@ -13,7 +13,6 @@ from export.server.protocol import metadata_of, status_of
 from export.server.service import Service
 from export.server.signature import Arrays, Signature
 from export.server.tensors import array_of, tensor_of
-from export.server.version import Version
 
 STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
 SLACK = 1 << 16  # bytes of a message beside its tensors
@@ -28,13 +27,13 @@ class GrpcApi:
         self.service = service
 
     async def predict(self, request: predict_pb2.PredictRequest, until: float) -> predict_pb2.PredictResponse:
-        version = self.version(request.model_spec)
+        spec = request.model_spec
 
         def read(signature: Signature) -> Arrays:
             return {name: array_of(name, tensor) for name, tensor in request.inputs.items()}
 
-        signature, outputs = await self.service.predict(
-            version, request.model_spec.signature_name, read, list(request.output_filter), until
+        version, signature, outputs = await self.service.predict(
+            named(spec), number_of(spec), spec.signature_name, read, list(request.output_filter), until
         )
         response = predict_pb2.PredictResponse()
         response.model_spec.name, response.model_spec.signature_name = self.service.folder.name, signature.name
@@ -46,7 +45,8 @@ class GrpcApi:
     async def metadata(self, request: get_model_metadata_pb2.GetModelMetadataRequest, until: float) -> Message:
         if list(request.metadata_field) != ["signature_def"]:
             raise invalid("metadata_field must be ['signature_def']: nothing else is known of a model.")
-        return metadata_of(self.service.folder.name, self.version(request.model_spec))
+        spec = request.model_spec
+        return metadata_of(self.service.folder.name, self.service.version(named(spec), number_of(spec)))
 
     async def status(self, request: get_model_status_pb2.GetModelStatusRequest, until: float) -> Message:
         self.service.version(request.model_spec.name)
@@ -55,10 +55,12 @@ class GrpcApi:
             raise ServingError(Code.NOT_FOUND, f"Could not find version {number} of model {self.service.folder.name}")
         return status_of(self.service.folder.status, number)
 
-    def version(self, spec: model_pb2.ModelSpec) -> Version:
-        if not spec.name:
-            raise invalid("Missing ModelSpec: it must have the name of the model.")
-        return self.service.version(spec.name, number_of(spec))
+
+def named(spec: model_pb2.ModelSpec) -> str:
+    """Return the model that a request names. Raises ServingError if it names none."""
+    if not spec.name:
+        raise invalid("Missing ModelSpec: it must have the name of the model.")
+    return spec.name
 
 
 def number_of(spec: model_pb2.ModelSpec) -> int | None:

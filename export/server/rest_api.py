@@ -80,19 +80,20 @@ class RestApi:
 
     async def predict(self, request: Request) -> Response:
         with self.service.request() as until:
-            version = self.service.version(request.path_params["name"], request.path_params.get("version"))
+            wanted = request.path_params["name"], request.path_params.get("version")
+            self.service.version(*wanted)  # what is not there is refused before its body is read
             body = await self.body(request, until)
             read = functools.partial(read_request, body, self.service.options.request_rows)
             content = await asyncio.to_thread(read) if len(body) > BIG_BODY else read()
             computing = asyncio.ensure_future(
-                self.service.predict(version, content.signature_name, content.arrays, [], until)
+                self.service.predict(*wanted, content.signature_name, content.arrays, [], until)
             )
             leaving = asyncio.ensure_future(disconnected(request))
             try:
                 await asyncio.wait({computing, leaving}, return_when=asyncio.FIRST_COMPLETED)
                 if not computing.done():
                     return Response(status_code=499)  # nobody reads it
-                _, outputs = await computing
+                *_, outputs = await computing
                 return Response(write_answer(outputs, content.is_by_row), media_type="application/json")
             finally:
                 computing.cancel()

@@ -45,17 +45,19 @@ class Service:
 
     async def predict(
         self,
-        version: Version,
+        name: str,
+        number: int | None,
         signature_name: str,
         read: Callable[[Signature], Arrays],
         outputs: list[str],
         until: float,
-    ) -> tuple[Signature, Arrays]:
-        """Compute a signature from the inputs that `read` returns for it.
+    ) -> tuple[Version, Signature, Arrays]:
+        """Compute a signature of a model from the inputs that `read` returns for it.
 
-        `outputs` are the wanted ones, all if it is empty; `until` is when the answer must be there.
-        Raises ServingError.
+        The version is chosen here and held until the result is there, so that it is not closed in between. `outputs`
+        are the wanted ones, all if it is empty; `until` is when the answer must be there. Raises ServingError.
         """
+        version = self.version(name, number)
         signature = signature_named(version.signatures, signature_name)
         chosen = signature.chosen(outputs)
         inputs = signature.complete(read(signature))
@@ -64,7 +66,7 @@ class Service:
         version.users += 1
         try:
             seconds = until - time.monotonic()
-            return signature, await self.batcher.compute(version, signature, chosen, inputs, seconds)
+            return version, signature, await self.batcher.compute(version, signature, chosen, inputs, seconds)
         finally:
             version.users -= 1
 
