@@ -4,6 +4,7 @@ import http.client
 import socket
 
 import pytest
+import requests
 
 from export.client import ServingClient
 from export.server.options import ServerOptions
@@ -87,3 +88,9 @@ def http_response(connection):
     response.begin()
     response.read()
     return response
+
+
+def test_a_body_without_a_length_is_limited_too(server):
+    response = requests.post(f"{server.url}:predict", data=iter([b" " * (1 << 20), b'{"inputs": ["a"]}']))
+    assert response.status_code == 413 and "1048576" in response.json()["error"]
+    assert requests.post(f"{server.url}:predict", data=iter([b'{"inputs":', b' ["a"]}'])).status_code == 200

@@ -16,9 +16,9 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from export.server import grpc_api, rest_api
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.versions import ExportError
 from tests.support.echo import write_echo
 
 OPTIONS = ServerOptions(
@@ -272,22 +272,18 @@ def test_a_request_that_nobody_waits_for_leaves_the_queue(server, predict, busy)
     assert at_once(lambda number: predict(text=["a"] * 20)[0], [0])[0]["translation"] == [b"a"] * 20
 
 
-# starting and ending
+def test_an_error_of_the_server_is_logged_on_one_line_and_not_told(server, predict, monkeypatch, caplog):
+    def fail(*arguments):
+        raise ValueError("secret\nWARNING forged \x1b[31m")
 
-
-def test_a_folder_without_a_version_is_refused(tmp_path):
-    with pytest.raises(ExportError, match="no exported version"), local_server(tmp_path, OPTIONS):
-        pass
-
-
-def test_a_port_that_is_taken_is_named(server, tmp_path):
-    folder = server_folder(tmp_path)
-    for taken in ({"port": server.port}, {"grpc_port": server.grpc_port}):
-        options = ServerOptions(**{"port": 0, "grpc_port": 0} | taken)
-        with pytest.raises(ExportError, match=str(*taken.values())), local_server(folder, options):
-            pass
-
-
-def server_folder(tmp_path):
-    write_echo(tmp_path / "echo" / "1")
-    return tmp_path / "echo"
+    monkeypatch.setattr(rest_api, "write_answer", fail)
+    monkeypatch.setattr(grpc_api, "tensor_of", fail)
+    response = post(server, {"inputs": ["a"]})
+    assert response.status_code == 500 and "secret" not in response.text
+    with pytest.raises(grpc.RpcError) as error:
+        predict(text=["a"])
+    assert error.value.code().name == "INTERNAL" and "secret" not in error.value.details()
+    messages = [record.getMessage() for record in caplog.records if "secret" in record.getMessage()]
+    assert len(messages) == 2 and all(message.isprintable() for message in messages)
+    monkeypatch.undo()
+    assert post(server, {"inputs": ["a"]}).status_code == 200
