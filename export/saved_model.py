@@ -15,14 +15,18 @@ WARM_UP_ROWS = 32  # sentences of a full batch
 FIRST_MERGE = 260  # 4 special ids and 256 bytes come first, then the most frequent pieces
 
 
-def write_saved_model(served: ServedTranslator, tokenizer: Tokenizer, folder: pathlib.Path) -> None:
-    """Write a ServedTranslator with its signatures and its warm-up requests into `folder`.
+def write_saved_model(
+    served: ServedTranslator, tokenizer: Tokenizer, folder: pathlib.Path, names: tuple[str, ...] | None = None
+) -> None:
+    """Write a ServedTranslator with its signatures, or those of `names` alone, and its warm-up requests into `folder`.
 
     Raises ExportError if the file system refuses, for example because the disk is full.
     """
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     try:
-        tf.saved_model.save(served, str(folder), served.signatures(), options)
+        signatures = served.signatures()
+        signatures = {name: signatures[name] for name in names or signatures}
+        tf.saved_model.save(served, str(folder), signatures, options)
         write_warm_up_requests(folder, warm_up_batches(tokenizer, served.max_source_tokens))
     except tf.errors.OpError as error:
         raise ExportError(f"{folder} cannot be written: {first_line_of(error)}") from None

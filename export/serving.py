@@ -1,10 +1,19 @@
 """A trained Transformer as a tf.Module: text -> ids -> search -> text, in one graph."""
 
+import inspect
+
 import tensorflow as tf
 
+from export.request import PREFIX, Option, alpha_of, checked, of_each_line, options_of
+from export.slices import in_slices
 from export.versions import ExportError
+from export.written import EMPTY, alignments, fill_up, joined, without_duplicates, written
+from keras_transformer.batching import BYTES_PER_TOKEN
 from keras_transformer.config import SearchOptions
 from keras_transformer.decoding import IncrementalDecoder, search
+from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
 from keras_transformer.tokens import EOS, PAD
@@ -17,15 +26,23 @@ class ServedTranslator(tf.Module):
 
     Args:
         transformer, tokenizer: a trained pair.
-        options: how to search. The graph returns the best hypothesis alone, whatever `n_best` is.
-        max_source_tokens: longer sentences are truncated to this number of tokens, EOS included. One long sentence
-            delays its whole batch.
+        options: how to search if a request does not say; a request's beam_size is at most this one.
+        max_source_tokens: longer sentences are truncated to this number of tokens, EOS included.
+        alignment_layer: the decoder block, counted from 1, whose attention to the source aligns words. None means the
+            last but one, or the only one (Garg et al. 2019 found the last but one best).
 
     Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
     Raises ExportError if weights and products are neither all float32 nor all bfloat16.
     """
 
-    def __init__(self, transformer: Transformer, tokenizer: Tokenizer, options: SearchOptions, max_source_tokens: int):
+    def __init__(
+        self,
+        transformer: Transformer,
+        tokenizer: Tokenizer,
+        options: SearchOptions,
+        max_source_tokens: int,
+        alignment_layer: int | None = None,
+    ):
         super().__init__(name="translator")
         dtypes = {weight.dtype for weight in transformer.weights}
         dtypes |= {layer.compute_dtype for layer in transformer.layers if layer.weights}
@@ -35,35 +52,210 @@ class ServedTranslator(tf.Module):
             )
         self.weights = {weight.path: weight.value for weight in transformer.weights}
         self.tokenizer = graph_tokenizer(tokenizer.model_bytes)
-        self.decoder = IncrementalDecoder(transformer)
         self.options, self.max_source_tokens = options, max_source_tokens
+        self._decoder = IncrementalDecoder(transformer)
+        layers = transformer.transformer_config.decoder_layers
+        self.alignment_layer = alignment_layer or max(1, layers - 1)
+        if not 1 <= self.alignment_layer <= layers:
+            raise ExportError(f"alignment_layer is {alignment_layer}; this model has decoder blocks 1 to {layers}.")
+        self._forced = ForcedDecoder(transformer)
+        self.longest_output = max_source_tokens + options.extra_length
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
-    def translate(self, text):
+    def signatures(self) -> dict:
+        """Return the functions that a server offers, by name."""
+        text = tf.TensorSpec([None], tf.string, name="text")
+        translation = tf.TensorSpec([None], tf.string, name="translation")
+        given = options_of(self.options, self.longest_output)
+        return {
+            "serving_default": signature(self.translate_best, [text]),
+            "translate": signature(self.translate, [text], [*given, PREFIX]),
+            "score": signature(self.score, [text, translation], [alpha_of(given)]),
+            "tokenize": signature(self.tokenize, [text]),
+        }
+
+    def translate_best(self, text) -> dict:
         """Translate a batch of lines; a blank line has an empty translation with score 0.
 
         Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,)}.
         """
-        has_text = tf.logical_not(tf.strings.regex_full_match(text, WHITESPACE))
-        hypotheses = search(self.decoder, self.encode(text, has_text), self.options)
-        translation = self.tokenizer.decode(hypotheses.ids[:, 0])
-        return {
-            "translation": tf.where(has_text, translation, ""),
-            "score": tf.where(has_text, hypotheses.scores[:, 0], 0.0),
+        ids, _ = self.encode(text)
+
+        def run(indices) -> dict:
+            found = search(self._decoder, padded(tf.gather(ids, indices)), self.options)
+            return {"translation": self.tokenizer.decode(found.ids[:, 0]), "score": found.scores[:, 0]}
+
+        nothing = {"translation": tf.fill(tf.shape(text), ""), "score": tf.zeros(tf.shape(text))}
+        return in_slices(lengths_of(ids), run, nothing)
+
+    def translate(self, text, **given) -> dict:
+        """Translate a batch of lines as each of them asks: `given` is one value per option, or one per line.
+
+        Returns, for B lines and the K hypotheses of the largest beam, best first; what there is not, because `n_best`
+        is less or fewer outputs were found, is empty and has the score NEVER:
+
+            translations (B, K) string, scores and log_probabilities (B, K) float32
+            pieces (B, K) string: the pieces of each translation, with spaces in between, EOS last
+            piece_log_probabilities (B, K) string: of each piece, with spaces in between
+            alignments (B, K) string: "0-0 1-2", numbers of words of the source and of the translation
+            truncated (B,) bool: the line was longer than the model takes
+        """
+        ids, truncated = self.encode(text)
+        lines = tf.size(text)
+        rules = {
+            option.rule: checked(option, given[option.name], lines)
+            for option in options_of(self.options, self.longest_output)
+        }
+        beam_size = rules["beam_sizes"]
+        fits = tf.debugging.Assert(
+            tf.reduce_all(rules["n_best"] <= beam_size), ["n_best must not exceed beam_size.", rules["n_best"]]
+        )
+        with tf.control_dependencies([fits]):
+            prefixes = self.tokenizer.encode(of_each_line(PREFIX.name, given[PREFIX.name], lines))
+        prefixes = prefixes[:, : self.max_source_tokens - 1]
+
+        def run(indices) -> dict:
+            chosen = {name: tf.gather(rule, indices) for name, rule in rules.items()}
+            chosen["prefixes"] = tf.gather(prefixes, indices).to_tensor(PAD)
+            source_ids = padded(tf.gather(ids, indices))
+            return self.described(source_ids, search(self._decoder, source_ids, self.options, rules=chosen), chosen)
+
+        places = [lines, self.options.beam_size]
+        nothing = {name: tf.fill(places, value) for name, value in EMPTY.items()}
+        return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
+
+    def described(self, source_ids, found, rules: dict) -> dict:
+        """Describe the hypotheses of a slice, R sentences, in the outputs of `translate`."""
+        ids, scores = found
+        texts = tf.reshape(self.tokenizer.decode(tf.reshape(ids, [-1, tf.shape(ids)[2]])), tf.shape(scores))
+        ids, scores, texts = without_duplicates(ids, scores, texts)
+        is_wanted = (tf.range(self.options.beam_size) < rules["n_best"][:, tf.newaxis]) & (scores > NEVER / 2)
+        ids = tf.where(is_wanted[..., tf.newaxis], ids, PAD)
+        source_pieces = self.pieces_of(source_ids)
+
+        def one_rank(rank):
+            target_ids = ids[:, rank]
+            made = self._forced(source_ids, target_ids)
+            attention = tf.reduce_mean(
+                tf.cast(made.attention[f"decoder_block_{self.alignment_layer}/memory"], tf.float32), axis=1
+            )
+            pieces = self.pieces_of(target_ids)
+            has_token = target_ids != PAD
+            return {
+                "log_probabilities": tf.reduce_sum(made.log_probs, axis=1),
+                "pieces": joined(pieces, has_token),
+                "piece_log_probabilities": joined(written(made.log_probs), has_token),
+                "alignments": alignments(attention, source_pieces, pieces),
+            }
+
+        kinds = {
+            name: tf.TensorSpec([None], EMPTY[name].dtype) for name in EMPTY if name not in ("scores", "translations")
+        }
+        ranks = tf.range(tf.reduce_max(rules["n_best"]))
+        each = tf.map_fn(one_rank, ranks, fn_output_signature=kinds, parallel_iterations=1)  # (n, R)
+        missing = [[0, 0], [0, self.options.beam_size - tf.size(ranks)]]
+        filled = {
+            name: tf.where(is_wanted, fill_up(tf.transpose(value), missing, EMPTY[name]), EMPTY[name])
+            for name, value in each.items()
+        }
+        return filled | {
+            "translations": tf.where(is_wanted, texts, EMPTY["translations"]),
+            "scores": tf.where(is_wanted, scores, EMPTY["scores"]),
         }
 
-    def encode(self, text, has_text):
-        """Return pieces and EOS, then PAD. A blank line is PAD alone, so that the search needs one step for it.
+    def score(self, text, translation, length_penalty) -> dict:
+        """Compute the log-probability of given translations, line by line.
 
-        Shapes: text string (B,), has_text bool (B,) -> int32 (B, S), S at least 1.
+        A translation that is blank is the empty output, EOS alone. A line without text has the log-probability 0.
+        Shapes: all (B,), as in `translate`, for the one translation that is given.
         """
-        pieces = self.tokenizer.encode(text)[:, : self.max_source_tokens - 1]
-        end = tf.fill([tf.shape(text)[0], 1], EOS)
-        ids = tf.concat([pieces, end], axis=1)
-        ids = tf.ragged.boolean_mask(ids, tf.ones_like(ids, tf.bool) & has_text[:, tf.newaxis])
-        longest = tf.maximum(tf.reduce_max(ids.row_lengths()), 1)
-        return ids.to_tensor(PAD, shape=tf.stack([-1, longest]))
+        ids, truncated = self.encode(text)
+        lines = tf.size(text)
+        alpha = checked(alpha_of(options_of(self.options, self.longest_output)), length_penalty, lines)
+        given = of_each_line("translation", translation, lines)
+        targets = with_end(self.tokenizer.encode(given)[:, : self.longest_output - 1])
 
-    def signatures(self) -> dict:
-        """Return the functions that a server offers, by name."""
-        return {"serving_default": self.translate}
+        def run(indices) -> dict:
+            target_ids = padded(tf.gather(targets, indices))
+            made = self._forced(padded(tf.gather(ids, indices)), target_ids)
+            total, has_token = tf.reduce_sum(made.log_probs, axis=1), target_ids != PAD
+            count = tf.reduce_sum(tf.cast(has_token, tf.int32), axis=1)
+            return {
+                "score": total / length_penalty_of(count, tf.gather(alpha, indices)),
+                "log_probability": total,
+                "pieces": joined(self.pieces_of(target_ids), has_token),
+                "piece_log_probabilities": joined(written(made.log_probs), has_token),
+            }
+
+        kinds = {"score": 0.0, "log_probability": 0.0, "pieces": "", "piece_log_probabilities": ""}
+        nothing = {name: tf.fill([lines], value) for name, value in kinds.items()}
+        longest = tf.where(lengths_of(ids) > 0, tf.maximum(lengths_of(ids), lengths_of(targets)), 0)
+        return in_slices(longest, run, nothing) | {"truncated": truncated}
+
+    def tokenize(self, text) -> dict:
+        """Return the pieces of each line and their ids, with spaces in between, as the model reads them.
+
+        Shapes: text string (B,) -> {"pieces": string (B,), "ids": string (B,)}.
+        """
+        ids = padded(self.encode(text)[0])
+        is_token = ids != PAD
+        return {"pieces": joined(self.pieces_of(ids), is_token), "ids": joined(tf.strings.as_string(ids), is_token)}
+
+    def encode(self, text):
+        """Return the tokens of each line, EOS last and none if it is blank, and which lines were cut.
+
+        Shapes: text string (B,) -> int32 RaggedTensor (B, None), bool (B,).
+        """
+        longest = self.max_source_tokens * BYTES_PER_TOKEN
+        has_text = tf.logical_not(tf.strings.regex_full_match(text, WHITESPACE))
+        pieces = self.tokenizer.encode(tf.where(has_text, first_bytes(text, longest), ""))
+        is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) >= self.max_source_tokens)
+        ids = with_end(pieces[:, : self.max_source_tokens - 1])
+        ids = tf.ragged.boolean_mask(ids, tf.ones_like(ids, tf.bool) & has_text[:, tf.newaxis])
+        return ids, has_text & is_long
+
+    def pieces_of(self, ids):
+        """Return the written form of each id: int32 (B, L) -> string (B, L)."""
+        return tf.reshape(self.tokenizer.sentencepiece.id_to_string(tf.reshape(ids, [-1])), tf.shape(ids))
+
+
+def signature(
+    function, required: list[tf.TensorSpec], optional: list[Option] = ()
+) -> tf.types.experimental.GenericFunction:
+    """Return `function` as a signature with these inputs. TensorFlow Serving fills in an optional one that is missing.
+
+    The defaults stand in the SavedModel; `tf.saved_model.load` in Python ignores them.
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(spec.name, kind) for spec in required]
+    parameters += [
+        inspect.Parameter(option.name, kind, default=tf.constant([option.default], option.dtype)) for option in optional
+    ]
+
+    def call(*arguments, **named):
+        return function(**dict(zip((parameter.name for parameter in parameters), arguments, strict=False)), **named)
+
+    call.__signature__ = inspect.Signature(parameters)
+    specs = [*required, *(tf.TensorSpec([None], option.dtype, name=option.name) for option in optional)]
+    return tf.function(call, input_signature=specs, autograph=False)
+
+
+def first_bytes(text, most: int):
+    """Cut each line to so many bytes; a character that the cut divides is gone. Shapes: string (B,) -> string (B,)."""
+    cut = tf.strings.unicode_transcode(tf.strings.substr(text, 0, most), "UTF-8", "UTF-8", errors="ignore")
+    return tf.where(tf.strings.length(text) > most, cut, text)
+
+
+def lengths_of(ragged):
+    """Return the number of items of each row, int32 (B,)."""
+    return tf.cast(ragged.row_lengths(), tf.int32)
+
+
+def with_end(pieces):
+    """Append EOS to each row of an int32 RaggedTensor (B, None)."""
+    return tf.concat([pieces, tf.fill([pieces.nrows(), 1], EOS)], axis=1)
+
+
+def padded(ids):
+    """Fill up with PAD: an int32 RaggedTensor (B, None) -> int32 (B, S), S at least 1."""
+    longest = tf.maximum(tf.reduce_max(ids.row_lengths()), 1)
+    return ids.to_tensor(PAD, shape=tf.stack([-1, longest]))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 LONGEST_SOURCE = 512  # tokens of a source sentence, EOS included
+BYTES_PER_TOKEN = 64  # a line is cut to so many bytes per token that may be used, before it is tokenized
 BATCH_SIZE = 128  # sentences that are searched together, at most
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
+from keras_transformer.batching import BATCH_SIZE, BYTES_PER_TOKEN, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions, TransformerConfig
 from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.scores import NEVER
@@ -114,10 +114,14 @@ class Translator:
 
     def _encode(self, lines: list[str], first_line: int) -> Iterator[list[int]]:
         """Yield the token ids of each line, ending in EOS; [] for a blank line. Truncate long lines with a warning."""
-        for number, (line, ids) in enumerate(zip(lines, self.tokenizer.encode_batch(lines), strict=True), first_line):
-            if not line.strip():
+        most_bytes = self.max_source_tokens * BYTES_PER_TOKEN
+        cut = [first_bytes(line, most_bytes) for line in lines]
+        for number, (line, ids) in enumerate(zip(cut, self.tokenizer.encode_batch(cut), strict=True), first_line):
+            if not lines[number - first_line].strip():
                 yield []
                 continue
+            if len(line) < len(lines[number - first_line]):
+                log.warning("line %d is longer than %d bytes; only these are translated", number, most_bytes)
             if len(ids) >= self.max_source_tokens:
                 longest = self.max_source_tokens - 1
                 log.warning("line %d has %d tokens; only the first %d are translated", number, len(ids), longest)
@@ -133,6 +137,13 @@ class Translator:
                 text = self.tokenizer.decode(tokens)
                 translations.setdefault(text, Translation(text, float(score), tokens))
         return list(translations.values())[: self.options.n_best]
+
+
+def first_bytes(line: str, most: int) -> str:
+    """Return the line, cut to so many bytes of UTF-8. A character that the cut divides is gone."""
+    if len(line) * 4 <= most:
+        return line
+    return line.encode("utf-8")[:most].decode("utf-8", "ignore")
 
 
 def padded(rows: list[list[int]]) -> tf.Tensor:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # The tests compile much and run little: compiling without optimization takes half the time. test_killed.py and the
 # processes of other backends compile as users do.

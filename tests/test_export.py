@@ -75,7 +75,8 @@ def test_every_kind_of_transformer_is_exported(tmp_path, variant):
 def test_an_export_in_bfloat16_has_half_the_size_and_translates_as_the_translator_in_bfloat16(tmp_path, both):
     transformer, tokenizer = load_run(random_run(tmp_path / "run"))
     transformer = in_precision(transformer, "bfloat16")
-    write_saved_model(ServedTranslator(transformer, tokenizer, OPTIONS, MAX_SOURCE_TOKENS), tokenizer, tmp_path / "1")
+    served = ServedTranslator(transformer, tokenizer, OPTIONS, MAX_SOURCE_TOKENS)
+    write_saved_model(served, tokenizer, tmp_path / "1", ("serving_default",))
     translator = Translator(transformer, tokenizer, OPTIONS, precision="bfloat16")
     assert not compare(ExportedTranslator(tmp_path / "1"), translator, SENTENCES, TIES["bfloat16"]).differences
     sizes = [

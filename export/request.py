@@ -1,0 +1,67 @@
+"""What a request may ask of the served graph: optional inputs, their defaults, and the bounds that the graph checks."""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.rules import LONGEST_NGRAM
+
+LARGEST = 2**31 - 1
+
+
+class Option(NamedTuple):
+    """An optional input of rank 1: one value for the whole batch, or one per line."""
+
+    name: str
+    default: Any
+    dtype: tf.DType
+    lowest: float
+    highest: float
+    rule: str  # its name in `keras_transformer/decoding/rules.py`
+
+
+PREFIX = Option("target_prefix", "", tf.string, 0, 0, "prefixes")  # the text with which the translation begins
+
+
+def options_of(options: SearchOptions, longest_output: int) -> list[Option]:
+    """Return the numerical options of an export that was made with these SearchOptions."""
+    whole, real = tf.int32, tf.float32
+    return [
+        Option("beam_size", options.beam_size, whole, 1, options.beam_size, "beam_sizes"),
+        Option("length_penalty", options.length_penalty, real, 0, 100, "length_penalties"),
+        Option("n_best", 1, whole, 1, options.beam_size, "n_best"),
+        Option("min_length", 1, whole, 1, longest_output, "min_lengths"),
+        Option("max_length", longest_output, whole, 1, longest_output, "limits"),
+        Option("no_repeat_ngram_size", 0, whole, 0, LONGEST_NGRAM, "no_repeat_ngram_sizes"),
+        Option("repetition_penalty", 1.0, real, 0.01, 100, "repetition_penalties"),
+        Option("temperature", 0.0, real, 0, 100, "temperatures"),
+        Option("top_k", 0, whole, 0, LARGEST, "top_ks"),
+        Option("top_p", 1.0, real, 0, 1, "top_ps"),
+        Option("seed", 0, whole, -LARGEST - 1, LARGEST, "seeds"),
+    ]
+
+
+def alpha_of(options: list[Option]) -> Option:
+    """Return the option that is the exponent of the length penalty."""
+    return next(option for option in options if option.name == "length_penalty")
+
+
+def checked(option: Option, value, lines):
+    """Return an option per line. The graph fails with a sentence if it has another length or is out of bounds.
+
+    Shapes: value (1,) or (B,); lines int () is B -> (B,).
+    """
+    value = of_each_line(option.name, value, lines)
+    is_valid = tf.reduce_all((value >= option.lowest) & (value <= option.highest))  # NaN is not
+    message = f"{option.name} must be from {option.lowest} to {option.highest}."
+    with tf.control_dependencies([tf.debugging.Assert(is_valid, [message, value])]):
+        return tf.identity(value)
+
+
+def of_each_line(name: str, value, lines):
+    """Return one value per line: (1,) or (B,) -> (B,)."""
+    fits = (tf.size(value) == 1) | (tf.size(value) == lines)
+    message = f"{name} must have one value, or one per line of text."
+    with tf.control_dependencies([tf.debugging.Assert(fits, [message, tf.size(value), lines])]):
+        return tf.broadcast_to(value, [lines])

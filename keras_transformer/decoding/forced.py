@@ -1,0 +1,46 @@
+"""The log-probability of outputs that are given: the decoder once over all their positions."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_transformer.model import Transformer, with_attention
+from keras_transformer.tokens import BOS, PAD
+
+
+class Forced(NamedTuple):
+    """What the model makes of given outputs."""
+
+    log_probs: Any  # float32 (B, T): natural log-probability of each token, 0 where the output has none
+    attention: dict[
+        str, Any
+    ]  # weights by "decoder_block_N/memory", (B, h, T, S), and so on as `with_attention` returns
+
+
+class ForcedDecoder:
+    """A Transformer that computes what it makes of given outputs, all positions at once (teacher forcing)."""
+
+    def __init__(self, transformer: Transformer):
+        self.model = with_attention(transformer)
+
+    def __call__(self, source_ids, target_ids) -> Forced:
+        """Compute the log-probability of each token of given outputs.
+
+        Shapes: source_ids int (B, S), pieces and EOS, then PAD; target_ids int (B, T), T at least 1, tokens and EOS,
+        then PAD.
+        """
+        target_ids = ops.cast(target_ids, "int32")
+        is_token = target_ids != PAD
+        begin = ops.full_like(target_ids[:, :1], BOS)
+        found = self.model(
+            {
+                "source_ids": source_ids,
+                "source_segments": ops.cast(source_ids != PAD, "int32"),
+                "target_ids": ops.concatenate([begin, target_ids[:, :-1]], axis=1),
+                "target_segments": ops.cast(is_token, "int32"),
+            },
+            training=False,
+        )
+        logits = ops.cast(found.pop("logits"), "float32")
+        chosen = ops.take_along_axis(logits, ops.expand_dims(target_ids, 2), axis=2)[..., 0]
+        return Forced(ops.where(is_token, chosen - ops.logsumexp(logits, axis=-1), 0.0), found)

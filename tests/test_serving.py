@@ -1,0 +1,212 @@
+"""What a request may ask of the served graph, and what it answers."""
+
+import inspect
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export.request import options_of
+from export.serving import ServedTranslator
+from export.slices import SLICE_ROWS, SLICE_TOKENS, in_slices, slice_rows
+from export.written import alignments, without_duplicates
+from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.translator import Translator, load_run
+from tests.support.runs import SENTENCES, random_run
+
+OPTIONS, LONGEST = SearchOptions(extra_length=6), 40
+LINES = [*SENTENCES[:6], "", " \t"]
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    return load_run(random_run(tmp_path_factory.mktemp("served") / "run"))
+
+
+@pytest.fixture(scope="module")
+def served(pair):
+    return ServedTranslator(*pair, OPTIONS, LONGEST)
+
+
+@pytest.fixture(scope="module")
+def ask(served):
+    """A function of a signature's name, lines and options, which fills in the defaults as a server does."""
+    signatures = served.signatures()
+
+    def answer(name, lines, **given):
+        function = signatures[name]
+        parameters = inspect.signature(function.python_function).parameters
+        defaults = {
+            key: one.default for key, one in parameters.items() if key != "text" and one.default is not one.empty
+        }
+        given = {
+            key: tf.constant(np.reshape(value, -1), defaults[key].dtype if key in defaults else tf.string)
+            for key, value in given.items()
+        }
+        found = function(text=tf.constant(lines, tf.string), **(defaults | given))
+        return {key: value.numpy() for key, value in found.items()}
+
+    return answer
+
+
+def texts_of(row):
+    return [text.decode() for text in row]
+
+
+def assert_same_answers(found, expected):
+    for name, values in found.items():
+        if values.dtype.kind == "f":
+            np.testing.assert_allclose(values, expected[name], atol=1e-4)
+        elif name != "piece_log_probabilities":  # decimals, which rounding may change
+            assert values.tolist() == expected[name].tolist(), name
+
+
+@pytest.mark.slow
+def test_the_defaults_translate_as_the_translator_does(pair, ask):
+    translations = Translator(*pair, OPTIONS, max_source_tokens=LONGEST).translate(LINES)
+    for name, texts, scores in (("serving_default", "translation", "score"), ("translate", "translations", "scores")):
+        found = ask(name, LINES)
+        best_texts, best_scores = (found[key].reshape(len(LINES), -1)[:, 0] for key in (texts, scores))
+        assert texts_of(best_texts) == [one.text for one in translations]
+        expected = [one.score if one.text or name == "serving_default" else NEVER for one in translations]
+        np.testing.assert_allclose(best_scores, expected, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_n_best_translations_are_sorted_and_differ(pair, ask):
+    options = SearchOptions(extra_length=6, n_best=4)
+    expected = Translator(*pair, options, max_source_tokens=LONGEST).translate_n_best(LINES[:6])
+    found = ask("translate", LINES[:6], n_best=4)
+    for texts, scores, translations in zip(found["translations"], found["scores"], expected, strict=True):
+        count = len(translations)
+        assert texts_of(texts) == [one.text for one in translations] + [""] * (4 - count)
+        np.testing.assert_allclose(scores[:count], [one.score for one in translations], atol=1e-4)
+        assert (scores[count:] == NEVER).all()
+
+
+@pytest.mark.slow
+def test_pieces_have_the_log_probabilities_that_scoring_gives_them(served, ask):
+    found = ask("translate", LINES[:6], n_best=2, length_penalty=1.0)
+    texts, pieces = found["translations"][:, 1], found["pieces"][:, 1]
+    scored = ask("score", LINES[:6], translation=texts, length_penalty=1.0)
+    same = [row for row in range(6) if scored["pieces"][row] == pieces[row]]  # a text may have other pieces too
+    assert len(same) >= 3
+    for row in same:
+        assert scored["score"][row] == pytest.approx(found["scores"][row, 1], abs=1e-4)
+        assert scored["log_probability"][row] == pytest.approx(found["log_probabilities"][row, 1], abs=1e-4)
+    for row in range(6):
+        of_pieces = [float(number) for number in found["piece_log_probabilities"][row, 1].split()]
+        assert len(of_pieces) == len(pieces[row].split()) and pieces[row].endswith(b"</s>")
+        assert sum(of_pieces) == pytest.approx(found["log_probabilities"][row, 1], abs=1e-4 * len(of_pieces))
+        penalty = (5 + len(of_pieces)) / 6
+        assert found["log_probabilities"][row, 1] / penalty == pytest.approx(found["scores"][row, 1], abs=1e-4)
+
+
+@pytest.mark.slow
+def test_each_line_has_options_of_its_own(ask):
+    given = {
+        "beam_size": [1, 2, 4, 4, 3, 1, 1, 1], "length_penalty": [0, 1, 0.6, 2, 0, 0, 0, 0],
+        "min_length": [1, 1, 9, 1, 1, 1, 1, 1], "max_length": [40, 3, 40, 40, 40, 40, 40, 40],
+        "no_repeat_ngram_size": [0, 0, 0, 1, 0, 2, 0, 0], "repetition_penalty": [1, 1, 1, 1, 2, 1, 1, 1],
+        "temperature": [0, 0, 0, 0, 0, 1, 0, 1], "top_k": [0, 0, 0, 0, 0, 50, 0, 0], "seed": [0, 0, 0, 0, 0, 7, 0, 0],
+        "target_prefix": ["", "", "", "", "two", "", "", ""],
+    }  # fmt: skip
+    together = ask("translate", LINES, **given)
+    for row in range(len(LINES)):
+        alone = ask("translate", LINES[row : row + 1], **{name: values[row] for name, values in given.items()})
+        assert_same_answers(alone, {name: values[row : row + 1] for name, values in together.items()})
+    plain = ask("translate", LINES)["translations"][:, 0]
+    assert sum(a != b for a, b in zip(together["translations"][:6, 0], plain, strict=False)) >= 4
+    assert len(together["pieces"][1, 0].split()) <= 3 and len(together["pieces"][2, 0].split()) >= 9
+    assert together["translations"][4, 0].startswith(b"two")
+    pieces = together["pieces"][3, 0].split()
+    assert len(pieces) == len(set(pieces))
+
+
+@pytest.mark.slow
+def test_any_number_of_lines_is_translated_in_slices(ask):
+    lines = [SENTENCES[n % 6] if n % 7 else "" for n in range(SLICE_ROWS + 30)]
+    found = ask("serving_default", lines)
+    few = ask("serving_default", LINES[:6])
+    for line, text in zip(lines, found["translation"], strict=True):
+        assert text == (few["translation"][SENTENCES.index(line)] if line else b"")
+
+
+@pytest.mark.slow
+def test_a_long_line_is_cut_and_reported(pair, ask):
+    lines = ["one two " * 100, "é" * 5_000, "short"]
+    found = ask("translate", lines)
+    assert found["truncated"].tolist() == [True, True, False]
+    expected = Translator(*pair, OPTIONS, max_source_tokens=LONGEST).translate(lines)
+    assert texts_of(found["translations"][:, 0]) == [one.text for one in expected]
+
+
+def test_lines_are_tokenized_as_the_model_reads_them(pair, ask):
+    found = ask("tokenize", LINES)
+    for line, pieces, ids in zip(LINES, found["pieces"], found["ids"], strict=True):
+        expected = [*pair[1].encode(line), 3] if line.strip() else []
+        assert [int(number) for number in ids.split()] == expected
+        assert pieces.decode().split(" ") == [pair[1].pieces()[number] for number in expected] or not expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", options_of(OPTIONS, LONGEST + OPTIONS.extra_length), ids=lambda option: option.name)
+def test_a_value_out_of_bounds_is_refused_by_name(ask, option):
+    wrong = [option.lowest - 1, option.highest + 1] if abs(option.lowest) < 2**31 - 1 else []
+    wrong = [value for value in wrong if abs(value) < 2**31]
+    for value in [*wrong, *([float("nan")] if option.dtype == tf.float32 else [])]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"{option.name} must be from"):
+            ask("translate", LINES[:2], **{option.name: value})
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{option.name} must have one value, or one per line"):
+        ask("translate", LINES[:2], **{option.name: [option.default] * 3})
+
+
+@pytest.mark.slow
+def test_more_translations_than_hypotheses_are_refused(ask):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="n_best must not exceed beam_size"):
+        ask("translate", LINES[:1], n_best=3, beam_size=2)
+
+
+@pytest.mark.parametrize(
+    "lengths, rows",
+    [
+        ([1] * SLICE_ROWS, SLICE_ROWS),
+        ([10] * 31 + [512], 31),
+        ([SLICE_TOKENS + 1, SLICE_TOKENS + 2], 1),
+        ([SLICE_TOKENS // 2] * 3, 2),
+    ],
+)
+def test_a_slice_is_as_many_lines_as_its_positions_allow(lengths, rows):
+    assert slice_rows(tf.constant(lengths)).numpy() == rows
+
+
+def test_slices_take_every_item_with_a_length_once_and_short_ones_first():
+    taken = []
+
+    def run(indices):
+        tf.py_function(lambda numbers: taken.append(numbers.numpy().tolist()), [indices], [])
+        return {"n": tf.strings.as_string(indices)}
+
+    lengths = tf.constant([7, 0, 600, 3, 0, 600, 1_400])
+    found = tf.function(lambda: in_slices(lengths, run, {"n": tf.fill([7], "-")}))()
+    assert taken == [[3, 0, 2], [5], [6]] or taken == [[3, 0, 2, 5], [6]] or taken == [[3, 0], [2, 5], [6]]
+    assert found["n"].numpy().tolist() == [b"0", b"-", b"2", b"3", b"-", b"5", b"6"]
+
+
+def test_words_are_aligned_by_the_attention_of_their_pieces():
+    source = tf.constant([["a", "\u2581d", "og", "</s>"]])
+    target = tf.constant([["H", "und", "\u2581ein", "</s>", "<pad>"]])
+    attention = np.zeros((1, 5, 4), "float32")
+    attention[0, 0] = [0.6, 0.1, 0.3, 0.0]  # H: more to "a" than to either piece of "dog" ...
+    attention[0, 1] = [0.1, 0.4, 0.5, 0.0]  # ... but "Hund" as a whole to "dog"
+    attention[0, 2] = [0.3, 0.1, 0.1, 0.5]  # what goes to the end of the sentence is not counted
+    assert alignments(tf.constant(attention), source, target).numpy().tolist() == [b"1-0 0-1"]
+
+
+def test_duplicates_go_to_the_end_and_have_no_score():
+    ids = tf.constant([[[1], [2], [3], [4]]])
+    scores, texts = tf.constant([[-1.0, -2.0, -3.0, -4.0]]), tf.constant([["x", "y", "x", "z"]])
+    ids, scores, texts = without_duplicates(ids, scores, texts)
+    assert texts.numpy().tolist() == [[b"x", b"y", b"z", b"x"]] and ids.numpy().ravel().tolist() == [1, 2, 4, 3]
+    assert scores.numpy().tolist() == [[-1.0, -2.0, -4.0, NEVER]]
