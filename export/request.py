@@ -4,8 +4,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_transformer.config import SearchOptions
-from keras_transformer.decoding.rules import LONGEST_NGRAM
+from keras_transformer.config import LONGEST_NGRAM, SearchOptions
 
 LARGEST = 2**31 - 1
 

@@ -1,4 +1,4 @@
-"""`python -m keras_transformer`, installed as `keras-transformer`: translate with a trained run.
+"""`python -m keras_transformer`, installed as `keras-transformer`: translate and score with a trained run.
 
 The command imports TensorFlow itself, so that `--help` answers at once.
 """
@@ -8,6 +8,7 @@ from keras_transformer.signals import end_on_signals
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
+import pathlib
 from typing import Annotated
 
 import typer
@@ -24,14 +25,25 @@ from keras_transformer.console import (
     quiet_start,
     translate_lines,
 )
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_lines
 from keras_transformer.options import (
     BatchSize,
     BeamSize,
     ExtraLength,
     LengthPenalty,
+    MaxLength,
     MaxSourceTokens,
+    MinLength,
+    NoRepeatNgramSize,
     Precision,
+    RepetitionPenalty,
     RunPath,
+    Seed,
+    TargetPrefix,
+    Temperature,
+    TopK,
+    TopP,
     WithScores,
 )
 
@@ -40,7 +52,7 @@ app = command_app(no_args_is_help=True)
 
 @app.callback()
 def commands():
-    """Translate with a Transformer that `python -m train` trained."""
+    """Translate and score with a Transformer that `python -m train` trained."""
 
 
 @app.command()
@@ -52,6 +64,15 @@ def translate(
     n_best: Annotated[
         int, typer.Option(help="If above 1, write up to this many different translations per line, best first.")
     ] = SearchOptions.n_best,
+    min_length: MinLength = SearchOptions.min_length,
+    max_length: MaxLength = SearchOptions.max_length,
+    no_repeat_ngram_size: NoRepeatNgramSize = SearchOptions.no_repeat_ngram_size,
+    repetition_penalty: RepetitionPenalty = SearchOptions.repetition_penalty,
+    temperature: Temperature = SearchOptions.temperature,
+    top_k: TopK = SearchOptions.top_k,
+    top_p: TopP = SearchOptions.top_p,
+    seed: Seed = SearchOptions.seed,
+    target_prefix: TargetPrefix = "",
     scores: WithScores = False,
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
@@ -66,7 +87,10 @@ def translate(
     counted from 1.
     """
     with exit_codes():
-        options = SearchOptions(beam_size, length_penalty, extra_length, n_best)
+        options = SearchOptions(
+            beam_size, length_penalty, extra_length, n_best, min_length, max_length, no_repeat_ngram_size,
+            repetition_penalty, temperature, top_k, top_p, seed,
+        )  # fmt: skip
         with quiet_start(), absent("jax", "matplotlib"):
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
@@ -77,7 +101,8 @@ def translate(
         )
 
         def output_lines(lines, first_line):
-            translated = translator.translate_n_best(lines, first_line=first_line)
+            prefixes = [target_prefix] * len(lines) if target_prefix else None
+            translated = translator.translate_n_best(lines, first_line, prefixes)
             if n_best == 1:
                 return [output_line(best, scores) for [best] in translated]
             return [
@@ -87,6 +112,41 @@ def translate(
             ]
 
         translate_lines(output_lines, batch_size)
+
+
+@app.command()
+def score(
+    run: RunPath,
+    source: Annotated[pathlib.Path, typer.Option(help="Sentences, one per line.", show_default=False)],
+    target: Annotated[pathlib.Path, typer.Option(help="Their translations, one per line.", show_default=False)],
+    length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    batch_size: BatchSize = BATCH_SIZE,
+    max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
+):
+    """Print how probable the run finds given translations: `log-probability<TAB>score` per pair of lines.
+
+    The log-probability is the natural logarithm, of all tokens and the end of sentence. The score is that over the
+    length penalty, as `translate --scores` prints it. If the source is blank, both are 0.
+    """
+    with exit_codes():
+        texts = [lines_of(path) for path in (source, target)]
+        if len(texts[0]) != len(texts[1]):
+            raise InputError(
+                f"{source} has {len(texts[0])} lines and {target} has {len(texts[1])}: they must be pairs."
+            )
+        with quiet_start(), absent("jax", "matplotlib"):
+            from keras_transformer.parallel import tune_for_translation
+            from keras_transformer.scorer import Scorer
+
+        tune_for_translation()
+        for pair in Scorer.load(run, length_penalty, batch_size, max_source_tokens).score(*texts):
+            print(f"{pair.log_probability:.4f}\t{pair.score:.4f}")
+
+
+def lines_of(path: pathlib.Path) -> list[str]:
+    """Return the lines of a file in UTF-8. Raises OSError or InputError if it cannot be read."""
+    with path.open("rb") as stream:
+        return list(read_lines(stream, path))
 
 
 def main():

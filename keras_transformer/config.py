@@ -170,6 +170,9 @@ def preset(name: str) -> TransformerConfig:
     return PRESETS[name]
 
 
+LONGEST_NGRAM = 8  # the largest no_repeat_ngram_size
+
+
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
     """How to search (Vaswani et al. 2017, section 6.1). Raises ConfigError for values that make no sense."""
@@ -178,8 +181,20 @@ class SearchOptions:
     length_penalty: float = 0.6  # alpha
     extra_length: int = 50  # longest output: as many tokens as the source, and these
     n_best: int = 1  # how many translations of a sentence to return, at most beam_size
+    min_length: int = 1  # tokens of the shortest output, EOS included
+    max_length: int | None = None  # tokens of the longest output, EOS included, if extra_length allows more
+    no_repeat_ngram_size: int = 0  # no sequence of so many tokens comes twice; 0: no rule
+    repetition_penalty: float = 1.0  # log-probabilities of tokens that the output has are multiplied by it
+    temperature: float = 0.0  # above 0: every hypothesis draws its tokens from P^(1 / temperature); 0: search
+    top_k: int = 0  # draw among the k most probable tokens; 0: all
+    top_p: float = 1.0  # draw among the fewest most probable tokens whose sum reaches p
+    seed: int = 0  # the same seed, the same output, whatever else is translated
 
     def __post_init__(self):
+        self._check_search()
+        self._check_rules()
+
+    def _check_search(self):
         if self.beam_size < 1:
             raise ConfigError(f"beam_size is {self.beam_size}; it must be at least 1 (1 is greedy search).")
         if not 0 <= self.length_penalty < math.inf:
@@ -188,3 +203,23 @@ class SearchOptions:
             raise ConfigError(f"extra_length is {self.extra_length}; it must be at least 1 token.")
         if not 1 <= self.n_best <= self.beam_size:
             raise ConfigError(f"n_best is {self.n_best}; it must be from 1 to beam_size ({self.beam_size}).")
+
+    def _check_rules(self):
+        if self.min_length < 1:
+            raise ConfigError(f"min_length is {self.min_length}; it must be at least 1 token (EOS).")
+        if self.max_length is not None and self.max_length < self.min_length:
+            raise ConfigError(f"max_length is {self.max_length}; it must be at least min_length ({self.min_length}).")
+        if not 0 <= self.no_repeat_ngram_size <= LONGEST_NGRAM:
+            raise ConfigError(
+                f"no_repeat_ngram_size is {self.no_repeat_ngram_size}; it must be from 0 (no rule) to {LONGEST_NGRAM}."
+            )
+        if not 0 < self.repetition_penalty < math.inf:
+            raise ConfigError(f"repetition_penalty is {self.repetition_penalty}; it must be above 0 (1 is none).")
+        if not 0 <= self.temperature < math.inf:
+            raise ConfigError(f"temperature is {self.temperature}; it must be 0 (search) or more.")
+        if self.top_k < 0:
+            raise ConfigError(f"top_k is {self.top_k}; it must be 0 (all tokens) or more.")
+        if not 0 <= self.top_p <= 1:
+            raise ConfigError(f"top_p is {self.top_p}; it must be from 0 to 1 (all tokens).")
+        if not -(2**31) <= self.seed < 2**31:
+            raise ConfigError(f"seed is {self.seed}; it must be from {-(2**31)} to {2**31 - 1}.")

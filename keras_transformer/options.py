@@ -22,6 +22,33 @@ ExtraLength = Annotated[
     int, typer.Option(help="A translation has at most as many tokens as its source, plus this number.")
 ]
 
+MinLength = Annotated[int, typer.Option(help="Tokens of the shortest translation, end of sentence included.")]
+
+MaxLength = Annotated[
+    int | None,
+    typer.Option(help="Tokens of the longest translation, if --extra-length allows more.", show_default="none"),
+]
+
+NoRepeatNgramSize = Annotated[
+    int, typer.Option(help="No sequence of so many tokens comes twice in a translation; 0: no such rule.")
+]
+
+RepetitionPenalty = Annotated[
+    float, typer.Option(help="Log-probabilities of tokens that a translation already has are multiplied by it.")
+]
+
+Temperature = Annotated[
+    float, typer.Option(help="Above 0: draw tokens from P^(1/temperature) instead of searching, --beam-size times.")
+]
+
+TopK = Annotated[int, typer.Option(help="Draw among the k most probable tokens; 0: among all.")]
+
+TopP = Annotated[float, typer.Option(help="Draw among the fewest most probable tokens whose sum reaches p.")]
+
+Seed = Annotated[int, typer.Option(help="Of what is drawn: the same seed, the same translation.")]
+
+TargetPrefix = Annotated[str, typer.Option(help="The text with which every translation must begin.")]
+
 MaxSourceTokens = Annotated[
     int, typer.Option(help=f"Longer sentences are truncated to this number of tokens; at most {LONGEST_SOURCE}.")
 ]

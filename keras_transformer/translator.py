@@ -3,12 +3,12 @@
 import dataclasses
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.batching import BATCH_SIZE, BYTES_PER_TOKEN, LONGEST_SOURCE, list_of_lines
+from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions, TransformerConfig
 from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.scores import NEVER
@@ -17,8 +17,9 @@ from keras_transformer.model import Transformer
 from keras_transformer.parallel import at_the_same_time
 from keras_transformer.processor import has_bfloat16_products
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.sources import encoded_lines, padded
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS, PAD
+from keras_transformer.tokens import PAD
 
 log = logging.getLogger("keras_transformer")
 
@@ -79,9 +80,13 @@ class Translator:
         self.tokenizer, self.options = tokenizer, options
         self.batch_size, self.max_source_tokens = batch_size, max_source_tokens
         decoder = IncrementalDecoder(in_precision(transformer, precision or transformer.precision))
+        batch = tf.TensorSpec((None, None), tf.int32)
         self._search = tf.function(
-            lambda ids: tuple(search(decoder, ids, options)),
-            input_signature=[tf.TensorSpec((None, None), tf.int32)],
+            lambda ids: tuple(search(decoder, ids, options)), input_signature=[batch], autograph=False
+        )
+        self._search_from = tf.function(
+            lambda ids, prefixes: tuple(search(decoder, ids, options, rules={"prefixes": prefixes})),
+            input_signature=[batch, batch],
             autograph=False,
         )
 
@@ -90,43 +95,44 @@ class Translator:
         """Open a run folder. Raises UserError if a file is missing or damaged, as before training has finished."""
         return cls(*load_run(run_folder), options, **kwargs)
 
-    def translate(self, lines: Iterable[str], first_line: int = 1) -> list[Translation]:
+    def translate(
+        self, lines: Iterable[str], first_line: int = 1, prefixes: Iterable[str] | None = None
+    ) -> list[Translation]:
         """Return the best translation of each line, in the order of the lines.
 
-        `first_line` is the number of the first line in warnings, for lines that are part of a longer text.
+        `first_line` is the number of the first line in warnings, for lines that are part of a longer text. `prefixes`
+        are the texts with which the translations must begin, one per line; "" for none.
         """
-        return [candidates[0] for candidates in self.translate_n_best(lines, first_line)]
+        return [candidates[0] for candidates in self.translate_n_best(lines, first_line, prefixes)]
 
-    def translate_n_best(self, lines: Iterable[str], first_line: int = 1) -> list[list[Translation]]:
+    def translate_n_best(
+        self, lines: Iterable[str], first_line: int = 1, prefixes: Iterable[str] | None = None
+    ) -> list[list[Translation]]:
         """Return up to `options.n_best` different translations of each line, best first."""
         lines = list_of_lines(lines)
         results = [[Translation("", 0.0)]] * len(lines)
-        encoded = {index: ids for index, ids in enumerate(self._encode(lines, first_line)) if ids}
+        lines_ids = encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line)
+        encoded = {index: ids for index, ids in enumerate(lines_ids) if ids}
         lengths = {index: len(ids) for index, ids in encoded.items()}
+        begins = None if prefixes is None else self._begins(list_of_lines(prefixes), len(lines))
 
         def translate_batch(indices: list[int]) -> None:
-            ids, scores = self._search(padded([encoded[index] for index in indices]))
+            sources = padded([encoded[index] for index in indices])
+            if begins is None:
+                ids, scores = self._search(sources)
+            else:
+                ids, scores = self._search_from(sources, padded([begins[index] for index in indices]))
             for index, *hypotheses in zip(indices, ids.numpy(), scores.numpy(), strict=True):
                 results[index] = self._read(*hypotheses)
 
         at_the_same_time(translate_batch, lengths, self.batch_size)
         return results
 
-    def _encode(self, lines: list[str], first_line: int) -> Iterator[list[int]]:
-        """Yield the token ids of each line, ending in EOS; [] for a blank line. Truncate long lines with a warning."""
-        most_bytes = self.max_source_tokens * BYTES_PER_TOKEN
-        cut = [first_bytes(line, most_bytes) for line in lines]
-        for number, (line, ids) in enumerate(zip(cut, self.tokenizer.encode_batch(cut), strict=True), first_line):
-            if not lines[number - first_line].strip():
-                yield []
-                continue
-            if len(line) < len(lines[number - first_line]):
-                log.warning("line %d is longer than %d bytes; only these are translated", number, most_bytes)
-            if len(ids) >= self.max_source_tokens:
-                longest = self.max_source_tokens - 1
-                log.warning("line %d has %d tokens; only the first %d are translated", number, len(ids), longest)
-                ids = ids[:longest]
-            yield [*ids, EOS]
+    def _begins(self, prefixes: list[str], lines: int) -> list[list[int]]:
+        """Return the tokens of each prefix. Raises ConfigError if there is not one per line."""
+        if len(prefixes) != lines:
+            raise ConfigError(f"There are {len(prefixes)} prefixes for {lines} lines: give one per line.")
+        return [ids[: self.max_source_tokens - 1] for ids in self.tokenizer.encode_batch(prefixes)]
 
     def _read(self, ids: np.ndarray, scores: np.ndarray) -> list[Translation]:
         """Return the hypotheses of one sentence, ids (K, L) and scores (K,), as Translations with different texts."""
@@ -137,21 +143,6 @@ class Translator:
                 text = self.tokenizer.decode(tokens)
                 translations.setdefault(text, Translation(text, float(score), tokens))
         return list(translations.values())[: self.options.n_best]
-
-
-def first_bytes(line: str, most: int) -> str:
-    """Return the line, cut to so many bytes of UTF-8. A character that the cut divides is gone."""
-    if len(line) * 4 <= most:
-        return line
-    return line.encode("utf-8")[:most].decode("utf-8", "ignore")
-
-
-def padded(rows: list[list[int]]) -> tf.Tensor:
-    """Return lists of ids as int32 (rows, longest); missing ids are PAD."""
-    batch = np.full((len(rows), max(map(len, rows))), PAD, np.int32)
-    for row, ids in zip(batch, rows, strict=True):
-        row[: len(ids)] = ids
-    return tf.constant(batch)
 
 
 def in_precision(transformer: Transformer, precision: str) -> Transformer:

@@ -29,8 +29,9 @@ class Shouter:
         self.run, self.options, self.settings = run, options, settings
         return self
 
-    def translate_n_best(self, lines, first_line):
+    def translate_n_best(self, lines, first_line, prefixes):
         self.first_lines.append(first_line)
+        self.prefixes = prefixes
         count = self.options.n_best
         return [[Translation(line.upper() + "!" * n, -0.25 - n) for n in range(count)] for line in lines]
 
@@ -94,16 +95,20 @@ def test_a_long_text_is_translated_in_groups_and_lines_keep_their_numbers(shoute
 
 def test_every_option_arrives(shouter):
     arguments = "--beam-size 7 --length-penalty 0.1 --extra-length 9 --n-best 3 --batch-size 5 --max-source-tokens 99"
-    arguments += " --precision bfloat16"
-    assert translate(b"", *arguments.split(), run="the_run").exit_code == 0
+    arguments += " --precision bfloat16 --min-length 2 --max-length 8 --no-repeat-ngram-size 3 --repetition-penalty 1.5"
+    arguments += " --temperature 0.5 --top-k 6 --top-p 0.75 --seed 4 --target-prefix Die"
+    assert translate(b"a\nb\n", *arguments.split(), run="the_run").exit_code == 0
     assert shouter.run == pathlib.Path("the_run")
-    assert shouter.options == SearchOptions(beam_size=7, length_penalty=0.1, extra_length=9, n_best=3)
+    rules = {"min_length": 2, "max_length": 8, "no_repeat_ngram_size": 3, "repetition_penalty": 1.5}
+    rules |= {"temperature": 0.5, "top_k": 6, "top_p": 0.75, "seed": 4}
+    assert shouter.options == SearchOptions(beam_size=7, length_penalty=0.1, extra_length=9, n_best=3, **rules)
+    assert shouter.prefixes == ["Die", "Die"]
     assert shouter.settings == {"batch_size": 5, "max_source_tokens": 99, "precision": "bfloat16"}
 
 
 def test_the_defaults_are_those_of_the_classes(shouter):
-    translate(b"")
-    assert shouter.options == SearchOptions()
+    translate(b"a")
+    assert shouter.options == SearchOptions() and shouter.prefixes is None
     parameters = inspect.signature(Translator).parameters
     assert shouter.settings == {name: parameters[name].default for name in shouter.settings}
 
@@ -176,7 +181,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job wou
 class Echo:
     load = classmethod(lambda cls, *arguments, **settings: cls())
 
-    def translate_n_best(self, lines, first_line):
+    def translate_n_best(self, lines, first_line, prefixes):
         return [[types.SimpleNamespace(text=line, score=0.0)] for line in lines]
 
 

@@ -17,7 +17,7 @@ FORBIDDEN = {
 }
 ROOMS = "config", "workers", "data", "step", "loop", "evaluation", "top"  # of train/, in the direction of imports
 MAY_IMPORT_TENSORFLOW = {
-    f"keras_transformer.{name}" for name in ("datasets", "parallel", "replicas", "tokenizer", "translator")
+    f"keras_transformer.{name}" for name in ("datasets", "parallel", "replicas", "scorer", "tokenizer", "translator")
 }
 STORY = {"__init__", "__main__", "run", "config", "config_errors", "resume", "evaluate"}  # the top level of train/
 DRAWERS = {"utils", "helpers", "common", "misc"}

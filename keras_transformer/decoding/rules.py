@@ -19,12 +19,30 @@ Rules are tensors by name; a rule that no sentence can ask for is absent, and co
 
 from keras import ops
 
+from keras_transformer.config import LONGEST_NGRAM, SearchOptions
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.state import BeamState, Candidates
+from keras_transformer.decoding.state import BeamState, Candidates, Rules
 from keras_transformer.tokens import EOS, PAD, SPECIAL
 
-LONGEST_NGRAM = 8
 CHANGING = ("no_repeat_ngram_sizes", "repetition_penalties", "temperatures")  # rules that need every probability
+
+
+def rules_of(options: SearchOptions, sentences) -> Rules:
+    """Return the rules that `options` has for every sentence, without those that it has not; `sentences` is B."""
+    rules = {}
+    if options.min_length > 1:
+        rules["min_lengths"] = options.min_length
+    if options.max_length is not None:
+        rules["limits"] = options.max_length
+    if options.no_repeat_ngram_size:
+        rules["no_repeat_ngram_sizes"] = options.no_repeat_ngram_size
+    if options.repetition_penalty != 1:
+        rules["repetition_penalties"] = float(options.repetition_penalty)
+    if options.temperature:
+        rules |= {"temperatures": float(options.temperature), "top_ps": float(options.top_p)}
+        rules |= {"top_ks": options.top_k, "seeds": options.seed}
+    dtypes = {int: "int32", float: "float32"}
+    return {name: ops.full((sentences,), value, dtype=dtypes[type(value)]) for name, value in rules.items()}
 
 
 def forced_tokens(state: BeamState):

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.rules import rules_of
 from keras_transformer.decoding.state import Hypotheses, Rules
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.tokens import PAD
@@ -34,7 +35,7 @@ def search(
     lengths = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)
     limits = ops.where(lengths > 0, lengths + options.extra_length, 1)
     max_length = ops.shape(source_ids)[1] + options.extra_length
-    rules = dict(rules or {})
+    rules = rules_of(options, ops.shape(source_ids)[0]) | (rules or {})
     if "limits" in rules:
         limits = ops.minimum(limits, rules["limits"])
     if "prefixes" in rules:

@@ -1,0 +1,93 @@
+"""A trained run as a function from pairs of texts to the probability that it gives them."""
+
+import dataclasses
+import os
+from collections.abc import Iterable
+
+import tensorflow as tf
+
+from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
+from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.decoding.scores import length_penalty as length_penalty_of
+from keras_transformer.model import Transformer
+from keras_transformer.parallel import at_the_same_time
+from keras_transformer.sources import encoded_lines, padded
+from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import EOS
+from keras_transformer.translator import load_run
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoredPair:
+    """What the model makes of one pair.
+
+    score: `log_probability` over ((5 + tokens) / 6)^alpha, as a Translation has it. log_probability: natural logarithm,
+    of all tokens, EOS included. pieces and piece_log_probabilities: of each token, EOS last.
+    """
+
+    score: float = 0.0
+    log_probability: float = 0.0
+    pieces: tuple[str, ...] = ()
+    piece_log_probabilities: tuple[float, ...] = ()
+
+
+class Scorer:
+    """Scores given translations with a Transformer and its tokenizer (teacher forcing).
+
+        scorer = Scorer.load("runs/numbers")
+        scorer.score(["two hundred"], ["zweihundert"])[0].log_probability
+
+    Args: as for Translator; `length_penalty` is alpha.
+    """
+
+    def __init__(
+        self,
+        transformer: Transformer,
+        tokenizer: Tokenizer,
+        length_penalty: float = SearchOptions.length_penalty,
+        batch_size: int = BATCH_SIZE,
+        max_source_tokens: int = LONGEST_SOURCE,
+    ):
+        SearchOptions(length_penalty=length_penalty)  # raises ConfigError
+        self.tokenizer, self.length_penalty = tokenizer, length_penalty
+        self.batch_size, self.max_source_tokens = batch_size, max_source_tokens
+        self._pieces = tokenizer.pieces()
+        forced, batch = ForcedDecoder(transformer), tf.TensorSpec((None, None), tf.int32)
+        self._forced = tf.function(
+            lambda source, target: forced(source, target).log_probs, input_signature=[batch, batch], autograph=False
+        )
+
+    @classmethod
+    def load(cls, run_folder: str | os.PathLike, *args, **kwargs) -> "Scorer":
+        """Open a run folder. Raises UserError if a file is missing or damaged, as before training has finished."""
+        return cls(*load_run(run_folder), *args, **kwargs)
+
+    def score(self, sources: Iterable[str], targets: Iterable[str]) -> list[ScoredPair]:
+        """Return what the model makes of each pair. A pair whose source is blank has the score 0 and no pieces.
+
+        Raises ConfigError if there are not as many targets as sources.
+        """
+        sources, targets = list_of_lines(sources), list_of_lines(targets)
+        if len(sources) != len(targets):
+            raise ConfigError(
+                f"There are {len(sources)} sources and {len(targets)} targets: give one target per source."
+            )
+        source_ids = list(encoded_lines(self.tokenizer, sources, self.max_source_tokens))
+        target_ids = [[*ids, EOS] for ids in self.tokenizer.encode_batch(targets)]
+        results = [ScoredPair()] * len(sources)
+        lengths = {index: max(len(ids), len(target_ids[index])) for index, ids in enumerate(source_ids) if ids}
+
+        def score_batch(indices: list[int]) -> None:
+            rows = [padded([ids[index] for index in indices]) for ids in (source_ids, target_ids)]
+            for index, log_probs in zip(indices, self._forced(*rows).numpy(), strict=True):
+                results[index] = self._scored(target_ids[index], log_probs)
+
+        at_the_same_time(score_batch, lengths, self.batch_size)
+        return results
+
+    def _scored(self, ids: list[int], log_probs) -> ScoredPair:
+        log_probs = tuple(float(one) for one in log_probs[: len(ids)])
+        total = sum(log_probs)
+        penalty = float(length_penalty_of(len(ids), self.length_penalty))
+        return ScoredPair(total / penalty, total, tuple(self._pieces[number] for number in ids), log_probs)

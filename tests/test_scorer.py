@@ -1,0 +1,97 @@
+"""Given translations have the scores that the search gives them."""
+
+import logging
+
+import pytest
+
+from keras_transformer.__main__ import app
+from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.scorer import ScoredPair, Scorer
+from keras_transformer.sources import encoded_lines, first_bytes
+from keras_transformer.translator import Translator, load_run
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.runs import SENTENCES, random_run
+
+OPTIONS = SearchOptions(extra_length=6, n_best=4, length_penalty=1.0)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return random_run(tmp_path_factory.mktemp("scored") / "run")
+
+
+@pytest.fixture(scope="module")
+def pair(run):
+    return load_run(run)
+
+
+@pytest.fixture(scope="module")
+def scorer(pair):
+    return Scorer(*pair, length_penalty=1.0, batch_size=3)
+
+
+@pytest.fixture(scope="module")
+def translations(pair):
+    """Sources, and translations of them whose text has the tokens that the search found."""
+    found = zip(SENTENCES[:6], Translator(*pair, OPTIONS).translate_n_best(SENTENCES[:6]), strict=True)
+    return [
+        (source, one) for source, several in found for one in several
+        if (*pair[1].encode(one.text), 3) == one.ids
+    ]  # fmt: skip
+
+
+def test_a_translation_has_the_score_that_the_search_gave_it(scorer, translations):
+    assert len(translations) >= 6
+    scored = scorer.score([source for source, _ in translations], [one.text for _, one in translations])
+    for (_, one), found in zip(translations, scored, strict=True):
+        assert found.score == pytest.approx(one.score, abs=1e-4)
+        assert found.log_probability == pytest.approx(one.score * (5 + len(one.ids)) / 6, abs=1e-3)
+        assert found.log_probability == pytest.approx(sum(found.piece_log_probabilities), abs=1e-5)
+        assert len(found.pieces) == len(one.ids) and found.pieces[-1] == "</s>"
+
+
+def test_neither_order_nor_batch_changes_a_score(scorer):
+    sources, targets = SENTENCES[:4], SENTENCES[4:8]
+    together = scorer.score(sources, targets)
+    backwards = scorer.score(sources[::-1], targets[::-1])[::-1]
+    alone = [scorer.score([source], [target])[0] for source, target in zip(sources, targets, strict=True)]
+    for found in (backwards, alone):
+        assert [one.score for one in found] == pytest.approx([one.score for one in together], abs=1e-4)
+
+
+def test_a_blank_source_has_no_score_and_a_blank_target_that_of_the_end(scorer):
+    assert scorer.score(["", " "], ["a", ""]) == [ScoredPair()] * 2
+    [found] = scorer.score(["two"], [""])
+    assert found.pieces == ("</s>",) and found.score < 0
+
+
+def test_as_many_targets_as_sources_are_needed(scorer):
+    with pytest.raises(ConfigError, match="2 sources and 1 targets"):
+        scorer.score(["a", "b"], ["c"])
+
+
+def test_the_command_prints_log_probability_and_score_of_each_pair(run, scorer, tmp_path):
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_text("".join(f"{line}\n" for line in SENTENCES[:4]), encoding="utf-8")
+    target.write_text("".join(f"{line}\n" for line in SENTENCES[1:5]), encoding="utf-8")
+    result = invoke(app, "score", run, "--source", source, "--target", target, "--length-penalty", "1.0")
+    assert result.exit_code == 0, result.output
+    expected = scorer.score(SENTENCES[:4], SENTENCES[1:5])
+    for line, one in zip(result.stdout.splitlines(), expected, strict=True):
+        assert [float(number) for number in line.split("\t")] == pytest.approx(
+            [one.log_probability, one.score], abs=2e-4
+        )
+    target.write_text("one\n", encoding="utf-8")
+    assert_one_sentence(invoke(app, "score", run, "--source", source, "--target", target), "4 lines", "has 1")
+    missing = invoke(app, "score", run, "--source", tmp_path / "no such file", "--target", target)
+    assert_one_sentence(missing, "no such file")
+
+
+def test_bytes_are_cut_between_characters():
+    assert first_bytes("aé🙂", 3) == "aé" and first_bytes("aé🙂", 6) == "aé" and first_bytes("aé🙂", 7) == "aé🙂"
+
+
+def test_a_line_of_many_bytes_is_cut_before_it_is_tokenized(pair, caplog):
+    with caplog.at_level(logging.WARNING, logger="keras_transformer"):
+        [ids] = encoded_lines(pair[1], ["\u3000" * 50_000 + "a"], longest=8, first_line=3)
+    assert len(ids) <= 8 and "line 3" in caplog.text and "512 bytes" in caplog.text
