@@ -69,8 +69,8 @@ def export(
     """Write RUN as FOLDER/1, FOLDER/2, ...: a SavedModel that `tensorflow_model_server` serves.
 
     Its signature `serving_default` takes `text`, strings of shape (batch), and returns `translation`, strings, and
-    `score`, float32: natural log-probability over the length penalty. It contains the tokenizer and needs neither
-    Python nor XLA.
+    `score`, float32: natural log-probability over the length penalty. `translate`, `score` and `tokenize` answer more:
+    see docs/serving.md. The graph contains the tokenizer and needs neither Python nor XLA.
 
     The version is read back and compared with translating from RUN. If they differ by more than rounding, nothing is
     published.
