@@ -183,11 +183,19 @@ def test_a_signal_ends_the_command_with_exit_code_75_and_a_checkpoint_of_the_las
     assert "same command" in logged and "Traceback" not in logged
 
 
+HEARS_CTRL_C = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # what a background job starts ignores it
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [1, 4, 9])
 def test_ctrl_c_in_the_first_seconds_ends_the_command_without_a_traceback(tmp_path, seconds):
     config, log = write_config(tmp_path), tmp_path / "log"
-    process = start_python("-m", "train", config, "--set", "training.steps=1000000", log=log)
+    arguments = "-m", "train", config, "--set", "training.steps=1000000"
+    process = start_python("-c", HEARS_CTRL_C, *arguments, log=log)
     wait_until(lambda: has_begun(process.pid), [process])
     time.sleep(seconds)  # whatever it does by then: importing, reading, compiling, training
     wait_until(lambda: has_begun(process.pid), [process])  # not between two steps of Python's own start

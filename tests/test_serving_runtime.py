@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from export.check import meta_graph
-from export.saved_model import WARM_UP_TOKENS, warm_up_batches
+from export.saved_model import WARM_UP_ROWS, WARM_UP_TOKENS, warm_up_batches
 from tests.support.exports import write_version
 from tests.support.places import ROOT
 from tests.support.processes import python
@@ -89,5 +89,9 @@ def test_the_warm_up_requests_are_answered(served):
     answered = [
         name for name in responses if name.startswith("warm-up") and all(score < 0 for _, score in responses[name])
     ]
-    assert len(answered) == len(WARM_UP_TOKENS) + 1
-    assert [len(responses[name]) for name in answered] == [len(requests[name]) for name in answered] == [1, 1, 1, 3]
+    assert len(answered) == len(WARM_UP_TOKENS) + 2
+    assert (
+        [len(responses[name]) for name in answered]
+        == [len(requests[name]) for name in answered]
+        == [1, 1, 1, 3, WARM_UP_ROWS]
+    )
