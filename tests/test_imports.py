@@ -45,6 +45,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "readme": "README.md",
     "run_config": "train/config.py",
     "scaling": "docs/scaling.md",
+    "search_options": "SearchOptions, from a script to translations",
     "serving_files": "serving/ and docs/serving.md",
     "serving_runtime": "an export in TensorFlow's C++ runtime",
     "shards": "a corpus in shards",

@@ -20,7 +20,7 @@ from keras_transformer.layers import Dropout
 from keras_transformer.tokenizer import Tokenizer
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.events import read_events
-from tests.support.processes import end, start_fork, start_python, wait_until
+from tests.support.processes import HEARS_CTRL_C, end, start_fork, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
 from tests.support.training import TINY, weights_of
 from train.config import TrainingConfig, load_config
@@ -181,13 +181,6 @@ def test_a_signal_ends_the_command_with_exit_code_75_and_a_checkpoint_of_the_las
     assert checkpoint.name == f"step-{metrics_of(folder)[-1]['step']:08d}.npz"
     logged = log.read_text(encoding="utf-8")
     assert "same command" in logged and "Traceback" not in logged
-
-
-HEARS_CTRL_C = """
-import os, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # what a background job starts ignores it
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
-"""
 
 
 @pytest.mark.slow

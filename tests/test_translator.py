@@ -79,31 +79,6 @@ def test_one_string_is_not_a_list_of_sentences(echo):
         echo().translate("the fox")
 
 
-def test_the_options_of_a_sentence_reach_the_search(pair):
-    lines = ["the fox", "a lazy hen", "three four"]
-    limits = {"beam_size": 2, "extra_length": 12}
-
-    def ids_of(**rules):
-        return [one.ids for one in Translator(*pair, SearchOptions(**limits, **rules)).translate(lines)]
-
-    plain = ids_of()
-    assert all(len(ids) <= 3 for ids in ids_of(max_length=3)) and any(len(ids) > 3 for ids in plain)
-    assert all(len(ids) >= 9 for ids in ids_of(min_length=9))
-    assert all(len(set(ids)) == len(ids) for ids in ids_of(no_repeat_ngram_size=1))
-    assert ids_of(repetition_penalty=3.0) != plain
-    drawn = ids_of(temperature=1.0, seed=1)
-    assert drawn == ids_of(temperature=1.0, seed=1) != ids_of(temperature=1.0, seed=2)
-    assert ids_of(temperature=1.0, top_k=1, seed=1) == ids_of(temperature=1.0, top_p=1e-6, seed=2)
-
-
-def test_a_translation_begins_with_its_prefix(pair):
-    found = Translator(*pair, OPTIONS).translate(["the fox", "", "a lazy hen"], prefixes=["dog", "dog", ""])
-    assert found[0].text.startswith("dog") and found[1].text == ""
-    assert found[2].ids == Translator(*pair, OPTIONS).translate(["a lazy hen"])[0].ids
-    with pytest.raises(ConfigError, match="1 prefixes for 2 lines"):
-        Translator(*pair, OPTIONS).translate(["a", "b"], prefixes=["x"])
-
-
 # Lengths
 
 

@@ -28,6 +28,13 @@ def start_python(*arguments, log=None, stdin=None, text=True, **environment):
         return subprocess.Popen(command, stdout=file, stderr=file, **settings)
 
 
+HEARS_CTRL_C = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""  # a script that starts Python with its arguments: what a background job starts would ignore Ctrl-C
+
+
 def python(*arguments, stdin="", **environment):
     """Run Python in ROOT until it ends. Returns a CompletedProcess, whose output is str or bytes as `stdin` is."""
     text = isinstance(stdin, str)
