@@ -92,7 +92,7 @@ def test_languages_are_those_of_the_configuration(tmp_path):
         (b"a\nb\n", b"x\n\xe4\n", "train.de, line 2 is not UTF-8.* 0xe4"),
         (b"a\n", "x\n".encode("utf-16"), "train.de looks like UTF-16.*iconv -f UTF-16"),
         (b"a\n", "x\n".encode("utf-16-le"), "train.de looks like UTF-16.*iconv -f UTF-16"),
-        (gzip.compress(b"a\n"), b"x\n", "train.en is gzip-compressed but not named .gz"),
+        (gzip.compress(b"a\n", mtime=0), b"x\n", "train.en is gzip-compressed but not named .gz"),
         (b"\n\n", b"x\ny\n", "data.train has no sentence pair left. Skipped: 2 empty source."),
         (b"", b"", "data.train has no sentence pair left. Skipped: none."),
     ],
@@ -132,7 +132,7 @@ def middle_flipped(content):
     return content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
 
 
-PACKED = gzip.compress(b"".join(f"sentence {number}\n".encode() for number in range(5_000)))
+PACKED = gzip.compress(b"".join(f"sentence {number}\n".encode() for number in range(5_000)), mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ PACKED = gzip.compress(b"".join(f"sentence {number}\n".encode() for number in ra
         (middle_flipped(PACKED), "broken.gz cannot be decompressed after line"),
         (PACKED[:-8] + bytes(8), "broken.gz cannot be decompressed after line 5,000"),  # a wrong checksum
         (b"not packed\n", "broken.gz cannot be decompressed after line 0"),
-        (gzip.compress(PACKED), "broken.gz is compressed twice"),
+        (gzip.compress(PACKED, mtime=0), "broken.gz is compressed twice"),
     ],
 )
 def test_a_broken_gz_is_named_with_line_and_cause(tmp_path, content, message):
