@@ -3,21 +3,15 @@
 import concurrent.futures
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import tenacity
 
+from export.translation import Translation
 from export.transports import ClientError, Columns, transport_to
 from keras_transformer.batching import list_of_lines
 
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts; the wait is drawn from 0 to a doubling limit
-
-
-class Translation(NamedTuple):
-    """score: natural log-probability of the output over the length penalty; at most 0, higher is better."""
-
-    text: str
-    score: float
 
 
 class ServingClient:
@@ -94,7 +88,7 @@ class ServingClient:
             ]
             try:
                 answers = [future.result() for future in waiting]
-            except BaseException:
+            except BaseException:  # Ctrl-C too: what has not begun must not be sent any more
                 executor.shutdown(wait=False, cancel_futures=True)
                 raise
         return {name: [value for answer in answers for value in answer[name]] for name in answers[0]}

@@ -2,23 +2,16 @@
 
 import os
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
 
+from export.translation import Translation
 from export.versions import ExportError, find_version
 from keras_transformer.batching import BATCH_SIZE, list_of_lines
 from keras_transformer.console import quiet_start
 from keras_transformer.errors import first_line_of
 from keras_transformer.parallel import at_the_same_time, tune_for_translation
-
-
-class Translation(NamedTuple):
-    """score: natural log-probability of the output over the length penalty; at most 0, higher is better."""
-
-    text: str
-    score: float
 
 
 class ExportedTranslator:

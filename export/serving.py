@@ -60,16 +60,16 @@ class ServedTranslator(tf.Module):
             raise ExportError(f"alignment_layer is {alignment_layer}; this model has decoder blocks 1 to {layers}.")
         self._forced = ForcedDecoder(transformer)
         self.longest_output = max_source_tokens + options.extra_length
+        self._given = options_of(options, self.longest_output)
 
     def signatures(self) -> dict:
         """Return the functions that a server offers, by name."""
         text = tf.TensorSpec([None], tf.string, name="text")
         translation = tf.TensorSpec([None], tf.string, name="translation")
-        given = options_of(self.options, self.longest_output)
         return {
             "serving_default": signature(self.translate_best, [text]),
-            "translate": signature(self.translate, [text], [*given, PREFIX]),
-            "score": signature(self.score, [text, translation], [alpha_of(given)]),
+            "translate": signature(self.translate, [text], [*self._given, PREFIX]),
+            "score": signature(self.score, [text, translation], [alpha_of(self._given)]),
             "tokenize": signature(self.tokenize, [text]),
         }
 
@@ -101,10 +101,7 @@ class ServedTranslator(tf.Module):
         """
         ids, truncated = self.encode(text)
         lines = tf.size(text)
-        rules = {
-            option.rule: checked(option, given[option.name], lines)
-            for option in options_of(self.options, self.longest_output)
-        }
+        rules = {option.rule: checked(option, given[option.name], lines) for option in self._given}
         beam_size = rules["beam_sizes"]
         fits = tf.debugging.Assert(
             tf.reduce_all(rules["n_best"] <= beam_size), ["n_best must not exceed beam_size.", rules["n_best"]]
@@ -152,7 +149,7 @@ class ServedTranslator(tf.Module):
         }
         ranks = tf.range(tf.reduce_max(rules["n_best"]))
         each = tf.map_fn(one_rank, ranks, fn_output_signature=kinds, parallel_iterations=1)  # (n, R)
-        missing = [[0, 0], [0, self.options.beam_size - tf.size(ranks)]]
+        missing = self.options.beam_size - tf.size(ranks)
         filled = {
             name: tf.where(is_wanted, fill_up(tf.transpose(value), missing, EMPTY[name]), EMPTY[name])
             for name, value in each.items()
@@ -170,7 +167,7 @@ class ServedTranslator(tf.Module):
         """
         ids, truncated = self.encode(text)
         lines = tf.size(text)
-        alpha = checked(alpha_of(options_of(self.options, self.longest_output)), length_penalty, lines)
+        alpha = checked(alpha_of(self._given), length_penalty, lines)
         given = of_each_line("translation", translation, lines)
         targets = with_end(self.tokenizer.encode(given)[:, : self.longest_output - 1])
 

@@ -16,12 +16,11 @@ import typer
 from export.versions import find_version
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.console import (
-    absent,
     command_app,
     exit_codes,
+    lean_start,
     output_line,
     prepare_process,
-    quiet_start,
     translate_lines,
 )
 from keras_transformer.options import BatchSize, WithScores
@@ -45,7 +44,7 @@ def translate(
     """
     with exit_codes():
         version = find_version(folder)
-        with quiet_start(), absent("jax", "matplotlib"):
+        with lean_start():
             from export.exported import open_quietly
 
         translator = open_quietly(version, batch_size)

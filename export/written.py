@@ -40,8 +40,8 @@ def without_duplicates(ids, scores, texts):
 
 
 def fill_up(values, missing, value):
-    """Append `value`, as `tf.pad` does, which takes no strings: (R, n) -> (R, K); `missing` is [[0, 0], [0, K - n]]."""
-    return tf.concat([values, tf.fill([tf.shape(values)[0], missing[1][1]], value)], axis=1)
+    """Append columns of `value`, as `tf.pad` does, which takes no strings: (R, n) -> (R, n + missing)."""
+    return tf.concat([values, tf.fill([tf.shape(values)[0], missing], value)], axis=1)
 
 
 def alignments(attention, source_pieces, target_pieces):

@@ -16,13 +16,12 @@ import typer
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.config import SearchOptions
 from keras_transformer.console import (
-    absent,
     command_app,
     exit_codes,
+    lean_start,
     on_one_line,
     output_line,
     prepare_process,
-    quiet_start,
     translate_lines,
 )
 from keras_transformer.errors import InputError
@@ -91,7 +90,7 @@ def translate(
             beam_size, length_penalty, extra_length, n_best, min_length, max_length, no_repeat_ngram_size,
             repetition_penalty, temperature, top_k, top_p, seed,
         )  # fmt: skip
-        with quiet_start(), absent("jax", "matplotlib"):
+        with lean_start():
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
 
@@ -134,7 +133,7 @@ def score(
             raise InputError(
                 f"{source} has {len(texts[0])} lines and {target} has {len(texts[1])}: they must be pairs."
             )
-        with quiet_start(), absent("jax", "matplotlib"):
+        with lean_start():
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.scorer import Scorer
 

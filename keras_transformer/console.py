@@ -90,6 +90,13 @@ def quiet_start() -> Iterator[None]:
                 gc.enable()
 
 
+@contextlib.contextmanager
+def lean_start() -> Iterator[None]:
+    """`quiet_start` for commands that translate: packages that translation never uses are not imported either."""
+    with quiet_start(), absent("jax", "matplotlib"):
+        yield
+
+
 def command_app(**settings) -> typer.Typer:
     """Return a Typer application with the settings of every command: plain help, no completion, no pretty tracebacks.
 

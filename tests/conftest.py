@@ -39,6 +39,22 @@ def finished(tmp_path_factory):
     return config, config.with_suffix(""), process
 
 
+@pytest.fixture(scope="module")
+def random_folder(tmp_path_factory):
+    """A run folder with random weights (support/runs.py)."""
+    from tests.support.runs import random_run
+
+    return random_run(tmp_path_factory.mktemp("runs") / "random")
+
+
+@pytest.fixture(scope="module")
+def pair(random_folder):
+    """The Transformer and the Tokenizer of `random_folder`."""
+    from keras_transformer.translator import load_run
+
+    return load_run(random_folder)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     ranks = {name: rank for rank, name in enumerate(LONGEST)}

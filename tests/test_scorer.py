@@ -8,21 +8,11 @@ from keras_transformer.__main__ import app
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.scorer import ScoredPair, Scorer
 from keras_transformer.sources import encoded_lines, first_bytes
-from keras_transformer.translator import Translator, load_run
+from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
-from tests.support.runs import SENTENCES, random_run
+from tests.support.runs import SENTENCES
 
 OPTIONS = SearchOptions(extra_length=6, n_best=4, length_penalty=1.0)
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return random_run(tmp_path_factory.mktemp("scored") / "run")
-
-
-@pytest.fixture(scope="module")
-def pair(run):
-    return load_run(run)
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +60,11 @@ def test_as_many_targets_as_sources_are_needed(scorer):
         scorer.score(["a", "b"], ["c"])
 
 
-def test_the_command_prints_log_probability_and_score_of_each_pair(run, scorer, tmp_path):
+def test_the_command_prints_log_probability_and_score_of_each_pair(random_folder, scorer, tmp_path):
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("".join(f"{line}\n" for line in SENTENCES[:4]), encoding="utf-8")
     target.write_text("".join(f"{line}\n" for line in SENTENCES[1:5]), encoding="utf-8")
-    result = invoke(app, "score", run, "--source", source, "--target", target, "--length-penalty", "1.0")
+    result = invoke(app, "score", random_folder, "--source", source, "--target", target, "--length-penalty", "1.0")
     assert result.exit_code == 0, result.output
     expected = scorer.score(SENTENCES[:4], SENTENCES[1:5])
     for line, one in zip(result.stdout.splitlines(), expected, strict=True):
@@ -82,8 +72,8 @@ def test_the_command_prints_log_probability_and_score_of_each_pair(run, scorer, 
             [one.log_probability, one.score], abs=2e-4
         )
     target.write_text("one\n", encoding="utf-8")
-    assert_one_sentence(invoke(app, "score", run, "--source", source, "--target", target), "4 lines", "has 1")
-    missing = invoke(app, "score", run, "--source", tmp_path / "no such file", "--target", target)
+    assert_one_sentence(invoke(app, "score", random_folder, "--source", source, "--target", target), "4 lines", "has 1")
+    missing = invoke(app, "score", random_folder, "--source", tmp_path / "no such file", "--target", target)
     assert_one_sentence(missing, "no such file")
 
 

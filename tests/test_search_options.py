@@ -3,15 +3,9 @@
 import pytest
 
 from keras_transformer.config import ConfigError, SearchOptions
-from keras_transformer.translator import Translator, load_run
-from tests.support.runs import random_run
+from keras_transformer.translator import Translator
 
 OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory):
-    return load_run(random_run(tmp_path_factory.mktemp("runs") / "random"))
 
 
 def test_the_options_of_a_sentence_reach_the_search(pair):

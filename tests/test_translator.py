@@ -23,16 +23,6 @@ OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 LINES = ["the fox", "dog dog dog", "", "one", "a lazy hen", "three four"]
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return random_run(tmp_path_factory.mktemp("runs") / "random")
-
-
-@pytest.fixture(scope="module")
-def pair(run):
-    return load_run(run)
-
-
 @pytest.fixture
 def echo(monkeypatch, pair):
     """A function that makes a Translator whose search returns the source itself."""
@@ -113,7 +103,7 @@ def test_a_line_of_exactly_the_limit_is_not_truncated(echo, pair, caplog):
     assert len(warnings_of(caplog)) == 1
 
 
-def test_learned_positions_bound_the_source(run, tmp_path):
+def test_learned_positions_bound_the_source(random_folder, tmp_path):
     learned = random_run(tmp_path / "learned", positions="learned", max_positions=24)
     assert Translator.load(learned).max_source_tokens == 24
 
@@ -221,38 +211,38 @@ def test_a_missing_run_folder_is_named():
 
 
 @pytest.mark.parametrize("name", ["model.json", "tokenizer.model", "model.weights.h5"])
-def test_a_missing_file_is_named(run, tmp_path, name):
-    shutil.copytree(run, tmp_path / "run")
+def test_a_missing_file_is_named(random_folder, tmp_path, name):
+    shutil.copytree(random_folder, tmp_path / "run")
     (tmp_path / "run" / name).unlink()
     with pytest.raises(ConfigError, match=f"has no {name}"):
         load_run(tmp_path / "run")
 
 
-def test_a_tokenizer_of_another_size_is_refused(run, tmp_path):
-    shutil.copytree(run, tmp_path / "run")
+def test_a_tokenizer_of_another_size_is_refused(random_folder, tmp_path):
+    shutil.copytree(random_folder, tmp_path / "run")
     RUN_MODEL.replace(vocab_size=331).save(tmp_path / "run" / "model.json")
     with pytest.raises(ConfigError, match="331 .*330"):
         load_run(tmp_path / "run")
 
 
 @pytest.mark.parametrize("change", [{"d_model": 16}, {"decoder_layers": 2}])
-def test_weights_of_another_model_are_refused(run, tmp_path, change):
-    shutil.copytree(run, tmp_path / "run")
+def test_weights_of_another_model_are_refused(random_folder, tmp_path, change):
+    shutil.copytree(random_folder, tmp_path / "run")
     RUN_MODEL.replace(**change).save(tmp_path / "run" / "model.json")
     with pytest.raises(ConfigError, match="model.weights.h5 .*model.json"):
         load_run(tmp_path / "run")
 
 
-def test_a_truncated_tokenizer_is_refused(run, tmp_path):
-    shutil.copytree(run, tmp_path / "run")
+def test_a_truncated_tokenizer_is_refused(random_folder, tmp_path):
+    shutil.copytree(random_folder, tmp_path / "run")
     tokenizer = tmp_path / "run" / "tokenizer.model"
     tokenizer.write_bytes(tokenizer.read_bytes()[:-100])
     with pytest.raises(TokenizerError, match="tokenizer.model"):
         load_run(tmp_path / "run")
 
 
-def test_truncated_weights_are_refused(run, tmp_path):
-    shutil.copytree(run, tmp_path / "run")
+def test_truncated_weights_are_refused(random_folder, tmp_path):
+    shutil.copytree(random_folder, tmp_path / "run")
     weights = tmp_path / "run" / "model.weights.h5"
     weights.write_bytes(weights.read_bytes()[:1000])
     with pytest.raises(ConfigError, match="model.weights.h5 is damaged"):
@@ -260,30 +250,30 @@ def test_truncated_weights_are_refused(run, tmp_path):
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyError, OSError, ValueError, IndexError])
-def test_damaged_weights_are_refused_whatever_hdf5_raises(run, monkeypatch, error):
+def test_damaged_weights_are_refused_whatever_hdf5_raises(random_folder, monkeypatch, error):
     def load_weights(self, path):
         raise error("Unable to synchronously check link existence\nand more")
 
     monkeypatch.setattr(Transformer, "load_weights", load_weights)
     with pytest.raises(ConfigError, match="model.weights.h5 is damaged.*link existence") as refusal:
-        load_run(run)
+        load_run(random_folder)
     assert "\n" not in str(refusal.value)
 
 
-def test_a_damaged_header_in_the_weights_is_refused(run, tmp_path):
+def test_a_damaged_header_in_the_weights_is_refused(random_folder, tmp_path):
     """The local heap that holds the names of a group: HDF5 raises RuntimeError without its signature."""
-    shutil.copytree(run, tmp_path / "run")
+    shutil.copytree(random_folder, tmp_path / "run")
     weights = tmp_path / "run" / "model.weights.h5"
     weights.write_bytes(weights.read_bytes().replace(b"HEAP", b"heap"))
     with pytest.raises(ConfigError, match="model.weights.h5 is damaged"):
         load_run(tmp_path / "run")
 
 
-def test_weights_that_are_not_finite_are_refused(run, tmp_path):
-    transformer = load_run(run)[0]
+def test_weights_that_are_not_finite_are_refused(random_folder, tmp_path):
+    transformer = load_run(random_folder)[0]
     weight = transformer.weights[0]
     weight.assign(np.full(weight.shape, np.nan))
-    shutil.copytree(run, tmp_path / "run")
+    shutil.copytree(random_folder, tmp_path / "run")
     transformer.save_weights(tmp_path / "run" / "model.weights.h5")
     with pytest.raises(ConfigError, match=f"model.weights.h5 is damaged: {weight.path}"):
         load_run(tmp_path / "run")
