@@ -4,6 +4,7 @@ import inspect
 
 import tensorflow as tf
 
+from export.explained import EXPLAINED_LINES, explained_line, no_explanation
 from export.request import PREFIX, Option, alpha_of, checked, of_each_line, options_of
 from export.slices import in_slices
 from export.versions import ExportError
@@ -14,6 +15,7 @@ from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
+from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
 from keras_transformer.tokens import EOS, PAD
@@ -71,6 +73,7 @@ class ServedTranslator(tf.Module):
             "translate": signature(self.translate, [text], [*self._given, PREFIX]),
             "score": signature(self.score, [text, translation], [alpha_of(self._given)]),
             "tokenize": signature(self.tokenize, [text]),
+            "explain": signature(self.explain, [text], [*self._given, PREFIX]),
         }
 
     def translate_best(self, text) -> dict:
@@ -78,7 +81,7 @@ class ServedTranslator(tf.Module):
 
         Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,)}.
         """
-        ids, _ = self.encode(text)
+        ids, _ = self.encode(text, self.max_source_tokens)
 
         def run(indices) -> dict:
             found = search(self._decoder, padded(tf.gather(ids, indices)), self.options)
@@ -99,15 +102,9 @@ class ServedTranslator(tf.Module):
             alignments (B, K) string: "0-0 1-2", numbers of words of the source and of the translation
             truncated (B,) bool: the line was longer than the model takes
         """
-        ids, truncated = self.encode(text)
+        ids, truncated = self.encode(text, self.max_source_tokens)
         lines = tf.size(text)
-        rules = {option.rule: checked(option, given[option.name], lines) for option in self._given}
-        beam_size = rules["beam_sizes"]
-        fits = tf.debugging.Assert(
-            tf.reduce_all(rules["n_best"] <= beam_size), ["n_best must not exceed beam_size.", rules["n_best"]]
-        )
-        with tf.control_dependencies([fits]):
-            prefixes = self.tokenizer.encode(of_each_line(PREFIX.name, given[PREFIX.name], lines))
+        rules, prefixes = self.asked(given, lines)
         prefixes = prefixes[:, : self.max_source_tokens - 1]
 
         def run(indices) -> dict:
@@ -119,6 +116,44 @@ class ServedTranslator(tf.Module):
         places = [lines, self.options.beam_size]
         nothing = {name: tf.fill(places, value) for name, value in EMPTY.items()}
         return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
+
+    def asked(self, given: dict, lines):
+        """Return what each of B lines asks for: rules by name, each (B,), and the tokens of the prefixes, ragged."""
+        rules = {option.rule: checked(option, given[option.name], lines) for option in self._given}
+        fits = tf.debugging.Assert(
+            tf.reduce_all(rules["n_best"] <= rules["beam_sizes"]),
+            ["n_best must not exceed beam_size.", rules["n_best"]],
+        )
+        with tf.control_dependencies([fits]):
+            return rules, self.tokenizer.encode(of_each_line(PREFIX.name, given[PREFIX.name], lines))
+
+    def explain(self, text, **given) -> dict:
+        """Show how the best translation of each line comes about: attention, and the beam as a tree.
+
+        At most EXPLAINED_LINES lines; of each, at most EXPLAINED_TOKENS tokens are read, and as many written.
+        Returns, for B lines, what export/explained.py describes, and `truncated` (B,) bool.
+        """
+        lines = tf.size(text)
+        message = f"explain takes at most {EXPLAINED_LINES} lines."
+        with tf.control_dependencies([tf.debugging.Assert(lines <= EXPLAINED_LINES, [message, lines])]):
+            ids, truncated = self.encode(text, min(EXPLAINED_TOKENS, self.max_source_tokens))
+        rules, prefixes = self.asked(given, lines)
+        rules["limits"] = tf.minimum(rules["limits"], EXPLAINED_TOKENS)
+        prefixes = prefixes[:, : EXPLAINED_TOKENS - 1]
+
+        def one_line(line) -> dict:
+            chosen = {name: rule[line : line + 1] for name, rule in rules.items()}
+            chosen["prefixes"] = prefixes[line : line + 1].to_tensor(PAD)
+            source_ids = padded(ids[line : line + 1])
+            return tf.cond(
+                tf.size(ids[line]) > 0,
+                lambda: explained_line(self._decoder, self._forced, self.pieces_of, source_ids, self.options, chosen),
+                no_explanation,
+            )
+
+        kinds = {name: tf.TensorSpec([], value.dtype) for name, value in no_explanation().items()}
+        found = tf.map_fn(one_line, tf.range(lines), fn_output_signature=kinds, parallel_iterations=1)
+        return found | {"truncated": truncated}
 
     def described(self, source_ids, found, rules: dict) -> dict:
         """Describe the hypotheses of a slice, R sentences, in the outputs of `translate`."""
@@ -165,7 +200,7 @@ class ServedTranslator(tf.Module):
         A translation that is blank is the empty output, EOS alone. A line without text has the log-probability 0.
         Shapes: all (B,), as in `translate`, for the one translation that is given.
         """
-        ids, truncated = self.encode(text)
+        ids, truncated = self.encode(text, self.max_source_tokens)
         lines = tf.size(text)
         alpha = checked(alpha_of(self._given), length_penalty, lines)
         given = of_each_line("translation", translation, lines)
@@ -193,20 +228,20 @@ class ServedTranslator(tf.Module):
 
         Shapes: text string (B,) -> {"pieces": string (B,), "ids": string (B,)}.
         """
-        ids = padded(self.encode(text)[0])
+        ids = padded(self.encode(text, self.max_source_tokens)[0])
         is_token = ids != PAD
         return {"pieces": joined(self.pieces_of(ids), is_token), "ids": joined(tf.strings.as_string(ids), is_token)}
 
-    def encode(self, text):
+    def encode(self, text, most: int):
         """Return the tokens of each line, EOS last and none if it is blank, and which lines were cut.
 
-        Shapes: text string (B,) -> int32 RaggedTensor (B, None), bool (B,).
+        Shapes: text string (B,) -> int32 RaggedTensor (B, None), at most `most` tokens each; bool (B,).
         """
-        longest = self.max_source_tokens * BYTES_PER_TOKEN
+        longest = most * BYTES_PER_TOKEN
         has_text = tf.logical_not(tf.strings.regex_full_match(text, WHITESPACE))
         pieces = self.tokenizer.encode(tf.where(has_text, first_bytes(text, longest), ""))
-        is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) >= self.max_source_tokens)
-        ids = with_end(pieces[:, : self.max_source_tokens - 1])
+        is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) >= most)
+        ids = with_end(pieces[:, : most - 1])
         ids = tf.ragged.boolean_mask(ids, tf.ones_like(ids, tf.bool) & has_text[:, tf.newaxis])
         return ids, has_text & is_long
 

@@ -1,7 +1,5 @@
 """What a request may ask of the served graph, and what it answers."""
 
-import inspect
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,6 +11,7 @@ from export.written import alignments, without_duplicates
 from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.translator import Translator
+from tests.support.exports import asker
 from tests.support.runs import SENTENCES
 
 OPTIONS, LONGEST = SearchOptions(extra_length=6), 40
@@ -26,23 +25,7 @@ def served(pair):
 
 @pytest.fixture(scope="module")
 def ask(served):
-    """A function of a signature's name, lines and options, which fills in the defaults as a server does."""
-    signatures = served.signatures()
-
-    def answer(name, lines, **given):
-        function = signatures[name]
-        parameters = inspect.signature(function.python_function).parameters
-        defaults = {
-            key: one.default for key, one in parameters.items() if key != "text" and one.default is not one.empty
-        }
-        given = {
-            key: tf.constant(np.reshape(value, -1), defaults[key].dtype if key in defaults else tf.string)
-            for key, value in given.items()
-        }
-        found = function(text=tf.constant(lines, tf.string), **(defaults | given))
-        return {key: value.numpy() for key, value in found.items()}
-
-    return answer
+    return asker(served)
 
 
 def texts_of(row):

@@ -140,11 +140,18 @@ def search_while_any_is_left(advance: Callable, state: BeamState, max_length) ->
         left = ops.cast(ops.nonzero(is_searching(state))[0], "int32")
         return ops.take(rows, left, axis=0), results, *of_sentences(state, left)
 
-    everyone = ops.cast(ops.nonzero(state.rules["limits"] > 0)[0], "int32")
-    # A static shape must not change in a loop of TensorFlow: what follows changes nothing but that.
-    state = longer(of_sentences(state, everyone), 0 * ops.shape(everyone)[0])
+    everyone, state = of_changing_shapes(state)
     _, results, *_ = ops.while_loop(any_left, some_steps, (everyone, results, *state))
     return results
+
+
+def of_changing_shapes(state: BeamState):
+    """Return the numbers of all sentences, and the same state without static shapes.
+
+    In a loop of TensorFlow, a static shape must not change.
+    """
+    everyone = ops.cast(ops.nonzero(state.rules["limits"] > 0)[0], "int32")
+    return everyone, longer(of_sentences(state, everyone), 0 * ops.shape(everyone)[0])
 
 
 def longer(state: BeamState, positions: int) -> BeamState:
@@ -183,10 +190,20 @@ def of_sentences(state: BeamState, rows) -> BeamState:
 
 def one_step(step: Callable, state: BeamState, options: SearchOptions, has_room: bool) -> BeamState:
     """Return the state one token later."""
+    logits, state = decoded(step, state, has_room)
+    return settled(continued(state, best_continuations(state, logits)), options)
+
+
+def decoded(step: Callable, state: BeamState, has_room: bool):
+    """Feed the last tokens to the decoder. Returns the logits of the next ones (B * K, V), and a state with room."""
     logits, decoder = step(state.decoder, state.tokens, state.position)
     if not has_room:
         state = longer(state, 1)
-    state = continued(state._replace(decoder=decoder), best_continuations(state, logits))
+    return logits, state._replace(decoder=decoder)
+
+
+def settled(state: BeamState, options: SearchOptions) -> BeamState:
+    """Return the state without live hypotheses that have ended, or that can no longer win."""
     alpha = state.rules.get("length_penalties", options.length_penalty)
     state = without_ended(state, alpha)
     bounds = ops.max(state.log_probs, axis=1) / length_penalty(state.rules["limits"], alpha)  # (B,)

@@ -29,7 +29,7 @@ class ForcedDecoder:
         Shapes: source_ids int (B, S), pieces and EOS, then PAD; target_ids int (B, T), T at least 1, tokens and EOS,
         then PAD.
         """
-        target_ids = ops.cast(target_ids, "int32")
+        source_ids, target_ids = (ops.convert_to_tensor(ids, dtype="int32") for ids in (source_ids, target_ids))
         is_token = target_ids != PAD
         begin = ops.full_like(target_ids[:, :1], BOS)
         found = self.model(

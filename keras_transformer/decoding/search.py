@@ -1,6 +1,8 @@
 """From source ids to hypotheses: the encoder once, then beam search."""
 
 import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -9,7 +11,7 @@ from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.rules import rules_of
 from keras_transformer.decoding.state import Hypotheses, Rules
-from keras_transformer.decoding.step import IncrementalDecoder
+from keras_transformer.decoding.step import DecoderState, IncrementalDecoder
 from keras_transformer.tokens import PAD
 
 
@@ -32,6 +34,25 @@ def search(
     `static_shapes`: no shape changes from step to step, as XLA needs it. None means: on the JAX backend only.
     Returns ids (B, K, S + extra_length) and scores (B, K).
     """
+    if static_shapes is None:
+        static_shapes = keras.backend.backend() == "jax"
+    beginning = begin(decoder, source_ids, options, static_shapes, rules)
+    return beam_search(*beginning, options, static_shapes)
+
+
+class Beginning(NamedTuple):
+    """What `beam_search` takes: see there."""
+
+    step: Callable
+    decoder: DecoderState
+    rules: Rules
+    max_length: Any
+
+
+def begin(
+    decoder: IncrementalDecoder, source_ids, options: SearchOptions, static_shapes: bool, rules: Rules | None
+) -> Beginning:
+    """Run the encoder and settle how long outputs may become; arguments as for `search`."""
     lengths = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)
     limits = ops.where(lengths > 0, lengths + options.extra_length, 1)
     max_length = ops.shape(source_ids)[1] + options.extra_length
@@ -44,8 +65,6 @@ def search(
         max_length = ops.maximum(max_length, ops.shape(rules["prefixes"])[1] + 1)
     if decoder.config.positions == "learned":
         limits = ops.minimum(limits, decoder.config.max_positions)
-    if static_shapes is None:
-        static_shapes = keras.backend.backend() == "jax"
     step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)
     start = decoder.start(source_ids, options.beam_size)
-    return beam_search(step, start, {**rules, "limits": limits}, max_length, options, static_shapes)
+    return Beginning(step, start, {**rules, "limits": limits}, max_length)

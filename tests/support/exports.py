@@ -1,5 +1,10 @@
 """An exported version, written quickly: unnumbered, unchecked, of a model that never trained."""
 
+import inspect
+
+import numpy as np
+import tensorflow as tf
+
 from export.saved_model import write_saved_model
 from export.serving import ServedTranslator
 from keras_transformer.config import SearchOptions
@@ -19,3 +24,23 @@ def write_version(run, folder, options=OPTIONS, max_source_tokens=512, names=("s
         ServedTranslator(transformer, tokenizer, options, translator.max_source_tokens), tokenizer, folder, names
     )  # fmt: skip
     return translator
+
+
+def asker(served):
+    """A function of a signature's name, lines and options, which fills in the defaults as a server does."""
+    signatures = served.signatures()
+
+    def answer(name, lines, **given):
+        function = signatures[name]
+        parameters = inspect.signature(function.python_function).parameters
+        defaults = {
+            key: one.default for key, one in parameters.items() if key != "text" and one.default is not one.empty
+        }
+        given = {
+            key: tf.constant(np.reshape(value, -1), defaults[key].dtype if key in defaults else tf.string)
+            for key, value in given.items()
+        }
+        found = function(text=tf.constant(lines, tf.string), **(defaults | given))
+        return {key: value.numpy() for key, value in found.items()}
+
+    return answer

@@ -1,0 +1,83 @@
+"""A search of one sentence that remembers what it looked at: the beam as a tree."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.beam import continued, decoded, initial_state, of_changing_shapes, settled
+from keras_transformer.decoding.continuations import best_continuations
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.search import begin
+from keras_transformer.decoding.state import BeamState, Candidates, Hypotheses, Rules, is_searching
+from keras_transformer.decoding.step import IncrementalDecoder
+from keras_transformer.tokens import SPECIAL
+
+DROPPED = -1  # in place of a slot
+EXPLAINED_TOKENS = 64  # of a sentence and of its output, where they are shown: attention grows with their product
+
+
+class Continuations(NamedTuple):
+    """N hypotheses that a search looked at, in the order of the steps. All are (N,).
+
+    First come those that a step kept, in the order of their slots, then the others: of each live hypothesis the
+    continuations that the model finds best, before any rule.
+    """
+
+    steps: Any  # int32: number of tokens before the last one
+    parents: Any  # int32: the slot of the hypothesis that is continued
+    slots: Any  # int32: the slot of this one from now on, or DROPPED
+    tokens: Any  # int32: the last token
+    log_probs: Any  # float32: natural log-probability of the whole hypothesis
+
+
+def traced_search(
+    decoder: IncrementalDecoder, source_ids, options: SearchOptions, rules: Rules | None = None
+) -> tuple[Hypotheses, Continuations]:
+    """Do what `search` does for one sentence, and return what it looked at beside what it found.
+
+    Shapes: source_ids int (1, S). The shapes of the search change, so it does not run under XLA.
+    """
+    step, start, rules, _ = begin(decoder, source_ids, options, static_shapes=False, rules=rules)
+    everyone, state = of_changing_shapes(initial_state(start, rules, options.beam_size))
+    none = 0 * everyone[:0]
+    nothing = Continuations(none, none, none, none, ops.cast(none, "float32"))
+
+    def goes_on(seen, *state):
+        return ops.any(is_searching(BeamState(*state)))
+
+    def one_step(seen, *state):
+        logits, before = decoded(step, BeamState(*state), has_room=False)
+        candidates = best_continuations(before, logits)
+        after = continued(before, candidates)
+        new = looked_at(before, logits, candidates, after.log_probs[0] > NEVER / 2)
+        seen = Continuations(*(ops.concatenate(pair) for pair in zip(seen, new, strict=True)))
+        return seen, *settled(after, options)
+
+    seen, *state = ops.while_loop(goes_on, one_step, (nothing, *state))
+    return BeamState(*state).finished, seen
+
+
+def looked_at(state: BeamState, logits, candidates: Candidates, is_kept) -> Continuations:
+    """Return the continuations of one step: logits (K, V), is_kept bool (K,) of the candidates."""
+    slots = ops.arange(state.log_probs.shape[1])
+    per_hypothesis = min(slots.shape[0] + 1, logits.shape[-1])
+    log_probs, tokens = ops.top_k(ops.log_softmax(logits), per_hypothesis)  # (K, per_hypothesis)
+    totals = ops.reshape(ops.expand_dims(state.log_probs[0], 1) + log_probs, (-1,))
+    tokens = ops.reshape(ops.cast(tokens, "int32"), (-1,))
+    parents = ops.repeat(slots, per_hypothesis)
+    kept_parents, kept_tokens = (ops.where(is_kept, of[0], DROPPED) for of in candidates[1:])
+    is_the_same = ops.logical_and(
+        ops.expand_dims(parents, 1) == kept_parents, ops.expand_dims(tokens, 1) == kept_tokens
+    )
+    is_dropped = ops.logical_and(totals > NEVER / 2, ops.logical_not(ops.any(is_the_same, axis=1)))
+    is_dropped = ops.logical_and(is_dropped, tokens > max(SPECIAL))
+    everything = Continuations(
+        ops.full_like(ops.concatenate([slots, parents]), state.position),
+        ops.concatenate([candidates.parents[0], parents]),
+        ops.concatenate([slots, ops.full_like(parents, DROPPED)]),
+        ops.concatenate([candidates.tokens[0], tokens]),
+        ops.concatenate([candidates.log_probs[0], totals]),
+    )
+    chosen = ops.nonzero(ops.concatenate([is_kept, is_dropped]))[0]
+    return Continuations(*(ops.take(values, chosen, axis=0) for values in everything))

@@ -1,0 +1,148 @@
+"""A trained run as a function from a sentence to how its translation comes about."""
+
+import dataclasses
+import os
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.decoding import IncrementalDecoder
+from keras_transformer.decoding.forced import Forced, ForcedDecoder
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
+from keras_transformer.model import Transformer
+from keras_transformer.sources import encoded_lines
+from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import PAD
+from keras_transformer.translator import load_run
+
+
+@dataclasses.dataclass(frozen=True)
+class ExplainedTranslation:
+    """A translation with the pieces that it is made of, EOS last, and the natural log-probability of each."""
+
+    text: str
+    score: float
+    log_probability: float
+    pieces: list[str]
+    piece_log_probabilities: list[float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """How the translations of a sentence come about; `dataclasses.asdict` of it is JSON.
+
+    translations: different ones, best first. attention: of the best one, by "memory", "encoder" and "decoder", lists
+    of (block, head, query, key). beam: what the search looked at, `Continuations` with pieces in place of tokens.
+    """
+
+    source: str
+    options: dict[str, Any]
+    source_pieces: list[str]
+    truncated: bool
+    translations: list[ExplainedTranslation]
+    attention: dict[str, list]
+    beam: list[dict[str, Any]]
+
+
+class Explainer:
+    """Translates a sentence and shows how: attention of every head, probability of every piece, the beam as a tree.
+
+        Explainer.load("runs/numbers").explain("two hundred").translations[0].pieces
+
+    Of a sentence, at most EXPLAINED_TOKENS tokens are read, and as many are written.
+    """
+
+    def __init__(self, transformer: Transformer, tokenizer: Tokenizer, options: SearchOptions | None = None):
+        self.tokenizer, self.options = tokenizer, options or SearchOptions()
+        self.config = transformer.transformer_config
+        self._decoder, self._forced = IncrementalDecoder(transformer), ForcedDecoder(transformer)
+        self._pieces = tokenizer.pieces()
+        most = self.config.max_positions if self.config.positions == "learned" else EXPLAINED_TOKENS
+        self.most_tokens = min(EXPLAINED_TOKENS, most)
+
+    @classmethod
+    def load(cls, run_folder: str | os.PathLike, options: SearchOptions | None = None) -> "Explainer":
+        """Open a run folder. Raises UserError if a file is missing or damaged, as before training has finished."""
+        return cls(*load_run(run_folder), options)
+
+    def explain(self, sentence: str, prefix: str = "") -> Explanation:
+        """Translate a sentence and return how; `prefix` is how the translation must begin.
+
+        Raises ConfigError if the sentence is blank.
+        """
+        [ids] = encoded_lines(self.tokenizer, [sentence], self.most_tokens)
+        if not ids:
+            raise ConfigError("The sentence is blank: give one with words.")
+        limit = min(self.options.max_length or self.most_tokens, self.most_tokens)
+        rules = {"limits": ops.convert_to_tensor([limit], dtype="int32")}
+        if begin := self.tokenizer.encode(prefix)[: self.most_tokens - 1]:
+            rules["prefixes"] = ops.convert_to_tensor([begin], dtype="int32")
+        found, seen = traced_search(self._decoder, ops.convert_to_tensor([ids], dtype="int32"), self.options, rules)
+        hypotheses, scores = unique_outputs(
+            self.tokenizer, ops.convert_to_numpy(found.ids[0]), ops.convert_to_numpy(found.scores[0])
+        )
+        made = self._forced(np.repeat([ids], len(scores), axis=0), hypotheses)
+        return Explanation(
+            source=sentence,
+            options=dataclasses.asdict(self.options) | {"target_prefix": prefix},
+            source_pieces=self._pieces_of(ids),
+            truncated=len(self.tokenizer.encode(sentence)) >= self.most_tokens,
+            translations=[
+                self._translation(*row) for row in zip(hypotheses, scores, np.array(made.log_probs), strict=True)
+            ][: self.options.n_best],
+            attention=self._attention(made, np.count_nonzero(hypotheses[0] != PAD)),
+            beam=self._beam(seen),
+        )
+
+    def _translation(self, ids, score, log_probs) -> ExplainedTranslation:
+        ids = ids[ids != PAD].tolist()
+        log_probs = [float(one) for one in log_probs[: len(ids)]]
+        return ExplainedTranslation(
+            self.tokenizer.decode(ids), float(score), sum(log_probs), self._pieces_of(ids), log_probs
+        )
+
+    def _attention(self, made: Forced, length: int) -> dict[str, list]:
+        """Return the weights of the best output, which has `length` tokens, with three decimals."""
+
+        def weights(side: str, blocks: int, kind: str, *shape: int | None) -> list:
+            of_blocks = [made.attention[f"{side}_block_{number}/{kind}"][0] for number in range(1, blocks + 1)]
+            queries, keys = shape
+            return np.round(np.array(of_blocks, np.float64)[:, :, :queries, :keys], 3).tolist()
+
+        encoder, decoder = self.config.encoder_layers, self.config.decoder_layers
+        return {
+            "memory": weights("decoder", decoder, "memory", length, None),
+            "encoder": weights("encoder", encoder, "self", None, None),
+            "decoder": weights("decoder", decoder, "self", length, length),
+        }
+
+    def _beam(self, seen: Continuations) -> list[dict[str, Any]]:
+        return [
+            {
+                "step": int(step),
+                "parent": int(parent),
+                "slot": int(slot),
+                "piece": self._pieces[int(token)],
+                "log_probability": round(float(log_prob), 4),
+            }
+            for step, parent, slot, token, log_prob in zip(*(np.array(leaf) for leaf in seen), strict=True)
+        ]
+
+    def _pieces_of(self, ids: list[int]) -> list[str]:
+        return [self._pieces[number] for number in ids]
+
+
+def unique_outputs(tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the outputs of a sentence, best first, that there are and whose text no better one has.
+
+    Shapes: ids (K, L), scores (K,) -> (N, L), (N,).
+    """
+    chosen = {}
+    for row, score in enumerate(scores):
+        if score > NEVER / 2:
+            chosen.setdefault(tokenizer.decode([int(token) for token in ids[row] if token != PAD]), row)
+    rows = list(chosen.values())
+    return ids[rows], scores[rows]

@@ -1,0 +1,77 @@
+"""The Explainer shows the same as the served graph, as data that JSON can hold."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from export.serving import ServedTranslator
+from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.decoding.trace import EXPLAINED_TOKENS
+from keras_transformer.explainer import Explainer
+from keras_transformer.translator import Translator
+from tests.support.exports import asker
+from tests.support.runs import SENTENCES
+
+OPTIONS = SearchOptions(beam_size=3, extra_length=6, n_best=3)
+SENTENCE = SENTENCES[0]
+
+
+@pytest.fixture(scope="module")
+def explanation(pair):
+    return Explainer(*pair, OPTIONS).explain(SENTENCE)
+
+
+def test_its_translations_are_the_translators(pair, explanation):
+    [expected] = Translator(*pair, OPTIONS).translate_n_best([SENTENCE])
+    assert [one.text for one in explanation.translations] == [one.text for one in expected]
+    for found, wanted in zip(explanation.translations, expected, strict=True):
+        assert found.score == pytest.approx(wanted.score, abs=1e-5)
+        assert len(found.pieces) == len(found.piece_log_probabilities) == len(wanted.ids)
+        assert sum(found.piece_log_probabilities) == pytest.approx(found.log_probability)
+
+
+@pytest.mark.slow
+def test_it_shows_what_the_served_graph_shows(pair, explanation):
+    ask = asker(ServedTranslator(*pair, OPTIONS, 40))
+    answer = {name: values[0] for name, values in ask("explain", [SENTENCE], n_best=3).items()}
+    assert " ".join(explanation.source_pieces).encode() == answer["source_pieces"]
+    assert " ".join(explanation.translations[0].pieces).encode() == answer["pieces"]
+    for name, weights in explanation.attention.items():
+        expected = np.array(answer[f"{name}_attention"].split(), float)
+        np.testing.assert_allclose(np.ravel(weights), expected, atol=1.1e-3)
+    for name, key in (("steps", "step"), ("parents", "parent"), ("slots", "slot"), ("pieces", "piece")):
+        assert " ".join(str(node[key]) for node in explanation.beam).encode() == answer[f"beam_{name}"]
+
+
+def test_rows_of_attention_sum_to_1_and_have_a_place_for_each_piece(explanation):
+    source, target = len(explanation.source_pieces), len(explanation.translations[0].pieces)
+    shapes = {"memory": (target, source), "encoder": (source, source), "decoder": (target, target)}
+    for name, weights in explanation.attention.items():
+        assert np.shape(weights)[2:] == shapes[name]
+        np.testing.assert_allclose(np.sum(weights, axis=-1), 1, atol=0.001 * source)
+
+
+def test_it_is_json(explanation):
+    data = dataclasses.asdict(explanation)
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    assert data["options"]["beam_size"] == 3 and data["source"] == SENTENCE
+
+
+def test_long_sentences_and_outputs_are_cut(pair, caplog):
+    found = Explainer(*pair, SearchOptions(beam_size=1, min_length=200)).explain("a dog " * 200)
+    assert found.truncated and "only the first" in caplog.text
+    assert len(found.source_pieces) == EXPLAINED_TOKENS == len(found.translations[0].pieces)
+
+
+def test_a_prefix_begins_every_translation(pair):
+    found = Explainer(*pair, OPTIONS).explain(SENTENCE, prefix="three")
+    assert all(one.text.startswith("three") for one in found.translations)
+    assert found.options["target_prefix"] == "three"
+
+
+@pytest.mark.parametrize("sentence", ["", " \t"])
+def test_a_blank_sentence_is_refused(pair, sentence):
+    with pytest.raises(ConfigError, match="blank"):
+        Explainer(*pair, OPTIONS).explain(sentence)
