@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from train.evaluation.machine import processor_and_cores, versions
+from keras_transformer.machine import processor_and_cores, versions
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

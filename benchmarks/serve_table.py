@@ -6,8 +6,7 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from keras_transformer.processor import processor_cores
-from train.evaluation.machine import processor, versions
+from keras_transformer.machine import processor, processor_cores, versions
 
 PACKAGES = ("tensorflow", "starlette", "uvicorn", "grpcio")
 NOTES = """

@@ -8,9 +8,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks.contestants.workload import Workload
-from keras_transformer.processor import processor_cores
+from keras_transformer.machine import processor, processor_cores, versions
 from train.evaluation.cost import training_flops
-from train.evaluation.machine import processor, versions
 
 PACKAGES = "tensorflow", "keras", "keras-hub", "torch", "numpy"
 PEERS = {

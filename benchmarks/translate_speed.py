@@ -17,7 +17,7 @@ from benchmarks.translate_worker import TranslateWorker, available, crew, machin
 from benchmarks.translators import CONTESTANTS, Setting
 from benchmarks.worker import names_in
 from keras_transformer.console import exit_codes
-from keras_transformer.processor import processor_cores
+from keras_transformer.machine import processor_cores
 
 RUN, DATA = pathlib.Path("runs/multi30k_en_de"), pathlib.Path("data/multi30k")
 RESULTS = pathlib.Path(__file__).parent / "results"

@@ -7,9 +7,8 @@ from statistics import median, quantiles
 from typing import Any
 
 from benchmarks.translators import CONTESTANTS, OURS
-from keras_transformer.processor import processor_cores
+from keras_transformer.machine import processor, processor_cores, versions
 from train.evaluation.cost import forward_flops
-from train.evaluation.machine import processor, versions
 
 PACKAGES = "tensorflow", "keras", "ctranslate2", "torch", "transformers", "numpy"
 PARTS = (

@@ -58,9 +58,15 @@ def compare(
     exported: TranslatesLines, translator: TranslatesLines, lines: list[str], tie: float = TIES["float32"]
 ) -> Comparison:
     """Translate `lines` with both and compare the translations; scores are equal if they differ by less than `tie`."""
+    return compare_translations(exported.translate(lines), translator.translate(lines), lines, tie)
+
+
+def compare_translations(
+    exported: list[ScoredText], translated: list[ScoredText], lines: list[str], tie: float
+) -> Comparison:
+    """Compare two translations of each of `lines`."""
     same, ties, differences = 0, 0, []
-    pairs = zip(exported.translate(lines), translator.translate(lines), strict=True)
-    for number, (found, expected) in enumerate(pairs, start=1):
+    for number, (found, expected) in enumerate(zip(exported, translated, strict=True), start=1):
         if not abs(found.score - expected.score) < tie:  # written so that NaN is a difference
             differences.append(Difference(number, lines[number - 1], found, expected))
         elif found.text == expected.text:
@@ -85,10 +91,20 @@ def meta_graph(version: pathlib.Path) -> meta_graph_pb2.MetaGraphDef:
 def xla_in(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
     """Return what in a graph needs XLA: names of operations, and attributes that demand compilation."""
     functions = graph.graph_def.library.function
-    nodes = [*graph.graph_def.node, *(node for function in functions for node in function.node_def)]
-    operations = {node.op for node in nodes if node.op.lstrip("_").startswith("Xla")}
-    attributes = {name for owner in (*nodes, *functions) for name in owner.attr if name == "_XlaMustCompile"}
-    return operations | attributes
+    operations = {name for name in operations_in(graph) if name.lstrip("_").startswith("Xla")}
+    owners = (*nodes_in(graph), *functions)
+    return operations | {name for owner in owners for name in owner.attr if name == "_XlaMustCompile"}
+
+
+def operations_in(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
+    """Return the names of the operations in a graph and in its functions, without those functions themselves."""
+    own = {function.signature.name for function in graph.graph_def.library.function}
+    return {node.op for node in nodes_in(graph)} - own
+
+
+def nodes_in(graph: meta_graph_pb2.MetaGraphDef) -> list:
+    functions = graph.graph_def.library.function
+    return [*graph.graph_def.node, *(node for function in functions for node in function.node_def)]
 
 
 def plural(count: int, noun: str) -> str:

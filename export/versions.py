@@ -1,16 +1,23 @@
 """Numbered versions in one folder, the layout that `tensorflow_model_server` watches: FOLDER/1, FOLDER/2, ..."""
 
 import contextlib
+import fcntl
+import logging
 import os
 import pathlib
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 
 from keras_transformer.errors import UserError
 
 SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
+UNFINISHED = ".unfinished-"  # the beginning of the name of a version that is being written
+SECONDS_TO_LOCK = 60  # an unfinished version that is younger may not be locked yet
 WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # the path in a version that TensorFlow Serving reads
+
+log = logging.getLogger("export")
 
 
 class ExportError(UserError):
@@ -45,19 +52,49 @@ def unfinished_version(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
     """Within, a new folder inside `folder` to write a version into, under a name that no server takes for a version.
 
     `publish` makes it a version. At the end it is removed if it was not published, and so is `folder` if it was
-    created here and is empty. Raises ExportError if `folder` is a file or cannot be written to.
+    created here and is empty. What a killed export has left in `folder` is removed too. Raises ExportError if `folder`
+    is a file or cannot be written to.
     """
     folder = pathlib.Path(folder)
     created = [path for path in (folder, *folder.parents) if not os.path.exists(path)]
-    unfinished = folder / f".unfinished-{uuid.uuid4().hex}"
+    remove_abandoned(folder)
+    unfinished = folder / f"{UNFINISHED}{uuid.uuid4().hex}"
+    lock = None
     try:
         make_folder(unfinished)
+        lock = locked(unfinished)
         yield unfinished
     finally:
+        if lock is not None:
+            os.close(lock)
         shutil.rmtree(unfinished, ignore_errors=True)
         with contextlib.suppress(OSError):  # a folder that is not empty stays
             for path in created:
                 path.rmdir()
+
+
+def locked(path: pathlib.Path) -> int | None:
+    """Lock a folder for as long as this process lives or the returned descriptor is open.
+
+    Returns None if another process holds it, or if the file system has no locks.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def remove_abandoned(folder: pathlib.Path) -> None:
+    """Remove unfinished versions whose process has ended without cleaning up, as after `kill -9`."""
+    for path in folder.glob(f"{UNFINISHED}*"):
+        with contextlib.suppress(OSError):  # another process may be removing it
+            if time.time() - path.stat().st_mtime > SECONDS_TO_LOCK and (lock := locked(path)) is not None:
+                log.warning("removing %s, which an export that was killed has left", path)
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
 
 
 def make_folder(path: pathlib.Path) -> None:

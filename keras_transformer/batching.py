@@ -1,9 +1,13 @@
 """Batches of sentences of similar length: little padding."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+
+from keras_transformer.errors import InputError
 
 LONGEST_SOURCE = 512  # tokens of a source sentence, EOS included
 BYTES_PER_TOKEN = 64  # a line is cut to so many bytes per token that may be used, before it is tokenized
+SURROGATE = re.compile("[\ud800-\udfff]")
 BATCH_SIZE = 128  # sentences that are searched together, at most
 
 
@@ -18,7 +22,15 @@ def batches_by_length(lengths: Mapping[int, int], batch_size: int) -> Iterator[l
 
 
 def list_of_lines(lines: Iterable[str]) -> list[str]:
-    """Return `lines` as a list. Raises TypeError if it is one string, whose letters would become sentences."""
+    """Return `lines` as a list.
+
+    Raises TypeError if it is one string, whose letters would become sentences, and InputError if a line has half of a
+    character that UTF-16 writes as two (a lone surrogate), which UTF-8 cannot express.
+    """
     if isinstance(lines, str):
         raise TypeError(f"lines must be a list of sentences, not one string. Received: {lines!r}")
-    return list(lines)
+    lines = list(lines)
+    for number, line in enumerate(lines, 1):
+        if isinstance(line, str) and SURROGATE.search(line):
+            raise InputError(f"Line {number} has a lone surrogate, which is no character: {line[:60]!a}.")
+    return lines

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_transformer.batching import batches_by_length
-from keras_transformer.processor import processor_cores
+from keras_transformer.machine import processor_cores
 
 log = logging.getLogger("keras_transformer")
 

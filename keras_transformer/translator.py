@@ -13,9 +13,9 @@ from keras_transformer.config import ConfigError, SearchOptions, TransformerConf
 from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.errors import first_line_of
+from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.model import Transformer
 from keras_transformer.parallel import at_the_same_time
-from keras_transformer.processor import has_bfloat16_products
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.sources import encoded_lines, padded
 from keras_transformer.tokenizer import Tokenizer

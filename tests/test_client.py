@@ -15,6 +15,7 @@ from export.query import app
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.transports import ClientError
+from keras_transformer.errors import InputError
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.echo import write_echo
 from tests.support.exports import write_version
@@ -62,8 +63,10 @@ def test_no_line_and_a_blank_line(url):
 
 
 def test_half_of_a_surrogate_pair_is_refused(url):
+    with pytest.raises(InputError, match="Line 2 has a lone surrogate"):
+        ServingClient(url).translate(["one", "\ud800"])
     with pytest.raises(ClientError) as error:
-        ServingClient(url).translate(["\ud800"])
+        ServingClient(url).predict({"text": ["\ud800"]}, "serving_default")
     assert not error.value.is_transient
 
 

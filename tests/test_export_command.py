@@ -1,12 +1,16 @@
 """`python -m export`: a comparison before each version is published, every option, one sentence per mistake."""
 
+import hashlib
+import json
 import shutil
 import signal
 
 import pytest
 
 from export import __main__ as command
-from export import check, exported, serving
+from export import check, exported, runtimes, serving
+from export.certificate import CERTIFICATE, summary
+from export.operations import OLDEST
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
@@ -45,13 +49,24 @@ def served(run, tmp_path_factory):
 def test_versions_are_numbered_and_compared_on_the_sentences_of_the_run(run, tmp_path):
     folder = tmp_path / "made" / "for it"
     first = run_export(run, "--to", folder)
-    lines = len(SENTENCES)
-    assert first.stdout == f"compared {lines} lines: {lines} the same, 0 ties, 0 different\n{folder / '1'}\n"
     assert first.exit_code == 0
+    certificate = json.loads((folder / "1" / CERTIFICATE).read_text())
+    assert first.stdout == f"{summary(certificate)}\n{folder / '1'}\n"
     second = run_export(run, "--to", folder, "--no-check")
     assert second.stdout == f"{folder / '2'}\n"
     assert names_in(folder) == ["1", "2"]
-    assert names_in(folder / "1") == names_in(folder / "2")
+    assert names_in(folder / "1") == sorted([*names_in(folder / "2"), CERTIFICATE])
+    lines = len(SENTENCES)
+    for one in certificate["equality"]:
+        assert one["same"] == one["lines"] == lines and one["ties"] == one["different"] == 0
+    runtimes = [one["runtime"] for one in certificate["equality"]]
+    assert set(runtimes) == {"SavedModel in Python", "C API", "local server, REST", "local server, gRPC"}
+    assert {one["order"] for one in certificate["equality"]} == {"given", "shuffled"}
+    assert certificate["oldest_tensorflow"] == OLDEST
+    weights = hashlib.sha256((run / "model.weights.h5").read_bytes()).hexdigest()
+    assert certificate["sha256"]["model.weights.h5"] == weights
+    latency = certificate["latency"]["by_source_tokens"]
+    assert latency and all(0 < one["p50"] <= one["p95"] <= one["p99"] for one in latency)
 
 
 def test_an_export_that_differs_is_not_published(run, served, tmp_path, monkeypatch):
@@ -62,9 +77,26 @@ def test_an_export_that_differs_is_not_published(run, served, tmp_path, monkeypa
     (tmp_path / "two.txt").write_bytes(encoded(lines))
     result = run_export(run, "--to", tmp_path / "exports", "--check", tmp_path / "two.txt")
     assert result.exit_code == 1
-    assert result.stdout == "compared 2 lines: 1 the same, 0 ties, 1 different\n"
+    assert result.stdout == "" and "SavedModel in Python" in result.stderr
     assert f"line 2, {lines[1]!r}: 'something else' with score -0.500000 from the export" in result.stderr
     assert names_in(tmp_path) == ["two.txt"]
+
+
+@pytest.mark.slow
+def test_an_export_that_one_runtime_alone_reads_otherwise_is_not_published(run, tmp_path, monkeypatch):
+    """The line is the first one of a shuffled order, so that its number is told right."""
+    right = runtimes.CRuntime.translate
+
+    def one_is_wrong(self, lines):
+        return [
+            one._replace(score=one.score - (line == SENTENCES[1]))
+            for one, line in zip(right(self, lines), lines, strict=True)
+        ]
+
+    monkeypatch.setattr(runtimes.CRuntime, "translate", one_is_wrong)
+    result = run_export(run, "--to", tmp_path / "exports")
+    assert_one_sentence(result, "C API", f"line 2, {SENTENCES[1]!r}")
+    assert names_in(tmp_path) == []
 
 
 def test_an_export_that_needs_xla_is_not_published(run, tmp_path, monkeypatch):

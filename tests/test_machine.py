@@ -3,8 +3,8 @@
 import os
 import platform
 
-from train.evaluation import machine
-from train.evaluation.machine import processor, processor_and_cores, versions
+from keras_transformer import machine
+from keras_transformer.machine import processor, processor_and_cores, versions
 
 
 def test_a_missing_package_is_left_out_and_python_is_there():

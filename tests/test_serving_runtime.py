@@ -1,50 +1,23 @@
 """An export answers in the C++ runtime that TensorFlow Serving uses, without Python, as the Translator does."""
 
-import importlib.util
-import json
-import pathlib
-
 import pytest
 
-from export.check import meta_graph
+from export.runtimes import CRuntime, c_library, package
 from export.saved_model import WARM_UP_ROWS, WARM_UP_TOKENS, warm_up_batches
 from tests.support.exports import write_version
-from tests.support.places import ROOT
-from tests.support.processes import python
 from tests.support.runs import SENTENCES, random_run
-
-RUNTIME = ROOT / "tests" / "support" / "scripts" / "serving_runtime.py"
-
-
-def package(name):
-    return pathlib.Path(importlib.util.find_spec(name).submodule_search_locations[0])
-
-
-def library():
-    """The C API inside the pip package; None where that has no such file."""
-    return next((str(path) for path in sorted(package("tensorflow").glob("libtensorflow_cc.*"))), None)
-
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(library() is None, reason="this TensorFlow package does not ship libtensorflow_cc"),
+    pytest.mark.skipif(
+        c_library(package("tensorflow")) is None, reason="this TensorFlow package does not ship libtensorflow_cc"
+    ),
 ]
 
 
 def asked(version, requests):
     """What the runtime answers: for each request a list of (translation, score). Also the modules it imported."""
-    signature = meta_graph(version).signature_def["serving_default"]
-    question = {
-        "library": library(),
-        "operations": [str(path) for path in sorted((package("tensorflow_text") / "python/ops").glob("*.so"))],
-        "folder": str(version),
-        "input": signature.inputs["text"].name,
-        "outputs": [signature.outputs["translation"].name, signature.outputs["score"].name],
-        "requests": requests,
-    }
-    process = python(RUNTIME, stdin=json.dumps(question))
-    assert process.returncode == 0, process.stderr
-    answer = json.loads(process.stdout)
+    answer = CRuntime(version).answers(requests)
     return [list(zip(*response, strict=True)) for response in answer["responses"]], set(answer["modules"])
 
 

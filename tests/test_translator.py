@@ -12,6 +12,7 @@ from keras_transformer import parallel
 from keras_transformer import translator as translator_module
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import Hypotheses
+from keras_transformer.errors import InputError
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import TokenizerError
 from keras_transformer.tokens import EOS, PAD
@@ -67,6 +68,11 @@ def test_no_lines_have_no_translations(echo):
 def test_one_string_is_not_a_list_of_sentences(echo):
     with pytest.raises(TypeError, match="lines must be a list of sentences, not one string. Received: 'the fox'"):
         echo().translate("the fox")
+
+
+def test_half_of_a_surrogate_pair_is_no_text(echo):
+    with pytest.raises(InputError, match=r"Line 2 has a lone surrogate.*'a \\ud800'"):
+        echo().translate(["one", "a \ud800"])
 
 
 # Lengths

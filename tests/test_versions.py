@@ -1,5 +1,7 @@
 """Numbered versions in one folder: complete ones alone are found, and an unfinished one leaves nothing."""
 
+import os
+
 import pytest
 
 from export.versions import ExportError, find_version, publish, unfinished_version
@@ -42,3 +44,30 @@ def test_an_interrupted_export_leaves_nothing(tmp_path):
         (unfinished / "half").touch()
         raise KeyboardInterrupt
     assert names_in(tmp_path) == []
+
+
+def test_what_a_killed_export_left_is_removed_and_what_another_one_is_writing_is_not(tmp_path, caplog):
+    abandoned = tmp_path / ".unfinished-1"
+    abandoned.mkdir()
+    (abandoned / "half").touch()
+    os.utime(abandoned, (0, 0))
+    with unfinished_version(tmp_path) as one, unfinished_version(tmp_path) as other:
+        os.utime(one, (0, 0))
+        with unfinished_version(tmp_path):
+            assert one.is_dir() and other.is_dir()
+        assert names_in(tmp_path) == sorted([one.name, other.name])
+        (one / "saved_model.pb").touch()
+        assert publish(one) == tmp_path / "1"
+    assert names_in(tmp_path) == ["1"]
+    assert ".unfinished-1" in caplog.text
+
+
+def test_without_locks_nothing_of_another_export_is_removed(tmp_path, monkeypatch):
+    def no_locks(descriptor, operation):
+        raise OSError("Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with unfinished_version(tmp_path) as one:
+        os.utime(one, (0, 0))
+        with unfinished_version(tmp_path) as other:
+            assert names_in(tmp_path) == sorted([one.name, other.name])

@@ -10,7 +10,7 @@ from torch import nn
 
 from benchmarks.contestants import Contestant, Lane
 from benchmarks.contestants.workload import BETA_1, BETA_2, EPSILON, Workload, blocks
-from keras_transformer.processor import processor_cores
+from keras_transformer.machine import processor_cores
 
 
 class TorchTransformer(nn.Module):

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 
-from train.evaluation.machine import processor_and_cores, versions
+from keras_transformer.machine import processor_and_cores, versions
 
 PACKAGES = ("jax", "jaxlib", "keras", "torch", "numpy")
 SIZES = {"cpu": 1024}  # width of the matrices, by platform

@@ -15,7 +15,7 @@ import sentencepiece
 from benchmarks.translators import BATCH_SIZES, Setting
 from keras_transformer.config import SearchOptions
 from keras_transformer.errors import UserError
-from keras_transformer.processor import processor_cores
+from keras_transformer.machine import processor_cores
 
 
 def settings(cores: int) -> list[Setting]:

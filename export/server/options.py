@@ -3,7 +3,7 @@
 import dataclasses
 
 from export.versions import ExportError
-from keras_transformer.processor import processor_cores
+from keras_transformer.machine import processor_cores
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,6 +4,7 @@ import platform
 
 from keras_transformer.config import SearchOptions, TransformerConfig
 from keras_transformer.files import write_atomically
+from keras_transformer.machine import processor_and_cores, versions
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator, load_run
 from train.config import Data as DataConfig
@@ -13,7 +14,6 @@ from train.data.encoding import EncodedPairs, EncodedShards
 from train.data.prepare import Data
 from train.evaluation.bleu import Scores
 from train.evaluation.cost import corpus_flops, parameter_count
-from train.evaluation.machine import processor_and_cores, versions
 from train.evaluation.selection import Selection
 from train.evaluation.validation import Sample, translate_and_score
 from train.loop.markdown import samples_table, table

@@ -1,10 +1,13 @@
-"""Run a SavedModel as a C++ server does: through TensorFlow's C API, with no Python layer of TensorFlow at all.
+"""Run a SavedModel as TensorFlow Serving does: through TensorFlow's C API, with no Python layer of TensorFlow at all.
 
-    python serving_runtime.py < question.json > answer.json
+    python export/c_runtime.py < question.json > answer.json
 
 question: library (libtensorflow_cc), operations (libraries of custom operations), folder (a version), input and
 outputs (tensor names from its signature), requests (lists of str; lone surrogates stand for bytes that are no UTF-8).
 answer: responses, for each request a list of one list for each output; modules, which were imported to get there.
+
+It runs as a process of its own and imports nothing but the standard library; `CRuntimeTranslator` in
+export/certificate.py asks it.
 """
 
 import ctypes

@@ -1,9 +1,10 @@
-"""What a measurement was made on: the processor and the versions of packages, for reports and benchmarks."""
+"""What the machine is and offers: the processor and the versions of packages, for reports and benchmarks too."""
 
 import importlib.metadata
 import os
 import pathlib
 import platform
+import re
 from collections.abc import Iterable
 
 CPUINFO = pathlib.Path("/proc/cpuinfo")
@@ -30,3 +31,14 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def processor_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def has_bfloat16_products() -> bool:
+    """Return whether the processor multiplies matrices in bfloat16: AVX-512 BF16 or AMX, as Linux reports it."""
+    flags = CPUINFO.read_text(encoding="utf-8") if CPUINFO.exists() else ""
+    return re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", flags) is not None

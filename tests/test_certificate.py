@@ -1,0 +1,90 @@
+"""Percentiles, orders and classes of length of a certificate; tests/test_export_command.py reads a whole one."""
+
+import pathlib
+
+import pytest
+
+from export.certificate import Trial, compared, in_batches, latencies, percentile
+from export.check import meta_graph, operations_in
+from export.operations import OF_OLDEST, OLDEST, oldest_tensorflow
+from export.translation import Translation
+from tests.support.exports import write_version
+
+LINES = ["one", "two", "three", "four", "five"]
+
+
+def echo(lines):
+    return [Translation(line, -1.0) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("times", "percent", "expected"),
+    [([3.0, 1.0, 2.0, 4.0], 50, 2.0), (list(range(1, 101)), 95, 95), (list(range(1, 101)), 99, 99), ([7.0], 99, 7.0)],
+)
+def test_a_percentile_is_the_least_time_that_so_many_do_not_exceed(times, percent, expected):
+    assert percentile(times, percent) == expected
+
+
+@pytest.mark.parametrize("order", ["given", "shuffled"])
+def test_answers_are_compared_with_those_of_their_own_lines(order):
+    asked = []
+
+    def translate(lines):
+        asked.extend(lines)
+        return echo(lines)
+
+    comparison = compared(Trial("any", 5, order, 4, translate), LINES, echo(LINES), tie=1e-4)
+    assert (comparison.same, comparison.ties, comparison.differences) == (4, 0, [])
+    assert sorted(asked) == sorted(LINES[:4]) and (asked == LINES[:4]) == (order == "given")
+
+
+def test_an_answer_to_another_line_is_a_difference_or_a_tie():
+    others = [Translation("two", -1.0), Translation("two", -2.0)]
+    comparison = compared(Trial("any", 1, "given", 2, lambda lines: others), LINES, echo(LINES), tie=1e-4)
+    assert comparison.ties == 1 and comparison.differences[0].number == 2
+
+
+def test_batches_have_so_many_lines():
+    sizes = []
+
+    def translate(lines):
+        sizes.append(len(lines))
+        return echo(lines)
+
+    assert in_batches(translate, 2)(LINES) == echo(LINES)
+    assert sizes == [2, 2, 1]
+
+
+class Clock:
+    """Two seconds pass with each request; its tokenizer has one token per letter."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.tokenizer = 0.0, self
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+    def translate(self, lines):
+        self.now += 2.0
+
+    def encode_batch(self, lines):
+        return [list(line) for line in lines]
+
+
+def test_latencies_are_of_the_length_of_the_sentence_with_its_end(monkeypatch):
+    clock = Clock(monkeypatch)
+    found = latencies(clock, clock, ["x" * 7, " ", "x" * 8, "x" * 15, "x" * 600])
+    expected = [("1-8", 2), ("9-16", 2), ("65-512", 2)]  # of one sentence each 2 s, until 3 s have passed
+    assert [(one["source_tokens"], one["requests"]) for one in found] == expected
+    assert all(one["p50"] == one["p99"] == 2_000 for one in found)
+
+
+def test_an_operation_that_the_oldest_tensorflow_is_not_known_to_have_needs_the_own_one():
+    assert oldest_tensorflow({"MatMul", "While"}, "2.99") == OLDEST
+    assert oldest_tensorflow({"MatMul", "BrandNewOp"}, "2.99") == "2.99"
+
+
+@pytest.mark.slow
+def test_every_operation_of_an_export_is_known_and_functions_are_no_operations(random_folder, tmp_path):
+    write_version(random_folder, tmp_path / "1", names=None)
+    operations = operations_in(meta_graph(pathlib.Path(tmp_path / "1")))
+    assert operations <= OF_OLDEST and {"While", "SentencepieceOp", "TopKV2"} <= operations
