@@ -24,7 +24,8 @@ SLOW = {
     "both",
     "served",
     "replicated",
-}  # fixtures that train or export, and the tests that use them
+    "browser",
+}  # fixtures that train, export or start a browser, and the tests that use them
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +54,15 @@ def pair(random_folder):
     from keras_transformer.translator import load_run
 
     return load_run(random_folder)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser (support/browser.py)."""
+    from tests.support.browser import chromium
+
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.hookimpl(tryfirst=True)

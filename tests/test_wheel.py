@@ -61,8 +61,9 @@ def test_the_wheel_holds_the_library_and_its_license_alone(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"keras_transformer"}
-    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "keras_transformer").rglob("*.py")}
-    assert modules == {name for name in names if name.endswith(".py")}
+    for kind in (".py", ".html", ".css", ".js"):
+        files = {str(path.relative_to(ROOT)) for path in (ROOT / "keras_transformer").rglob(f"*{kind}")}
+        assert files == {name for name in names if name.endswith(kind)} != set()
     assert any(name.endswith("LICENSE") for name in names)
 
 

@@ -1,0 +1,61 @@
+"""The page: a translation and how it came about, in one HTML text that loads nothing.
+
+`python -m export.serve` shows it at `/`; with an explanation inside, it is a file that needs no server.
+"""
+
+import base64
+import functools
+import hashlib
+import importlib.resources
+import json
+import re
+from typing import Any
+
+STYLES = "page.css", "figures.css"
+SCRIPTS = (  # in the order in which they are run; together they are one module
+    "elements.js", "pieces.js", "answers.js", "requests.js", "options.js", "translations.js", "attention.js",
+    "tree.js", "beam.js", "page.js",
+)  # fmt: skip
+
+
+def page(data: dict[str, Any]) -> str:
+    """Return the page as HTML.
+
+    data: "model" is its name; "options" are those of the signature `translate`, each with name, default, lowest,
+    highest and is_whole (those of text have name and default alone); "has_explain": the server has the signature
+    `explain`; "explanation" is None, and then the page asks the server from which it came, or an object that
+    `answers.js` describes, and then it asks nobody.
+    """
+    parts = {
+        "policy": content_security_policy(data),
+        "style": text_of(STYLES),
+        "script": text_of(SCRIPTS),
+        "data": json.dumps(data, allow_nan=False).replace("<", "\\u003c"),  # ASCII: U+2028 and U+2029 are escaped
+    }
+    return re.sub(r"\{\{ (\w+) \}\}", lambda found: parts[found[1]], text_of(["page.html"]))
+
+
+def content_security_policy(data: dict[str, Any]) -> str:
+    """Return which code may run and what may be asked: the page's own script, and only its own server, if any.
+
+    https://www.w3.org/TR/CSP3/ describes it. What is injected in spite of all care does not run.
+    """
+    server = "'self'" if data["explanation"] is None else "'none'"
+    return (
+        f"default-src 'none'; script-src '{digest(text_of(SCRIPTS))}'; style-src '{digest(text_of(STYLES))}'; "
+        f"img-src data:; connect-src {server}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def text_of(names: tuple[str, ...] | list[str]) -> str:
+    """Return files of this package, one after the other."""
+    return "\n".join(map(text_of_file, names))
+
+
+@functools.cache
+def text_of_file(name: str) -> str:
+    return (importlib.resources.files(__name__) / name).read_text(encoding="utf-8")

@@ -1,0 +1,167 @@
+// The page: what is typed is asked, what is answered is drawn.
+
+const PAUSE = 250; // milliseconds without typing before the server is asked
+const SIGNATURE = "translate";
+
+const data = JSON.parse(byId("page-data").textContent);
+const url = `${location.origin}/v1/models/${encodeURIComponent(data.model)}:predict`;
+
+let asking = new AbortController();
+let waiting = 0;
+
+function start() {
+  byId("model").textContent = data.model;
+  document.title = `${data.model} \u2013 keras-transformer`;
+  if (data.explanation) startAsFile(data.explanation);
+  else startWithServer();
+}
+
+/** Show what is in the file; there is nothing to ask and nobody to answer. */
+function startAsFile(explanation) {
+  for (const id of ["sentence", "programs", "reset"]) byId(id).hidden = true;
+  byId("sentence-label").replaceWith(element("h2", {}, "Sentence"));
+  byId("asked").textContent = explanation.source;
+  byId("asked").hidden = false;
+  const values = Object.entries(explanation.options);
+  byId("controls").replaceChildren(
+    element("dl", {}, ...values.flatMap(([name, value]) => [
+      element("dt", {}, name.replaceAll("_", " ")),
+      element("dd", {}, value === "" || value === null ? "none" : String(value)),
+    ])),
+  );
+  show(explanation);
+}
+
+function startWithServer() {
+  drawControls(byId("controls"), data.options, askSoon);
+  byId("sentence").addEventListener("input", askSoon);
+  byId("question").addEventListener("submit", (event) => event.preventDefault());
+  byId("reset").addEventListener("click", () => {
+    resetControls(data.options);
+    askSoon();
+  });
+  for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copy(button));
+  if (data.example) offerExample(data.example);
+  showRequest();
+  if (byId("sentence").value.trim()) askNow(); // the browser has kept what was typed before
+}
+
+function offerExample(text) {
+  const button = byId("example");
+  button.textContent = `Try \u201c${text}\u201d`;
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    byId("sentence").value = text;
+    byId("sentence").focus();
+    askNow();
+  });
+}
+
+// asking
+
+function askSoon() {
+  showRequest();
+  clearTimeout(waiting);
+  waiting = setTimeout(askNow, PAUSE);
+}
+
+/** Ask what the page shows; an earlier question that has no answer yet is given up. */
+async function askNow() {
+  clearTimeout(waiting);
+  asking.abort();
+  asking = new AbortController();
+  const { signal } = asking;
+  const text = byId("sentence").value.trim(), options = chosenOptions(data.options);
+  showRequest();
+  byId("example").hidden = text !== "" || !data.example;
+  if (!text) return showNothing();
+  document.body.classList.add("asking");
+  try {
+    await askFor(text, options, signal);
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    showError(error.message);
+    for (const id of ["attention", "beam", "in-part"]) byId(id).hidden = true; // those of an earlier sentence
+  } finally {
+    if (!signal.aborted) document.body.classList.remove("asking");
+  }
+}
+
+/** Show the translation of a text, and then its reasons: they cost more. */
+async function askFor(text, options, signal) {
+  const begin = performance.now();
+  const answer = await ask(url, bodyOf(SIGNATURE, text, options), signal).catch((error) => {
+    if (error.name !== "AbortError") showNothing();
+    throw error;
+  });
+  const explanation = fromTranslate(answer, text, options);
+  show(explanation);
+  byId("answer-note").append(` \u00b7 ${Math.round(performance.now() - begin)} ms`);
+  if (!data.has_explain || !explanation.translations.length) return;
+  const reasons = await ask(url, bodyOf("explain", text, options), signal);
+  showReasons(withExplain(explanation, reasons));
+}
+
+// showing
+
+function showRequest() {
+  const text = byId("sentence").value.trim() || data.example || "";
+  const body = bodyOf(SIGNATURE, text, chosenOptions(data.options));
+  byId("curl").textContent = curlLine(url, body);
+  byId("python").textContent = pythonLines(url, body);
+  const count = changedCount(data.options);
+  byId("changed").textContent = count ? `${count} changed` : "";
+  byId("reset").disabled = !count;
+}
+
+function showNothing() {
+  showError("");
+  document.body.classList.remove("asking");
+  for (const id of ["translation", "answer-note", "source-note"]) byId(id).textContent = "";
+  byId("results").hidden = true;
+}
+
+function showError(sentence) {
+  byId("error").textContent = sentence;
+  byId("error").hidden = sentence === "";
+}
+
+/** Show an explanation, or as much of it as there is. */
+function show(explanation) {
+  showError("");
+  const { translations } = explanation;
+  byId("translation").textContent = translations[0]?.text ?? "";
+  byId("translation").lang = "";
+  byId("source-note").textContent = explanation.truncated ? "Longer than the model takes: its end was left out." : "";
+  byId("answer-note").textContent = translations.length ? `score ${fixed(translations[0].score, 2)}` : "nothing to translate";
+  byId("results").hidden = translations.length === 0;
+  byId("no-explain").hidden = data.has_explain || explanation.beam !== null;
+  if (!translations.length) return;
+  const showTokens = (rank) => drawTokens(byId("tokens"), byId("tokens-readout"), translations[rank]);
+  drawAlternatives(byId("alternatives"), translations, showTokens);
+  showTokens(0);
+  showReasons(explanation);
+}
+
+/** Show attention and beam once they are there; until then those of an earlier sentence are pale. */
+function showReasons(explanation) {
+  const isThere = explanation.attention !== null;
+  for (const id of ["attention", "beam"]) byId(id).classList.toggle("pending", !isThere);
+  if (!isThere) return;
+  byId("attention").hidden = byId("beam").hidden = false;
+  byId("in-part").hidden = !isExplainedInPart(explanation);
+  drawAttention(explanation);
+  drawBeam(explanation);
+}
+
+async function copy(button) {
+  await navigator.clipboard.writeText(byId(button.dataset.copy).textContent);
+  button.textContent = "Copied";
+  byId("copied").textContent = "Copied";
+  setTimeout(() => {
+    button.textContent = "Copy";
+    byId("copied").textContent = "";
+  }, 1500);
+}
+
+start();

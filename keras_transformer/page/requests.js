@@ -1,0 +1,44 @@
+// Requests: what is sent, and how a shell or Python sends the same.
+
+/** Return the body that asks a signature for one sentence; options that have their default are left out. */
+function bodyOf(signature, text, options) {
+  return { signature_name: signature, instances: [{ text, ...options }] };
+}
+
+/** Ask the server. Returns the row of the answer; throws an Error with the server's sentence. */
+async function ask(url, body, signal) {
+  let response, answer;
+  try {
+    response = await fetch(url, { method: "POST", body: JSON.stringify(body), signal });
+    answer = await response.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The server does not answer. Is it still running?");
+  }
+  if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`);
+  return answer.predictions[0];
+}
+
+/** Write the request as a line for a POSIX shell. */
+function curlLine(url, body) {
+  return `curl -d ${quoted(JSON.stringify(body))} \\\n    ${quoted(url)}`;
+}
+
+const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** Write the request as lines of Python; a string of JSON is one of Python too. */
+function pythonLines(url, body) {
+  const [instance] = body.instances;
+  const inputs = Object.entries(instance).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  return [
+    "import requests",
+    "",
+    `url = ${JSON.stringify(url)}`,
+    `instance = {${inputs.join(", ")}}`,
+    `body = {"signature_name": ${JSON.stringify(body.signature_name)}, "instances": [instance]}`,
+    "response = requests.post(url, json=body)",
+    "response.raise_for_status()",
+    `[row] = response.json()["predictions"]`,
+    `print(row["translations"][0])`,
+  ].join("\n");
+}
