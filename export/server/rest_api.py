@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf import json_format
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2
 
@@ -19,6 +19,7 @@ from export.server.json_format import read_request, write_answer
 from export.server.model_folder import Status
 from export.server.protocol import metadata_of
 from export.server.service import Service
+from export.server.welcome import welcome
 
 BIG_BODY = 1 << 16  # bytes: reading that much JSON in the event loop would delay everybody else
 
@@ -31,7 +32,7 @@ def rest_application(service: Service) -> Starlette:
     model = "/v1/models/{name}"
     application = Starlette(
         routes=[
-            Route("/", api.welcome),  # the place of a page
+            Route("/", api.welcome),
             *(
                 route
                 for path in (model, model + "/versions/{version:int}")
@@ -55,9 +56,9 @@ class RestApi:
         self.service = service
 
     async def welcome(self, request: Request) -> Response:
-        name, port = self.service.folder.name, request.url.port or 80
-        body = json.dumps({"instances": [{"text": "A dog runs across the field."}]})
-        return PlainTextResponse(f"curl -d '{body}' http://localhost:{port}/v1/models/{name}:predict\n")
+        """A page that translates what is typed."""
+        folder = self.service.folder
+        return welcome(folder.name, request.url.port or 80, folder.version().signatures)
 
     async def status(self, request: Request) -> Response:
         """As a probe of Kubernetes: 200 while the model is served, 503 when the server is ending."""

@@ -1,0 +1,70 @@
+"""What `/` shows: a page that asks the served version, or a line for a shell if that version takes no options."""
+
+import json
+from typing import Any
+
+import numpy as np
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+
+from export.request import PREFIX, Option, options_of
+from export.server.signature import Arrays, Signature
+from keras_transformer.config import SearchOptions
+from keras_transformer.page import content_security_policy, page
+
+EXAMPLE = "A dog runs across the field."
+NEEDED = "beam_size", "length_penalty", "max_length"  # of them, the other options and all bounds are derived
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def welcome(name: str, port: int, signatures: dict[str, Signature]) -> Response:
+    """Return the page of a version with these signatures, which are served under `name`."""
+    data = page_data(name, signatures)
+    if data is None:
+        body = json.dumps({"instances": [{"text": EXAMPLE}]})
+        return PlainTextResponse(f"curl -d '{body}' http://localhost:{port}/v1/models/{name}:predict\n")
+    policy = content_security_policy(data) + "; frame-ancestors 'none'"
+    return HTMLResponse(page(data), headers=HEADERS | {"Content-Security-Policy": policy})
+
+
+def page_data(name: str, signatures: dict[str, Signature]) -> dict[str, Any] | None:
+    """Return what the page must know to ask; None if the version has no signature `translate` with options."""
+    translate = signatures.get("translate")
+    if translate is None or not set(NEEDED) <= set(translate.defaults):
+        return None
+    return {
+        "model": name,
+        "options": [described(option) for option in given_by(translate.defaults)],
+        "has_explain": "explain" in signatures,
+        "explanation": None,
+        "example": EXAMPLE,
+    }
+
+
+def given_by(defaults: Arrays) -> list[Option]:
+    """Return the options of a signature, with their bounds: those of `python -m export` follow from its defaults."""
+    beam_size, length_penalty, longest = (plain(defaults[name]) for name in NEEDED)
+    known = options_of(SearchOptions(beam_size=beam_size, length_penalty=length_penalty), longest)
+    return [option for option in [*known, PREFIX] if option.name in defaults]
+
+
+def plain(array: np.ndarray) -> int | float:
+    """Return the only number of an array; a float32 as it is written, 0.6 and not 0.60000002."""
+    [value] = array
+    return int(value) if array.dtype.kind == "i" else float(str(value))
+
+
+def described(option: Option) -> dict[str, Any]:
+    if option is PREFIX:
+        return {"name": option.name, "default": option.default}
+    return {
+        "name": option.name,
+        "default": option.default,
+        "lowest": option.lowest,
+        "highest": option.highest,
+        "is_whole": option.dtype.is_integer,
+    }
