@@ -8,6 +8,7 @@ from keras_transformer.signals import end_on_signals
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
+import dataclasses
 import pathlib
 from typing import Annotated
 
@@ -25,7 +26,7 @@ from keras_transformer.console import (
     translate_lines,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_lines
+from keras_transformer.files import read_lines, write_atomically
 from keras_transformer.options import (
     BatchSize,
     BeamSize,
@@ -140,6 +141,45 @@ def score(
         tune_for_translation()
         for pair in Scorer.load(run, length_penalty, batch_size, max_source_tokens).score(*texts):
             print(f"{pair.log_probability:.4f}\t{pair.score:.4f}")
+
+
+@app.command()
+def explain(
+    run: RunPath,
+    sentence: Annotated[str, typer.Argument(help="What to translate.")],
+    to: Annotated[pathlib.Path, typer.Option(help="Where to write the page, for example page.html.")],
+    beam_size: BeamSize = SearchOptions.beam_size,
+    length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    extra_length: ExtraLength = SearchOptions.extra_length,
+    n_best: Annotated[int, typer.Option(help="Different translations to show, at most.")] = SearchOptions.beam_size,
+    min_length: MinLength = SearchOptions.min_length,
+    max_length: MaxLength = SearchOptions.max_length,
+    no_repeat_ngram_size: NoRepeatNgramSize = SearchOptions.no_repeat_ngram_size,
+    repetition_penalty: RepetitionPenalty = SearchOptions.repetition_penalty,
+    temperature: Temperature = SearchOptions.temperature,
+    top_k: TopK = SearchOptions.top_k,
+    top_p: TopP = SearchOptions.top_p,
+    seed: Seed = SearchOptions.seed,
+    target_prefix: TargetPrefix = "",
+):
+    """Write a page that shows how a sentence is translated, as one file that needs no server and no network.
+
+    It has the translations with the probability of each token, the attention of every head, and the beam as a tree.
+    """
+    with exit_codes():
+        options = SearchOptions(
+            beam_size, length_penalty, extra_length, min(n_best, beam_size), min_length, max_length,
+            no_repeat_ngram_size, repetition_penalty, temperature, top_k, top_p, seed,
+        )  # fmt: skip
+        with lean_start():
+            from keras_transformer.explainer import Explainer
+            from keras_transformer.page import page
+            from keras_transformer.parallel import tune_for_translation
+
+        tune_for_translation()
+        explanation = dataclasses.asdict(Explainer.load(run, options).explain(sentence, target_prefix))
+        write_atomically(to, page({"model": str(run), "explanation": explanation}))
+        print(to)
 
 
 def lines_of(path: pathlib.Path) -> list[str]:

@@ -25,6 +25,7 @@ LONGEST = 300  # lines: a longer file is telling two stories
 SUBJECTS = {  # of test files that are about more than one module: each other one is named after its module
     "attack": "bad requests to a local server",
     "backends": "the model on JAX and PyTorch",
+    "cli_explain": "the command keras-transformer explain",
     "cli_translate": "the command keras-transformer translate",
     "cluster": "several processes that train as one",
     "corpus_cache_benchmark": "benchmarks/corpus_cache.py",
