@@ -1,4 +1,5 @@
 # make demo        a fresh machine to a translated sentence
+# make serve       serves what the demo exported, with a page at http://localhost:8501/
 # make check       the tests that start no process and train nothing for long
 # make test        every test, as make check in two processes at a time; PROCESSES=4 takes four
 # make attack      10,000 bad requests to a local server; ATTACK_REQUESTS=100000 sends more
@@ -16,7 +17,7 @@ pytest := $(python) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reo
 runs := runs/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: install demo multi30k check test attack peers clean
+.PHONY: install demo multi30k serve check test attack peers clean
 
 install: $(VENV)/installed
 
@@ -38,6 +39,12 @@ demo: install
 	@echo
 	@echo "two hundred and forty-one, translated from exports/numbers:"
 	@echo "two hundred and forty-one" | $(python) -m export.translate exports/numbers
+	@echo
+	@echo "The same from a server: make serve. Its page is at http://localhost:8501/, and this line asks it:"
+	@echo "curl -d '{\"instances\": [{\"text\": \"two hundred and forty-one\"}]}' http://localhost:8501/v1/models/numbers:predict"
+
+serve: install
+	$(python) -m export.serve exports/numbers
 
 multi30k: install
 	$(python) -m train.data.multi30k $(if $(FROM),--from '$(FROM)')

@@ -178,7 +178,7 @@ def explain(
 
         tune_for_translation()
         explanation = dataclasses.asdict(Explainer.load(run, options).explain(sentence, target_prefix))
-        write_atomically(to, page({"model": str(run), "explanation": explanation}))
+        write_atomically(to, page({"model": run.resolve().name, "explanation": explanation}))
         print(to)
 
 
