@@ -56,7 +56,7 @@ test: install
 	$(pytest)
 
 attack: install
-	ATTACK_REQUESTS=$(ATTACK_REQUESTS) $(python) -m pytest -p no:cacheprovider --timeout 7200 tests/test_attack.py
+	ATTACK_REQUESTS=$(ATTACK_REQUESTS) $(python) -m pytest -p no:cacheprovider --timeout 7200 tests/test_attack.py tests/test_attack_options.py
 
 peers: install
 	$(python) -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt

@@ -56,6 +56,13 @@ def export(
     extra_length: ExtraLength = SearchOptions.extra_length,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
     precision: Precision = "float32",
+    alignment_layer: Annotated[
+        int | None,
+        typer.Option(
+            help="The decoder block, counted from 1, whose attention aligns words in the signature translate.",
+            show_default="the last but one",
+        ),
+    ] = None,
     check: Annotated[
         pathlib.Path | None,
         typer.Option(
@@ -91,12 +98,14 @@ def export(
             )
         if precision != "float32" and format is not Format.SAVED_MODEL:
             raise ExportError(f"--precision {precision} is for a SavedModel. --format {format} has --quantization.")
+        if alignment_layer is not None and format is not Format.SAVED_MODEL:
+            raise ExportError(f"--alignment-layer {alignment_layer} is for a SavedModel, not for --format {format}.")
         sentences = (check or RunFolder(run).check_lines) if is_checked else None
         options = SearchOptions(beam_size, length_penalty, extra_length)
         if format is Format.CTRANSLATE2:
             print(export_ctranslate2(run, to, options, max_source_tokens, sentences, quantization))
         else:
-            print(export_run(run, to, options, max_source_tokens, sentences, precision))
+            print(export_run(run, to, options, max_source_tokens, sentences, precision, alignment_layer))
 
 
 def export_run(
@@ -106,6 +115,7 @@ def export_run(
     max_source_tokens: int,
     sentences: pathlib.Path | None,
     precision: str = "float32",
+    alignment_layer: int | None = None,
 ) -> pathlib.Path:
     """Export a run folder as the next version in `folder`. Return the path of the version.
 
@@ -125,13 +135,13 @@ def export_run(
     lines = read_sentences(sentences) if sentences else []
     translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens, precision=precision)
     with quiet_start():  # the tokenizer prints a notice
-        served = ServedTranslator(transformer, tokenizer, options, translator.max_source_tokens)
+        served = ServedTranslator(transformer, tokenizer, options, translator.max_source_tokens, alignment_layer)
     with signals_raise(), unfinished_version(folder) as unfinished:
         write_saved_model(served, tokenizer, unfinished)
         refuse_xla(unfinished)
         if lines:
             log.info("written; comparing each runtime with the Translator on %d lines", len(lines))
-            print(summary(certify(unfinished, RunFolder(run), translator, lines, precision)))
+            print(summary(certify(unfinished, RunFolder(run), translator, lines, precision, served.alignment_layer)))
         return publish(unfinished)
 
 

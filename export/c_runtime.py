@@ -2,9 +2,11 @@
 
     python export/c_runtime.py < question.json > answer.json
 
-question: library (libtensorflow_cc), operations (libraries of custom operations), folder (a version), input and
-outputs (tensor names from its signature), requests (lists of str; lone surrogates stand for bytes that are no UTF-8).
-answer: responses, for each request a list of one list for each output; modules, which were imported to get there.
+question: library (libtensorflow_cc), operations (libraries of custom operations), folder (a version), outputs (tensor
+names from its signature), requests: for each a tensor per name, as {"type": "string", "shape": [2], "values": [...]};
+lone surrogates in a string stand for bytes that are no UTF-8.
+answer: responses, for each request {"outputs": a list of values per output} or {"error": what TensorFlow says};
+modules, which were imported to get there.
 
 It runs as a process of its own and imports nothing but the standard library; `CRuntimeTranslator` in
 export/certificate.py asks it.
@@ -14,7 +16,14 @@ import ctypes
 import json
 import sys
 
-STRING, FLOAT = 7, 1  # TF_DataType
+STRING = 7  # TF_DataType
+NUMBERS = {  # by name: its TF_DataType and how it lies in memory
+    "float32": (1, ctypes.c_float),
+    "float64": (2, ctypes.c_double),
+    "int32": (3, ctypes.c_int32),
+    "int64": (9, ctypes.c_int64),
+    "bool": (10, ctypes.c_bool),
+}
 SIZE_OF_STRING = 24  # of a TF_TString
 
 
@@ -34,8 +43,8 @@ class Runtime:
             "TF_GraphOperationByName", "TF_AllocateTensor", "TF_TensorData", "TF_StringGetDataPointer",
         ):  # fmt: skip
             getattr(self.c, name).restype = ctypes.c_void_p
-        for name in ("TF_Dim", "TF_StringGetSize"):
-            getattr(self.c, name).restype = ctypes.c_size_t
+        self.c.TF_StringGetSize.restype = ctypes.c_size_t
+        self.c.TF_TensorElementCount.restype = ctypes.c_int64
         self.c.TF_Message.restype = ctypes.c_char_p
         self.status = ctypes.c_void_p(self.c.TF_NewStatus())
         for operation in operations:
@@ -61,38 +70,50 @@ class Runtime:
             raise KeyError(tensor_name)
         return Output(found, int(index))
 
-    def run(self, input_name, texts, output_names):
-        """Feed strings of shape (len(texts),). Returns one list for each output, of bytes or of float."""
-        feeds, fetches = [self.output(input_name)], [self.output(name) for name in output_names]
+    def run(self, tensors, output_names):
+        """Feed tensors by name. Returns one list of values per output, of bytes or of numbers, in row-major order."""
+        feeds, fetches = [self.output(name) for name in tensors], [self.output(name) for name in output_names]
+        values = [self.tensor(**tensor) for tensor in tensors.values()]
         found = (ctypes.c_void_p * len(fetches))()
         self.c.TF_SessionRun(
             self.session, None,
-            (Output * 1)(*feeds), (ctypes.c_void_p * 1)(self.string_tensor(texts)), 1,
+            (Output * len(feeds))(*feeds), (ctypes.c_void_p * len(feeds))(*values), len(feeds),
             (Output * len(fetches))(*fetches), found, len(fetches),
             None, 0, None, self.status,
         )  # fmt: skip
+        for value in values:
+            self.c.TF_DeleteTensor(ctypes.c_void_p(value))
         self.raise_if_failed()
-        return [self.values(ctypes.c_void_p(tensor)) for tensor in found]
+        results = [self.values(ctypes.c_void_p(tensor)) for tensor in found]
+        for tensor in found:
+            self.c.TF_DeleteTensor(ctypes.c_void_p(tensor))
+        return results
 
-    def string_tensor(self, texts):
-        tensor = self.c.TF_AllocateTensor(
-            STRING, (ctypes.c_int64 * 1)(len(texts)), 1, ctypes.c_size_t(SIZE_OF_STRING * len(texts))
-        )
+    def tensor(self, type, shape, values):
+        """Return a new TF_Tensor."""
+        kind, number = (STRING, None) if type == "string" else NUMBERS[type]
+        size = SIZE_OF_STRING if type == "string" else ctypes.sizeof(number)
+        dimensions = (ctypes.c_int64 * len(shape))(*shape)
+        tensor = self.c.TF_AllocateTensor(kind, dimensions, len(shape), ctypes.c_size_t(size * len(values)))
         first = self.c.TF_TensorData(ctypes.c_void_p(tensor))
-        for place, text in enumerate(texts):
-            string = ctypes.c_void_p(first + SIZE_OF_STRING * place)
-            self.c.TF_StringInit(string)
-            self.c.TF_StringCopy(string, text, ctypes.c_size_t(len(text)))
+        for place, value in enumerate(values):
+            if type == "string":
+                text, string = value.encode("utf-8", "surrogateescape"), ctypes.c_void_p(first + SIZE_OF_STRING * place)
+                self.c.TF_StringInit(string)
+                self.c.TF_StringCopy(string, text, ctypes.c_size_t(len(text)))
+            else:
+                number.from_address(first + size * place).value = value
         return tensor
 
     def values(self, tensor):
-        """A tensor of rank 1, TF_STRING or TF_FLOAT, as a list."""
-        count, first = self.c.TF_Dim(tensor, 0), self.c.TF_TensorData(tensor)
+        """Return the values of a TF_Tensor of strings or of one of NUMBERS."""
+        count, first = self.c.TF_TensorElementCount(tensor), self.c.TF_TensorData(tensor)
         kind = self.c.TF_TensorType(tensor)
-        if kind == FLOAT:
-            return list((ctypes.c_float * count).from_address(first)) if count else []
+        for number_kind, number in NUMBERS.values():
+            if kind == number_kind:
+                return list((number * count).from_address(first)) if count else []
         if kind != STRING:
-            raise TypeError(f"expected strings or float32, found TF_DataType {kind}")
+            raise TypeError(f"expected strings or numbers, found TF_DataType {kind}")
         strings = [ctypes.c_void_p(first + SIZE_OF_STRING * place) for place in range(count)]
         return [
             ctypes.string_at(self.c.TF_StringGetDataPointer(string), self.c.TF_StringGetSize(string))
@@ -104,9 +125,13 @@ def answer(question):
     runtime = Runtime(question["library"], question["operations"], question["folder"])
     responses = []
     for request in question["requests"]:
-        texts = [text.encode("utf-8", "surrogateescape") for text in request]
-        outputs = runtime.run(question["input"], texts, question["outputs"])
-        responses.append([[v.decode() if isinstance(v, bytes) else v for v in values] for values in outputs])
+        try:
+            outputs = runtime.run(request, question["outputs"])
+        except RuntimeError as error:
+            responses.append({"error": str(error)})
+        else:
+            outputs = [[v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in o] for o in outputs]
+            responses.append({"outputs": outputs})
     return {"responses": responses, "modules": sorted({name.split(".")[0] for name in sys.modules})}
 
 

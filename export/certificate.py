@@ -40,7 +40,12 @@ class Trial(NamedTuple):
 
 
 def certify(
-    version: pathlib.Path, run: RunFolder, translator: Translator, lines: list[str], precision: str
+    version: pathlib.Path,
+    run: RunFolder,
+    translator: Translator,
+    lines: list[str],
+    precision: str,
+    alignment_layer: int,
 ) -> dict[str, Any]:
     """Write certificate.json into a version, and return its content.
 
@@ -67,6 +72,7 @@ def certify(
         "made_with": made_with,
         "oldest_tensorflow": oldest_tensorflow(operations_in(meta_graph(version)), made_with["tensorflow"]),
         "precision": precision,
+        "alignment_layer": alignment_layer,
         "sha256": {path.name: sha256_of(path) for path in (run.weights, run.tokenizer, run.model)},
         "equality": equality,
         "latency": {

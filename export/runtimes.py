@@ -45,21 +45,35 @@ class CRuntime:
         self._operations = sorted(map(str, operations.glob("*.so")))
 
     def translate(self, lines: list[str]) -> list[Translation]:
-        """Return the translation of each line."""
+        """Return the translation of each line. Raises ExportError if a request fails."""
         requests = [lines[start : start + self.rows] for start in range(0, len(lines), self.rows)]
-        responses = self.answers(requests)["responses"]
-        return [Translation(*pair) for response in responses for pair in zip(*response, strict=True)]
+        answer = self.ask([{"text": strings(request)} for request in requests])
+        translations = []
+        for response in answer["responses"]:
+            if "error" in response:
+                raise ExportError(f"{self.version} does not translate in TensorFlow's C API: {response['error']}")
+            translations += [Translation(*pair) for pair in zip(*response["outputs"], strict=True)]
+        return translations
 
-    def answers(self, requests: list[list[str]]) -> dict:
-        """Return what export/c_runtime.py answers to these requests to the signature serving_default."""
-        signature = meta_graph(self.version).signature_def["serving_default"]
+    def ask(
+        self,
+        requests: list[dict[str, dict]],
+        signature_name: str = "serving_default",
+        outputs: tuple[str, ...] = ("translation", "score"),
+    ) -> dict:
+        """Return what export/c_runtime.py answers: each request has a tensor per input of the signature, by name.
+
+        An input that is left out has its default.
+        """
+        signature = meta_graph(self.version).signature_def[signature_name]
         question = {
             "library": str(self._library),
             "operations": self._operations,
             "folder": str(self.version),
-            "input": signature.inputs["text"].name,
-            "outputs": [signature.outputs[name].name for name in ("translation", "score")],
-            "requests": requests,
+            "outputs": [signature.outputs[name].name for name in outputs],
+            "requests": [
+                {signature.inputs[name].name: tensor for name, tensor in request.items()} for request in requests
+            ],
         }
         command = [sys.executable, c_runtime.__file__]
         process = subprocess.run(command, input=json.dumps(question), capture_output=True, text=True)
@@ -67,6 +81,11 @@ class CRuntime:
             reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
             raise ExportError(f"{self.version} does not run in TensorFlow's C API: {reason}")
         return json.loads(process.stdout)
+
+
+def strings(values: list[str]) -> dict:
+    """Return a tensor of rank 1 as export/c_runtime.py reads it."""
+    return {"type": "string", "shape": [len(values)], "values": values}
 
 
 def package(name: str) -> pathlib.Path:

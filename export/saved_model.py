@@ -27,7 +27,7 @@ def write_saved_model(
         signatures = served.signatures()
         signatures = {name: signatures[name] for name in names or signatures}
         tf.saved_model.save(served, str(folder), signatures, options)
-        write_warm_up_requests(folder, warm_up_batches(tokenizer, served.max_source_tokens))
+        write_warm_up_requests(folder, warm_up_batches(tokenizer, served.max_source_tokens), set(signatures))
     except tf.errors.OpError as error:
         raise ExportError(f"{folder} cannot be written: {first_line_of(error)}") from None
 
@@ -40,16 +40,20 @@ def warm_up_batches(tokenizer: Tokenizer, max_source_tokens: int) -> list[list[s
     return [[sentence] for sentence in sentences] + [sentences, sentences[:1] * WARM_UP_ROWS]
 
 
-def write_warm_up_requests(folder: pathlib.Path, batches: list[list[str]]) -> None:
-    """Write a TFRecord file with one PredictionLog per batch of sentences.
+def write_warm_up_requests(folder: pathlib.Path, batches: list[list[str]], names: set[str]) -> None:
+    """Write a TFRecord file with one PredictionLog per batch of sentences, and one per other signature of `names`.
 
     TensorFlow Serving answers these requests when it loads the version, before any client's.
     """
     path = folder / WARM_UP_REQUESTS
     path.parent.mkdir()
+    requests = [("serving_default", {"text": batch}) for batch in batches]
+    others = {"translate": {}, "score": {"translation": batches[0]}, "tokenize": {}, "explain": {}}
+    requests += [(name, {"text": batches[0], **more}) for name, more in others.items()]
     with tf.io.TFRecordWriter(str(path)) as writer:
-        for sentences in batches:
-            writer.write(prediction_log("serving_default", text=sentences).SerializeToString())
+        for name, inputs in requests:
+            if name in names:
+                writer.write(prediction_log(name, **inputs).SerializeToString())
 
 
 def prediction_log(signature_name: str, **inputs) -> PredictionLog:

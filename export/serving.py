@@ -57,7 +57,7 @@ class ServedTranslator(tf.Module):
         self.options, self.max_source_tokens = options, max_source_tokens
         self._decoder = IncrementalDecoder(transformer)
         layers = transformer.transformer_config.decoder_layers
-        self.alignment_layer = alignment_layer or max(1, layers - 1)
+        self.alignment_layer = max(1, layers - 1) if alignment_layer is None else alignment_layer
         if not 1 <= self.alignment_layer <= layers:
             raise ExportError(f"alignment_layer is {alignment_layer}; this model has decoder blocks 1 to {layers}.")
         self._forced = ForcedDecoder(transformer)

@@ -5,7 +5,6 @@
 
 import base64
 import gc
-import os
 import re
 
 import grpc
@@ -19,12 +18,11 @@ from tensorflow_serving.apis import predict_pb2
 from export.client import ServingClient
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from tests.support.bad_requests import BODIES, LINES, MESSAGES, PATHS, Bystander, resident, send
+from tests.support.bad_requests import BODIES, LINES, MESSAGES, PATHS, REQUESTS, Bystander, resident, send
 from tests.support.echo import write_echo
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
 
-REQUESTS = int(os.environ.get("ATTACK_REQUESTS", "300"))
 PROPERTIES = 5  # tests below that draw requests
 OPTIONS = ServerOptions(port=0, grpc_port=0, request_rows=64, body_bytes=1 << 20, deadline=30.0, header_seconds=1.0)
 CLIENT_ERRORS = {400, 404, 405, 413}

@@ -1,13 +1,14 @@
 """Percentiles, orders and classes of length of a certificate; tests/test_export_command.py reads a whole one."""
 
-import pathlib
-
 import pytest
 
+from export.__main__ import app
 from export.certificate import Trial, compared, in_batches, latencies, percentile
 from export.check import meta_graph, operations_in
 from export.operations import OF_OLDEST, OLDEST, oldest_tensorflow
+from export.server.version import Version, warm_up_requests
 from export.translation import Translation
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
 
 LINES = ["one", "two", "three", "four", "five"]
@@ -83,8 +84,28 @@ def test_an_operation_that_the_oldest_tensorflow_is_not_known_to_have_needs_the_
     assert oldest_tensorflow({"MatMul", "BrandNewOp"}, "2.99") == "2.99"
 
 
+@pytest.fixture(scope="module")
+def whole(random_folder, tmp_path_factory):
+    """A version with every signature."""
+    version = tmp_path_factory.mktemp("exports") / "1"
+    write_version(random_folder, version, names=None)
+    return version
+
+
 @pytest.mark.slow
-def test_every_operation_of_an_export_is_known_and_functions_are_no_operations(random_folder, tmp_path):
-    write_version(random_folder, tmp_path / "1", names=None)
-    operations = operations_in(meta_graph(pathlib.Path(tmp_path / "1")))
+def test_every_operation_of_an_export_is_known_and_functions_are_no_operations(whole):
+    operations = operations_in(meta_graph(whole))
     assert operations <= OF_OLDEST and {"While", "SentencepieceOp", "TopKV2"} <= operations
+
+
+@pytest.mark.slow
+def test_every_signature_is_warmed_up_and_answers_its_requests(whole):
+    asked = [request.model_spec.signature_name for request in warm_up_requests(whole)]
+    assert set(asked) == {"serving_default", "translate", "score", "tokenize", "explain"}
+    assert Version(whole).warm_up() == len(asked)
+
+
+@pytest.mark.slow
+def test_the_alignment_layer_of_the_command_arrives(random_folder, tmp_path):
+    result = invoke(app, random_folder, "--to", tmp_path, "--alignment-layer", "7", "--no-check")
+    assert_one_sentence(result, "alignment_layer is 7", "1 to")

@@ -24,6 +24,7 @@ DRAWERS = {"utils", "helpers", "common", "misc"}
 LONGEST = 300  # lines: a longer file is telling two stories
 SUBJECTS = {  # of test files that are about more than one module: each other one is named after its module
     "attack": "bad requests to a local server",
+    "attack_options": "bad options of the signature translate",
     "backends": "the model on JAX and PyTorch",
     "cli_explain": "the command keras-transformer explain",
     "cli_translate": "the command keras-transformer translate",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from export.runtimes import CRuntime, c_library, package
+from export.runtimes import CRuntime, c_library, package, strings
 from export.saved_model import WARM_UP_ROWS, WARM_UP_TOKENS, warm_up_batches
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
@@ -17,8 +17,9 @@ pytestmark = [
 
 def asked(version, requests):
     """What the runtime answers: for each request a list of (translation, score). Also the modules it imported."""
-    answer = CRuntime(version).answers(requests)
-    return [list(zip(*response, strict=True)) for response in answer["responses"]], set(answer["modules"])
+    answer = CRuntime(version).ask([{"text": strings(request)} for request in requests])
+    responses = [response["outputs"] for response in answer["responses"]]
+    return [list(zip(*outputs, strict=True)) for outputs in responses], set(answer["modules"])
 
 
 @pytest.fixture(scope="module")

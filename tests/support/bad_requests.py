@@ -4,6 +4,7 @@ The model is the one of tests/support/echo.py.
 """
 
 import json
+import math
 import os
 import pathlib
 import socket
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2
 
 from export.client import ServingClient
+
+REQUESTS = int(os.environ.get("ATTACK_REQUESTS", "300"))  # how many to send, about, in all tests together
 
 
 class Bystander:
@@ -154,3 +157,45 @@ def predict_requests(draw):
 
 
 MESSAGES = st.one_of(predict_requests(), damaged(predict_requests()), st.binary(max_size=200))
+
+
+# options of the signature translate
+
+NUMBERS = st.one_of(
+    st.integers(-2, 9), st.integers(-(2**31), 2**31 - 1), st.floats(-1, 2, width=32), st.floats(width=32)
+)
+OPTION_NAMES = (
+    "beam_size", "length_penalty", "n_best", "min_length", "max_length", "no_repeat_ngram_size", "repetition_penalty",
+    "temperature", "top_k", "top_p", "seed", "target_prefix",
+)  # fmt: skip
+JSON_OPTIONS = st.dictionaries(
+    st.sampled_from([*OPTION_NAMES, "beam", ""]),
+    st.one_of(NUMBERS, st.text(max_size=9), st.none(), st.booleans(), st.lists(NUMBERS, max_size=3)),
+    max_size=4,
+)
+
+
+@st.composite
+def option_tensors(draw):
+    """A request to the graph itself: lines, and options of any type, shape and value."""
+    request = {"text": draw(tensors(st.just("string"), [draw(st.integers(0, 3))]))}
+    for name in draw(st.lists(st.sampled_from(OPTION_NAMES), max_size=4, unique=True)):
+        kinds = st.sampled_from(["int32", "float32", "int32", "float32", "string", "int64", "float64", "bool"])
+        request[name] = draw(tensors(kinds, draw(st.lists(st.integers(0, 3), max_size=2))))
+    if draw(st.integers(0, 9)) == 0:
+        request["text"] = draw(tensors(st.sampled_from(["int32", "string"]), draw(st.lists(st.integers(0, 2)))))
+    return request
+
+
+@st.composite
+def tensors(draw, kinds, shape):
+    """A tensor as export/c_runtime.py reads it."""
+    kind, size = draw(kinds), math.prod(shape)
+    whole = st.integers(-2, 9) | st.integers(-(2**31), 2**31 - 1)
+    values = {
+        "string": LINES.map(lambda line: line[:200].decode("utf-8", "surrogateescape")),
+        "bool": st.booleans(),
+        "int32": whole,
+        "int64": whole,
+    }.get(kind, st.floats(-1, 2, width=32) | st.floats(width=32))
+    return {"type": kind, "shape": shape, "values": draw(st.lists(values, min_size=size, max_size=size))}
