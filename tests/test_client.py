@@ -3,11 +3,13 @@
 TF_SERVING_URL="http://localhost:8501/v1/models/mine grpc://localhost:8500/mine" names a served export of any run.
 """
 
+import concurrent.futures
 import http.server
 import json
 import os
 import threading
 
+import grpc
 import pytest
 
 from export.client import ServingClient
@@ -162,3 +164,27 @@ def test_mistakes_are_one_sentence(served):
     assert_one_sentence(invoke(app, "--url", "localhost", stdin="a\n"), "v1/models")
     assert_one_sentence(invoke(app, "--url", served[0].url + "x", stdin="a\n"), "404", "modelx")
     assert_one_sentence(invoke(app, "--url", served[0].url, "--deadline", "0", stdin="a\n"), "deadline")
+
+
+def test_the_server_learns_the_deadline_of_a_grpc_client():
+    """A handler that records it: a client that kept its deadline to itself would leave the server working in vain."""
+    found = []
+
+    def predict(request, context):
+        found.append(context.time_remaining())
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "enough")
+
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
+    handlers = {"Predict": grpc.unary_unary_rpc_method_handler(predict)}
+    server.add_generic_rpc_handlers(
+        [grpc.method_handlers_generic_handler("tensorflow.serving.PredictionService", handlers)]
+    )
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with pytest.raises(ClientError, match="enough"):
+            ServingClient(f"grpc://127.0.0.1:{port}/model", deadline=1_000.0).translate(["a"])
+    finally:
+        server.stop(0)
+    [remaining] = found
+    assert remaining is not None and 0 < remaining <= 1_000
