@@ -1,6 +1,8 @@
 """Text is encoded once for everything that decides its ids, and whatever happens to the cache, the ids are right."""
 
 import concurrent.futures
+import errno
+import fcntl
 import functools
 import logging
 import os
@@ -265,6 +267,15 @@ def test_a_cache_folder_that_cannot_be_created_is_one_sentence(files, tokenizer,
 
 
 # the command
+
+
+def test_a_file_system_without_locks_is_one_sentence(cache, files, tokenizer, monkeypatch):
+    def flock(file, operation):
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(CorpusError, match=f"cache_folder {cache.folder} .*Operation not supported.*flock"):
+        cache.encoded(load_corpus(files).train, tokenizer, ROWS)
 
 
 def test_a_dry_run_logs_where_it_encoded_or_found_text_and_creates_no_run_folder(tmp_path, caplog):

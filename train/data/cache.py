@@ -86,6 +86,11 @@ class CorpusCache:
             except BlockingIOError:
                 log.info("another process is encoding the same text: waiting for it to write %s", entry)
                 fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError as error:
+                raise CorpusError(
+                    f"cache_folder {self.folder} cannot be locked against other processes: {error.strerror}. Set it to "
+                    "a file system that has flock, such as a local disk."
+                ) from None
             yield
 
     @contextlib.contextmanager
