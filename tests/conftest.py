@@ -65,6 +65,16 @@ def browser():
         yield browser
 
 
+@pytest.fixture
+def eager():
+    """Runs what `tf.function` holds operation by operation: a search of a few lines ends before its graph is made."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     ranks = {name: rank for rank, name in enumerate(LONGEST)}

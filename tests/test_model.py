@@ -197,8 +197,7 @@ def test_dropout_draws_another_mask_in_each_training_call_and_none_in_inference(
     assert np.abs(first - second).max() > 1e-3
 
 
-@pytest.mark.slow
-def test_the_loss_of_a_training_step_depends_on_dropout():
+def test_the_loss_of_a_training_step_depends_on_dropout(eager):
     batch, losses = padded(), {}
     for rate in (0.0, 0.5):
         model = randomise(Transformer(SMALL.replace(dropout=rate)))

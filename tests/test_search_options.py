@@ -5,6 +5,7 @@ import pytest
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.translator import Translator
 
+pytestmark = pytest.mark.usefixtures("eager")
 OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 
 
