@@ -37,9 +37,10 @@ def transformer():
     return randomise(Transformer(TINY.replace(dropout=0.5, label_smoothing=SMOOTHING)))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def validator(transformer):
-    return validator_of(transformer)
+    """One for all tests: the graph of its search takes seconds."""
+    return validator_of(transformer, validation_sentences=2)
 
 
 def validator_of(transformer, **translation):
@@ -65,7 +66,9 @@ def test_the_means_are_those_of_all_tokens_of_all_pairs_with_dropout_off(transfo
 def test_the_size_of_its_batches_changes_nothing(transformer, validator, monkeypatch):
     expected = validator()
     monkeypatch.setattr(train.evaluation.validation, "ROWS", 7)
-    assert_close(validator_of(transformer)()[:3], expected[:3], rtol=1e-4)
+    other = validator_of(transformer)
+    other.translator = validator.translator
+    assert_close(other()[:3], expected[:3], rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -80,8 +83,7 @@ def test_called_again_it_returns_the_same_and_follows_the_weights(transformer, v
     assert validator() == first
 
 
-def test_samples_are_the_first_sentences_with_their_references_and_translations(transformer):
-    validator = validator_of(transformer, validation_sentences=2)
+def test_samples_are_the_first_sentences_with_their_references_and_translations(validator):
     validation = validator()
     texts = [translation.text for translation in validator.translator.translate(["one", "two"])]
     assert validation.samples == [Sample(*pair, text) for pair, text in zip(TEXTS[:2], texts, strict=True)]
