@@ -16,7 +16,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 LONGEST = (  # files that take a minute and more come first, so that no process is left alone with one at the end
     "test_killed", "test_cluster", "test_training_model", "test_export_command", "test_examples", "test_exact",
     "test_stock_fit", "test_accelerator", "test_train_speed", "test_run", "test_divergence", "test_export",
-    "test_two_replicas", "test_fit", "test_wheel", "test_backends", "test_stock_fit_backends",
+    "test_welcome", "test_two_replicas", "test_fit", "test_wheel", "test_backends", "test_stock_fit_backends",
 )  # fmt: skip
 SLOW = {
     "finished",

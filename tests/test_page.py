@@ -230,8 +230,23 @@ def test_only_what_was_typed_last_is_shown(served):
     assert served.locator("#translation").inner_text() == "Ein Hund läuft"
 
 
+def test_a_long_wait_is_named_until_the_answer_comes(served):
+    held = []
+    served.route("**/*:predict", lambda route: route.fallback() if held else held.append(route))
+    served.fill("#sentence", "A dog runs")
+    served.get_by_text("still waiting for the server").wait_for()
+    held[0].fulfill(json={"predictions": [rows_of(explanation())[0]]})
+    served.locator("#beam-tree .node").first.wait_for()
+    assert served.locator("#answer-note").inner_text().endswith("ms")
+
+
 def test_typing_fast_asks_once(served):
-    served.locator("#sentence").press_sequentially("A dog runs", delay=20)
+    served.locator("#sentence").evaluate("""box => {
+        for (const letter of "A dog runs") {
+            box.value += letter;
+            box.dispatchEvent(new Event("input", { bubbles: true }));
+        }
+    }""")
     served.locator("#beam-tree .node").first.wait_for()
     assert [body["instances"][0]["text"] for body in served.asked] == ["A dog runs"] * 2
 

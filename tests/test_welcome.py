@@ -58,13 +58,11 @@ def test_a_model_without_options_has_a_line_for_a_shell(tmp_path):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """A served model with random weights, whose graph has run before."""
+    """A served model with random weights."""
     folder = tmp_path_factory.mktemp("served")
     run = random_run(folder / "run", encoder_layers=2, decoder_layers=3)
     write_version(run, folder / "a model" / "1", names=None)
     with local_server(folder / "a model", SERVER) as server:
-        for signature in ("translate", "explain"):
-            predict(server, SENTENCES[0], signature)
         yield server
 
 
@@ -226,8 +224,7 @@ def test_html_and_blank_lines_are_text(opened):
     assert opened.locator("#translation").inner_text() == ""
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(("scheme", "size"), [*zip(SCHEMES, [DESK, PHONE], strict=True)], ids=SCHEMES)
 def test_axe_finds_nothing_and_only_boxes_scroll_sideways(browser, served, scheme, size):
     with visit(browser, home(served), viewport=size, color_scheme=scheme) as opened:
         assert violations(opened) == []

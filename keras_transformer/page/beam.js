@@ -54,7 +54,7 @@ function textWidth(text, size) {
 }
 
 const labelWidth = (node) => textWidth(written(node.piece), 14) + (beginsWord(node.piece) ? 10 : 0);
-const numberWidth = (node) => textWidth(fixed(node.log_probability, 1).replaceAll(/\d/g, "0"), 11); // all as wide as 0
+const numberWidth = (node) => textWidth(fixed(node.log_probability, 2).replaceAll(/\d/g, "0"), 11); // all as wide as 0
 const widthOf = (node) => (node.kind === "root" ? 8 : 12 + labelWidth(node) + 8 + numberWidth(node) + 12);
 
 function sizeOf(layers) {
@@ -84,7 +84,7 @@ function nodeElement(node) {
     ...outline(node),
     ...(beginsWord(node.piece) ? [shape("path", { class: "space", d: `M${left} ${node.y + 1}v4h5v-4` })] : []),
     shape("text", { x: left + (beginsWord(node.piece) ? 10 : 0), y: node.y, dy: "0.35em" }, written(node.piece)),
-    shape("text", { class: "small", x: number, y: node.y, dy: "0.35em", "text-anchor": "end" }, fixed(node.log_probability, 1)),
+    shape("text", { class: "small", x: number, y: node.y, dy: "0.35em", "text-anchor": "end" }, fixed(node.log_probability, 2)),
   );
 }
 

@@ -1,6 +1,7 @@
 // The page: what is typed is asked, what is answered is drawn.
 
 const PAUSE = 250; // milliseconds without typing before the server is asked
+const PATIENCE = 1000; // milliseconds without an answer before the page shows that it waits
 const SIGNATURE = "translate";
 
 const data = JSON.parse(byId("page-data").textContent);
@@ -81,7 +82,7 @@ async function askNow() {
   } catch (error) {
     if (error.name === "AbortError") return;
     showError(error.message);
-    for (const id of ["attention", "beam", "in-part"]) byId(id).hidden = true; // those of an earlier sentence
+    for (const id of ["attention", "beam", "in-part", "awaited"]) byId(id).hidden = true; // those of an earlier sentence
   } finally {
     if (!signal.aborted) document.body.classList.remove("asking");
   }
@@ -90,7 +91,7 @@ async function askNow() {
 /** Show the translation of a text, and then its reasons: they cost more. */
 async function askFor(text, options, signal) {
   const begin = performance.now();
-  const answer = await ask(url, bodyOf(SIGNATURE, text, options), signal).catch((error) => {
+  const answer = await patiently(ask(url, bodyOf(SIGNATURE, text, options), signal)).catch((error) => {
     if (error.name !== "AbortError") showNothing();
     throw error;
   });
@@ -100,6 +101,12 @@ async function askFor(text, options, signal) {
   if (!data.has_explain || !explanation.translations.length) return;
   const reasons = await ask(url, bodyOf("explain", text, options), signal);
   showReasons(withExplain(explanation, reasons));
+}
+
+/** Wait for an answer; if that takes long, show that the page does. */
+async function patiently(answer) {
+  const timer = setTimeout(() => (byId("answer-note").textContent = "still waiting for the server"), PATIENCE);
+  return answer.finally(() => clearTimeout(timer));
 }
 
 // showing
@@ -147,6 +154,7 @@ function show(explanation) {
 function showReasons(explanation) {
   const isThere = explanation.attention !== null;
   for (const id of ["attention", "beam"]) byId(id).classList.toggle("pending", !isThere);
+  byId("awaited").hidden = isThere || !data.has_explain || !byId("attention").hidden;
   if (!isThere) return;
   byId("attention").hidden = byId("beam").hidden = false;
   byId("in-part").hidden = !isExplainedInPart(explanation);
