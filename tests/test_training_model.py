@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tests.support.models import as_numpy, assert_close, softmax
 from tests.support.processes import fork_python
-from tests.support.training import BATCHES, PAIRS, TINY, tensors, train, training_model, weights_of
+from tests.support.training import BATCHES, PAIRS, TINY, reusable, tensors, train, training_model, weights_of
 from train.config import RowLengths
 from train.data.batches import lay_out
 from train.data.packing import Packing
@@ -36,7 +36,7 @@ def values_of(logs):
 @functools.cache
 def trained(**arguments):
     """The logs of the first three steps of a fresh model, and its weights after them."""
-    model = training_model(**arguments)
+    model = reusable(**arguments).from_the_start()
     return train(model, 0, 3), weights_of(model)
 
 
@@ -121,10 +121,10 @@ def test_a_model_without_dropout_has_no_random_states():
 
 @pytest.mark.slow
 def test_a_step_trains_with_dropout():
-    whole, dropping = training_model(), training_model(dropout=0.5)
-    for weight, value in zip(dropping.weights, weights_of(whole), strict=True):
+    dropping = training_model(dropout=0.5)
+    for weight, value in zip(dropping.weights, weights_of(training_model()), strict=True):
         weight.assign(value)
-    (one,), (other,) = (train(model, 0, 1) for model in (whole, dropping))
+    one, (other,) = trained()[0][0], train(dropping, 0, 1)
     assert one["tokens"] == other["tokens"]
     assert abs(one["nll"] - other["nll"]) > 1e-3
 
@@ -147,7 +147,7 @@ def assert_same_bits(one, other):
 @pytest.mark.slow
 def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_path):
     logs, weights = trained(dropout=0.1, xla=True)
-    straight = training_model(dropout=0.1, xla=True)
+    straight = reusable(dropout=0.1, xla=True).from_the_start()
     assert train(straight, 0, 3) == logs
     assert_same_bits(weights_of(straight), weights)
     Checkpoints(tmp_path).save(straight, straight.optimizer, Progress(3))
@@ -244,7 +244,7 @@ def test_every_micro_batch_has_dropout_streams_of_its_own():
 
 
 def test_the_logs_have_the_request_to_stop_of_this_worker():
-    model = training_model()
+    model = reusable().from_the_start()
     assert [step["stop_requests"] for step in train(model, 0, 2)] == [0, 0]
     model.wants_to_stop = True
     assert [step["stop_requests"] for step in train(model, 2, 3)] == [1]
