@@ -124,13 +124,13 @@ def outputs(model, inputs):
 # Outside translation
 
 
-def classifier(num_classes=2):
+def classifier(blocks=2, num_classes=2):
     """A sentence classifier as a script writes it: stock Keras layers around a stack of encoder blocks."""
     ids = keras.Input((None,), dtype="int32")
     states = keras.layers.Embedding(20, 16, mask_zero=True)(ids)
     segments = keras.ops.cast(ids != 0, "int32")
     states = layers.SinusoidalPositions()(states, masking.PositionsInSegment()(segments))
-    for _ in range(2):
+    for _ in range(blocks):
         states, _ = layers.EncoderBlock(num_heads=2, key_dim=8, d_ff=32, dropout=0.1)(states)
     mean = keras.layers.GlobalAveragePooling1D()(states)
     return keras.Model(ids, keras.layers.Dense(num_classes, activation="softmax")(mean))
@@ -149,7 +149,7 @@ def sentences_with_a_seven(count):
 def test_a_classifier_of_encoder_blocks_learns_and_comes_back_from_its_file(tmp_path):
     keras.utils.set_random_seed(1)
     ids, labels = sentences_with_a_seven(512)
-    model = classifier()
+    model = classifier(blocks=1)
     model.compile(keras.optimizers.Adam(3e-3), "sparse_categorical_crossentropy", jit_compile=False)
     model.fit(ids, labels, batch_size=32, epochs=4, verbose=0)
     assert (as_numpy(model(ids)).argmax(-1) == labels).mean() > 0.95
