@@ -15,6 +15,7 @@ from tests.support.processes import fork_python
 from tests.support.scripts.stock_fit import CONFIG, compiled, copying_arrays, one_fit
 
 pytestmark = pytest.mark.slow
+PLAIN = {"jit_compile": False}  # XLA, which Keras takes by default, is for `fitted` and the test of its own
 INPUTS, LABELS = copying_arrays()
 
 
@@ -77,7 +78,7 @@ def test_a_saved_model_comes_back_with_weights_loss_metrics_and_schedule(fitted,
 
 
 def test_training_goes_on_from_a_saved_model_as_without_saving(tmp_path):
-    model, _ = one_fit(epochs=1, dropout=0.0)
+    model, _ = one_fit(epochs=1, dropout=0.0, **PLAIN)
     model.save(tmp_path / "m.keras")
     loaded = keras.models.load_model(tmp_path / "m.keras")
     for one in (model, loaded):
@@ -110,7 +111,7 @@ def test_an_exported_model_gives_the_same_logits_for_any_shape(fitted, tmp_path)
 
 
 def test_tensorboard_logs_loss_and_metrics_of_every_epoch(tmp_path):
-    _, history = one_fit(epochs=2, callbacks=[keras.callbacks.TensorBoard(tmp_path)])
+    _, history = one_fit(epochs=2, callbacks=[keras.callbacks.TensorBoard(tmp_path)], **PLAIN)
     for side, prefix in (("train", ""), ("validation", "val_")):
         events = read_events(tmp_path / side)
         for name in ("loss", "accuracy", "perplexity"):
@@ -121,7 +122,7 @@ def test_tensorboard_logs_loss_and_metrics_of_every_epoch(tmp_path):
 
 def test_half_precision_trains_and_float16_scales_its_loss():
     for precision in ("mixed_bfloat16", "mixed_float16"):
-        model, history = one_fit(epochs=1, dtype=precision)
+        model, history = one_fit(epochs=1, dtype=precision, **PLAIN)
         assert np.isfinite(history["loss"]).all()
         assert model.dtype_policy.name == precision
         assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer) == (precision == "mixed_float16")
