@@ -13,7 +13,7 @@ from tests.support.runs import metrics_of, write_config
 
 pytestmark = pytest.mark.slow
 
-KILLS = 5
+KILLS = 3  # amid a write, at a random moment, amid a write
 STEPS = 100 * KILLS
 OPTIONS = (
     "training.checkpoint_every=7",
