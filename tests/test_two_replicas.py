@@ -3,6 +3,8 @@
 The replicas are two logical CPUs of a child process, since a process cannot divide its CPU after TensorFlow's start.
 """
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -29,6 +31,7 @@ def runs(tmp_path_factory):
     return found
 
 
+@functools.cache
 def expected(real_rows=4):
     """token_sums of the whole batch, and the gradient of their ratio."""
     inputs, labels = tf.nest.map_structure(lambda ids: two_replicas.only(real_rows, ids), two_replicas.batch())
