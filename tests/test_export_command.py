@@ -191,9 +191,9 @@ def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path, mo
     run, received = random_run(tmp_path / "run", positions="learned", max_positions=9), []
     made = serving.ServedTranslator.__init__
 
-    def record(self, transformer, tokenizer, options, max_source_tokens):
+    def record(self, transformer, tokenizer, options, max_source_tokens, alignment_layer):
         received.append(max_source_tokens)
-        made(self, transformer, tokenizer, options, max_source_tokens)
+        made(self, transformer, tokenizer, options, max_source_tokens, alignment_layer)
 
     monkeypatch.setattr(serving.ServedTranslator, "__init__", record)
     assert run_export(run, "--to", tmp_path / "exports").exit_code == 0

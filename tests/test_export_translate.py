@@ -103,7 +103,7 @@ except SystemExit as end:
     ours -= {f"keras_transformer{name}" for name in NAMES}
     sys.exit(f"imported {sorted(ours)}" if ours else end.code)
 """
-NAMES = "", ".batching", ".console", ".errors", ".files", ".options", ".parallel", ".processor", ".signals"
+NAMES = "", ".batching", ".console", ".errors", ".files", ".machine", ".options", ".parallel", ".signals"
 
 
 @pytest.mark.slow
