@@ -1,5 +1,6 @@
 """`python -m export`: a comparison before each version is published, every option, one sentence per mistake."""
 
+import functools
 import hashlib
 import json
 import shutil
@@ -8,7 +9,7 @@ import signal
 import pytest
 
 from export import __main__ as command
-from export import check, exported, runtimes, serving
+from export import check, exported, runtimes, saved_model, serving
 from export.certificate import CERTIFICATE, summary
 from export.operations import OLDEST
 from keras_transformer.config import SearchOptions
@@ -45,6 +46,13 @@ def served(run, tmp_path_factory):
     return folder, write_version(run, folder / "1")
 
 
+@pytest.fixture
+def one_signature(monkeypatch):
+    """Exports of this process have the signature serving_default alone: the others take most of the time."""
+    write = functools.partial(saved_model.write_saved_model, names=("serving_default",))
+    monkeypatch.setattr(saved_model, "write_saved_model", write)
+
+
 @pytest.mark.slow
 def test_versions_are_numbered_and_compared_on_the_sentences_of_the_run(run, tmp_path):
     folder = tmp_path / "made" / "for it"
@@ -69,6 +77,7 @@ def test_versions_are_numbered_and_compared_on_the_sentences_of_the_run(run, tmp
     assert latency and all(0 < one["p50"] <= one["p95"] <= one["p99"] for one in latency)
 
 
+@pytest.mark.usefixtures("one_signature")
 def test_an_export_that_differs_is_not_published(run, served, tmp_path, monkeypatch):
     lines = SENTENCES[-2:]
     right = served[1].translate(lines)[0]
@@ -82,6 +91,7 @@ def test_an_export_that_differs_is_not_published(run, served, tmp_path, monkeypa
     assert names_in(tmp_path) == ["two.txt"]
 
 
+@pytest.mark.usefixtures("one_signature")
 @pytest.mark.slow
 def test_an_export_that_one_runtime_alone_reads_otherwise_is_not_published(run, tmp_path, monkeypatch):
     """The line is the first one of a shuffled order, so that its number is told right."""
@@ -99,6 +109,7 @@ def test_an_export_that_one_runtime_alone_reads_otherwise_is_not_published(run, 
     assert names_in(tmp_path) == []
 
 
+@pytest.mark.usefixtures("one_signature")
 def test_an_export_that_needs_xla_is_not_published(run, tmp_path, monkeypatch):
     monkeypatch.setattr(check, "xla_in", lambda graph: {"XlaDynamicUpdateSlice"})
     result = run_export(run, "--to", tmp_path / "exports", "--no-check")
@@ -171,6 +182,7 @@ def translations_of(run, settings):
     return [translation.text for translation in found], scores_of(found)
 
 
+@pytest.mark.usefixtures("one_signature")
 @pytest.mark.slow
 def test_every_option_arrives_in_the_served_graph(run, tmp_path):
     """The version translates as a Translator with these options does, and not as one that lost an option does."""
@@ -186,6 +198,7 @@ def test_every_option_arrives_in_the_served_graph(run, tmp_path):
         assert scores_of(found) != pytest.approx(without, abs=1e-3), name
 
 
+@pytest.mark.usefixtures("one_signature")
 @pytest.mark.slow
 def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path, monkeypatch):
     run, received = random_run(tmp_path / "run", positions="learned", max_positions=9), []
