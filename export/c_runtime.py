@@ -8,8 +8,8 @@ lone surrogates in a string stand for bytes that are no UTF-8.
 answer: responses, for each request {"outputs": a list of values per output} or {"error": what TensorFlow says};
 modules, which were imported to get there.
 
-It runs as a process of its own and imports nothing but the standard library; `CRuntimeTranslator` in
-export/certificate.py asks it.
+It runs as a process of its own and imports nothing but the standard library; `CRuntime` in
+export/runtimes.py asks it.
 """
 
 import ctypes

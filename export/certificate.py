@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from export.check import TIES, Comparison, compare_translations, meta_graph, operations_in, plural
+from export.check import TIES, Comparison, compare, meta_graph, operations_in, plural
 from export.exported import ExportedTranslator, open_quietly
 from export.operations import oldest_tensorflow
 from export.runtimes import CRuntime, c_library, package, served_locally
@@ -116,7 +116,7 @@ def compared(trial: Trial, lines: list[str], expected: list[ScoredText], tie: fl
         random.Random(SEED).shuffle(order)
     found = dict(zip(order, trial.translate([lines[index] for index in order]), strict=True))
     in_order = [found[index] for index in range(trial.lines)]
-    return compare_translations(in_order, expected[: trial.lines], lines[: trial.lines], tie)
+    return compare(in_order, expected[: trial.lines], lines[: trial.lines], tie)
 
 
 def latencies(exported: ExportedTranslator, translator: Translator, lines: list[str]) -> list[dict[str, Any]]:

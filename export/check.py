@@ -1,7 +1,7 @@
 """Checks of a written version: it translates as the Translator does, and needs no XLA."""
 
 import pathlib
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
@@ -11,12 +11,6 @@ from keras_transformer.console import ScoredText
 # Scores closer than this are equal: rounding decides between their texts. In bfloat16 a logit has 8 bits, and batches
 # of other sizes round otherwise.
 TIES = {"float32": 1e-4, "bfloat16": 0.1}
-
-
-class TranslatesLines(Protocol):
-    """Anything that translates like a Translator."""
-
-    def translate(self, lines: list[str]) -> list[ScoredText]: ...
 
 
 class Difference(NamedTuple):
@@ -55,16 +49,9 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    exported: TranslatesLines, translator: TranslatesLines, lines: list[str], tie: float = TIES["float32"]
+    exported: list[ScoredText], translated: list[ScoredText], lines: list[str], tie: float = TIES["float32"]
 ) -> Comparison:
-    """Translate `lines` with both and compare the translations; scores are equal if they differ by less than `tie`."""
-    return compare_translations(exported.translate(lines), translator.translate(lines), lines, tie)
-
-
-def compare_translations(
-    exported: list[ScoredText], translated: list[ScoredText], lines: list[str], tie: float
-) -> Comparison:
-    """Compare two translations of each of `lines`."""
+    """Compare two translations of each of `lines`; scores are equal if they differ by less than `tie`."""
     same, ties, differences = 0, 0, []
     for number, (found, expected) in enumerate(zip(exported, translated, strict=True), start=1):
         if not abs(found.score - expected.score) < tie:  # written so that NaN is a difference

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,12 @@ from keras import ops
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import IncrementalDecoder
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
-from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.model import Transformer
 from keras_transformer.sources import encoded_lines
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
-from keras_transformer.translator import load_run
+from keras_transformer.translator import different_outputs, load_run, tokens_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,10 +81,10 @@ class Explainer:
         if begin := self.tokenizer.encode(prefix)[: self.most_tokens - 1]:
             rules["prefixes"] = ops.convert_to_tensor([begin], dtype="int32")
         found, seen = traced_search(self._decoder, ops.convert_to_tensor([ids], dtype="int32"), self.options, rules)
-        hypotheses, scores = unique_outputs(
-            self.tokenizer, ops.convert_to_numpy(found.ids[0]), ops.convert_to_numpy(found.scores[0])
-        )
-        made = self._forced(np.repeat([ids], len(scores), axis=0), hypotheses)
+        hypotheses, scores = ops.convert_to_numpy(found.ids[0]), ops.convert_to_numpy(found.scores[0])
+        rows = list(different_outputs(self.tokenizer, hypotheses, scores).values())[: self.options.n_best]
+        hypotheses, scores = hypotheses[rows], scores[rows]
+        made = self._forced(np.repeat([ids], len(rows), axis=0), hypotheses)
         return Explanation(
             source=sentence,
             options=dataclasses.asdict(self.options) | {"target_prefix": prefix},
@@ -92,13 +92,13 @@ class Explainer:
             truncated=len(self.tokenizer.encode(sentence)) >= self.most_tokens,
             translations=[
                 self._translation(*row) for row in zip(hypotheses, scores, np.array(made.log_probs), strict=True)
-            ][: self.options.n_best],
+            ],
             attention=self._attention(made, np.count_nonzero(hypotheses[0] != PAD)),
             beam=self._beam(seen),
         )
 
     def _translation(self, ids, score, log_probs) -> ExplainedTranslation:
-        ids = ids[ids != PAD].tolist()
+        ids = tokens_of(ids)
         log_probs = [float(one) for one in log_probs[: len(ids)]]
         return ExplainedTranslation(
             self.tokenizer.decode(ids), float(score), sum(log_probs), self._pieces_of(ids), log_probs
@@ -131,18 +131,5 @@ class Explainer:
             for step, parent, slot, token, log_prob in zip(*(np.array(leaf) for leaf in seen), strict=True)
         ]
 
-    def _pieces_of(self, ids: list[int]) -> list[str]:
+    def _pieces_of(self, ids: Iterable[int]) -> list[str]:
         return [self._pieces[number] for number in ids]
-
-
-def unique_outputs(tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the outputs of a sentence, best first, that there are and whose text no better one has.
-
-    Shapes: ids (K, L), scores (K,) -> (N, L), (N,).
-    """
-    chosen = {}
-    for row, score in enumerate(scores):
-        if score > NEVER / 2:
-            chosen.setdefault(tokenizer.decode([int(token) for token in ids[row] if token != PAD]), row)
-    rows = list(chosen.values())
-    return ids[rows], scores[rows]

@@ -12,8 +12,7 @@ CPUINFO = pathlib.Path("/proc/cpuinfo")
 
 def processor() -> str:
     """The processor's name as Linux gives it, else what Python knows of it."""
-    lines = CPUINFO.read_text(encoding="utf-8").splitlines() if CPUINFO.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    names = [line.partition(":")[2].strip() for line in cpuinfo().splitlines() if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
 
 
@@ -40,5 +39,12 @@ def processor_cores() -> int:
 
 def has_bfloat16_products() -> bool:
     """Return whether the processor multiplies matrices in bfloat16: AVX-512 BF16 or AMX, as Linux reports it."""
-    flags = CPUINFO.read_text(encoding="utf-8") if CPUINFO.exists() else ""
-    return re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", flags) is not None
+    return re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", cpuinfo()) is not None
+
+
+def cpuinfo() -> str:
+    """Return what Linux says of the processor; nothing on other systems."""
+    try:
+        return CPUINFO.read_text(encoding="utf-8")
+    except OSError:
+        return ""

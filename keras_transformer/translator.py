@@ -136,13 +136,25 @@ class Translator:
 
     def _read(self, ids: np.ndarray, scores: np.ndarray) -> list[Translation]:
         """Return the hypotheses of one sentence, ids (K, L) and scores (K,), as Translations with different texts."""
-        translations = {}
-        for hypothesis, score in zip(ids, scores, strict=True):
-            if score > NEVER / 2:
-                tokens = tuple(int(token) for token in hypothesis if token != PAD)
-                text = self.tokenizer.decode(tokens)
-                translations.setdefault(text, Translation(text, float(score), tokens))
-        return list(translations.values())[: self.options.n_best]
+        rows = different_outputs(self.tokenizer, ids, scores).items()
+        found = [Translation(text, float(scores[row]), tokens_of(ids[row])) for text, row in rows]
+        return found[: self.options.n_best]
+
+
+def different_outputs(tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray) -> dict[str, int]:
+    """Return the texts of the outputs of a sentence, best first, each with the row of the best output that has it.
+
+    Shapes: ids (K, L), scores (K,), best first; a row that no output filled has a score below NEVER / 2.
+    """
+    rows = {}
+    for row in np.flatnonzero(scores > NEVER / 2):
+        rows.setdefault(tokenizer.decode(tokens_of(ids[row])), int(row))
+    return rows
+
+
+def tokens_of(ids: np.ndarray) -> tuple[int, ...]:
+    """Return the tokens of a row, without PAD."""
+    return tuple(int(token) for token in ids if token != PAD)
 
 
 def in_precision(transformer: Transformer, precision: str) -> Transformer:

@@ -3,6 +3,8 @@
 `make attack` sends thousands of them; without ATTACK_REQUESTS it is a few dozen.
 """
 
+import json
+
 import pytest
 import requests
 from hypothesis import HealthCheck, given, settings
@@ -45,9 +47,7 @@ def url(folder):
 @SETTINGS
 def test_any_options_of_a_request_are_answered(url, options):
     body = {"signature_name": "translate", "inputs": {"text": [SENTENCES[0], "", SENTENCES[1]], **options}}
-    response = requests.post(f"{url}:predict", json=body) if is_json(body) else None
-    if response is None:
-        return
+    response = requests.post(f"{url}:predict", data=json.dumps(body))  # with NaN and Infinity as Python writes them
     content = response.json()
     if response.status_code == 200:
         outputs = content["outputs"]
@@ -56,15 +56,6 @@ def test_any_options_of_a_request_are_answered(url, options):
     else:
         assert response.status_code == 400 and set(content) == {"error"}
         assert content["error"] and "\n" not in content["error"]
-
-
-def is_json(body):
-    """Return whether the client can send it: `requests` refuses NaN and infinity."""
-    try:
-        requests.Request("POST", "http://localhost/", json=body).prepare()
-    except requests.exceptions.InvalidJSONError:
-        return False
-    return True
 
 
 def test_after_all_that_the_server_translates_as_before(url):
