@@ -4,11 +4,14 @@ import json
 import pathlib
 from collections.abc import Iterator
 from statistics import median, quantiles
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.translators import CONTESTANTS, OURS
 from keras_transformer.machine import processor, processor_cores, versions
 from train.evaluation.cost import forward_flops
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PACKAGES = "tensorflow", "keras", "ctranslate2", "torch", "transformers", "numpy"
 PARTS = (
@@ -210,10 +213,15 @@ def draw_lengths(found: dict[str, Any], folder: pathlib.Path) -> None:
     except ImportError:
         return
     figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.add_subplot(xlabel="tokens per output", ylabel="microseconds per token", xscale="log", ylim=(0, None))
-    for name, costs in found["lengths"].items():
+    draw_costs(figure, found["lengths"])
+    figure.savefig(folder / "translate_speed.png", dpi=120)
+
+
+def draw_costs(figure: "Figure", lengths: dict[str, dict[int, float]]) -> None:
+    """Draw the seconds per token, by contestant and length of the outputs, in microseconds."""
+    axes = figure.add_subplot(xlabel="tokens per output", ylabel="microseconds per token")
+    for name, costs in lengths.items():
         axes.plot(list(costs), [cost * 1e6 for cost in costs.values()], marker="o", label=CONTESTANTS[name].title)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(bottom=0)  # after the lines are drawn: before, it would fix the other end too
     axes.set_xscale("log", base=2)
     axes.legend()
-    figure.savefig(folder / "translate_speed.png", dpi=120)

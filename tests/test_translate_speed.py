@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from benchmarks import translate_speed, translate_work
 from benchmarks.translate_speed import EVERYTHING, Effort, app
-from benchmarks.translate_table import as_markdown, search_flops, summary
+from benchmarks.translate_table import as_markdown, draw_costs, search_flops, summary
 from benchmarks.translators import CONTESTANTS, in_batches
 from benchmarks.translators.ours import Ours
 from keras_transformer.config import base
@@ -169,3 +169,13 @@ def test_a_run_from_command_to_files(tmp_path, monkeypatch):
     assert {len(one["seconds"]) for one in found["first"].values()} == {2}
     assert np.all([one["peak"] > 1e7 for one in found["first"].values()])
     assert (tmp_path / "to" / "translate_speed.md").read_text(encoding="utf-8") in result.output
+
+
+def test_the_plot_shows_every_cost_in_microseconds():
+    figure_module = pytest.importorskip("matplotlib.figure")
+    figure = figure_module.Figure()
+    draw_costs(figure, {"ours": {32: 0.001, 64: 0.003}, "ctranslate2_float32": {32: 0.002, 64: 0.004}})
+    [axes] = figure.axes
+    assert [line.get_ydata() for line in axes.lines] == [pytest.approx([1000, 3000]), pytest.approx([2000, 4000])]
+    lowest, highest = axes.get_ylim()
+    assert lowest == 0 and 4000 < highest < 8000
