@@ -13,18 +13,18 @@ from export.check import TIES, Comparison, compare, meta_graph, operations_in, p
 from export.exported import ExportedTranslator, open_quietly
 from export.operations import oldest_tensorflow
 from export.runtimes import CRuntime, c_library, package, served_locally
-from export.versions import ExportError
+from export.versions import CERTIFICATE, ExportError
 from keras_transformer.console import ScoredText
 from keras_transformer.files import write_atomically
 from keras_transformer.machine import processor_and_cores, versions
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator
 
-CERTIFICATE = "certificate.json"  # in a version folder
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
 LENGTHS = (8, 16, 32, 64, 512)  # tokens of a sentence, EOS included: the upper ends of the classes of latency
 MOST_REQUESTS, MOST_SECONDS = 100, 3.0  # in a class of latency
 SEED = 1  # of the shuffled orders
+EXAMPLE_WORDS = 7
 
 Translate = Callable[[list[str]], list[ScoredText]]
 
@@ -74,6 +74,7 @@ def certify(
         "precision": precision,
         "alignment_layer": alignment_layer,
         "sha256": {path.name: sha256_of(path) for path in (run.weights, run.tokenizer, run.model)},
+        "example": example_of(lines),
         "equality": equality,
         "latency": {
             "of": "requests of one sentence, one after the other, to the SavedModel in Python; milliseconds",
@@ -83,6 +84,11 @@ def certify(
     }
     write_atomically(version / CERTIFICATE, json.dumps(content, indent=1) + "\n")
     return content
+
+
+def example_of(lines: list[str]) -> str:
+    """Return the first of the lines whose number of words is closest to EXAMPLE_WORDS: a server's page shows it."""
+    return min(lines, key=lambda line: abs(len(line.split()) - EXAMPLE_WORDS))
 
 
 def trials(version: pathlib.Path, exported: ExportedTranslator, lines: int) -> Iterator[Trial]:

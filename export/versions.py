@@ -15,6 +15,7 @@ from keras_transformer.errors import UserError
 SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
 UNFINISHED = ".unfinished-"  # the beginning of the name of a version that is being written
 SECONDS_TO_LOCK = 60  # an unfinished version that is younger may not be locked yet
+CERTIFICATE = "certificate.json"  # in a version, if it was compared with its run
 WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # the path in a version that TensorFlow Serving reads
 
 log = logging.getLogger("export")

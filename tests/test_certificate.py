@@ -1,13 +1,16 @@
 """Percentiles, orders and classes of length of a certificate; tests/test_export_command.py reads a whole one."""
 
+import types
+
 import pytest
 
 from export.__main__ import app
-from export.certificate import Trial, compared, in_batches, latencies, percentile
+from export.certificate import Trial, compared, example_of, in_batches, latencies, percentile
 from export.check import meta_graph, operations_in
 from export.operations import OF_OLDEST, OLDEST, oldest_tensorflow
 from export.server.version import Version, warm_up_requests
 from export.translation import Translation
+from export.versions import CERTIFICATE
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
 
@@ -24,6 +27,22 @@ def echo(lines):
 )
 def test_a_percentile_is_the_least_time_that_so_many_do_not_exceed(times, percent, expected):
     assert percentile(times, percent) == expected
+
+
+def test_the_example_has_about_seven_words():
+    lines = ["one", "a b c d e f g h", "a b c d e f g", "g f e d c b a", "many " * 30]
+    assert example_of(lines) == "a b c d e f g"
+    assert example_of(lines[:2]) == "a b c d e f g h"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [(None, ""), ("{", ""), ("[]", ""), ("{}", ""), ("\udcff", ""), ('{"example": "ein Satz"}', "ein Satz")],
+)
+def test_a_version_without_a_readable_certificate_has_no_example(tmp_path, content, expected):
+    if content is not None:
+        (tmp_path / CERTIFICATE).write_bytes(content.encode("utf-8", "surrogateescape"))
+    assert Version.example(types.SimpleNamespace(path=tmp_path)) == expected
 
 
 @pytest.mark.parametrize("order", ["given", "shuffled"])

@@ -10,8 +10,9 @@ import pytest
 
 from export import __main__ as command
 from export import check, exported, runtimes, saved_model, serving
-from export.certificate import CERTIFICATE, summary
+from export.certificate import summary
 from export.operations import OLDEST
+from export.versions import CERTIFICATE
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke

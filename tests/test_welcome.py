@@ -15,6 +15,7 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.signature import Signature
 from export.server.welcome import page_data
+from export.versions import CERTIFICATE
 from keras_transformer.config import SearchOptions
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
 from tests.support.echo import write_echo
@@ -62,12 +63,18 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     run = random_run(folder / "run", encoder_layers=2, decoder_layers=3)
     write_version(run, folder / "a model" / "1", names=None)
+    certificate = json.dumps({"example": SENTENCES[0]})
+    (folder / "a model" / "1" / CERTIFICATE).write_text(certificate, encoding="utf-8")
     with local_server(folder / "a model", SERVER) as server:
         yield server
 
 
 def home(served):
     return f"http://{served.host}:{served.port}/"
+
+
+def test_the_example_is_the_sentence_of_the_certificate(served):
+    assert data_in(requests.get(home(served)).text)["example"] == SENTENCES[0]
 
 
 def predict(served, text, signature="translate", **options):

@@ -58,7 +58,8 @@ class RestApi:
     async def welcome(self, request: Request) -> Response:
         """A page that translates what is typed."""
         folder = self.service.folder
-        return welcome(folder.name, request.url.port or 80, folder.version().signatures)
+        version = folder.version()
+        return welcome(folder.name, request.url.port or 80, version.signatures, version.example())
 
     async def status(self, request: Request) -> Response:
         """As a probe of Kubernetes: 200 while the model is served, 503 when the server is ending."""

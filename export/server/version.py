@@ -1,5 +1,6 @@
 """One version of a SavedModel in memory: a session that computes its signatures, as a C++ server has it."""
 
+import json
 import logging
 import pathlib
 import threading
@@ -15,7 +16,7 @@ from export.check import meta_graph
 from export.server.errors import ServingError, from_tensorflow, invalid
 from export.server.signature import Arrays, Signature, read_signature, signature_named
 from export.server.tensors import array_of
-from export.versions import WARM_UP_REQUESTS, ExportError
+from export.versions import CERTIFICATE, WARM_UP_REQUESTS, ExportError
 from keras_transformer.errors import first_line_of
 
 IN_THE_CALLING_THREAD = tf.compat.v1.RunOptions(inter_op_thread_pool=-1)  # operations start no other thread
@@ -65,6 +66,13 @@ class Version:
         except (ValueError, TypeError) as error:  # what the session itself refuses to feed
             raise invalid(first_line_of(error)) from None
         return dict(zip(outputs, values, strict=True))
+
+    def example(self) -> str:
+        """Return a sentence of the run's validation text, as the version's certificate has it; else an empty string."""
+        try:
+            return str(json.loads((self.path / CERTIFICATE).read_text(encoding="utf-8"))["example"])
+        except (OSError, ValueError, LookupError, TypeError):  # no certificate, an older one, a damaged one
+            return ""
 
     def warm_up(self) -> int:
         """Answer the requests that the version carries for this purpose. Returns their number."""

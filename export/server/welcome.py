@@ -1,6 +1,7 @@
 """What `/` shows: a page that asks the served version, or a line for a shell if that version takes no options."""
 
 import json
+import shlex
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from export.server.signature import Arrays, Signature
 from keras_transformer.config import SearchOptions
 from keras_transformer.page import content_security_policy, page
 
-EXAMPLE = "A dog runs across the field."
 NEEDED = "beam_size", "length_penalty", "max_length"  # of them, the other options and all bounds are derived
 HEADERS = {
     "Cache-Control": "no-store",
@@ -21,17 +21,17 @@ HEADERS = {
 }
 
 
-def welcome(name: str, port: int, signatures: dict[str, Signature]) -> Response:
-    """Return the page of a version with these signatures, which are served under `name`."""
-    data = page_data(name, signatures)
+def welcome(name: str, port: int, signatures: dict[str, Signature], example: str) -> Response:
+    """Return the page of a version with these signatures, which are served under `name`, with a sentence to try."""
+    data = page_data(name, signatures, example)
     if data is None:
-        body = json.dumps({"instances": [{"text": EXAMPLE}]})
-        return PlainTextResponse(f"curl -d '{body}' http://localhost:{port}/v1/models/{name}:predict\n")
+        body = json.dumps({"instances": [{"text": example or "Hello!"}]})
+        return PlainTextResponse(f"curl -d {shlex.quote(body)} http://localhost:{port}/v1/models/{name}:predict\n")
     policy = content_security_policy(data) + "; frame-ancestors 'none'"
     return HTMLResponse(page(data), headers=HEADERS | {"Content-Security-Policy": policy})
 
 
-def page_data(name: str, signatures: dict[str, Signature]) -> dict[str, Any] | None:
+def page_data(name: str, signatures: dict[str, Signature], example: str = "") -> dict[str, Any] | None:
     """Return what the page must know to ask; None if the version has no signature `translate` with options."""
     translate = signatures.get("translate")
     if translate is None or not set(NEEDED) <= set(translate.defaults):
@@ -41,7 +41,7 @@ def page_data(name: str, signatures: dict[str, Signature]) -> dict[str, Any] | N
         "options": [described(option) for option in given_by(translate.defaults)],
         "has_explain": "explain" in signatures,
         "explanation": None,
-        "example": EXAMPLE,
+        "example": example,
     }
 
 
