@@ -7,6 +7,7 @@ import io
 import os
 import pathlib
 import re
+import threading
 from collections.abc import Iterable
 
 import sentencepiece
@@ -19,6 +20,7 @@ SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 CHARACTER_COVERAGE = 0.9999  # share of the characters that get a piece of their own; the others become bytes
 TRAINING_CHARACTERS = 4_000  # longest text passed to the trainer, which silently drops longer ones
 TRAINING_SENTENCES = 5_000_000  # sampled from a larger corpus, to limit memory
+SAMPLING = threading.Lock()  # SentencePiece has one random seed per process
 
 
 class TokenizerError(UserError):
@@ -118,6 +120,22 @@ class Tokenizer:
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
         """Return one list of ids per text."""
         return self._processor.encode(list(texts))
+
+    def sample_batch(self, texts: Iterable[str], rate: float, seed: int) -> list[list[int]]:
+        """Return one list of ids per text, drawn by BPE-dropout (Provilkov et al. 2020, section 3).
+
+        While a word is put together from its characters, each merge of two pieces is left out with the probability
+        `rate`, in [0, 1]: 0 is `encode_batch`, 1 leaves single characters. The same texts, rate and seed, from 0 to
+        2^32 - 2, give the same ids (SentencePiece takes 2^32 - 1 for "draw a seed").
+        """
+        with SAMPLING:
+            sentencepiece.set_random_generator_seed(seed)
+            # several threads would share the texts out differently each time, and each draws numbers of its own
+            return self._processor.encode(list(texts), enable_sampling=True, alpha=rate, nbest_size=-1, num_threads=1)
+
+    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
+        """Return one text per list of ids, none of which is special."""
+        return self._processor.decode(list(batch))
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`; PAD, BOS and EOS have none."""

@@ -44,6 +44,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "keras_hooks": "docs/keras_hooks.md",
     "killed": "a run that is killed and resumed",
     "parity": "independent implementations",
+    "r_drop": "the training step with R-Drop",
     "readme": "README.md",
     "run_config": "train/config.py",
     "scaling": "docs/scaling.md",

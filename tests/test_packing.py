@@ -124,17 +124,17 @@ def test_the_next_epoch_is_packed_while_one_is_used(lengths, monkeypatch):
 
 def test_an_error_in_the_background_is_raised_where_the_epoch_is_used(lengths, monkeypatch):
     epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), seed=1)
-    epochs.packing(0)
+    epochs.epoch(0)
     monkeypatch.setattr("train.data.epochs.pack", lambda *_: 1 // 0)
     epochs.begin(1)
     with pytest.raises(ZeroDivisionError):
-        epochs.packing(1)
+        epochs.epoch(1)
 
 
 def test_epochs_asked_for_in_any_order_are_the_same(lengths):
     pairs = pairs_of(lengths)
     forward, back = Epochs(pairs, RowLengths(40, 40), seed=(1, 2)), Epochs(pairs, RowLengths(40, 40), seed=(1, 2))
-    found = {epoch: forward.packing(epoch).pairs for epoch in (0, 1, 2, 3)}
+    found = {epoch: forward.epoch(epoch).packing.pairs for epoch in (0, 1, 2, 3)}
     for epoch in (3, 0, 2, 2, 1):
-        np.testing.assert_array_equal(back.packing(epoch).pairs, found[epoch])
+        np.testing.assert_array_equal(back.epoch(epoch).packing.pairs, found[epoch])
     assert (found[0] != found[1]).any() and (found[1] != found[2]).any()

@@ -1,5 +1,6 @@
 """Ids decode to the text they were encoded from, and the graph gives the same ids as Python."""
 
+import concurrent.futures
 import random
 
 import pytest
@@ -109,6 +110,22 @@ def test_a_saved_model_can_hold_the_graph_tokenizer(in_graph, tmp_path):
 def test_encode_batch_is_encode_of_each(tokenizer):
     assert tokenizer.encode_batch(TEXTS) == [tokenizer.encode(text) for text in TEXTS]
     assert tokenizer.encode_batch([]) == []
+
+
+def test_bpe_dropout_changes_the_pieces_and_not_the_text(tokenizer):
+    assert tokenizer.sample_batch(TEXTS, 0.0, seed=1) == tokenizer.encode_batch(TEXTS)
+    drawn = tokenizer.sample_batch(TEXTS, 0.5, seed=1)
+    assert drawn != tokenizer.encode_batch(TEXTS)
+    assert tokenizer.decode_batch(drawn) == [tokenizer.decode(ids) for ids in drawn] == TEXTS
+
+
+def test_bpe_dropout_is_a_function_of_the_texts_the_rate_and_the_seed(tokenizer):
+    found = tokenizer.sample_batch(TEXTS, 0.5, seed=2**32 - 2)
+    assert found != tokenizer.sample_batch(TEXTS, 0.5, seed=7)
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:  # which draw at the same time
+        seeds = [2**32 - 2, 7] * 20
+        drawn = list(threads.map(lambda seed: tokenizer.sample_batch(TEXTS, 0.5, seed), seeds))
+    assert all((ids == found) == (seed != 7) for seed, ids in zip(seeds, drawn, strict=True))
 
 
 def test_special_ids_are_those_of_tokens_py(tokenizer):

@@ -57,6 +57,7 @@ class FilesData(Section):
     train: list[list[str] | str] = pydantic.Field(min_length=1)
     validation: list[list[str] | str] = pydantic.Field(min_length=1)
     test: list[list[str] | str] = []
+    train_pairs: int | None = pydantic.Field(None, ge=1)  # the first so many of them; None: all
     shards: int = pydantic.Field(1, ge=1)  # parts that workers divide among them; entry i belongs to part i mod shards
 
     @pydantic.field_validator("train", "validation", "test", mode="before")
@@ -68,6 +69,12 @@ class FilesData(Section):
         if not isinstance(entries, list) or not all(map(is_entry, entries)):
             raise ValueError(f"expected a list of [source file, target file] or of TSV files, found {entries!r}")
         return entries
+
+    @pydantic.model_validator(mode="after")
+    def check_train_pairs(self) -> "FilesData":
+        if self.train_pairs and self.shards > 1:
+            raise ValueError(f"train_pairs {self.train_pairs} needs shards = 1: it counts the pairs of the whole text")
+        return self
 
 
 class TfdsData(Section):
@@ -131,6 +138,8 @@ class TrainingConfig(Section):
     seed: int = pydantic.Field(1, ge=0, lt=2**32)  # NumPy takes no larger one
     dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
+    bpe_dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # merges left out per epoch (Provilkov et al. 2020: 0.1)
+    r_drop: float = pydantic.Field(0.0, ge=0)  # weight alpha of R-Drop's divergence (Liang et al. 2021: 5); 0: none
     warmup_steps: int = pydantic.Field(4_000, ge=1)
     learning_rate_factor: float = pydantic.Field(1.0, gt=0)
     checkpoint_every: int = pydantic.Field(1_000, ge=1)  # steps
@@ -151,6 +160,11 @@ class TrainingConfig(Section):
                 f"average_checkpoints {self.average_checkpoints} is more than keep_checkpoints {self.keep_checkpoints}"
             )
         return self
+
+    @property
+    def passes(self) -> int:
+        """How often a step computes each row."""
+        return 2 if self.r_drop else 1
 
     @property
     def row_lengths(self) -> RowLengths:

@@ -10,14 +10,14 @@ A Batch is a dict of int32 arrays of shape (rows, length). Here is one row that 
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from keras_transformer.tokens import BOS, PAD
 from train.config import RowLengths
-from train.data.encoding import EncodedPairs, EncodedShards, Sentences
+from train.data.encoding import EncodedPairs, Sentences
 from train.data.epochs import Epochs
 from train.data.packing import Packing, offsets_of
 from train.workers.tf_config import ONLY_WORKER, Worker
@@ -35,13 +35,13 @@ class Padding(NamedTuple):
     total: float
 
 
-def padding_of(pairs: EncodedPairs | EncodedShards, num_rows: int, row_lengths: RowLengths) -> Padding:
-    """The Padding of `pairs` that are packed into `num_rows` rows."""
+def padding_of(source_tokens: int, target_tokens: int, num_rows: int, row_lengths: RowLengths) -> Padding:
+    """The Padding of so many tokens that are packed into `num_rows` rows."""
     source_positions, target_positions = num_rows * row_lengths.source, num_rows * row_lengths.target
     return Padding(
-        1 - pairs.source_tokens / source_positions,
-        1 - pairs.target_tokens / target_positions,
-        1 - (pairs.source_tokens + pairs.target_tokens) / (source_positions + target_positions),
+        1 - source_tokens / source_positions,
+        1 - target_tokens / target_positions,
+        1 - (source_tokens + target_tokens) / (source_positions + target_positions),
     )
 
 
@@ -51,6 +51,7 @@ class PackedBatches:
     pairs: none longer than a row. tokens_per_batch: target positions of a batch, rounded down to whole rows.
     seed: one int or several. worker: each worker builds only its own rows of a batch; the number of rows must be a
     multiple of the number of workers. The rows of all workers, in their order, are the batch of a single worker.
+    resegment: splits the words of every epoch anew, as `Epochs` describes.
 
     Every epoch shuffles and packs all pairs again, and has `steps_per_epoch` batches, as many as epoch 0 needs. Rows
     missing from its last batch are taken from its beginning; rows left over (one or two in thousands, different ones
@@ -64,25 +65,27 @@ class PackedBatches:
         row_lengths: RowLengths,
         seed: int | tuple[int, ...],
         worker: Worker = ONLY_WORKER,
+        resegment: Callable[[EncodedPairs, np.random.Generator], EncodedPairs] | None = None,
     ):
-        self.pairs = pairs
         self.row_lengths = row_lengths
         self.rows_per_batch = tokens_per_batch // row_lengths.target  # of all workers together
         self.local_rows = self.rows_per_batch // worker.count  # of this worker
         self.worker = worker
-        self._epochs = Epochs(pairs, row_lengths, seed)
-        self.rows_per_epoch = self._epochs.packing(0).num_rows
+        self._epochs = Epochs(pairs, row_lengths, seed, resegment)
+        first = self._epochs.epoch(0)
+        self.rows_per_epoch = first.packing.num_rows
         self.steps_per_epoch = math.ceil(self.rows_per_epoch / self.rows_per_batch)
-        self.padding = padding_of(pairs, self.rows_per_epoch, row_lengths)
+        self.source_tokens, self.target_tokens = first.pairs.source_tokens, first.pairs.target_tokens
+        self.padding = padding_of(self.source_tokens, self.target_tokens, self.rows_per_epoch, row_lengths)
 
     def batch(self, step: int) -> Batch:
         """This worker's rows of the batch of update `step`, counted from 0."""
-        epoch, step_in_epoch = divmod(step, self.steps_per_epoch)
-        packing = self._epochs.packing(epoch)
-        self._epochs.begin(epoch + 1)
+        number, step_in_epoch = divmod(step, self.steps_per_epoch)
+        pairs, packing = self._epochs.epoch(number)
+        self._epochs.begin(number + 1)
         first = step_in_epoch * self.rows_per_batch + self.worker.index * self.local_rows
         rows = np.arange(first, first + self.local_rows) % packing.num_rows
-        return lay_out(self.pairs, packing.take(rows), self.row_lengths)
+        return lay_out(pairs, packing.take(rows), self.row_lengths)
 
 
 class ShardedBatches:
@@ -100,8 +103,9 @@ class ShardedBatches:
         self.rows_per_batch = self.local_rows * worker.count
         self.rows_per_epoch = sum(shard.rows_per_epoch for shard in self.shards)
         self.steps_per_epoch = max(shard.steps_per_epoch for shard in self.shards)
-        pairs = EncodedShards(shard.pairs for shard in self.shards)
-        self.padding = padding_of(pairs, self.rows_per_epoch, self.row_lengths)
+        source_tokens = sum(shard.source_tokens for shard in self.shards)
+        target_tokens = sum(shard.target_tokens for shard in self.shards)
+        self.padding = padding_of(source_tokens, target_tokens, self.rows_per_epoch, self.row_lengths)
 
     def epochs(self, steps: int) -> float:
         """How often `steps` updates go through the pairs of these shards, repeated rows included."""

@@ -1,7 +1,9 @@
-"""The packings of a corpus, one per epoch: the next one is made in the background while one is in use."""
+"""The epochs of a corpus: the next one is prepared in the background while one is in use."""
 
 import concurrent.futures
 import threading
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,37 +12,54 @@ from train.data.encoding import EncodedPairs
 from train.data.packing import Packing, pack
 
 
-class Epochs:
-    """The Packing of all pairs in each epoch, a function of (pairs, row lengths, seed, epoch) alone.
+class Epoch(NamedTuple):
+    """The pairs of an epoch, and which of them each packed row holds."""
 
-    At most two packings are kept: about 100 MB for a corpus of millions of pairs.
+    pairs: EncodedPairs
+    packing: Packing
+
+
+class Epochs:
+    """Every Epoch of a corpus, a function of (pairs, row lengths, seed, number) alone.
+
+    resegment: from the pairs and a Generator to the same pairs in other pieces, which no epoch shares with another;
+    None leaves the pairs as they are.
+
+    At most two epochs are kept: for a corpus of millions of pairs about 100 MB, and the ids again if they differ.
     """
 
-    def __init__(self, pairs: EncodedPairs, row_lengths: RowLengths, seed: int | tuple[int, ...]):
-        self.pairs, self.row_lengths = pairs, row_lengths
+    def __init__(
+        self,
+        pairs: EncodedPairs,
+        row_lengths: RowLengths,
+        seed: int | tuple[int, ...],
+        resegment: Callable[[EncodedPairs, np.random.Generator], EncodedPairs] | None = None,
+    ):
+        self.pairs, self.row_lengths, self.resegment = pairs, row_lengths, resegment
         self.seeds = seed if isinstance(seed, tuple) else (seed,)
         self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="packing")
-        self._packings = {}  # epoch -> Future
+        self._epochs = {}  # number -> Future
         self._lock = threading.Lock()
 
-    def packing(self, epoch: int) -> Packing:
-        """The Packing of `epoch`; waits until it is made. Raises whatever went wrong while it was made."""
+    def epoch(self, number: int) -> Epoch:
+        """Return epoch `number`; wait until it is prepared. Raises whatever went wrong with it."""
         with self._lock:
-            for other in self._packings.keys() - {epoch, epoch + 1}:
-                self._packings.pop(other).cancel()
-            future = self._begin(epoch)
+            for other in self._epochs.keys() - {number, number + 1}:
+                self._epochs.pop(other).cancel()
+            future = self._begin(number)
         return future.result()
 
-    def begin(self, epoch: int) -> None:
-        """Start to make the Packing of `epoch` in the background."""
+    def begin(self, number: int) -> None:
+        """Start to prepare epoch `number` in the background."""
         with self._lock:
-            self._begin(epoch)
+            self._begin(number)
 
-    def _begin(self, epoch: int) -> concurrent.futures.Future:
-        if epoch not in self._packings:
-            self._packings[epoch] = self._thread.submit(self._pack, epoch)
-        return self._packings[epoch]
+    def _begin(self, number: int) -> concurrent.futures.Future:
+        if number not in self._epochs:
+            self._epochs[number] = self._thread.submit(self._prepare, number)
+        return self._epochs[number]
 
-    def _pack(self, epoch: int) -> Packing:
-        rng = np.random.default_rng([*self.seeds, epoch])
-        return pack(self.pairs.source.lengths, self.pairs.target.lengths, self.row_lengths, rng)
+    def _prepare(self, number: int) -> Epoch:
+        rng = np.random.default_rng([*self.seeds, number])
+        pairs = self.resegment(self.pairs, rng) if self.resegment else self.pairs
+        return Epoch(pairs, pack(pairs.source.lengths, pairs.target.lengths, self.row_lengths, rng))

@@ -16,6 +16,7 @@ from train.data.corpus import Corpus, Split, own_shards, skipped_sentence
 from train.data.encoding import EncodedPairs, EncodedShards, encode_corpus
 from train.data.files import files_splits, files_test_split
 from train.data.numbers import numbers_splits
+from train.data.segmentation import BpeDropout
 from train.data.tfds import tfds_splits
 from train.workers.tf_config import ONLY_WORKER, Worker
 
@@ -73,7 +74,8 @@ def prepare_data(
             name, f"{len(pairs):,}", f"{pairs.source_tokens:,}", f"{pairs.target_tokens:,}",
             skipped_sentence(pairs.skipped),
         )  # fmt: skip
-    batches = packed_batches(train, training, len(corpus.train.shards), worker)
+    resegment = BpeDropout(tokenizer, training.bpe_dropout, row_lengths) if training.bpe_dropout else None
+    batches = packed_batches(train, training, len(corpus.train.shards), worker, resegment)
     log.info(
         "packed rows of %d source and %d target positions: %.2f%% padding; %d rows per batch, %d steps per epoch, "
         "%.1f epochs in %d steps",
@@ -83,17 +85,25 @@ def prepare_data(
     return Data(corpus, tokenizer, train, validation, batches)
 
 
-def packed_batches(train: EncodedShards, training: TrainingConfig, shards: int, worker: Worker) -> ShardedBatches:
+def packed_batches(
+    train: EncodedShards,
+    training: TrainingConfig,
+    shards: int,
+    worker: Worker,
+    resegment: BpeDropout | None = None,
+) -> ShardedBatches:
     """The batches of this worker's EncodedShards; `shards` counts those of all workers."""
     row_lengths = training.row_lengths
     if shards == 1:
         (pairs,) = train.shards
-        streams = [PackedBatches(pairs, training.tokens_per_batch, row_lengths, (training.seed, 0), worker)]
+        streams = [PackedBatches(pairs, training.tokens_per_batch, row_lengths, (training.seed, 0), worker, resegment)]
     else:
         rows_per_shard = training.tokens_per_batch // row_lengths.target // shards
         first = worker.index * len(train.shards)
         streams = [
-            PackedBatches(pairs, rows_per_shard * row_lengths.target, row_lengths, (training.seed, number))
+            PackedBatches(
+                pairs, rows_per_shard * row_lengths.target, row_lengths, (training.seed, number), resegment=resegment
+            )
             for number, pairs in enumerate(train.shards, start=first)
         ]
     check_batch_fits(streams, training, shards)
