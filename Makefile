@@ -2,6 +2,7 @@
 # make serve       serves what the demo exported, with a page at http://localhost:8501/
 # make check       the tests that start no process and train nothing for long
 # make test        every test, as make check in two processes at a time; PROCESSES=4 takes four
+# make check-learning  a training of minutes whose validation loss must come out right; SEED=2 takes another seed
 # make attack      10,000 bad requests to a local server; ATTACK_REQUESTS=100000 sends more
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
 # make peers       installs what comparisons with other implementations need, so that `make test` skips none of them
@@ -11,13 +12,14 @@ VENV ?= .venv
 DEMO_OPTIONS ?=
 PROCESSES ?= 2
 ATTACK_REQUESTS ?= 10000
+SEED ?= 1
 
 python := $(VENV)/bin/python
 pytest := $(python) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 runs := runs/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: install demo multi30k serve check test attack peers clean
+.PHONY: install demo multi30k serve check check-learning test attack peers clean
 
 install: $(VENV)/installed
 
@@ -54,6 +56,9 @@ check: install
 
 test: install
 	$(pytest)
+
+check-learning: multi30k
+	$(python) -m tests.check_learning --seed $(SEED)
 
 attack: install
 	ATTACK_REQUESTS=$(ATTACK_REQUESTS) $(python) -m pytest -p no:cacheprovider --timeout 7200 tests/test_attack.py tests/test_attack_options.py

@@ -61,6 +61,19 @@ def test_entries_follow_one_another(tmp_path):
     assert train_pairs(data.model_copy(update={"train": data.train * 2})) == [("a", "x")] * 2
 
 
+def test_a_limit_takes_the_first_training_pairs_alone_and_is_another_text(tmp_path):
+    whole = load_corpus(files(tmp_path, b"a\nb\nc\n", b"x\ny\nz\n"))
+    part = load_corpus(files(tmp_path, b"a\nb\nc\n", b"x\ny\nz\n", train_pairs=2))
+    assert list(part.train) == [("a", "x"), ("b", "y")] == list(whole.train)[:2]
+    assert list(part.validation) == list(whole.validation) and len(list(whole.train)) == 3
+    assert part.train.fingerprint() != whole.train.fingerprint()
+
+
+def test_a_limit_needs_one_shard(tmp_path):
+    with pytest.raises(ValueError, match="train_pairs 2 needs shards = 1"):
+        files(tmp_path, b"a\n", b"x\n", train_pairs=2, shards=2)
+
+
 def test_a_split_can_be_read_again_and_counts_anew(tmp_path):
     split = load_corpus(files(tmp_path, b"a\n \nb\nc\n", b"x\ny\n\nz\n")).train
     for _ in range(2):

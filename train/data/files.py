@@ -27,7 +27,7 @@ def files_splits(data: FilesData) -> tuple[Split, Split, Split | None]:
             f"data.shards is {data.shards}, but data.train has {len(data.train)} entries, and a shard needs at least "
             f"one: divide the files by lines, both sides alike, for example with split -n r/{data.shards} FILE."
         )
-    train = [_split("train", data.train[shard :: data.shards]) for shard in range(data.shards)]
+    train = [_split("train", data.train[shard :: data.shards], data.train_pairs) for shard in range(data.shards)]
     validation = _split("validation", data.validation)
     test = _split("test", data.test) if data.test else None
     for split in (train[0] if data.shards == 1 else None, validation, test):
@@ -43,13 +43,19 @@ def files_test_split(data: FilesData) -> Split:
     return split
 
 
-def _split(name: str, entries: list[Entry]) -> Split:
+def _split(name: str, entries: list[Entry], most_pairs: int | None = None) -> Split:
+    """The Split of these entries, or of their first `most_pairs` pairs."""
     paths = [_paths(name, entry) for entry in entries]
-    return Split(
-        f"data.{name}",
-        lambda: itertools.chain.from_iterable(_read(name, entries, entry_paths) for entry_paths in paths),
-        lambda: {"source": "files", "files": [[file_stamp(path, name) for path in entry] for entry in paths]},
-    )
+
+    def read() -> Iterator[Pair]:
+        pairs = itertools.chain.from_iterable(_read(name, entries, entry_paths) for entry_paths in paths)
+        return itertools.islice(pairs, most_pairs)
+
+    def fingerprint() -> dict:
+        found = {"source": "files", "files": [[file_stamp(path, name) for path in entry] for entry in paths]}
+        return found | ({"pairs": most_pairs} if most_pairs else {})
+
+    return Split(f"data.{name}", read, fingerprint)
 
 
 def _paths(name: str, entry: Entry) -> list[pathlib.Path]:

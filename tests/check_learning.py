@@ -1,0 +1,117 @@
+"""`python -m tests.check_learning`: a short training whose validation loss must come out where it belongs.
+
+A loss above the bounds is a model that does not learn, one below them a decoder that sees what it should predict.
+`--broken` breaks one thing on purpose, to show that the check notices it. docs/results/check_learning.md has the losses
+of five seeds and of everything that can be broken.
+"""
+
+import contextlib
+import json
+import pathlib
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Annotated
+from unittest import mock
+
+import typer
+from keras import ops
+
+from keras_transformer import masks
+from keras_transformer.console import exit_codes, prepare_process
+from keras_transformer.layers.embedding import SinusoidalPositions
+from keras_transformer.layers.masking import CausalSegmentMask, SegmentMask
+from keras_transformer.losses import token_losses, token_sums
+from train.config import load_config
+from train.data import batches
+
+CONFIG = "configs/multi30k_smoke.toml"
+BOUNDS = 3.0, 4.0  # nats per target token, label-smoothed, on the validation split
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def unshifted(*arguments, lay_out=batches.lay_out) -> batches.Batch:
+    """A batch whose decoder reads the labels."""
+    batch = lay_out(*arguments)
+    return {**batch, "target_ids": batch["labels"]}
+
+
+def smoothing_counts_padding(logits, labels, segments, smoothing=0.1):
+    """The sums of `token_sums`, with the smoothing's part of the loss of padding in the loss."""
+    plain, _, _ = token_losses(logits, labels, 0.0)
+    smoothed, _, _ = token_losses(logits, labels, smoothing)
+    of_padding = ops.sum((smoothed - (1 - smoothing) * plain) * ops.cast(ops.equal(segments, 0), "float32"))
+    sums = token_sums(logits, labels, segments, smoothing)
+    return sums._replace(loss=sums.loss + of_padding)
+
+
+def replaced(*places: tuple[str, Callable]) -> contextlib.AbstractContextManager:
+    """Put other functions into these places, "module.name", until the context ends."""
+    stack = contextlib.ExitStack()
+    for place, function in places:
+        stack.enter_context(mock.patch(place, function))
+    return stack
+
+
+def broken(name: str) -> contextlib.AbstractContextManager:
+    """Break `name` until the context ends."""
+    step, validation = "train.step.training_model", "train.evaluation.validation"
+    breaks = {
+        "causal_mask": lambda: mock.patch.object(
+            CausalSegmentMask, "call", lambda self, segments: masks.segment_mask(segments, segments)
+        ),
+        "source_mask": lambda: mock.patch.object(
+            SegmentMask, "call", lambda self, queries, keys: ops.logical_not(masks.segment_mask(queries, keys))
+        ),
+        "positions": lambda: mock.patch.object(SinusoidalPositions, "call", lambda self, embeddings, _: embeddings),
+        "shift": lambda: replaced(("train.data.batches.lay_out", unshifted)),
+        "padding": lambda: replaced(
+            (f"{step}.token_sums", smoothing_counts_padding), (f"{validation}.token_sums", smoothing_counts_padding)
+        ),
+        "learning_rate": contextlib.nullcontext,
+    }
+    return breaks[name]()
+
+
+BREAKS = ("causal_mask", "source_mask", "positions", "shift", "padding", "learning_rate")
+
+
+@contextlib.contextmanager
+def run_folder(path: pathlib.Path | None) -> Iterator[pathlib.Path]:
+    """Yield `path`, or a folder that is deleted afterwards."""
+    if path:
+        yield path
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield pathlib.Path(folder)
+
+
+@app.command()
+def main(
+    seed: Annotated[int, typer.Option(min=0, help="training.seed")] = 1,
+    break_: Annotated[str | None, typer.Option("--broken", help=f"Break one of: {', '.join(BREAKS)}.")] = None,
+    folder: Annotated[pathlib.Path | None, typer.Option(help="Keep the run here; else it is deleted.")] = None,
+) -> None:
+    """Train as configs/multi30k_smoke.toml says, and exit with 1 if the validation loss is out of its bounds."""
+    prepare_process(is_long=True)
+    from train.run import run
+
+    with exit_codes(), run_folder(folder) as path:
+        overrides = [f"training.seed={seed}", f"run_folder={json.dumps(str(path))}"]
+        config = load_config(CONFIG, overrides)
+        if break_ == "learning_rate":
+            factor = 10 * config.training.learning_rate_factor
+            config = load_config(CONFIG, [*overrides, f"training.learning_rate_factor={factor}"])
+        with broken(break_) if break_ else contextlib.nullcontext():
+            run(config)
+        records = map(json.loads, (path / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+        loss = [record["validation/loss"] for record in records if "validation/loss" in record][-1]
+    lowest, highest = BOUNDS
+    is_right = loss is not None and lowest < loss < highest
+    print(f"validation loss {loss}, which must lie between {lowest} and {highest}: {'ok' if is_right else 'WRONG'}")
+    sys.exit(0 if is_right else 1)
+
+
+if __name__ == "__main__":
+    app()
