@@ -30,7 +30,13 @@ class Section(pydantic.BaseModel):
     )
 
 
-class NumbersData(Section):
+class TextSection(Section):
+    """What every source of text has."""
+
+    licence: str | None = pydantic.Field(None, min_length=1)  # of the text, for report.md: "CC-BY-4.0"
+
+
+class NumbersData(TextSection):
     """Numbers spelled out in two languages by num2words: needs no download."""
 
     source: Literal["numbers"]
@@ -45,7 +51,7 @@ class NumbersData(Section):
     shards: int = pydantic.Field(1, ge=1)  # as in FilesData
 
 
-class FilesData(Section):
+class FilesData(TextSection):
     """Line-aligned text files, or TSV files with source and target in the first two columns; `.gz` is decompressed.
 
     Each split is a list of entries. An entry is [source file, target file], or one TSV file.
@@ -77,7 +83,7 @@ class FilesData(Section):
         return self
 
 
-class TfdsData(Section):
+class TfdsData(TextSection):
     """A translation set of TensorFlow Datasets, by name and direction."""
 
     source: Literal["tfds"]

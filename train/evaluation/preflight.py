@@ -11,12 +11,12 @@ from keras_transformer.config import TransformerConfig
 from train.config import RowLengths, TrainingConfig
 from train.data.encoding import pair_keys
 from train.data.prepare import Data
+from train.evaluation.corpus_statistics import length_sentence
 from train.evaluation.cost import corpus_flops, memory_bytes
 from train.loop.progress import duration
 
 log = logging.getLogger("train")
 
-PERCENTILES = (50, 90, 99, 100)
 WORTH_A_HINT = 0.02  # padding, and the difference between the padding of the two sides
 SUSTAINED = 0.6  # part of the speed of a large matrix product that training usually reaches
 
@@ -47,9 +47,7 @@ def corpus_lines(data: Data) -> Iterator[str]:
 def length_lines(data: Data) -> Iterator[str]:
     """Mean and percentiles of the lengths of training sentences, in tokens."""
     for side in ("source", "target"):
-        lengths = np.concatenate([getattr(shard, side).lengths for shard in data.train.shards])
-        values = ", ".join(f"{int(value)}" for value in np.percentile(lengths, PERCENTILES))
-        yield f"{side} tokens per sentence: mean {lengths.mean():.1f}; percentiles {PERCENTILES}: {values}"
+        yield f"{side} tokens per sentence: {length_sentence(data.train, side)}"
 
 
 def row_lines(data: Data) -> Iterator[str]:

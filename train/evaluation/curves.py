@@ -1,0 +1,57 @@
+"""curves.png: loss, BLEU and learning rate over the steps of a run, from metrics.jsonl."""
+
+import pathlib
+
+import numpy as np
+
+from train.evaluation.figures import BLUE, GREY, ORANGE, new_figure, save
+from train.loop.metrics_log import parse_record
+
+MOST_POINTS = 2_000  # of a curve: more cannot be seen
+
+
+def read_curves(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """Read metrics.jsonl. Returns from each name, such as "train/loss", to float64 (points, 2): steps and values.
+
+    Texts, damaged lines and values that are not finite are left out. Returns nothing if there is no such file.
+    """
+    points = {}
+    if path.exists():
+        with open(path, "rb") as file:
+            for record in filter(None, map(parse_record, file)):
+                for name, value in record.items():
+                    if name not in ("step", "time") and isinstance(value, int | float):
+                        points.setdefault(name, []).append((record["step"], value))
+    return {name: np.array(pairs, float) for name, pairs in points.items()}
+
+
+def plot_curves(curves: dict[str, np.ndarray], title: str, path: pathlib.Path) -> None:
+    """Draw three panels over the steps: loss, BLEU (exact translations if BLEU is undefined) and learning rate."""
+    figure, (loss, bleu, rate) = new_figure(3, 1, 8, 8.5, sharex=True)
+    draw(loss, curves, "train/loss", "training, with dropout", BLUE)
+    draw(loss, curves, "validation/loss", "validation", ORANGE, "o-")
+    loss.set(title=title, ylabel="loss, nats per target token")
+    if loss.get_lines():
+        loss.legend(frameon=False)
+    name, label = ("bleu", "BLEU") if "validation/bleu" in curves else ("exact", "exact, per cent")
+    draw(bleu, curves, f"validation/{name}", label, ORANGE, "o-")
+    bleu.set(ylabel=f"validation {label}", ylim=(0, None))
+    draw(rate, curves, "train/learning_rate", "learning rate", GREY)
+    rate.set(ylabel="learning rate", xlabel="step", ylim=(0, None))
+    rate.ticklabel_format(axis="y", style="sci", scilimits=(-3, 3))
+    save(figure, path)
+
+
+def draw(axis, curves: dict[str, np.ndarray], name: str, label: str, colour: str, style: str = "-") -> None:
+    """Draw one curve if it is there. A curve with many points gets the means of neighbouring ones."""
+    if name in curves:
+        steps, values = thinned(curves[name]).T
+        axis.plot(steps, values, style, color=colour, label=label, linewidth=1.2, markersize=3)
+
+
+def thinned(points: np.ndarray) -> np.ndarray:
+    """Return (points, 2), or if there are too many the means of groups of equally many neighbours."""
+    size = -(-len(points) // MOST_POINTS)
+    whole = len(points) // size * size
+    groups = points[:whole].reshape(-1, size, 2).mean(axis=1)
+    return groups if whole == len(points) else np.vstack([groups, points[whole:].mean(axis=0)])
