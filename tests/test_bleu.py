@@ -1,100 +1,86 @@
-"""BLEU and chrF: sacreBLEU's own numbers with its signatures, and the tokenised variant of papers on Multi30k."""
+"""BLEU in three forms and chrF: sacreBLEU's own numbers with its signatures and its confidence intervals."""
 
 import gzip
-import logging
+import json
 
 import pytest
 
 from tests.support.places import MULTI30K
 from tests.support.processes import python
-from train.evaluation.bleu import score, tokenise
+from tests.support.sentences import REFERENCES, TRANSLATIONS
+from train.evaluation.bleu import CHRF, LOWER_BLEU, RAW_BLEU, affordable, all_measures, score, tokenise, tokenised_bleu
 
-REFERENCES = [
-    "Ein Mann hält ein Schild, auf dem steht: „Hallo!“",
-    "Zwei Hunde laufen über die Wiese.",
-    "Das Kind spielt mit einem roten Ball im Garten.",
-    "Eine Frau in einem T-Shirt kocht.",
-]
-TRANSLATIONS = [
-    "Ein Mann hält ein Schild, auf dem Hallo steht.",
-    "zwei Hunde laufen über eine Wiese.",
-    "Das Kind spielt mit einem roten Ball im Garten.",
-    "Eine Frau in einem roten T-Shirt kocht.",
-]
+GERMAN = [tokenised_bleu("de"), CHRF]
 
 
 def sacrebleu_command(tmp_path, translations, references, *options):
-    """The numbers that the command `sacrebleu` prints, one for each metric, with two decimals."""
+    """What the command `sacrebleu` prints as JSON, with four decimals."""
     (tmp_path / "references").write_text("".join(f"{line}\n" for line in references), encoding="utf-8")
-    command = [
-        "-m",
-        "sacrebleu",
-        str(tmp_path / "references"),
-        "--score-only",
-        "--width",
-        "4",
-        *options,
-    ]
-    text = "".join(f"{line}\n" for line in translations)
-    found = python(*command, stdin=text).stdout
-    return [float(number) for number in found.strip("[]\n").replace(",", " ").split()]
+    command = ["-m", "sacrebleu", tmp_path / "references", "--width", 4, "--format", "json", *options]
+    return json.loads(python(*command, stdin="".join(f"{line}\n" for line in translations)).stdout)
 
 
 @pytest.mark.slow
-def test_scores_equal_those_of_the_sacrebleu_command(tmp_path):
-    scores = score(TRANSLATIONS, REFERENCES)
-    assert 10 < scores.bleu < 90
-    assert sacrebleu_command(tmp_path, TRANSLATIONS, REFERENCES) == [pytest.approx(scores.bleu, abs=1e-4)]
-    assert sacrebleu_command(tmp_path, TRANSLATIONS, REFERENCES, "--metrics", "chrf") == [
-        pytest.approx(scores.chrf, abs=1e-4)
-    ]
-
-
-@pytest.mark.slow
-def test_the_tokenised_variant_equals_the_command_on_tokenised_text(tmp_path):
-    texts = tokenise(TRANSLATIONS, "de"), tokenise(REFERENCES, "de")
-    expected = sacrebleu_command(tmp_path, *texts, "--tokenize", "none", "--force")
-    scores = score(TRANSLATIONS, REFERENCES, "de")
-    assert expected == [pytest.approx(scores.bleu, abs=1e-4)]
-    assert scores.bleu != score(TRANSLATIONS, REFERENCES).bleu
+@pytest.mark.parametrize(
+    "measure", [RAW_BLEU, LOWER_BLEU, tokenised_bleu("de"), CHRF], ids=lambda m: f"{m.name} {m.form}"
+)
+def test_score_interval_and_signature_are_those_of_the_sacrebleu_command(tmp_path, measure):
+    """Which gets the text that was tokenised for it."""
+    options = {"raw text": [], "raw text, lower-cased": ["-lc"]}.get(measure.form, ["-lc", "-tok", "none", "--force"])
+    metric = ["--metrics", measure.name.lower(), "--confidence"]
+    lines = TRANSLATIONS * 5, REFERENCES * 5
+    expected = sacrebleu_command(tmp_path, *map(measure.texts, lines), *metric, *options)
+    (found,) = score(*lines, [measure], resamples=1_000).measured
+    assert 10 < found.value < 90 and found.margin > 1
+    assert (found.value, found.mean, found.margin) == pytest.approx(
+        (expected["score"], expected["confidence_mean"], expected["confidence_var"]), abs=1e-4
+    )
+    assert found.signature == expected["signature"]
 
 
 def test_chrf_and_exact_matches_are_of_raw_text_in_both_variants():
-    raw, tokenised = score(TRANSLATIONS, REFERENCES), score(TRANSLATIONS, REFERENCES, "de")
-    assert (raw.chrf, raw.chrf_signature, raw.exact) == (tokenised.chrf, tokenised.chrf_signature, tokenised.exact)
-    assert raw.exact == 25.0
+    raw, tokenised = score(TRANSLATIONS, REFERENCES), score(TRANSLATIONS, REFERENCES, GERMAN)
+    assert raw.first("chrF") == tokenised.first("chrF")
+    assert raw.exact == tokenised.exact == 25.0
 
 
-def test_every_score_has_the_signature_that_distinguishes_the_variants():
-    raw, tokenised = score(TRANSLATIONS, REFERENCES), score(TRANSLATIONS, REFERENCES, "de")
-    assert "case:mixed" in raw.bleu_signature and "tok:13a" in raw.bleu_signature
-    assert "case:lc" in tokenised.bleu_signature and "tok:none" in tokenised.bleu_signature
-    assert "nc:6" in raw.chrf_signature and "version:" in raw.chrf_signature
-    lines = raw.lines()
-    assert lines[0] == f"BLEU {raw.bleu:.2f}  {raw.bleu_signature}"
-    assert lines[1] == f"chrF {raw.chrf:.2f}  {raw.chrf_signature}"
-    assert lines[2] == "exact 25.00 per cent of 4 sentences"
+def test_every_form_has_the_signature_that_distinguishes_it():
+    raw, lower, tokenised, chrf = score(TRANSLATIONS, REFERENCES, all_measures("de")).measured
+    assert "case:mixed" in raw.signature and "tok:13a" in raw.signature
+    assert "case:lc" in lower.signature and "tok:13a" in lower.signature
+    assert "case:lc" in tokenised.signature and "tok:none" in tokenised.signature
+    assert "nc:6" in chrf.signature and "version:" in chrf.signature
 
 
-@pytest.mark.parametrize("language", [None, "de"])
-def test_the_reference_itself_scores_100(language):
-    scores = score(REFERENCES, REFERENCES, language)
-    assert (scores.bleu, scores.chrf, scores.exact) == pytest.approx((100, 100, 100))
+def test_a_line_has_the_score_its_form_and_its_signature():
+    scores = score(TRANSLATIONS, REFERENCES, all_measures("de"))
+    for line, found in zip(scores.lines(), scores.measured, strict=False):
+        assert line.startswith(f"{found.name} {found.value:.2f} ")
+        assert f"  {found.form} " in line and line.endswith(f"  {found.signature}")
+    assert scores.lines()[-1] == "exact 25.00 per cent of 4 sentences"
+
+
+@pytest.mark.parametrize("measure", all_measures("de"))
+def test_the_reference_itself_scores_100(measure):
+    (found,) = score(REFERENCES, REFERENCES, [measure]).measured
+    assert found.value == pytest.approx(100)
 
 
 def test_nothing_in_common_scores_0():
-    scores = score(["x"] * 4, REFERENCES)
+    scores = score(["x"] * 4, REFERENCES, resamples=100)
     assert (scores.bleu, scores.exact) == (0, 0)
+    assert str(scores.first("BLEU")) == "0.00 ± 0.00"
 
 
 def test_an_empty_translation_counts_as_a_sentence():
     assert score(["", *REFERENCES[1:]], REFERENCES).exact == 75.0
 
 
-def test_case_counts_in_raw_text_and_not_in_tokenised():
+def test_case_counts_in_raw_text_and_in_no_other_form():
     shouted = [line.upper() for line in REFERENCES]
-    assert score(shouted, REFERENCES).bleu < 50
-    assert score(shouted, REFERENCES, "de").bleu == pytest.approx(100)
+    raw, lower, tokenised, _ = score(shouted, REFERENCES, all_measures("de")).measured
+    assert raw.value < 50
+    assert (lower.value, tokenised.value) == pytest.approx((100, 100))
 
 
 def test_exact_is_to_the_letter():
@@ -103,7 +89,7 @@ def test_exact_is_to_the_letter():
 
 def test_the_tokenised_variant_follows_the_rules_of_its_language():
     ours, theirs = ["je vois l'homme qui rit ici"], ["je vois la homme qui rit ici"]
-    french, german, english = (score(ours, theirs, language).bleu for language in ("fr", "de", "en"))
+    french, german, english = (score(ours, theirs, [tokenised_bleu(name)]).bleu for name in ("fr", "de", "en"))
     assert french > german > english  # l' homme; l ' homme, a token too many; l 'homme, the noun missed
 
 
@@ -138,8 +124,71 @@ def test_multi30k_becomes_the_text_that_published_scores_are_computed_on(split, 
     assert len(different) <= 1  # a line or none of about 1,000: where Moses in Perl and in Python differ
 
 
-def test_a_language_without_rules_logs_a_warning(caplog):
-    with caplog.at_level(logging.WARNING, logger="train"):
-        assert tokenise(["Hier."], "de") == ["hier ."] and not caplog.messages
-        assert tokenise(["Here."], "target") == ["here ."]
-    assert len(caplog.messages) == 1 and "no rules for the language 'target'" in caplog.messages[0]
+def test_a_language_without_rules_is_named_in_the_form_of_the_score():
+    assert tokenised_bleu("de").form == "tokenised, lower-cased"
+    assert "Moses' general rules" in tokenised_bleu("target").form and "'target'" in tokenised_bleu("target").form
+    assert score(["Here."], ["here ."], [tokenised_bleu("target")]).exact == 0
+
+
+# confidence intervals
+
+
+def test_without_resamples_there_is_no_interval():
+    (found, _) = score(TRANSLATIONS, REFERENCES).measured
+    assert (found.mean, found.margin) == (None, None) and str(found) == f"{found.value:.2f}"
+    assert found.as_json()["interval"] is None and "bs:" not in found.signature
+
+
+def test_equal_sentences_have_an_interval_of_width_0():
+    (found,) = score(TRANSLATIONS[:1] * 9, REFERENCES[:1] * 9, [RAW_BLEU], resamples=100).measured
+    assert found.margin == 0 and found.mean == pytest.approx(found.value)
+    assert found.as_json()["interval"] == pytest.approx([found.value, found.value])
+
+
+def test_an_interval_is_its_mean_plus_and_minus_its_margin():
+    (found,) = score(TRANSLATIONS, REFERENCES, [CHRF], resamples=100).measured
+    low, high = found.as_json()["interval"]
+    assert (low + high) / 2 == pytest.approx(found.mean) and (high - low) / 2 == pytest.approx(found.margin)
+    assert 0 < low < found.value < high <= 100 + found.margin
+    assert str(found) == f"{found.value:.2f} ± {found.margin:.2f}" and "|bs:100|" in found.signature
+
+
+def test_some_resamples_of_0_are_no_error():
+    """The TypeError of sacreBLEU 2.6: "don't know how to coerce float and float32"."""
+    found = score(["x", "x", "Haus"], ["Katze", "Kuh", "Haus"], [CHRF], resamples=1_000).first("chrF")
+    assert 0 < found.value < 100 and found.margin == pytest.approx(50, abs=20)
+
+
+def test_one_sentence_has_no_interval():
+    assert score(TRANSLATIONS[:1], REFERENCES[:1], resamples=1_000).first("BLEU").margin is None
+
+
+@pytest.mark.parametrize(
+    ("sentences", "expected"), [(1_000, 1_000), (5_000, 1_000), (10_000, 500), (50_000, 100), (50_001, 0)]
+)
+def test_a_long_text_is_resampled_as_often_as_memory_allows(sentences, expected):
+    assert affordable(1_000, sentences, most=5_000_000) == expected
+
+
+# what BLEU cannot say
+
+
+ONE_WORD = ["zweihundert", "sieben", "neun"]
+
+
+@pytest.mark.parametrize("translations", [ONE_WORD, ["x"] * 3, ["zwei hundert und noch eins"] * 3], ids=str)
+@pytest.mark.parametrize("measure", [RAW_BLEU, LOWER_BLEU, tokenised_bleu("de")], ids=lambda m: m.form)
+def test_bleu_of_references_without_four_tokens_is_undefined(measure, translations):
+    scores = score(translations, ONE_WORD, [measure, CHRF], resamples=100)
+    found = scores.first("BLEU")
+    assert str(found) == "n/a" and found.undefined and found.value == scores.bleu == 0
+    assert found.as_json()["value"] is None and found.as_json()["undefined"] == found.undefined
+    assert scores.bleu_text == f"n/a ({found.undefined})" and scores.plotted_bleu != scores.plotted_bleu
+    assert scores.lines()[0].startswith("BLEU n/a ") and scores.lines()[0].endswith(f"  undefined: {found.undefined}")
+    assert "n/a" not in str(scores.first("chrF"))
+
+
+def test_one_reference_of_four_tokens_defines_bleu():
+    scores = score(["x"] * 3, ["a", "b", "a b c d"])
+    assert str(scores.first("BLEU")) == "0.00" == scores.bleu_text and scores.plotted_bleu == 0
+    assert score(["x"] * 2, ["a", "a b c"]).first("BLEU").undefined

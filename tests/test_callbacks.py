@@ -3,12 +3,14 @@
 import dataclasses
 import errno
 import logging
+import math
 import re
 import time
 import types
 
 import pytest
 
+from tests.support.training import scores_of
 from train.config import RowLengths, TrainingConfig
 from train.evaluation.validation import Sample, Validation
 from train.loop.callbacks import SAMPLES, AfterEachUpdate, LogCompilation, Records
@@ -38,8 +40,8 @@ def clock(monkeypatch):
     return Clock(monkeypatch)
 
 
-def validation(samples=1):
-    scores = types.SimpleNamespace(bleu=12.0, exact=25.0)
+def validation(samples=1, **scores):
+    scores = scores_of(**{"bleu": 12.0, "exact": 25.0} | scores)
     return Validation(1.5, 1.0, 0.25, scores, [Sample(f"a{number}", "b", "c") for number in range(samples)])
 
 
@@ -48,7 +50,7 @@ class Run:
 
     def __init__(self, progress=None, is_chief=True, is_full=False, is_diverged=False, is_alone=True, **training):
         self.progress, self.done, self.saved, self.written = progress or Progress(), [], [], []
-        self.is_full, self.is_diverged = is_full, is_diverged
+        self.is_full, self.is_diverged, self.scores = is_full, is_diverged, {}
         self.request = StopRequest(is_alone)
         self.model = types.SimpleNamespace(stop_training=False, wants_to_stop=False, optimizer=None)
         self.callback = AfterEachUpdate(
@@ -69,7 +71,7 @@ class Run:
 
     def validate(self):
         self.done.append(("validate", self.progress.step))
-        return validation(samples=9)
+        return validation(samples=9, **self.scores)
 
     def save(self, model, optimizer, progress):
         self.done.append(("save", progress.step))
@@ -193,6 +195,15 @@ def test_validation_is_written_and_logged_with_a_few_samples(caplog):
     }  # fmt: skip
     assert samples == samples_table(validation(SAMPLES).samples)
     assert "validation at step 1: loss 1.500  perplexity 1.00  BLEU 12.00  exact 25.0%" in caplog.text
+
+
+def test_an_undefined_bleu_is_logged_with_its_reason_and_is_no_number_in_the_curves(caplog):
+    run = Run(validate_every=1)
+    run.scores = {"bleu": 0.0, "undefined": "no reference has four tokens"}
+    with caplog.at_level(logging.INFO, logger="train"):
+        run.step()
+    assert math.isnan(run.written[-1][1]["validation/bleu"])
+    assert "BLEU n/a (no reference has four tokens)  exact 25.0%" in caplog.text
 
 
 # a full disk

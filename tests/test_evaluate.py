@@ -1,6 +1,7 @@
 """`python -m train.evaluate` from end to end: a run's own test set, files of one's own, and a user's mistakes."""
 
 import functools
+import json
 import shutil
 import signal
 
@@ -56,28 +57,85 @@ def files(tmp_path):
     return ["--source", tmp_path / "source", "--reference", tmp_path / "reference"]
 
 
+@pytest.fixture
+def long_files(tmp_path):
+    """--source and --reference of two sentences of four words."""
+    for name in ("source", "reference"):
+        (tmp_path / name).write_text("eins zwei drei vier\nfünf sechs sieben acht\n", encoding="utf-8")
+    return ["--source", tmp_path / "source", "--reference", tmp_path / "reference"]
+
+
 def test_the_runs_own_test_set_is_scored_as_in_the_report(finished):
     folder = finished[1]
     result = evaluate_command(folder)
     assert result.exit_code == 0, result.output
     report = (folder / "report.md").read_text(encoding="utf-8")
-    lines = result.stdout.splitlines()
-    assert len(lines) == 3 and all(f"- {line}\n" in report for line in lines)
-    assert lines[2].endswith(" per cent of 12 sentences")
+    lines = result.stdout.splitlines()[:5]
+    assert all(f"- {line}\n" in report for line in lines)
+    assert lines[4].startswith("exact ") and lines[4].endswith(" per cent of 12 sentences")
 
 
-@pytest.mark.parametrize(("options", "signature"), [([], "tok:13a"), (["--tokenised"], "case:lc|eff:no|tok:none")])
-def test_given_files_are_scored_line_by_line(folder, tmp_path, options, signature):
+def test_given_files_are_scored_line_by_line(folder, tmp_path):
     (tmp_path / "source").write_text("five\ntwelve\n\n", encoding="utf-8")
     (tmp_path / "reference").write_text("fünf\nzwölf\n\n", encoding="utf-8")
     output = tmp_path / "translations"
     files = ["--source", tmp_path / "source", "--reference", tmp_path / "reference", "--output", output]
-    result = evaluate_command(folder, *files, "--beam-size", 1, *options)
+    result = evaluate_command(folder, *files, "--beam-size", 1)
     assert result.exit_code == 0, result.output
-    bleu, chrf, exact = result.stdout.splitlines()
-    assert bleu.startswith("BLEU ") and signature in bleu and chrf.startswith("chrF ") and "nc:6" in chrf
-    assert exact.endswith(" per cent of 3 sentences")
+    *bleu, chrf, exact = result.stdout.splitlines()[:5]
+    assert [line.startswith("BLEU n/a ") for line in bleu] == [True] * 3 and "no reference has four tokens" in bleu[0]
+    assert chrf.startswith("chrF ") and "nc:6" in chrf and exact.endswith(" per cent of 3 sentences")
     assert output.read_text(encoding="utf-8").count("\n") == 3 and output.read_text(encoding="utf-8").endswith("\n\n")
+
+
+def test_all_forms_are_printed_with_signatures_and_tables(folder, long_files, loaded):
+    lines = evaluate_command(folder, *long_files).stdout.splitlines()
+    signatures = ["case:mixed|eff:no|tok:13a", "case:lc|eff:no|tok:13a", "case:lc|eff:no|tok:none", "nc:6"]
+    for line, signature in zip(lines, signatures, strict=False):
+        assert " ± " in line and signature in line
+    assert "By words of the source sentence, BLEU of raw text:" in lines
+    assert "By occurrences of the reference's words in the training text (300 pairs):" in lines
+    assert sum(line.startswith("  up to 5 ") for line in lines) == 1
+
+
+def test_json_is_one_object_with_all_of_it(folder, long_files, loaded):
+    result = evaluate_command(folder, *long_files, "--json", "--beam-size", 3)
+    found = json.loads(result.stdout)
+    assert (found["run"], found["beam_size"], found["sentences"]) == (str(folder), 3, 2)
+    assert [row["name"] for row in found["scores"]] == ["BLEU", "BLEU", "BLEU", "chrF"]
+    assert found["scores"][0]["value"] > 0 and found["against"] is None
+
+
+def test_a_plot_is_drawn(folder, files, loaded, tmp_path):
+    result = evaluate_command(folder, *files, "--plot", tmp_path / "plot.svg")
+    assert result.exit_code == 0, result.output
+    drawn = (tmp_path / "plot.svg").read_text(encoding="utf-8")
+    assert drawn.startswith("<?xml") and result.stdout.startswith("BLEU ")
+
+
+# against others
+
+
+def test_against_a_file_its_lines_are_compared(folder, long_files, loaded, tmp_path):
+    (tmp_path / "theirs").write_text("eins zwei drei vier\nnichts\n", encoding="utf-8")
+    options = ["--against", tmp_path / "theirs", "--paired-test", "randomization", "--json"]
+    against = json.loads(evaluate_command(folder, *long_files, *options).stdout)["against"]
+    assert (against["name"], against["paired_test"]) == (str(tmp_path / "theirs"), "randomization")
+    bleu = against["differences"][0]
+    assert bleu["ours"] > bleu["theirs"] > 0 and bleu["p_value"] == 1 and "ar:10000" in bleu["signature"]
+    (line,) = against["lines"]
+    assert (line["line"], line["ours"], line["theirs"]) == (2, "fünf sechs sieben acht", "nichts")
+
+
+def test_against_a_run_its_translations_are_compared(folder, long_files, loaded, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    result = evaluate_command(folder, *long_files, "--against", other, "--beam-size", 2, "--batch-size", 5)
+    assert [call[0][0] for call in loaded] == [folder, other]
+    assert loaded[0][1:] == loaded[1][1:] and loaded[0][0][1] == loaded[1][0][1] == SearchOptions(beam_size=2)
+    lines = result.stdout.splitlines()
+    assert f"Against {other}, with a paired bootstrap test:" in lines
+    assert lines[-1] == "No two translations differ in sentence chrF."  # both repeat their lines
 
 
 # every option arrives
@@ -93,7 +151,7 @@ def test_the_search_options_arrive(folder, files, loaded):
     ]
 
 
-def test_tokenised_is_by_the_rules_of_the_target_language(folder, files, loaded, monkeypatch):
+def test_tokenised_is_the_form_of_lengths_by_the_rules_of_the_target_language(folder, files, loaded, monkeypatch):
     languages, tokenise = [], bleu.tokenise
 
     def recorded(lines, language):
@@ -101,8 +159,11 @@ def test_tokenised_is_by_the_rules_of_the_target_language(folder, files, loaded,
         return tokenise(lines, language)
 
     monkeypatch.setattr(bleu, "tokenise", recorded)
-    assert evaluate_command(folder, *files).exit_code == 0 and languages == []
-    assert evaluate_command(folder, *files, "--tokenised").exit_code == 0 and languages == ["de", "de"]
+    without = evaluate_command(folder, *files).stdout
+    count = len(languages)
+    with_it = evaluate_command(folder, *files, "--tokenised").stdout
+    assert set(languages) == {"de"} and len(languages) > 2 * count
+    assert "BLEU of raw text:" in without and "BLEU of tokenised, lower-cased:" in with_it
 
 
 def test_source_reference_and_output_are_the_files_that_they_name(folder, files, loaded, tmp_path):
@@ -110,7 +171,7 @@ def test_source_reference_and_output_are_the_files_that_they_name(folder, files,
     result = evaluate_command(folder, *files, "--output", tmp_path / "output")
     assert Repeating.lines == ["fünf", "zwölf z.B."]
     assert (tmp_path / "output").read_text(encoding="utf-8") == "fünf\nzwölf z.B.\n"
-    assert result.stdout.splitlines()[2] == "exact 50.00 per cent of 2 sentences"
+    assert result.stdout.splitlines()[4] == "exact 50.00 per cent of 2 sentences"
 
 
 def test_a_runs_test_set_needs_no_training_text(tmp_path):
@@ -137,6 +198,11 @@ def test_a_runs_test_set_needs_no_training_text(tmp_path):
         (["{folder}", "--beam-size", "0"], ["beam_size is 0"]),
         (["{nothing}"], ["{nothing}", "model.json", "not a run folder"]),
         (["{nothing}/none"], ["no run folder {nothing}/none"]),
+        (["{folder}", "--paired-test", "t"], ["--paired-test is 't'", "bootstrap or randomization"]),
+        (["{folder}", "--against", "{text}"], ["--against {text} has 2 lines", "12 sentences"]),
+        (["{folder}", "--against", "{nothing}"], ["{nothing}", "model.json", "not a run folder"]),
+        (["{folder}", "--against", "{nothing}/none"], ["{nothing}/none", "No such file"]),
+        (["{folder}", "--plot", "{nothing}/x.jpg"], ["--plot {nothing}/x.jpg", ".png, .svg, .pdf"]),
     ],
 )
 def test_a_mistake_is_one_sentence(folder, tmp_path, arguments, parts):
@@ -165,22 +231,24 @@ def test_a_damaged_file_of_the_run_folder_is_one_sentence(folder, tmp_path, name
     assert_one_sentence(evaluate_command(copy), copy / name)
 
 
+@pytest.mark.parametrize("option", ["--output", "--plot"])
 @pytest.mark.parametrize(
-    ("output", "part"), [("none/x", "there is no folder"), ("", "it is a folder"), ("text/x", "there is no folder")]
+    ("name", "part"),
+    [("none/x.png", "there is no folder"), ("x.png", "it is a folder"), ("t/x.png", "there is no folder")],
 )
-def test_an_output_that_cannot_be_written_is_refused_before_anything_is_translated(
-    folder, files, loaded, tmp_path, output, part
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_translated(
+    folder, files, loaded, tmp_path, option, name, part
 ):
-    (tmp_path / "text").touch()
-    path = tmp_path / output
-    assert_one_sentence(evaluate_command(folder, *files, "--output", path), f"--output {path}", part)
+    (tmp_path / "t").touch()
+    (tmp_path / "x.png").mkdir()
+    assert_one_sentence(evaluate_command(folder, *files, option, tmp_path / name), f"{option} {tmp_path / name}", part)
     assert loaded == []
 
 
 @pytest.mark.slow
 def test_help_answers_without_waiting_for_tensorflow():
     text = help_of("train.evaluate")
-    assert "--reference" in text and "<bool>" not in text and "imported: set()" in text
+    assert "--reference" in text and "--against" in text and "<bool>" not in text and "imported: set()" in text
 
 
 # Ctrl-C

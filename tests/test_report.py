@@ -9,20 +9,23 @@ import pytest
 from keras_transformer.config import SearchOptions, preset
 from keras_transformer.run_folder import RunFolder
 from tests.support.runs import CONFIG
+from tests.support.training import scores_of
 from train.config import FilesData, NumbersData, RowLengths, TrainingConfig, load_config
 from train.data.batches import Padding
 from train.data.corpus import Corpus, Split
-from train.data.encoding import EncodedPairs, Sentences
+from train.data.encoding import EncodedPairs, EncodedShards, Sentences
 from train.evaluation import report
-from train.evaluation.bleu import Scores
+from train.evaluation.breakdown import WordCounts
 from train.evaluation.cost import parameter_count, training_flops
+from train.evaluation.scorecard import Evaluator, Timed
 from train.evaluation.selection import Candidate, Selection
 from train.evaluation.validation import Sample, Validation
 from train.loop.progress import Progress
 
 TINY = preset("tiny").replace(vocab_size=300)
-SCORES = Scores(12.345, "tok:13a", 45.678, "nc:6", exact=25.0, sentences=1_234)
 PROGRESS = Progress(step=2_600, seconds=3_725.0, target_tokens=1_234_567.0, skipped=[7, 900])
+PAIRS = [("five", "fünf"), ("six", "sechs")]
+TIMED = Timed([Sample("five", "fünf", "fünf"), Sample("six", "sechs", "sex")], seconds=4.0)
 
 
 def encoded(count, source_length, target_length, **skipped):
@@ -31,14 +34,13 @@ def encoded(count, source_length, target_length, **skipped):
 
 
 def candidate(name, bleu, loss, perplexity):
-    return Candidate(name, {}, Validation(loss, perplexity, 0.5, types.SimpleNamespace(bleu=bleu), []))
+    return Candidate(name, {}, Validation(loss, perplexity, 0.5, scores_of(bleu), []))
 
 
 SELECTION = Selection(candidate("the last checkpoint", 33.333, 2.5, 7.0), [candidate("the average", 33.1, 2.4, 6.0)])
 DATA = types.SimpleNamespace(
-    corpus=Corpus(None, Split("data.validation", None), None, "en", "de"),
-    tokenizer=types.SimpleNamespace(vocab_size=8_000),
-    train=encoded(2_000, 10, 20, duplicate=3),
+    tokenizer=types.SimpleNamespace(vocab_size=8_000, pieces=lambda: ["piece"] * 8_000),
+    train=EncodedShards([encoded(2_000, 10, 20, duplicate=3)]),
     validation=encoded(50, 11, 12),
     batches=types.SimpleNamespace(
         rows_per_batch=32,
@@ -55,15 +57,22 @@ def cells(table):
 
 
 def test_the_scores_come_with_options_signatures_and_the_weights_that_were_kept():
-    assert report.score_lines("data.test", SCORES, SearchOptions(5, 0.75), SELECTION).splitlines() == [
-        "data.test, beam 5, length penalty 0.75, raw text:",
-        "",
-        "- BLEU 12.35  tok:13a",
-        "- chrF 45.68  nc:6",
-        "- exact 25.00 per cent of 1,234 sentences",
+    card = Evaluator("de", WordCounts(collections.Counter(fünf=3), "the training text (3 pairs)")).scorecard(TIMED)
+    text = report.score_text("data.test", card, SearchOptions(5, 0.75), SELECTION)
+    lines = text.splitlines()
+    assert lines[:2] == ["data.test, beam 5, length penalty 0.75:", ""]
+    assert lines[2:7] == [f"- {line}" for line in card.scores.lines()]
+    assert "- speed 0.5 sentences/s: 4.0 s, preparation of the search included" in lines
+    assert (
         "- validation perplexity 7.000 per token; kept the last checkpoint: validation BLEU 33.33, loss 2.5000; "
-        "the average: validation BLEU 33.10, loss 2.4000",
-    ]
+        "the average: validation BLEU 33.10, loss 2.4000"
+    ) in lines
+    assert all(table.markdown() in text for table in card.tables()) and len(card.tables()) == 2
+
+
+def test_the_page_says_what_the_model_is_for_and_what_not(config):
+    text = report.use_text(config)
+    assert "en to de" in text and "more than 60 source or 64 target tokens" in text and "It is not for" in text
 
 
 def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
@@ -72,7 +81,6 @@ def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
     flops = training_flops(TINY, 10, 20) / 20 * 1_234_567
     assert (table.pop("machine"), table.pop("packages")) > ("", "")
     assert table == {
-        "parameters": f"{parameter_count(TINY):,}",
         "updates": "2,600, of 32 rows of 128 positions",
         "epochs": "6.5",  # 2,600 / 400
         "left out after divergence": "2 batches: 7, 900",
@@ -83,13 +91,26 @@ def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
     }
 
 
-def test_the_corpus_is_counted_in_pairs_and_tokens_of_each_side():
-    assert cells(report.corpus_table(DATA)) == {
-        "vocabulary": "8,000 pieces, joint",
-        "training pairs": "2,000; 20,000 source and 40,000 target tokens; skipped: 3 duplicate",
-        "validation pairs": "50; 550 source and 600 target tokens; skipped: none",
-        "padding": "1.23 per cent of the positions of packed rows",
+@pytest.mark.parametrize(
+    ("devices", "took"),
+    [
+        ("one CPU", "3.10 core hours: 1 h 02 min on 3 cores of this machine"),
+        ("2 GPU replicas", "1.03 hours of 2 GPU replicas; 3.10 core hours: 1 h 02 min on 3 cores of this machine"),
+    ],
+)
+def test_size_speed_and_core_hours_are_measured(tmp_path, monkeypatch, devices, took):
+    monkeypatch.setattr(report, "processor_cores", lambda: 3)
+    weights = tmp_path / "model.weights.h5"
+    weights.write_bytes(bytes(12_345))
+    curves = {"train/tokens_per_second": np.array([[1, 10.0], [2, 3_000.0], [3, 2_000.0]])}
+    assert cells(report.cost_table(TINY, weights, curves, TIMED, PROGRESS, devices)) == {
+        "parameters": f"{parameter_count(TINY):,}",
+        "weights": "12,345 bytes, float32 (model.weights.h5)",
+        "training": "2,000 target tokens/s, the median of all updates",
+        "translation": "0.5 sentences/s: 4.0 s, preparation of the search included",
+        "training took": took,
     }
+    assert cells(report.cost_table(TINY, weights, {}, TIMED, PROGRESS, devices))["training"] == "not recorded"
 
 
 FILES = {"source": "files", "train": [["a/train.en", "a/train.de"]], "validation": [["val.en", "val.de"]]}
@@ -113,25 +134,58 @@ def test_samples_are_taken_from_beginning_to_end(total, chosen):
     assert report.evenly_spaced(list(range(total)), 4) == chosen
 
 
-def test_the_page_is_written_with_the_options_of_the_configuration(tmp_path, monkeypatch):
+@pytest.fixture
+def config(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text(f'run_folder = "{tmp_path / "run"}"\n{CONFIG}', encoding="utf-8")
-    options = ("beam_size=7", "length_penalty=0.3", "batch_size=5")
-    config = load_config(path, [f"translation.{option}" for option in options])
-    pairs, made = [("five", "fünf"), ("six", "sechs")], []
-    transformer = types.SimpleNamespace(transformer_config=TINY)
+    options = ("translation.beam_size=7", "translation.length_penalty=0.3", "translation.batch_size=5")
+    return load_config(path, [*options, "training.source_row_length=60", "data.licence=CC0-1.0"])
+
+
+@pytest.fixture
+def write(config, tmp_path, monkeypatch):
+    """A function that writes the page, from metrics.jsonl as it is; `texts` are the target sides of two shards."""
+    transformer, made = types.SimpleNamespace(transformer_config=TINY), []
     monkeypatch.setattr(report, "load_run", lambda path: (transformer, "tokenizer"))
     monkeypatch.setattr(report, "Translator", lambda *arguments, **named: made.append((arguments, named)))
-    monkeypatch.setattr(report, "translate_and_score", lambda translator, pairs: (SCORES, [Sample("a", "b", "c")]))
-    corpus = Corpus(None, Split("data.validation", None), Split("data.test", lambda: iter(pairs)), "en", "de")
-    data = types.SimpleNamespace(**vars(DATA) | {"corpus": corpus})
-    (tmp_path / "run").mkdir()
-    report.write_report(config, RunFolder(tmp_path / "run"), data, PROGRESS, SELECTION, "one CPU")
-    assert made == [((transformer, "tokenizer", SearchOptions(7, 0.3), 5), {})]
-    text = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
-    assert text.startswith("# run\n\nen to de.\n\n## Scores\n\ndata.test, beam 7, length penalty 0.3, raw text:\n")
+    monkeypatch.setattr(report, "translate_timed", lambda translator, pairs: TIMED if pairs == PAIRS else None)
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.weights.write_bytes(bytes(9))
+
+    def write(texts=(["fünf"], ["sechs"]), test=True):
+        shards = [Split("data.train", lambda text=text: iter([("x", line) for line in text])) for text in texts]
+        splits = [Split(f"data.{name}", lambda: iter(PAIRS)) for name in ("validation", "test")]
+        corpus = Corpus(Split.of_shards("data.train", shards), splits[0], splits[1] if test else None, "en", "de")
+        data = types.SimpleNamespace(**vars(DATA) | {"corpus": corpus})
+        report.write_report(config, folder, data, PROGRESS, SELECTION, "one CPU")
+        assert made[-1] == ((transformer, "tokenizer", SearchOptions(7, 0.3), 5), {})
+        return folder.report.read_text(encoding="utf-8")
+
+    write.folder = folder
+    return write
+
+
+def test_the_page_is_written_with_the_options_of_the_configuration(write, config):
+    text = write()
+    assert text.startswith("# run\n\nen to de.\n\n## Use\n\n")
+    assert "## Scores\n\ndata.test, beam 7, length penalty 0.3:\n" in text
+    samples = "| five | fünf | fünf |\n| six | sechs | sex |"
     assert (
-        "## Sample translations (data.test)\n\n| source | reference | translation |\n|---|---|---|\n| a | b | c |"
-        in text
+        f"## Sample translations (data.test)\n\n| source | reference | translation |\n|---|---|---|\n{samples}" in text
     )
     assert text.endswith(f"## Configuration\n\n```toml\n{config.to_toml()}```\n")
+    assert "| licence | CC0-1.0 |" in text and "| weights | 9 bytes" in text
+    assert f"python -m train {write.folder.config} --set run_folder=runs/run_again" in text
+    assert "data.validation, beam 7" in write(test=False)
+
+
+def test_words_are_counted_in_the_chiefs_own_shards(write):
+    assert "the training text (1 pairs)" in write(texts=[["fünf"], ["sechs"]])
+    assert "these references themselves" in write(texts=[[]])  # not a reason to lose the page
+
+
+def test_the_page_shows_the_curves_if_there_are_metrics(write):
+    assert "curves.png" not in write() and not write.folder.curves.exists()
+    write.folder.metrics.write_text('{"step": 1, "train/loss": 2.0}\n', encoding="utf-8")
+    assert "](curves.png)" in write() and write.folder.curves.read_bytes().startswith(b"\x89PNG")

@@ -65,7 +65,15 @@ def test_the_command_prints_the_run_folder_and_logs_to_stderr(finished):
 
 def test_the_run_folder_has_every_file_of_the_contract(finished):
     config, folder, _ = finished
-    for name in ("config.toml", "tokenizer.model", "model.json", "model.weights.h5", "metrics.jsonl", "report.md"):
+    for name in (
+        "config.toml",
+        "tokenizer.model",
+        "model.json",
+        "model.weights.h5",
+        "metrics.jsonl",
+        "report.md",
+        "curves.png",
+    ):
         assert (folder / name).stat().st_size > 0
     assert [path.name for path in sorted((folder / "checkpoints").iterdir())] == [
         "step-00000002.npz", "step-00000004.npz", "step-00000005.npz",
@@ -90,12 +98,13 @@ def test_the_metrics_hold_every_step_and_every_validation(finished):
     names = {"loss", "perplexity", "token_accuracy", "bleu", "exact", "samples"}
     assert all(set(line) == {"step", "time"} | {f"validation/{name}" for name in names} for line in validations)
     assert validations[-1]["validation/loss"] < validations[0]["validation/loss"]
+    assert [line["validation/bleu"] for line in validations] == [None] * 3  # a number is one word: BLEU is undefined
 
 
 def test_tensorboard_has_the_same_numbers_and_sample_translations(finished):
     folder = finished[1]
     events = read_events(folder / "tensorboard")
-    for name in ("train/loss", "train/gradient_norm", "validation/bleu", "validation/loss"):
+    for name in ("train/loss", "train/gradient_norm", "validation/exact", "validation/loss"):
         expected = [(line["step"], pytest.approx(line[name])) for line in metrics_of(folder) if name in line]
         assert events[name] == expected
     assert [step for step, _ in events["validation/samples"]] == [2, 4, 5]
@@ -108,10 +117,11 @@ def test_the_report_has_scores_training_corpus_samples_and_configuration(finishe
     report = (folder / "report.md").read_text(encoding="utf-8")
     assert report.startswith("# run\n\nen to de.\n")
     headings = re.findall(r"^## (\S+)", report, re.MULTILINE)
-    assert headings == ["Scores", "Training", "Corpus", "Sample", "Configuration"]
-    assert re.search(r"^- BLEU \d+\.\d\d  nrefs:1\|case:mixed\|eff:no\|tok:13a\|", report, re.MULTILINE)
-    assert re.search(r"^- chrF \d+\.\d\d  nrefs:1\|", report, re.MULTILINE)
-    assert re.search(r"kept the (last checkpoint|average of the last 2 checkpoints): validation BLEU \d", report)
+    assert headings == ["Use", "Scores", "Training", "Size", "Data", "How", "Sample", "Configuration"]
+    assert len(re.findall(r"^- BLEU n/a +\S.*  undefined: no reference has four tokens$", report, re.MULTILINE)) == 3
+    assert re.search(r"^- chrF \d+\.\d\d ± \d\.\d\d +raw text +nrefs:1\|bs:1000\|", report, re.MULTILINE)
+    assert "![Loss, BLEU and learning rate over the steps](curves.png)" in report
+    assert re.search(r"kept the (last checkpoint|average of the last 2 checkpoints): validation BLEU n/a", report)
     weights = sum(array.size for array in read_checkpoint(folder / "checkpoints/step-00000005.npz", "model/").values())
     for row in (f"parameters | {weights:,}", "updates | 5, of 4 rows of 64 positions", "vocabulary | 300 pieces"):
         assert f"| {row}" in report

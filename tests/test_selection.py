@@ -1,12 +1,11 @@
 """Selection: the average of the last checkpoints or the last one, whichever is better on validation."""
 
-import types
-
 import keras
 import pytest
 
 from keras_transformer.run_folder import RunFolder
 from tests.support.models import as_numpy, assert_close
+from tests.support.training import scores_of
 from train.config import TrainingConfig
 from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validation
@@ -34,7 +33,7 @@ def select(folder, loss, average=2, bleu=lambda weight: 0.0, perplexity=lambda w
 
     def validator():
         weight = float(as_numpy(model.weights[0])[0, 0])
-        return Validation(loss(weight), perplexity(weight), 0.0, types.SimpleNamespace(bleu=bleu(weight)), [])
+        return Validation(loss(weight), perplexity(weight), 0.0, scores_of(bleu(weight)), [])
 
     return select_weights(folder, TrainingConfig(average_checkpoints=average), model, validator), model
 

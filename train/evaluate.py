@@ -8,9 +8,11 @@ from keras_transformer.signals import end_on_signals
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
+import json
 import os
 import pathlib
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +23,8 @@ from keras_transformer.options import BatchSize, BeamSize, LengthPenalty, Precis
 from keras_transformer.run_folder import RunFolder
 from train.config import Data, load_config
 from train.data.corpus import CorpusError
+
+PICTURES = (".png", ".svg", ".pdf")
 
 app = command_app()
 
@@ -34,8 +38,18 @@ def main(
     reference: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Their reference translations, line by line.")
     ] = None,
+    against: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            metavar="RUN|FILE", help="Compare with another run, or with a file of translations, one per line."
+        ),
+    ] = None,
+    paired_test: Annotated[
+        str, typer.Option(help="Of --against: bootstrap (1,000 resamples) or randomization (10,000 trials).")
+    ] = "bootstrap",
     tokenised: Annotated[
-        bool, typer.Option("--tokenised", help="BLEU of Moses-tokenised, lower-cased text instead of raw text.")
+        bool,
+        typer.Option("--tokenised", help="By length: BLEU of Moses-tokenised, lower-cased text instead of raw text."),
     ] = False,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
@@ -44,41 +58,70 @@ def main(
     output: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Write the translations to this file.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
+    plot: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Draw everything: a .png, .svg or .pdf file.")
+    ] = None,
 ):
-    """Print BLEU and chrF with sacreBLEU's signatures, and the share of exact translations.
+    """Print BLEU in three forms and chrF, with confidence intervals and signatures, and where they are won and lost.
 
     Without --source and --reference: of the test set of the run's configuration (of its validation set if it has none).
     """
     prepare_process(is_long=True)
     with exit_codes():
-        check_files(source, reference, output)
+        check_files(source, reference, output, plot)
         options = SearchOptions(beam_size, length_penalty)
         with quiet_start():
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
-            from train.evaluation.validation import translate_and_score
+            from train.evaluation.bleu import RAW_BLEU, tokenised_bleu
+            from train.evaluation.breakdown import training_splits, words_known
+            from train.evaluation.scorecard import Evaluator, translate_timed
+            from train.evaluation.significance import check_paired_test
 
+        check_paired_test(paired_test)
         tune_for_translation()
-        translator = Translator.load(run, options, batch_size=batch_size, precision=precision)
+
+        def load(path: pathlib.Path) -> Translator:
+            return Translator.load(path, options, batch_size=batch_size, precision=precision)
+
+        translator = load(run)
         data = load_config(RunFolder(run).config).data
         pairs = pairs_of_files(source, reference) if source else pairs_of_run(data)
-        language = data.target_language if tokenised else None
-        scores, samples = translate_and_score(translator, pairs, language)
+        theirs = other_translations(against, pairs, load) if against else None
+        timed = translate_timed(translator, pairs)
         if output:
-            write_lines(output, [sample.translation for sample in samples])
-    print("\n".join(scores.lines()))
+            write_lines(output, [sample.translation for sample in timed.samples])
+        language = data.target_language
+        counted = words_known(lambda: training_splits(data), [sample.reference for sample in timed.samples])
+        evaluator = Evaluator(language, counted, tokenised_bleu(language) if tokenised else RAW_BLEU)
+        card = evaluator.scorecard(timed)
+        if theirs:
+            card = evaluator.compared(card, str(against), theirs, paired_test)
+        if plot:
+            draw(card, str(run), plot)
+    if as_json:
+        search = {"beam_size": beam_size, "length_penalty": length_penalty}
+        print(json.dumps({"run": str(run), **search, **card.as_json()}, ensure_ascii=False))
+    else:
+        print("\n".join(card.lines()))
 
 
-def check_files(source: pathlib.Path | None, reference: pathlib.Path | None, output: pathlib.Path | None) -> None:
-    """Raises ConfigError now, not after the translation, for options that do not fit or an output without a folder."""
+def check_files(
+    source: pathlib.Path | None, reference: pathlib.Path | None, output: pathlib.Path | None, plot: pathlib.Path | None
+) -> None:
+    """Raises ConfigError now, not after the translation, for options that do not fit or files that it cannot write."""
     if bool(source) != bool(reference):
         raise ConfigError("--source and --reference belong together: give both, or neither.")
     if source and source.resolve() == reference.resolve():
         raise ConfigError(f"--source and --reference are both {source}: name the file of each side.")
-    if output and not output.parent.is_dir():
-        raise ConfigError(f"--output {output} cannot be written: there is no folder {output.parent}. Create it first.")
-    if output and (output.is_dir() or not os.access(output if output.exists() else output.parent, os.W_OK)):
-        raise ConfigError(f"--output {output} cannot be written: it is a folder, or not writable.")
+    if plot and plot.suffix.lower() not in PICTURES:
+        raise ConfigError(f"--plot {plot} is no picture's name: let it end in {', '.join(PICTURES)}.")
+    for option, path in (("--output", output), ("--plot", plot)):
+        if path and not path.parent.is_dir():
+            raise ConfigError(f"{option} {path} cannot be written: there is no folder {path.parent}. Create it first.")
+        if path and (path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK)):
+            raise ConfigError(f"{option} {path} cannot be written: it is a folder, or not writable.")
 
 
 def pairs_of_run(data: Data) -> list[tuple[str, str]]:
@@ -96,6 +139,37 @@ def pairs_of_files(source: pathlib.Path, reference: pathlib.Path) -> list[tuple[
     if not pairs:
         raise CorpusError(f"{source} and {reference} are empty: there is nothing to score.")
     return pairs
+
+
+def other_translations(
+    against: pathlib.Path, pairs: list[tuple[str, str]], load: Callable[[pathlib.Path], Any]
+) -> list[str]:
+    """The translations that --against names: of another run, which `load` opens, or the lines of a file.
+
+    Raises CorpusError if the file has not one line per pair.
+    """
+    from train.data.files import lines_of
+    from train.evaluation.validation import translate_pairs
+
+    if against.is_dir():
+        return [sample.translation for sample in translate_pairs(load(against), pairs)]
+    lines = list(lines_of(against))
+    if len(lines) != len(pairs):
+        raise CorpusError(
+            f"--against {against} has {len(lines):,} lines, but there are {len(pairs):,} sentences: give the file one "
+            "translation per line, in the order of the sentences."
+        )
+    return lines
+
+
+def draw(card: Any, name: str, path: pathlib.Path) -> None:
+    """Draw a Scorecard, of the run called `name`, into a file. Raises ConfigError if the file cannot be written."""
+    from train.evaluation.scorecard_plot import plot_scorecard
+
+    try:
+        plot_scorecard(card, name, path)
+    except OSError as error:
+        raise ConfigError(f"--plot {path} cannot be written: {error.strerror}.") from None
 
 
 def write_lines(path: pathlib.Path, texts: list[str]) -> None:

@@ -1,21 +1,26 @@
-"""report.md: what was trained, on what, for how long, and how good it is, on one page that can be cited."""
+"""report.md, the model card: what was trained, on what, for what, how good and how large it is, how to repeat it."""
 
+import pathlib
 import platform
+
+import numpy as np
 
 from keras_transformer.config import SearchOptions, TransformerConfig
 from keras_transformer.files import write_atomically
-from keras_transformer.machine import processor_and_cores, versions
+from keras_transformer.machine import processor_and_cores, processor_cores, versions
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator, load_run
 from train.config import Data as DataConfig
 from train.config import FilesData, RunConfig, TrainingConfig
-from train.data.corpus import skipped_sentence
-from train.data.encoding import EncodedPairs, EncodedShards
 from train.data.prepare import Data
-from train.evaluation.bleu import Scores
+from train.evaluation.breakdown import words_known
+from train.evaluation.corpus_statistics import data_table
 from train.evaluation.cost import corpus_flops, parameter_count
+from train.evaluation.curves import plot_curves, read_curves
+from train.evaluation.reproduction import reproduction_lines
+from train.evaluation.scorecard import Evaluator, Scorecard, Timed, translate_timed
 from train.evaluation.selection import Selection
-from train.evaluation.validation import Sample, translate_and_score
+from train.evaluation.validation import Sample
 from train.loop.markdown import samples_table, table
 from train.loop.progress import Progress, duration
 
@@ -26,19 +31,33 @@ PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "sacreble
 def write_report(
     config: RunConfig, folder: RunFolder, data: Data, progress: Progress, selection: Selection, devices: str
 ) -> None:
-    """Translate the test set (the validation set if there is none) with the run folder's weights; write report.md."""
+    """Translate the test set (the validation set if there is none) with the run folder's weights.
+
+    Writes report.md, and curves.png if there are metrics.
+    """
     split = data.corpus.test or data.corpus.validation
     options = SearchOptions(config.translation.beam_size, config.translation.length_penalty)
     transformer, tokenizer = load_run(folder.path)
     translator = Translator(transformer, tokenizer, options, config.translation.batch_size)
-    scores, samples = translate_and_score(translator, list(split))
+    own_text = data.corpus.train.shards[: len(data.train.shards)]  # the chief, who writes this, has the first shards
+    timed = translate_timed(translator, list(split))
+    counted = words_known(lambda: own_text, [sample.reference for sample in timed.samples])
+    card = Evaluator(config.data.target_language, counted).scorecard(timed)
+    curves = read_curves(folder.metrics)
+    if curves:
+        plot_curves(curves, folder.path.name, folder.curves)
+    model = transformer.transformer_config
     sections = [
         f"# {folder.path.name}",
         f"{languages(config.data)}.",
-        "## Scores\n\n" + score_lines(split.name, scores, options, selection),
-        "## Training\n\n" + training_table(config.training, data, transformer.transformer_config, progress, devices),
-        "## Corpus\n\n" + corpus_table(data),
-        f"## Sample translations ({split.name})\n\n" + samples_table(evenly_spaced(samples, SAMPLES)),
+        "## Use\n\n" + use_text(config),
+        "## Scores\n\n" + score_text(split.name, card, options, selection),
+        "## Training\n\n" + training_table(config.training, data, model, progress, devices),
+        *["![Loss, BLEU and learning rate over the steps](curves.png)"] * bool(curves),
+        "## Size and speed\n\n" + cost_table(model, folder.weights, curves, timed, progress, devices),
+        "## Data\n\n" + data_table(config.data, data),
+        "## How to repeat it\n\n" + "\n".join(reproduction_lines(folder, config.training.seed)),
+        f"## Sample translations ({split.name})\n\n" + samples_table(evenly_spaced(timed.samples, SAMPLES)),
         "## Configuration\n\n```toml\n" + config.to_toml() + "```",
     ]
     write_atomically(folder.report, "\n\n".join(sections) + "\n")
@@ -53,12 +72,30 @@ def languages(data: DataConfig) -> str:
     return named + (f", and {len(others)} more" if others else "")
 
 
-def score_lines(name: str, scores: Scores, options: SearchOptions, selection: Selection) -> str:
-    """Scores of the split `name`, and the validation of the weights that were kept."""
-    lines = [f"{name}, beam {options.beam_size}, length penalty {options.length_penalty}, raw text:", ""]
-    lines += [f"- {line}" for line in scores.lines()]
+def use_text(config: RunConfig) -> str:
+    """What the model is for and what it is not for."""
+    rows = config.training.row_lengths
+    return "\n".join([
+        f"It translates single sentences, {languages(config.data)}, of the kind that it was trained on (see Data). No "
+        f"training sentence had more than {rows.source} source or {rows.target} target tokens, the end of sentence "
+        "included.",
+        "",
+        "It is not for",
+        "",
+        "- text of another kind: how good it is there has not been measured;",
+        "- documents: each sentence is translated without those around it;",
+        "- use without a reader who checks, where a mistake could do harm, as in medicine or law: a translation may "
+        "leave out, add or change something, and read well nevertheless.",
+    ])  # fmt: skip
+
+
+def score_text(name: str, card: Scorecard, options: SearchOptions, selection: Selection) -> str:
+    """Scores of the split `name`, the validation of the weights that were kept, and where the score is won and lost."""
+    lines = [f"{name}, beam {options.beam_size}, length penalty {options.length_penalty}:", ""]
+    lines += [f"- {line}" for line in card.score_lines()]
     perplexity = selection.kept.validation.perplexity
-    return "\n".join([*lines, f"- validation perplexity {perplexity:.3f} per token; {selection}"])
+    lines.append(f"- validation perplexity {perplexity:.3f} per token; {selection}")
+    return "\n\n".join(["\n".join(lines), *(found.markdown() for found in card.tables())])
 
 
 def training_table(
@@ -71,7 +108,6 @@ def training_table(
     python = packages.pop("python")
     numbers = ", ".join(map(str, progress.skipped))
     return table(
-        ("parameters", f"{parameter_count(transformer_config):,}"),
         ("updates", f"{progress.step:,}, of {batches.rows_per_batch} rows of {batches.row_lengths.target} positions"),
         ("epochs", f"{batches.epochs(progress.step):.1f}"),
         ("left out after divergence", f"{len(progress.skipped)} batches" + (f": {numbers}" if numbers else "")),
@@ -84,21 +120,26 @@ def training_table(
     )
 
 
-def corpus_table(data: Data) -> str:
-    """What was trained on."""
+def cost_table(
+    transformer_config: TransformerConfig,
+    weights: pathlib.Path,
+    curves: dict[str, np.ndarray],
+    timed: Timed,
+    progress: Progress,
+    devices: str,
+) -> str:
+    """How large the model is, how fast it trains and translates, and what its training cost."""
+    speed = "not recorded"
+    if "train/tokens_per_second" in curves:
+        speed = f"{np.median(curves['train/tokens_per_second'][:, 1]):,.0f} target tokens/s, the median of all updates"
+    hours, cores = progress.seconds / 3600, processor_cores()
+    cost = f"{hours * cores:.2f} core hours: {duration(progress.seconds)} on {cores} cores of this machine"
     return table(
-        ("vocabulary", f"{data.tokenizer.vocab_size:,} pieces, joint"),
-        ("training pairs", counts(data.train)),
-        ("validation pairs", counts(data.validation)),
-        ("padding", f"{100 * data.batches.padding.total:.2f} per cent of the positions of packed rows"),
-    )
-
-
-def counts(pairs: EncodedPairs | EncodedShards) -> str:
-    """Pairs, tokens of each side, and what was skipped."""
-    return (
-        f"{len(pairs):,}; {pairs.source_tokens:,} source and {pairs.target_tokens:,} target tokens; "
-        f"skipped: {skipped_sentence(pairs.skipped)}"
+        ("parameters", f"{parameter_count(transformer_config):,}"),
+        ("weights", f"{weights.stat().st_size:,} bytes, float32 ({weights.name})"),
+        ("training", speed),
+        ("translation", timed.line().removeprefix("speed ")),
+        ("training took", cost if "CPU" in devices else f"{hours:.2f} hours of {devices}; {cost}"),
     )
 
 

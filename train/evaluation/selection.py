@@ -29,7 +29,7 @@ class Candidate(NamedTuple):
         return round(self.validation.scores.bleu, 2)
 
     def __str__(self) -> str:
-        return f"{self.name}: validation BLEU {self.bleu:.2f}, loss {self.validation.loss:.4f}"
+        return f"{self.name}: validation BLEU {self.validation.scores.bleu_text}, loss {self.validation.loss:.4f}"
 
 
 class Selection(NamedTuple):

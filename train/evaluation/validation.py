@@ -52,26 +52,21 @@ class Validator:
 
     def __call__(self) -> Validation:
         sums = total_sums(self.sums_of_batch, self.pairs)
-        scores, samples = translate_and_score(self.translator, self.texts)
+        samples = translate_pairs(self.translator, self.texts)
+        _, references, translations = zip(*samples, strict=True)
         return Validation(
             loss=sums.loss / sums.tokens,
             perplexity=perplexity(sums.nll / sums.tokens),
             token_accuracy=sums.correct / sums.tokens,
-            scores=scores,
+            scores=score(translations, references),
             samples=samples,
         )
 
 
-def translate_and_score(
-    translator: Translator, pairs: list[tuple[str, str]], tokenised_language: str | None = None
-) -> tuple[Scores, list[Sample]]:
-    """Translate the source of each (source, reference). Returns the Scores and one Sample per pair.
-
-    `tokenised_language`: as in `score`.
-    """
-    translations = [translation.text for translation in translator.translate([source for source, _ in pairs])]
-    scores = score(translations, [reference for _, reference in pairs], tokenised_language)
-    return scores, [Sample(*pair, translation) for pair, translation in zip(pairs, translations, strict=True)]
+def translate_pairs(translator: Translator, pairs: list[tuple[str, str]]) -> list[Sample]:
+    """Translate the source of each (source, reference). Returns one Sample per pair."""
+    translations = translator.translate([source for source, _ in pairs])
+    return [Sample(*pair, translation.text) for pair, translation in zip(pairs, translations, strict=True)]
 
 
 def batch_sums(transformer: keras.Model, xla: bool):

@@ -111,14 +111,14 @@ class AfterEachUpdate(keras.callbacks.Callback):
             "validation/loss": validation.loss,
             "validation/perplexity": validation.perplexity,
             "validation/token_accuracy": validation.token_accuracy,
-            "validation/bleu": validation.scores.bleu,
+            "validation/bleu": validation.scores.plotted_bleu,
             "validation/exact": validation.scores.exact,
             "validation/samples": samples_table(validation.samples[:SAMPLES]),
         }
         self.records.metrics.write(step, values)
         log.info(
-            "validation at step %d: loss %.3f  perplexity %.2f  BLEU %.2f  exact %.1f%%  e.g. %r",
-            step, validation.loss, validation.perplexity, validation.scores.bleu, validation.scores.exact,
+            "validation at step %d: loss %.3f  perplexity %.2f  BLEU %s  exact %.1f%%  e.g. %r",
+            step, validation.loss, validation.perplexity, validation.scores.bleu_text, validation.scores.exact,
             validation.samples[0].translation,
         )  # fmt: skip
 

@@ -1,0 +1,167 @@
+"""All statistics of one set of translations: what `python -m train.evaluate` prints and what report.md has of them."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from keras_transformer.console import on_one_line
+from keras_transformer.translator import Translator
+from train.evaluation.bleu import RAW_BLEU, RESAMPLES, Measure, Scores, all_measures, score
+from train.evaluation.breakdown import Breakdown, WordCounts, break_down
+from train.evaluation.significance import Difference, LineDifference, differences, largest_differences
+from train.evaluation.tables import Table
+from train.evaluation.validation import Sample, translate_pairs
+
+INTERVAL_NOTE = "±: half of the 95 per cent confidence interval, by bootstrap resampling"
+
+
+class Timed(NamedTuple):
+    """Translations of a test set, and how long they took."""
+
+    samples: list[Sample]
+    seconds: float  # the preparation of the search included
+
+    @property
+    def rate(self) -> float:
+        """Sentences per second."""
+        return len(self.samples) / self.seconds
+
+    def line(self) -> str:
+        return f"speed {self.rate:.1f} sentences/s: {self.seconds:.1f} s, preparation of the search included"
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Other translations of the same sentences, and how they differ."""
+
+    name: str  # of the run folder or the file
+    paired_test: str
+    differences: list[Difference]
+    lines: list[LineDifference]
+    breakdown: Breakdown
+
+    def table(self) -> Table:
+        rows = [
+            (
+                f"{found.name}, {found.form}",
+                f"{found.ours:.2f}",
+                f"{found.theirs:.2f}",
+                f"{found.ours - found.theirs:+.2f}",
+                found.verdict,
+            )
+            for found in self.differences
+        ]
+        return Table(
+            f"Against {self.name}, with a paired {self.paired_test} test",
+            ("", "this", "other", "difference", "p-value"),
+            rows,
+        )
+
+    def sentences(self) -> list[str]:
+        """The lines that differ most, as printed lines."""
+        if not self.lines:
+            return ["No two translations differ in sentence chrF."]
+        lines = [f"The {len(self.lines)} sentences that differ most, by sentence chrF:"]
+        for found in self.lines:
+            lines += [
+                f"  line {found.line}",
+                f"    source            {on_one_line(found.source)}",
+                f"    reference         {on_one_line(found.reference)}",
+                f"    this   chrF {found.our_chrf:5.1f} {on_one_line(found.ours)}",
+                f"    other  chrF {found.their_chrf:5.1f} {on_one_line(found.theirs)}",
+            ]
+        return lines
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "paired_test": self.paired_test,
+            "differences": [found._asdict() for found in self.differences],
+            "lines": [found._asdict() for found in self.lines],
+            **self.breakdown.as_json(),
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Scorecard:
+    """The statistics of one set of translations, and of how they differ from another."""
+
+    timed: Timed
+    scores: Scores
+    breakdown: Breakdown
+    comparison: Comparison | None = None
+
+    def lines(self) -> list[str]:
+        """What a person reads: a few lines of scores, then tables."""
+        lines = self.score_lines()
+        for table in self.tables():
+            lines += ["", *table.lines()]
+        if self.comparison:
+            lines += ["", *self.comparison.table().lines(), "", *self.comparison.sentences()]
+        return lines
+
+    def score_lines(self) -> list[str]:
+        has_intervals = any(found.margin is not None and not found.undefined for found in self.scores.measured)
+        return [*self.scores.lines(), *[INTERVAL_NOTE] * has_intervals, self.timed.line()]
+
+    def tables(self) -> list[Table]:
+        """The breakdown as tables, with columns of the other translations if there are any."""
+        return self.breakdown.tables(self.comparison.breakdown if self.comparison else None)
+
+    def as_json(self) -> dict[str, Any]:
+        """What a program reads."""
+        return {
+            "sentences": self.scores.sentences,
+            "scores": [found.as_json() for found in self.scores.measured],
+            "exact": self.scores.exact,
+            "seconds": self.timed.seconds,
+            "sentences_per_second": self.timed.rate,
+            **self.breakdown.as_json(),
+            "against": self.comparison.as_json() if self.comparison else None,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluator:
+    """How translations of one test set are measured.
+
+    language: of the translations. counted: how often words occur in the training text. length_bleu: the form of BLEU
+    that sentences of each length have.
+    """
+
+    language: str
+    counted: WordCounts
+    length_bleu: Measure = RAW_BLEU
+
+    def scorecard(self, timed: Timed) -> Scorecard:
+        """Score translations in all forms, with confidence intervals."""
+        _, references, translations = zip(*timed.samples, strict=True)
+        scores = score(translations, references, all_measures(self.language), RESAMPLES)
+        return Scorecard(timed, scores, self.break_down(timed.samples))
+
+    def compared(self, card: Scorecard, name: str, theirs: Sequence[str], paired_test: str) -> Scorecard:
+        """Return the Scorecard with a Comparison with other translations, called `name`, by each defined measure."""
+        samples = card.timed.samples
+        _, references, ours = zip(*samples, strict=True)
+        pairs = zip(all_measures(self.language), card.scores.measured, strict=True)
+        measures = [measure for measure, found in pairs if not found.undefined]
+        others = [sample._replace(translation=text) for sample, text in zip(samples, theirs, strict=True)]
+        comparison = Comparison(
+            name,
+            paired_test,
+            differences(ours, theirs, references, measures, paired_test),
+            largest_differences(samples, theirs),
+            self.break_down(others),
+        )
+        return dataclasses.replace(card, comparison=comparison)
+
+    def break_down(self, samples: Sequence[Sample]) -> Breakdown:
+        return break_down(samples, self.counted, self.length_bleu)
+
+
+def translate_timed(translator: Translator, pairs: list[tuple[str, str]]) -> Timed:
+    """Translate the source of each (source, reference), and measure how long that takes."""
+    started = time.perf_counter()
+    samples = translate_pairs(translator, pairs)
+    return Timed(samples, time.perf_counter() - started)
