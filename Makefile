@@ -33,7 +33,7 @@ $(VENV)/installed: requirements.txt
 demo: install
 	$(python) -m train configs/numbers.toml $(DEMO_OPTIONS)
 	@echo
-	@echo "Scores on unseen numbers. BLEU counts groups of four words and a number is one word: read the line 'exact'."
+	@echo "Scores on unseen numbers. Read the line 'exact': BLEU counts groups of four words, and a number is one word."
 	$(python) -m train.evaluate $(runs)
 	@echo
 	rm -rf exports/numbers
