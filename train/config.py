@@ -30,16 +30,11 @@ class Section(pydantic.BaseModel):
     )
 
 
-class TextSection(Section):
-    """What every source of text has."""
-
-    licence: str | None = pydantic.Field(None, min_length=1)  # of the text, for report.md: "CC-BY-4.0"
-
-
-class NumbersData(TextSection):
+class NumbersData(Section):
     """Numbers spelled out in two languages by num2words: needs no download."""
 
     source: Literal["numbers"]
+    licence: str | None = None  # of the text, for report.md: "CC-BY-4.0"
     source_language: str = "en"
     target_language: str = "de"
     minimum: int = 0
@@ -51,13 +46,14 @@ class NumbersData(TextSection):
     shards: int = pydantic.Field(1, ge=1)  # as in FilesData
 
 
-class FilesData(TextSection):
+class FilesData(Section):
     """Line-aligned text files, or TSV files with source and target in the first two columns; `.gz` is decompressed.
 
     Each split is a list of entries. An entry is [source file, target file], or one TSV file.
     """
 
     source: Literal["files"]
+    licence: str | None = None  # of the text, for report.md: "CC-BY-4.0"
     source_language: str = "source"
     target_language: str = "target"
     train: list[list[str] | str] = pydantic.Field(min_length=1)
@@ -83,10 +79,11 @@ class FilesData(TextSection):
         return self
 
 
-class TfdsData(TextSection):
+class TfdsData(Section):
     """A translation set of TensorFlow Datasets, by name and direction."""
 
     source: Literal["tfds"]
+    licence: str | None = None  # of the text, for report.md: "CC-BY-4.0"
     name: str  # "wmt14_translate/de-en", "ted_hrlr_translate/pt_to_en"
     source_language: str
     target_language: str
