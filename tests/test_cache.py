@@ -278,6 +278,7 @@ def test_a_file_system_without_locks_is_one_sentence(cache, files, tokenizer, mo
         cache.encoded(load_corpus(files).train, tokenizer, ROWS)
 
 
+@pytest.mark.slow
 def test_a_dry_run_logs_where_it_encoded_or_found_text_and_creates_no_run_folder(tmp_path, caplog):
     config = write_config(tmp_path)
     dry_run = functools.partial(invoke, train.__main__.app, config, "--dry-run")

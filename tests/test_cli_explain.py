@@ -16,6 +16,7 @@ def data_of(page):
     return json.loads(re.search(r'<script type="application/json" id="page-data">(.*?)</script>', page, re.DOTALL)[1])
 
 
+@pytest.mark.slow
 def test_it_writes_one_file_with_the_explanation_of_what_was_asked(random_folder, tmp_path):
     page = tmp_path / "page.html"
     options = ["--beam-size", "3", "--n-best", "2", "--extra-length", "5", "--target-prefix", "two"]
@@ -30,6 +31,7 @@ def test_it_writes_one_file_with_the_explanation_of_what_was_asked(random_folder
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentence", "options", "words"),
     [

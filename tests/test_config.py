@@ -217,6 +217,7 @@ def test_a_model_json_that_cannot_be_read_is_refused_with_its_path(tmp_path):
         TransformerConfig.load(tmp_path)  # a folder
 
 
+@pytest.mark.slow
 def test_a_model_json_with_head_widths_spelled_out_describes_the_same_model_as_one_without():
     spelled_out = SMALL.replace(key_dim=SMALL.d_k, value_dim=SMALL.d_v)
     models = []

@@ -26,6 +26,7 @@ def test_of_two_source_words_only_the_attention_grows_more_than_twice():
     assert forward_flops(ONES, 2, 1) == encoder + decoder + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [SMALL, SMALL.replace(key_dim=5, value_dim=3), SMALL.replace(encoder_layers=3)])
 def test_without_attention_between_words_it_is_two_operations_a_parameter_and_word(config):
     matrices = [math.prod(weight.shape) for weight in Transformer(config).weights if len(weight.shape) == 2]

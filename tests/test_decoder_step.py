@@ -54,6 +54,7 @@ def one_by_one(transformer, source_ids, ids, has_room=False):
     return np.stack(found, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_room", [False, True], ids=["growing", "static"])
 @pytest.mark.parametrize("name", CONFIGS)
 def test_cached_equals_uncached(name, has_room):
@@ -63,6 +64,7 @@ def test_cached_equals_uncached(name, has_room):
     assert_close(found, all_at_once(transformer, SOURCES, ids), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_padding_of_the_source_changes_nothing():
     transformer, ids = lively_transformer(), target_ids()
     padded = np.pad(SOURCES, ((0, 0), (0, 6)))
@@ -84,6 +86,7 @@ def test_in_bfloat16_the_cache_is_bfloat16_and_the_logits_are_float32():
     assert {leaf.dtype.name for leaf in (*state.keys, *state.values)} == {"bfloat16"}
 
 
+@pytest.mark.slow
 def test_in_bfloat16_a_step_is_as_exact_as_the_whole_transformer():
     transformer, ids = in_bfloat16(), target_ids()
     exact = all_at_once(lively_transformer(), SOURCES, ids)

@@ -168,6 +168,7 @@ def test_leaving_out_the_batch_of_a_step_changes_no_step_before_it():
 # stop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", [math.nan, 1e6])
 def test_stopping_keeps_the_last_checkpoint_and_the_metrics_of_every_earlier_step(tmp_path, harm):
     with pytest.raises(DivergenceError, match=rf"Step {LATER + 1}, on batch {LATER} "):

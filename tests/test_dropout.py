@@ -78,6 +78,7 @@ def test_no_mask_is_a_shifted_copy_of_the_mask_of_another_layer(step):
     assert np.intersect1d(one, other).size < 4  # chance: one in 256 times, 2^12 * 2^12 / 2^32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32"])
 def test_the_mask_is_the_same_compiled_by_xla_in_a_graph_and_eagerly(dtype):
     inputs = tf.ones((30, 7))

@@ -186,6 +186,7 @@ def test_a_runs_test_set_needs_no_training_text(tmp_path):
 # mistakes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [

@@ -14,6 +14,8 @@ from keras_transformer.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = SearchOptions(beam_size=3, extra_length=6, n_best=3)
 SENTENCE = SENTENCES[0]
 
@@ -32,7 +34,6 @@ def test_its_translations_are_the_translators(pair, explanation):
         assert sum(found.piece_log_probabilities) == pytest.approx(found.log_probability)
 
 
-@pytest.mark.slow
 def test_it_shows_what_the_served_graph_shows(pair, explanation):
     ask = asker(ServedTranslator(*pair, OPTIONS, 40))
     answer = {name: values[0] for name, values in ask("explain", [SENTENCE], n_best=3).items()}

@@ -86,6 +86,7 @@ def test_an_export_in_bfloat16_has_half_the_size_and_translates_as_the_translato
     assert sizes[0] < 0.6 * sizes[1]
 
 
+@pytest.mark.slow
 def test_a_beam_of_one_is_exported(tmp_path):
     translator = write_version(random_run(tmp_path / "run"), tmp_path / "1", SearchOptions(beam_size=1, extra_length=5))
     assert_same(ExportedTranslator(tmp_path / "1").translate(SENTENCES), translator.translate(SENTENCES))

@@ -110,6 +110,7 @@ def test_an_export_that_one_runtime_alone_reads_otherwise_is_not_published(run, 
     assert names_in(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_signature")
 def test_an_export_that_needs_xla_is_not_published(run, tmp_path, monkeypatch):
     monkeypatch.setattr(check, "xla_in", lambda graph: {"XlaDynamicUpdateSlice"})
@@ -124,6 +125,7 @@ def test_without_sentences_to_compare_on_nothing_is_exported(run, tmp_path):
     assert not (tmp_path / "exports").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "words"),
     [(b"one\ntwo\nth\xe4t\n", ["line 3", "0xe4"]), (b"\n \n", ["no sentence"]), (None, ["There is no file"])],

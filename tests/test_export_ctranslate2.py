@@ -19,6 +19,8 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.models import batch_of, randomise
 from tests.support.runs import RUN_MODEL, SENTENCES, decisive, random_run, tokenizer_bytes
 
+pytestmark = pytest.mark.slow
+
 ctranslate2 = pytest.importorskip(
     "ctranslate2", reason="ctranslate2 is not installed: pip install -r requirements-peers.txt"
 )
@@ -100,7 +102,6 @@ def test_every_kind_of_transformer_gives_each_token_the_same_probability(variant
         assert result.log_probs == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.slow
 def test_greedy_search_finds_the_same_tokens(brief_run, tokenizer):
     translator = Translator.load(brief_run, SearchOptions(beam_size=1, extra_length=12))
     model = exported(translator_model(brief_run), tokenizer, brief_run / "model")
@@ -116,7 +117,6 @@ def test_greedy_search_finds_the_same_tokens(brief_run, tokenizer):
     assert len(lengths) > 3
 
 
-@pytest.mark.slow
 def test_the_readme_translates_as_the_run_does(brief_run, tmp_path, monkeypatch, capsys):
     result = run_export(brief_run, tmp_path / "model", "--no-check", "--beam-size", 3, "--length-penalty", 1.5)
     assert result.exit_code == 0, result.output
@@ -149,7 +149,6 @@ def test_the_folder_is_a_model_with_tokenizer_and_readme_after_a_comparison(run,
     assert json.loads((folder / "config.json").read_text())["add_source_eos"] is True
 
 
-@pytest.mark.slow
 def test_int8_weights_are_smaller_and_may_score_otherwise(run, tmp_path):
     (tmp_path / "float32").mkdir()  # an empty folder may be there already
     assert run_export(run, tmp_path / "float32", "--no-check").exit_code == 0
@@ -162,7 +161,6 @@ def test_int8_weights_are_smaller_and_may_score_otherwise(run, tmp_path):
     assert "int8" in ctranslate2.Translator(str(tmp_path / "int8")).compute_type
 
 
-@pytest.mark.slow
 def test_a_model_with_other_scores_is_not_published(run, tmp_path, monkeypatch):
     fill = export_spec().fill_embeddings
 

@@ -25,11 +25,13 @@ def assert_same_weights(weights, others):
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.slow
 def test_six_checkpoints_of_which_three_are_kept_leave_the_last_three(tmp_path):
     fit_in(tmp_path, reusable().from_the_start(), steps=6, checkpoint_every=1, keep_checkpoints=3)
     assert checkpoint_names(tmp_path) == [f"step-{step:08d}.npz" for step in (4, 5, 6)]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_counts_on_from_the_progress_of_its_checkpoint(tmp_path):
     model, before = training_model(), Progress(4, seconds=900.0, target_tokens=1e6, has_learned=True, skipped=[1])
     Checkpoints(tmp_path / "checkpoints").save(model, model.optimizer, before)
@@ -60,6 +62,7 @@ def test_a_signal_stops_after_the_step_with_its_checkpoint_and_the_same_call_con
     assert steps_of(tmp_path) == steps_of(tmp_path / "calm") == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_during_training_loses_no_step(tmp_path, monkeypatch, caplog):
     save = Checkpoints.save
 

@@ -77,6 +77,7 @@ def test_the_amount_of_padding_does_not_matter(model):
     assert_close(as_numpy(model(wide))[:, :5][is_real], as_numpy(model(tight))[is_real])
 
 
+@pytest.mark.slow
 def test_packed_pairs_have_the_logits_that_each_has_alone(model):
     packed = as_numpy(model(batch_of([PAIRS, PAIRS[::-1]], SOURCE_LENGTH, TARGET_LENGTH)))
     for row, pairs in zip(packed, [PAIRS, PAIRS[::-1]], strict=True):
@@ -155,6 +156,7 @@ def test_every_attention_gives_weights_that_sum_to_1_at_real_positions_and_0_at_
 # Saving and precision
 
 
+@pytest.mark.slow
 def test_a_saved_model_computes_the_same(model, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
@@ -163,6 +165,7 @@ def test_a_saved_model_computes_the_same(model, tmp_path):
     assert_close(loaded(padded()), model(padded()), atol=0, rtol=0)
 
 
+@pytest.mark.slow
 def test_saved_weights_fit_a_new_model_of_the_same_config(model, tmp_path):
     model.save_weights(tmp_path / "model.weights.h5")
     other = Transformer(model.transformer_config)
@@ -170,6 +173,7 @@ def test_saved_weights_fit_a_new_model_of_the_same_config(model, tmp_path):
     assert_close(other(padded()), model(padded()), atol=0, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_keeps_weights_in_float32_and_logits_close(model, policy):
     half = Transformer(model.transformer_config, dtype=policy)
@@ -182,6 +186,7 @@ def test_mixed_precision_keeps_weights_in_float32_and_logits_close(model, policy
     assert distance.max() < 0.1  # of a probability; a NaN fails too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_a_saved_model_keeps_its_precision_and_its_name(policy, tmp_path):
     Transformer(SMALL, dtype=policy, name="small").save(tmp_path / "model.keras")
@@ -190,6 +195,7 @@ def test_a_saved_model_keeps_its_precision_and_its_name(policy, tmp_path):
     assert (policies, loaded.name) == ({policy}, "small")
 
 
+@pytest.mark.slow
 def test_dropout_draws_another_mask_in_each_training_call_and_none_in_inference(model):
     batch = padded()
     assert_close(model(batch, training=False), model(batch), atol=0, rtol=0)
@@ -197,6 +203,7 @@ def test_dropout_draws_another_mask_in_each_training_call_and_none_in_inference(
     assert np.abs(first - second).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_the_loss_of_a_training_step_depends_on_dropout(eager):
     batch, losses = padded(), {}
     for rate in (0.0, 0.5):
@@ -249,6 +256,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", OPTIONS, ids=lambda changes: ", ".join(changes) or "default")
 def test_the_formula_for_the_number_of_parameters_counts_what_is_built(changes):
     config = SMALL.replace(**changes)

@@ -166,6 +166,7 @@ def test_a_file_that_the_folder_does_not_have_is_a_sentence(origin, tmp_path):
     assert_refused(fetch(origin, tmp_path / "data"), tmp_path / "data", "No such file")
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_be_reached_is_a_sentence(server, tmp_path):
     server.shutdown()
     server.server_close()

@@ -84,6 +84,7 @@ def embedded(matrix, ids):
     return matrix[ids] * math.sqrt(d_model) + np.stack([np.sin(angles), np.cos(angles)], -1).reshape(-1, d_model)
 
 
+@pytest.mark.slow
 @needs_torch
 @pytest.mark.parametrize(("norm", "activation"), [("post", "relu"), ("pre", "relu"), ("post", "gelu")])
 def test_the_logits_are_those_of_torch_nn_transformer(norm, activation):

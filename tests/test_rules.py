@@ -50,6 +50,7 @@ def assert_ranked(found, expected):
     np.testing.assert_allclose([score for score, _ in found], [score for score, _ in expected], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_beam_size_of_its_own_is_that_beam_size():
     tables = random_tables(12)
     sizes = np.arange(12) % 4 + 1
@@ -159,6 +160,7 @@ def test_the_hypotheses_of_a_sentence_draw_different_numbers():
     assert len({tokens for _, tokens in found}) > 1
 
 
+@pytest.mark.slow
 def test_drawing_from_the_most_probable_token_alone_is_greedy_search():
     tables = random_tables(10)
     for one, greedy in zip(draw(tables, top_ks=1), outputs(tables, 1), strict=True):
@@ -167,6 +169,7 @@ def test_drawing_from_the_most_probable_token_alone_is_greedy_search():
         assert_ranked(one, greedy)
 
 
+@pytest.mark.slow
 def test_what_is_drawn_depends_on_the_seed_and_not_on_the_batch():
     tables, seeds = random_tables(12), np.arange(12) // 2
     together = draw(tables, 2, seeds=seeds)

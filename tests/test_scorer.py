@@ -30,6 +30,7 @@ def translations(pair):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_translation_has_the_score_that_the_search_gave_it(scorer, translations):
     assert len(translations) >= 6
     scored = scorer.score([source for source, _ in translations], [one.text for _, one in translations])
@@ -60,6 +61,7 @@ def test_as_many_targets_as_sources_are_needed(scorer):
         scorer.score(["a", "b"], ["c"])
 
 
+@pytest.mark.slow
 def test_the_command_prints_log_probability_and_score_of_each_pair(random_folder, scorer, tmp_path):
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("".join(f"{line}\n" for line in SENTENCES[:4]), encoding="utf-8")

@@ -14,6 +14,8 @@ from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
 from tests.support.tables import tokens_of
 
+pytestmark = pytest.mark.slow
+
 SOURCES = sources(2, 3, 4, 5, 6, 7, 7, 7)
 BEAM = SearchOptions(beam_size=4, n_best=4, extra_length=6)
 GREEDY = SearchOptions(beam_size=1, extra_length=6)
@@ -114,7 +116,6 @@ def test_outputs_are_distinct_and_are_words_then_one_eos(found):
         assert all(output[-1] == EOS and min(output[:-1], default=9) > EOS for output in outputs)
 
 
-@pytest.mark.slow
 def test_a_beam_of_one_is_greedy():
     """The reference chooses one token at a time, for one sentence at a time, with the whole Transformer."""
     transformer = tf.function(lively_transformer(), reduce_retracing=True)
@@ -152,7 +153,6 @@ def talkative_transformer():
     return transformer
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("static_shapes", [False, True], ids=["growing", "static"])
 @pytest.mark.parametrize("options", [SearchOptions(3, extra_length=500, n_best=3), SearchOptions(1, extra_length=500)])
 def test_outputs_of_500_tokens_have_their_teacher_forced_log_probability(options, static_shapes):

@@ -9,6 +9,7 @@ pytestmark = pytest.mark.usefixtures("eager")
 OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 
 
+@pytest.mark.slow
 def test_the_options_of_a_sentence_reach_the_search(pair):
     lines = ["the fox", "a lazy hen", "three four"]
     limits = {"beam_size": 2, "extra_length": 12}
@@ -26,6 +27,7 @@ def test_the_options_of_a_sentence_reach_the_search(pair):
     assert ids_of(temperature=1.0, top_k=1, seed=1) == ids_of(temperature=1.0, top_p=1e-6, seed=2)
 
 
+@pytest.mark.slow
 def test_a_translation_begins_with_its_prefix(pair):
     found = Translator(*pair, OPTIONS).translate(["the fox", "", "a lazy hen"], prefixes=["dog", "dog", ""])
     assert found[0].text.startswith("dog") and found[1].text == ""

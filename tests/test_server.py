@@ -206,6 +206,7 @@ def busy(server, predict):
         thread.join()
 
 
+@pytest.mark.slow
 def test_waiting_requests_are_computed_together_and_each_gets_its_own_rows(predict, busy):
     def ask(number):
         return predict("repeat", text=[f"{number}-{row}" for row in range(1 + number % 3)], times=[1 + number % 2])[0]
@@ -218,6 +219,7 @@ def test_waiting_requests_are_computed_together_and_each_gets_its_own_rows(predi
     assert max(rows for answer in answers for rows in answer["rows"]) <= OPTIONS.batch_rows
 
 
+@pytest.mark.slow
 def test_a_request_that_the_graph_refuses_does_not_spoil_the_others(predict, busy):
     def ask(number):
         return predict("repeat", text=[str(number)], times=[0 if number == 5 else 1])[0]

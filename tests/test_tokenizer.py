@@ -94,6 +94,7 @@ def test_special_ids_have_no_text_in_the_graph(tokenizer, in_graph):
     assert in_graph.decode(rows).numpy().tolist() == [b"A man", b""]
 
 
+@pytest.mark.slow
 def test_a_saved_model_can_hold_the_graph_tokenizer(in_graph, tmp_path):
     tensorflow = pytest.importorskip("tensorflow")
     module = tensorflow.Module()

@@ -12,6 +12,8 @@ from keras_transformer.decoding.trace import DROPPED, traced_search
 from keras_transformer.tokens import EOS, PAD
 from tests.support.runs import SENTENCES
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = SearchOptions(beam_size=3, extra_length=6, n_best=3)
 
 

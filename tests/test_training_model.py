@@ -40,6 +40,7 @@ def trained(**arguments):
     return train(model, 0, 3), weights_of(model)
 
 
+@pytest.mark.slow
 def test_a_step_logs_means_over_the_real_tokens_of_its_batch():
     model, batch = training_model(), BATCHES.batch(0)
     logits = as_numpy(model({name: batch[name] for name in model.input}, training=False))
@@ -55,6 +56,7 @@ def test_a_step_logs_means_over_the_real_tokens_of_its_batch():
     assert found["learning_rate"] == pytest.approx(16**-0.5 * 20**-1.5)
 
 
+@pytest.mark.slow
 def test_the_logged_norm_is_the_norm_of_the_gradient_of_the_mean_loss():
     _, _, _, tokens, *gradients = map(as_numpy, sums_and_gradients(training_model(), BATCHES.batch(0)))
     norm = np.sqrt(sum((gradient**2).sum() for gradient in gradients)) / tokens
@@ -90,6 +92,7 @@ def has_learned(logs):
     return np.isfinite(losses).all() and np.mean(losses[-5:]) < 0.75 * losses[0]
 
 
+@pytest.mark.slow
 def test_it_learns_to_copy():
     assert has_learned(copying()[0])
 
@@ -108,6 +111,7 @@ def test_every_dropout_layer_has_a_stream_of_its_own():
     assert len({id(variable) for variable, _ in model.dropout_states(tf.constant(0), tf.constant(0))}) == count
 
 
+@pytest.mark.slow
 def test_streams_repeat_and_differ_by_step_and_by_seed():
     one, other = training_model(dropout=0.1, seed=1), training_model(dropout=0.1, seed=2)
     assert drawn(one, 5) == drawn(training_model(dropout=0.1, seed=1, weights_seed=9), 5)
@@ -199,6 +203,7 @@ def test_a_float16_step_that_overflows_changes_no_weight_and_the_next_ones_train
 # micro-batches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("micro_batches", [2, 4])
 def test_micro_batches_give_the_update_of_the_whole_batch(micro_batches):
     logs, weights = trained(micro_batches=micro_batches)
@@ -243,6 +248,7 @@ def test_every_micro_batch_has_dropout_streams_of_its_own():
     assert len(streams) == 2 * len(model.random_states()) > 0
 
 
+@pytest.mark.slow
 def test_the_logs_have_the_request_to_stop_of_this_worker():
     model = reusable().from_the_start()
     assert [step["stop_requests"] for step in train(model, 0, 2)] == [0, 0]

@@ -129,6 +129,7 @@ def translations(pair):
     return Translator(*pair, OPTIONS, batch_size=5).translate_n_best(LINES)
 
 
+@pytest.mark.slow
 def test_other_lines_do_not_change_a_translation(pair, translations):
     alone = Translator(*pair, OPTIONS, batch_size=1)
     for line, expected in zip(LINES, translations, strict=True):
@@ -151,6 +152,7 @@ def test_the_text_is_the_decoded_ids(pair, translations):
         assert translation.text == pair[1].decode(translation.ids)
 
 
+@pytest.mark.slow
 def test_translate_returns_the_best_of_the_n_best(pair, translations):
     found = Translator(*pair, OPTIONS, batch_size=6).translate(LINES)
     assert [translation.text for translation in found] == [candidates[0].text for candidates in translations]
@@ -231,6 +233,7 @@ def test_a_tokenizer_of_another_size_is_refused(random_folder, tmp_path):
         load_run(tmp_path / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"d_model": 16}, {"decoder_layers": 2}])
 def test_weights_of_another_model_are_refused(random_folder, tmp_path, change):
     shutil.copytree(random_folder, tmp_path / "run")
@@ -275,6 +278,7 @@ def test_a_damaged_header_in_the_weights_is_refused(random_folder, tmp_path):
         load_run(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_weights_that_are_not_finite_are_refused(random_folder, tmp_path):
     transformer = load_run(random_folder)[0]
     weight = transformer.weights[0]

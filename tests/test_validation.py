@@ -49,6 +49,7 @@ def validator_of(transformer, **translation):
     return Validator(transformer, data, TranslationConfig(**translation), xla=False)
 
 
+@pytest.mark.slow
 def test_the_means_are_those_of_all_tokens_of_all_pairs_with_dropout_off(transformer, validator):
     one_to_a_row = Packing(np.arange(len(PAIRS)), np.arange(len(PAIRS) + 1))
     batch = tensors(lay_out(PAIRS, one_to_a_row, RowLengths(8, 8)))
