@@ -13,12 +13,15 @@ import pytest
 from tests.support.training import scores_of
 from train.config import RowLengths, TrainingConfig
 from train.evaluation.validation import Sample, Validation
+from train.loop.best import share_best
 from train.loop.callbacks import SAMPLES, AfterEachUpdate, LogCompilation, Records
 from train.loop.checkpoints import CheckpointError
 from train.loop.divergence import DivergenceError
 from train.loop.markdown import samples_table
 from train.loop.progress import Progress, duration
 from train.loop.stopping import StopRequest
+from train.workers.broadcast import Broadcast
+from train.workers.tf_config import Worker
 
 LOGS = {
     "loss": 2.0, "nll": 0.0, "accuracy": 0.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 70.0,
@@ -55,7 +58,7 @@ class Run:
         self.model = types.SimpleNamespace(stop_training=False, wants_to_stop=False, optimizer=None)
         self.callback = AfterEachUpdate(
             TrainingConfig(**TRAINING | training), self.progress, self.check, self.request,
-            Records(self, self, self.validate) if is_chief else None,
+            Records(self, self, self.validate) if is_chief else None, Broadcast(None, Worker()),
         )  # fmt: skip
         self.callback.set_model(self.model)
         self.callback.on_train_begin()
@@ -141,6 +144,23 @@ def test_validation_and_checkpoints_come_every_so_many_steps_and_after_the_last(
     for _ in range(7):
         run.step()
     assert run.steps_of(what) == [3, 6, 7]
+
+
+def test_every_worker_stops_by_the_validations_of_the_chief():
+    chief, other = Run(validate_every=1, patience=2), Run(is_chief=False, validate_every=1, patience=2)
+    for step in (1, 2, 3):
+        chief.step()
+        other.callback.broadcast = types.SimpleNamespace(text=lambda text: text_of(chief))
+        other.step()
+        assert chief.model.stop_training == other.model.stop_training == (step == 3)
+    assert chief.steps_of("save") == [3]
+
+
+def text_of(chief):
+    """What the chief broadcasts of its best validation."""
+    texts = []
+    share_best(chief.progress, types.SimpleNamespace(text=lambda text: texts.append(text) or text))
+    return texts[0]
 
 
 # what is counted and written

@@ -27,15 +27,15 @@ def one_weight():
     return keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False, name="dense")], name="model")
 
 
-def select(folder, loss, average=2, bleu=lambda weight: 0.0, perplexity=lambda weight: 1.0):
-    """Select by functions of the weight. Returns the Selection and the model."""
+def select(folder, loss, average=2, bleu=lambda weight: 0.0, perplexity=lambda weight: 1.0, **training):
+    """Select by functions of the weight; `training` are more fields. Returns the Selection and the model."""
     model = one_weight()
 
     def validator():
         weight = float(as_numpy(model.weights[0])[0, 0])
         return Validation(loss(weight), perplexity(weight), 0.0, scores_of(bleu(weight)), [])
 
-    return select_weights(folder, TrainingConfig(average_checkpoints=average), model, validator), model
+    return select_weights(folder, TrainingConfig(average_checkpoints=average, **training), model, validator), model
 
 
 def distance_from(value):
@@ -95,6 +95,33 @@ def test_one_checkpoint_is_validated_once(folder):
     selection, _ = select(folder, distance_from(0.0), average=1)
     assert_close(kept(folder), [[3.0]])
     assert str(selection) == "kept the last checkpoint: validation BLEU 0.00, loss 3.0000"
+
+
+def save_best(folder, step, value):
+    model = one_weight()
+    model.weights[0].assign([[value]])
+    Checkpoints(folder.checkpoints).save_best(model, keras.optimizers.SGD(name="sgd"), Progress(step))
+
+
+def test_the_best_checkpoint_is_a_candidate_if_it_is_kept(folder):
+    save_best(folder, 1, 9.0)
+    selection, _ = select(folder, distance_from(8.0), keep_best=True)
+    assert_close(kept(folder), [[9.0]])
+    assert str(selection).startswith("kept the best checkpoint, of step 1: ") and len(selection.others) == 2
+    selection, _ = select(folder, distance_from(8.0))
+    assert "best checkpoint" not in str(selection)
+
+
+def test_the_best_checkpoint_is_no_second_candidate_if_it_is_the_last_one(folder):
+    save_best(folder, 3, 3.0)
+    selection, _ = select(folder, distance_from(8.0), keep_best=True)
+    assert "best checkpoint" not in str(selection)
+
+
+def test_a_damaged_best_checkpoint_is_named_and_the_others_are_chosen_from(folder, caplog):
+    (folder.checkpoints / "best-00000001.npz").write_bytes(b"torn")
+    selection, _ = select(folder, distance_from(2.0), keep_best=True)
+    assert len(selection.others) == 1 and "best-00000001.npz is damaged" in caplog.text
 
 
 def test_an_interrupted_write_keeps_the_old_weights(folder, monkeypatch):

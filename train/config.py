@@ -74,6 +74,9 @@ class TrainingConfig(Section):
     keep_checkpoints: int = pydantic.Field(5, ge=1)
     average_checkpoints: int = pydantic.Field(5, ge=1)
     validate_every: int = pydantic.Field(1_000, ge=1)  # steps
+    best_metric: Literal["bleu", "chrf", "loss"] = "bleu"  # by which one validation is better than another
+    patience: int | None = pydantic.Field(None, ge=1)  # validations in a row without a better one that end training
+    keep_best: bool = False  # keep the checkpoint of the best validation too, as a candidate for translation
     log_every: int = pydantic.Field(50, ge=1)  # steps
     on_divergence: Literal["stop", "rewind"] = "stop"  # rewind: continue from the last checkpoint without that batch
     xla: bool = True

@@ -94,7 +94,7 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> None:
     config.toml is the record. If it is damaged or missing, a warning says so and model.json takes its place: the
     caller writes config.toml again. Raises ConfigError if a key differs that changes what the weights mean.
     """
-    if not any(folder.checkpoints.glob("*.npz")):
+    if not any(folder.checkpoints.glob("step-*.npz")):
         return
     try:
         recorded = flattened(folder.config.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Selection of the weights that translation uses: the average of the last checkpoints, or the last one."""
+"""Selection of the weights that translation uses: an average of checkpoints, the last one, or the best one."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ import keras
 from keras_transformer.run_folder import RunFolder
 from train.config import TrainingConfig
 from train.evaluation.validation import Validation
-from train.loop.checkpoints import Checkpoints, assign_weights
+from train.loop.checkpoints import CheckpointError, Checkpoints, assign_weights, read_weights, step_of
 
 log = logging.getLogger("train")
 
@@ -45,14 +45,13 @@ class Selection(NamedTuple):
 def select_weights(
     folder: RunFolder, training: TrainingConfig, transformer: keras.Model, validator: Callable[[], Validation]
 ) -> Selection:
-    """Write the better candidate to model.weights.h5 (section 6.1 averages 5 checkpoints for base, 20 for big).
+    """Write the best candidate to model.weights.h5 (section 6.1 averages 5 checkpoints for base, 20 for big).
 
-    The better one has the higher BLEU or, if that is the same, the lower loss. BLEU comes first because label
+    The best one has the highest BLEU or, if that is the same, the lowest loss. BLEU comes first because label
     smoothing makes the loss of averaged weights, which are less sure of themselves, look worse than they translate.
     """
     candidates = [
-        measured(name, weights, transformer, validator)
-        for name, weights in candidate_weights(folder, training.average_checkpoints)
+        measured(name, weights, transformer, validator) for name, weights in candidate_weights(folder, training)
     ]
     kept = max(candidates, key=lambda candidate: (candidate.bleu, -candidate.validation.loss))
     selection = Selection(kept, [candidate for candidate in candidates if candidate is not kept])
@@ -62,13 +61,28 @@ def select_weights(
     return selection
 
 
-def candidate_weights(folder: RunFolder, average_checkpoints: int) -> list[tuple[str, dict[str, Any]]]:
-    """Names and weights of the candidates. If there is one checkpoint to average, it is the only candidate."""
+def candidate_weights(folder: RunFolder, training: TrainingConfig) -> list[tuple[str, dict[str, Any]]]:
+    """Names and weights of the candidates: each set of weights that the run has, once."""
     checkpoints = Checkpoints(folder.checkpoints)
-    average, paths = checkpoints.average(average_checkpoints)
-    last, _ = checkpoints.average(1)
-    candidates = [(f"the average of the last {len(paths)} checkpoints", average), ("the last checkpoint", last)]
-    return candidates if len(paths) > 1 else candidates[1:]
+    average, paths = checkpoints.average(training.average_checkpoints)
+    last, last_paths = checkpoints.average(1)
+    candidates = [(f"the average of the last {len(paths)} checkpoints", average)] if len(paths) > 1 else []
+    candidates.append(("the last checkpoint", last))
+    if training.keep_best:
+        candidates += best_candidate(checkpoints, last_paths[-1])
+    return candidates
+
+
+def best_candidate(checkpoints: Checkpoints, last: pathlib.Path) -> list[tuple[str, dict[str, Any]]]:
+    """Name and weights of the best checkpoint; nothing if it is the last one, or if it is damaged, which is logged."""
+    paths = checkpoints.best_paths()
+    if not paths or step_of(paths[-1]) == step_of(last):
+        return []
+    try:
+        return [(f"the best checkpoint, of step {step_of(paths[-1])}", read_weights(paths[-1]))]
+    except CheckpointError as error:
+        log.warning("%s It is not among the weights to choose from.", error)
+        return []
 
 
 def measured(

@@ -10,12 +10,14 @@ import keras
 from keras_transformer.losses import perplexity
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches
+from train.loop.best import count_validation, has_stopped_early, share_best
 from train.loop.checkpoints import CheckpointError, Checkpoints
 from train.loop.divergence import DivergenceCheck
 from train.loop.markdown import samples_table
 from train.loop.metrics_log import MetricsLog
 from train.loop.progress import Progress, Stopwatch, duration
 from train.loop.stopping import StopRequest
+from train.workers.broadcast import Broadcast
 
 log = logging.getLogger("train")
 
@@ -33,7 +35,8 @@ class Records(NamedTuple):
 class AfterEachUpdate(keras.callbacks.Callback):
     """What follows an update, in this order: each line relies on those above it.
 
-    `records` is None on every worker but the chief; the others wait for it in their next update.
+    `records` is None on every worker but the chief; the others wait for it in their next update. `broadcast` tells them
+    the chief's validations if one of these may end training.
     """
 
     def __init__(
@@ -43,9 +46,10 @@ class AfterEachUpdate(keras.callbacks.Callback):
         check_divergence: DivergenceCheck,
         stop_request: StopRequest,
         records: Records | None,
+        broadcast: Broadcast,
     ):
         super().__init__()
-        self.training, self.progress, self.records = training, progress, records
+        self.training, self.progress, self.records, self.broadcast = training, progress, records, broadcast
         self.check_divergence, self.stop_request = check_divergence, stop_request
 
     def on_train_batch_end(self, batch: int, logs: dict):
@@ -57,6 +61,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
         self.model.stop_training = self.stop_request.ends_training(logs["stop_requests"])
         if self.is_due(self.training.validate_every):
             self.validate()
+            self.model.stop_training = self.model.stop_training or has_stopped_early(self.progress, self.training)
         if self.is_due(self.training.checkpoint_every) or self.model.stop_training:
             self.save()
 
@@ -103,10 +108,19 @@ class AfterEachUpdate(keras.callbacks.Callback):
         )  # fmt: skip
 
     def validate(self) -> None:
-        """Log loss, scores and sample translations of the weights as they are."""
-        if self.records is None:
-            return
-        validation, step = self.records.validate(), self.progress.step
+        """Validate the weights as they are, and count whether they are the best so far."""
+        if self.records is not None:
+            validation = self.records.validate()
+            self.write_validation(validation)
+            is_best = count_validation(self.progress, validation, self.training.best_metric)
+            if is_best and self.training.keep_best:
+                self.save_best()
+        if self.training.patience is not None:
+            share_best(self.progress, self.broadcast)
+
+    def write_validation(self, validation: Any) -> None:
+        """Log loss, scores and sample translations."""
+        step = self.progress.step
         values = {
             "validation/loss": validation.loss,
             "validation/perplexity": validation.perplexity,
@@ -121,6 +135,16 @@ class AfterEachUpdate(keras.callbacks.Callback):
             step, validation.loss, validation.perplexity, validation.scores.bleu_text, validation.scores.exact,
             validation.samples[0].translation,
         )  # fmt: skip
+
+    def save_best(self) -> None:
+        """Write the best checkpoint. On a full disk log the error and keep training, as `save` does."""
+        try:
+            self.records.checkpoints.save_best(self.model, self.model.optimizer, self.progress)
+        except OSError as error:
+            log.error(
+                "The best checkpoint, of step %d, could not be written: %s. Training continues; make room.",
+                self.progress.step, error,
+            )  # fmt: skip
 
     def save(self) -> None:
         """Write a checkpoint. On a full disk log the error and keep training, but raise for the last checkpoint.

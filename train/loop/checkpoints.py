@@ -19,7 +19,8 @@ from train.workers.broadcast import Broadcast
 
 log = logging.getLogger("train")
 
-NAME = re.compile(r"step-(\d{8})\.npz")
+NAME = re.compile(r"step-\d{8}\.npz")
+BEST = re.compile(r"best-\d{8}\.npz")
 
 
 class CheckpointError(UserError):
@@ -27,7 +28,7 @@ class CheckpointError(UserError):
 
 
 class Checkpoints:
-    """The folder `checkpoints/` of a run: step-00001000.npz and so on, the last `keep` of them.
+    """The folder `checkpoints/` of a run: step-00001000.npz and so on, the last `keep` of them; and best-00000800.npz.
 
     A file holds every weight under "model/<path>", every optimizer variable (the count of updates is one) under
     "optimizer/<path>", and `progress`, the JSON of a Progress. It is written atomically, so a file of that name is
@@ -44,12 +45,29 @@ class Checkpoints:
 
     def save(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress) -> None:
         """Write the checkpoint of `progress.step`, then remove those before the last `keep`."""
-        path = self.folder / f"step-{progress.step:08d}.npz"
+        self._write(self.folder / f"step-{progress.step:08d}.npz", model, optimizer, progress)
+        for old in self.paths()[: -self.keep]:
+            old.unlink()
+
+    def save_best(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress) -> None:
+        """Write the checkpoint of `progress.step` as the best one, then remove the one that was the best before."""
+        path = self.folder / f"best-{progress.step:08d}.npz"
+        self._write(path, model, optimizer, progress)
+        for other in self.best_paths():
+            if other != path:
+                other.unlink()
+
+    def best_paths(self) -> list[pathlib.Path]:
+        """Return the best checkpoint; none if none is kept, two if a process was killed between them."""
+        return sorted(path for path in self.folder.iterdir() if BEST.fullmatch(path.name))
+
+    @staticmethod
+    def _write(
+        path: pathlib.Path, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress
+    ) -> None:
         arrays = {name: np.asarray(variable.value) for name, variable in named_variables(model, optimizer).items()}
         arrays["progress"] = np.array(json.dumps(dataclasses.asdict(progress)))
         write_atomically(path, lambda file: np.savez(file, **arrays))
-        for old in self.paths()[: -self.keep]:
-            old.unlink()
 
     def restore_latest(self, model: keras.Model, optimizer: keras.optimizers.Optimizer) -> Progress | None:
         """Load the newest intact checkpoint into model and optimizer. Returns its Progress, or None if there is none.
@@ -78,13 +96,16 @@ class Checkpoints:
 
         The checkpoint of step 0, which is untrained, is in no average.
         """
-        trained = [path for path in self.paths() if int(NAME.fullmatch(path.name)[1]) > 0]
-        paths, total = trained[-count:], {}
+        paths, total = [path for path in self.paths() if step_of(path) > 0][-count:], {}
         for path in paths:
-            for name, array in read_checkpoint(path, "model/").items():
+            for name, array in read_weights(path).items():
                 total[name] = total.get(name, 0.0) + array.astype("float64")
-        means = {name.removeprefix("model/"): (array / len(paths)).astype("float32") for name, array in total.items()}
-        return means, paths
+        return {name: (array / len(paths)).astype("float32") for name, array in total.items()}, paths
+
+
+def step_of(path: pathlib.Path) -> int:
+    """Return the step of a checkpoint, from its name."""
+    return int(path.stem.rpartition("-")[2])
 
 
 def assign(path: pathlib.Path, arrays: dict[str, np.ndarray], variables: dict[str, keras.Variable]) -> None:
@@ -115,6 +136,11 @@ def read_checkpoint(path: pathlib.Path, prefix: str = "") -> dict[str, np.ndarra
             return {name: archive[name] for name in archive.files if name.startswith(prefix)}
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, TypeError) as error:
         raise CheckpointError(f"{path} is damaged: {error}.") from None
+
+
+def read_weights(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """Return the weights of a checkpoint by weight path. Raises CheckpointError for a damaged file."""
+    return {name.removeprefix("model/"): array for name, array in read_checkpoint(path, "model/").items()}
 
 
 def assign_weights(model: keras.Model, arrays: dict[str, np.ndarray]) -> None:

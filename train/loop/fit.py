@@ -14,6 +14,7 @@ from keras_transformer.run_folder import RunFolder
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches, training_dataset
 from train.data.prepare import Data
+from train.loop.best import early_stop_sentence, has_stopped_early
 from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
 from train.loop.checkpoints import Checkpoints, restore_everywhere
 from train.loop.divergence import DivergenceCheck, save_start, train_with_rewinds
@@ -35,7 +36,7 @@ def fit(
     validate: Callable[[], Any],
     broadcast: Broadcast,
 ) -> Progress:
-    """Train from the last checkpoint, if there is one, to the last step. Returns the Progress.
+    """Train from the last checkpoint, if there is one, to the last step or an early stop. Returns the Progress.
 
     Every worker takes every step; the chief alone calls `validate` (which returns a Validation) and writes metrics and
     checkpoints, while the others wait for it in their next step.
@@ -44,8 +45,8 @@ def fit(
     worker, checkpoints = broadcast.worker, Checkpoints(folder.checkpoints, training.keep_checkpoints)
     restore = functools.partial(restore_everywhere, checkpoints, model, broadcast)
     progress = restore() or Progress()
-    log_start(progress, training.steps)
-    if progress.step >= training.steps:
+    log_start(progress, training)
+    if progress.step >= training.steps or has_stopped_early(progress, training):
         return progress
     log_compilation, stop_request = LogCompilation(data.batches), StopRequest(is_alone=worker.count == 1)
     is_scaled = training.precision == "mixed_float16"
@@ -53,7 +54,7 @@ def fit(
 
     def train_from(progress: Progress) -> None:
         with records_of(worker.is_chief, folder, progress.step, checkpoints, validate) as records:
-            after_each_update = AfterEachUpdate(training, progress, check_divergence, stop_request, records)
+            after_each_update = AfterEachUpdate(training, progress, check_divergence, stop_request, records, broadcast)
             callbacks = [log_compilation, after_each_update]
             fit_from(progress, training.steps, model, data.batches, broadcast.strategy, callbacks)
 
@@ -65,15 +66,17 @@ def fit(
         else:
             train_from(progress)
     broadcast.wait()  # until the chief has written the last checkpoint
-    log_end(progress, training.steps)
+    log_end(progress, training)
     return progress
 
 
-def log_start(progress: Progress, steps: int) -> None:
+def log_start(progress: Progress, training: TrainingConfig) -> None:
     if progress.step:
         log.info("continuing from the checkpoint of step %d", progress.step)
-    if progress.step >= steps:
-        log.info("all %d steps are done", steps)
+    if progress.step >= training.steps:
+        log.info("all %d steps are done", training.steps)
+    elif has_stopped_early(progress, training):
+        log.info(early_stop_sentence(progress))
 
 
 def fit_from(
@@ -95,9 +98,11 @@ def fit_from(
     )
 
 
-def log_end(progress: Progress, steps: int) -> None:
+def log_end(progress: Progress, training: TrainingConfig) -> None:
     """Log what has been trained. Raises Interrupted if that is not everything."""
-    if progress.step < steps:
+    if has_stopped_early(progress, training):
+        log.info(early_stop_sentence(progress))
+    elif progress.step < training.steps:
         raise Interrupted(
             f"Stopped after step {progress.step}; its checkpoint is written. Run the same command again to continue."
         )

@@ -15,6 +15,10 @@ class Progress:
     target_tokens: float = 0.0  # trained on
     has_learned: bool = False  # the loss of some step was below that of guessing
     skipped: list[int] = dataclasses.field(default_factory=list)  # batches left out of the stream, counted from 0
+    best_metric: str = ""  # the measure of validation that the next three go by; empty before the first validation
+    best_score: float = 0.0  # of the best validation: the higher, the better
+    best_step: int = 0  # after which it was
+    validations_since_best: int = 0
 
     @property
     def batch(self) -> int:

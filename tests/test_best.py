@@ -1,0 +1,152 @@
+"""Early stopping and the best checkpoint: both go by validation, and a run that is killed takes the same decisions."""
+
+import json
+import logging
+import math
+import types
+
+import numpy as np
+import pytest
+
+from tests.support.training import checkpoint_names, fit_in, reusable, weights_of
+from train.config import TrainingConfig
+from train.evaluation.validation import Sample, Validation
+from train.loop.best import count_validation, has_stopped_early, share_best
+from train.loop.checkpoints import read_checkpoint
+from train.loop.progress import Progress
+
+EVERY = {"steps": 20, "validate_every": 2, "checkpoint_every": 3}
+BLEU = {2: 1.0, 4: 3.0, 6: 2.0, 8: 3.0}  # by step; an equal score is no better one
+
+
+def validation(bleu=0.0, chrf=0.0, loss=1.0):
+    return Validation(loss, 1.0, 1.0, types.SimpleNamespace(bleu=bleu, chrf=chrf, exact=0.0), [Sample("a", "b", "c")])
+
+
+def by_step(model, scores, **killed):
+    """A validation that is a function of the weights' step; at the step `killed_at` the process dies instead."""
+
+    def validate():
+        step = int(model.optimizer.iterations)
+        if step == killed.get("killed_at"):
+            raise KeyboardInterrupt
+        return validation(bleu=scores.get(step, 0.0))
+
+    return validate
+
+
+def trained(folder, killed_at=None, scores=BLEU, **training):
+    """Train a fresh model in `folder` as a new process does. Returns the Progress and the weights."""
+    model = reusable(dropout=0.2).from_the_start()
+    progress = fit_in(folder, model, validate=by_step(model, scores, killed_at=killed_at), **EVERY | training)
+    return progress, weights_of(model)
+
+
+# which validation is the best
+
+
+@pytest.mark.parametrize(
+    ("metric", "better", "worse"),
+    [
+        ("bleu", {"bleu": 2.0}, {"bleu": 1.0, "chrf": 9.0, "loss": 0.1}),
+        ("chrf", {"chrf": 2.0}, {"chrf": 1.0, "bleu": 9.0, "loss": 0.1}),
+        ("loss", {"loss": 1.0}, {"loss": 2.0, "bleu": 9.0, "chrf": 9.0}),
+    ],
+)
+def test_the_metric_decides_and_an_equal_score_is_no_better_one(metric, better, worse):
+    progress, found = Progress(), []
+    for step, scores in enumerate([worse, better, better, worse], start=1):
+        progress.step = step
+        found.append((count_validation(progress, validation(**scores), metric), progress.validations_since_best))
+    assert found == [(True, 0), (True, 0), (False, 1), (False, 2)]
+    assert progress.best_step == 2
+
+
+@pytest.mark.parametrize("undefined", [None, math.nan])
+def test_an_undefined_score_does_not_count(undefined):
+    progress = Progress(4, best_metric="bleu", best_score=1.0, best_step=2, validations_since_best=1)
+    before = Progress(**vars(progress))
+    assert not count_validation(progress, validation(bleu=undefined), "bleu")
+    assert progress == before
+    assert not count_validation(fresh := Progress(4), validation(bleu=undefined), "bleu") and fresh == Progress(4)
+
+
+def test_another_metric_begins_anew():
+    progress = Progress(6, best_metric="bleu", best_score=30.0, best_step=2, validations_since_best=2)
+    assert not has_stopped_early(progress, TrainingConfig(patience=2, best_metric="loss"))
+    assert count_validation(progress, validation(loss=5.0), "loss")
+    assert (progress.best_metric, progress.best_score, progress.best_step) == ("loss", -5.0, 6)
+
+
+@pytest.mark.parametrize(("patience", "is_over"), [(None, False), (1, True), (2, True), (3, False)])
+def test_patience_is_a_number_of_validations_in_a_row(patience, is_over):
+    progress = Progress(best_metric="bleu", validations_since_best=2)
+    assert has_stopped_early(progress, TrainingConfig(patience=patience)) is is_over
+
+
+def test_every_worker_knows_what_the_chief_knows():
+    chief = Progress(8, seconds=3.0, best_metric="bleu", best_score=1 / 3, best_step=2, validations_since_best=4)
+    other, sent = Progress(8, seconds=5.0), []
+    share_best(chief, types.SimpleNamespace(text=lambda text: sent.append(text) or text))
+    share_best(other, types.SimpleNamespace(text=lambda text: sent[0]))
+    assert other == Progress(**vars(chief) | {"seconds": 5.0}) and json.loads(sent[0])["best_score"] == 1 / 3
+
+
+# training
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    """The folder, Progress and weights of a run that stopped early without having been killed."""
+    folder = tmp_path_factory.mktemp("calm")
+    return folder, *trained(folder, patience=2, keep_best=True)
+
+
+def test_training_stops_after_so_many_validations_without_a_better_one(calm, caplog):
+    folder, progress, weights = calm
+    assert (progress.step, progress.best_step, progress.validations_since_best) == (8, 4, 2)
+    assert checkpoint_names(folder) == ["best-00000004.npz"] + [f"step-0000000{step}.npz" for step in (3, 6, 8)]
+    with caplog.at_level(logging.INFO, logger="train"):
+        again, same = trained(folder, patience=2, keep_best=True)
+    assert again == progress and "stopped early after step 8" in caplog.text
+    assert_same(same, weights)
+
+
+@pytest.mark.parametrize("killed_at", [4, 8])
+def test_a_killed_run_stops_at_the_same_step_with_the_same_weights_and_the_same_best_ones(tmp_path, calm, killed_at):
+    folder, progress, weights = calm
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path, killed_at=killed_at, patience=2, keep_best=True)
+    resumed, same = trained(tmp_path, patience=2, keep_best=True)
+    assert (resumed.step, resumed.best_step, resumed.best_score) == (8, 4, 3.0)
+    assert_same(same, weights)
+    assert checkpoint_names(tmp_path) == checkpoint_names(folder)
+    one, other = (read_checkpoint(run / "checkpoints/best-00000004.npz", "model/") for run in (tmp_path, folder))
+    assert_same(one.values(), other.values())
+
+
+def test_the_best_checkpoint_has_the_weights_of_its_step(tmp_path, calm):
+    _, weights = trained(tmp_path, steps=4)
+    assert_same(read_checkpoint(calm[0] / "checkpoints/best-00000004.npz", "model/").values(), weights)
+    assert checkpoint_names(tmp_path) == ["step-00000003.npz", "step-00000004.npz"]  # not kept unless asked for
+
+
+def test_more_patience_continues_a_run_that_had_stopped(tmp_path):
+    assert trained(tmp_path, patience=1)[0].step == 6
+    progress, _ = trained(tmp_path, patience=2)
+    assert (progress.step, progress.validations_since_best) == (8, 2)
+
+
+def test_a_full_disk_for_the_best_checkpoint_is_logged_and_training_continues(tmp_path, monkeypatch, caplog):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("train.loop.checkpoints.Checkpoints.save_best", full)
+    progress, _ = trained(tmp_path, steps=4, keep_best=True)
+    assert progress.step == 4 and checkpoint_names(tmp_path)[-1] == "step-00000004.npz"
+    assert "best checkpoint, of step 2," in caplog.text and "No space left" in caplog.text
+
+
+def assert_same(arrays, others):
+    for one, other in zip(arrays, others, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,59 @@
+"""The best validation of a run so far: early stopping and the best checkpoint go by it."""
+
+import json
+import math
+from typing import Any
+
+from train.config import TrainingConfig
+from train.loop.progress import Progress
+from train.workers.broadcast import Broadcast
+
+FIELDS = ("best_metric", "best_score", "best_step", "validations_since_best")  # of Progress
+
+
+def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
+    """Count a train.evaluation.validation.Validation after step `progress.step`. Returns whether it is the best so far.
+
+    metric: "bleu", "chrf" or "loss". A score that is undefined, such as BLEU of one-word references, does not count. If
+    the run went by another metric before, the count begins anew.
+    """
+    score = score_of(validation, metric)
+    if score is None or not math.isfinite(score):
+        return False
+    is_best = progress.best_metric != metric or score > progress.best_score
+    if is_best:
+        progress.best_metric, progress.best_score, progress.best_step = metric, score, progress.step
+    progress.validations_since_best = 0 if is_best else progress.validations_since_best + 1
+    return is_best
+
+
+def score_of(validation: Any, metric: str) -> float | None:
+    """How good a validation is: the higher, the better."""
+    if metric == "loss":
+        return -validation.loss
+    return getattr(validation.scores, metric)
+
+
+def has_stopped_early(progress: Progress, training: TrainingConfig) -> bool:
+    """Return whether the last `training.patience` validations were all no better than the best one before them."""
+    return (
+        training.patience is not None
+        and progress.best_metric == training.best_metric
+        and progress.validations_since_best >= training.patience
+    )
+
+
+def share_best(progress: Progress, broadcast: Broadcast) -> None:
+    """Copy what the chief knows of the best validation to the Progress of every worker, since all stop together."""
+    shared = json.loads(broadcast.text(json.dumps({name: getattr(progress, name) for name in FIELDS})))
+    for name, value in shared.items():
+        setattr(progress, name, value)
+
+
+def early_stop_sentence(progress: Progress) -> str:
+    """Tell why training ended before its last step."""
+    score = abs(progress.best_score)
+    return (
+        f"stopped early after step {progress.step}: the last {progress.validations_since_best} validations were no "
+        f"better than the best one, {progress.best_metric} {score:.4g} after step {progress.best_step}"
+    )
