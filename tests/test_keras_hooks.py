@@ -122,6 +122,22 @@ def test_apply_reduces_through_all_reduce_sum_gradients(monkeypatch):
     assert len(pairs) == 1
 
 
+def test_an_update_step_knows_the_place_of_its_variable():
+    places = []
+
+    class Noting(keras.optimizers.SGD):
+        def update_step(self, gradient, variable, learning_rate):
+            places.append(self._get_variable_index(variable))
+
+    variables, optimizer = [keras.Variable(np.zeros(2, "float32")) for _ in range(3)], Noting(1.0)
+    optimizer.build(variables)
+    optimizer.apply([tf.ones(2)] * 3)
+    assert places == [0, 1, 2], (
+        "_get_variable_index no longer finds the variable of an update step: GlobalAdam would average other weights. "
+        "See how Keras' Adam finds its moments now, and do the same in GlobalAdam.update_step."
+    )
+
+
 def test_a_seed_generator_draws_the_state_of_the_stateless_scope():
     generator = keras.random.SeedGenerator(5)
     before = as_numpy(generator.state)

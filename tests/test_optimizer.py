@@ -46,11 +46,32 @@ def test_the_first_update_moves_every_weight_by_the_rate_against_its_gradients_s
     assert_close(as_numpy(variable) - before, 0.5 * 64**-0.5 * 100**-1.5 * np.array([-1, 1, -1]), atol=1e-8, rtol=1e-3)
 
 
-def test_it_comes_back_from_its_config():
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+def test_the_moving_average_follows_its_equation_and_no_update_that_overflows(precision):
+    variable, optimizer = built(TRAINING.model_copy(update={"ema_decay": 0.15, "precision": precision}))
+    adam = getattr(optimizer, "inner_optimizer", optimizer)
+    expected = as_numpy(variable)
+    assert_close(adam.averages[0], expected)
+    for step, decay in enumerate([0.1, 0.15, 0.15]):  # (1 + t) / (10 + t) is 0.1, 0.18, 0.25
+        optimizer.apply([optimizer.scale_loss(normal(3, seed=step))])
+        expected = decay * expected + (1 - decay) * as_numpy(variable)
+        assert_close(adam.averages[0], expected, atol=1e-7)
+    if precision == "mixed_float16":
+        optimizer.apply([keras.ops.convert_to_tensor(np.array([1.0, np.inf, 0.0], "float32"))])
+        assert_close(adam.averages[0], expected, atol=1e-7)
+
+
+def test_without_a_decay_there_is_no_average():
     _, optimizer = built()
+    assert len(optimizer.variables) == 3  # updates and two moments
+
+
+@pytest.mark.parametrize("ema_decay", [None, 0.99])
+def test_it_comes_back_from_its_config(ema_decay):
+    _, optimizer = built(TRAINING.model_copy(update={"ema_decay": ema_decay}))
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(optimizer))
     assert type(restored) is type(optimizer)
-    assert restored.get_config() == optimizer.get_config()
+    assert restored.get_config() == optimizer.get_config() and restored.ema_decay == ema_decay
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16"])

@@ -11,6 +11,7 @@ from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validation
 from train.loop.checkpoints import Checkpoints
 from train.loop.progress import Progress
+from train.step.optimizer import training_optimizer
 
 
 @pytest.fixture
@@ -122,6 +123,20 @@ def test_a_damaged_best_checkpoint_is_named_and_the_others_are_chosen_from(folde
     (folder.checkpoints / "best-00000001.npz").write_bytes(b"torn")
     selection, _ = select(folder, distance_from(2.0), keep_best=True)
     assert len(selection.others) == 1 and "best-00000001.npz is damaged" in caplog.text
+
+
+def test_the_moving_average_is_a_candidate_if_there_is_one(folder):
+    model = one_weight()
+    optimizer = training_optimizer(64, TrainingConfig(ema_decay=0.9))
+    optimizer.build(model.trainable_variables)
+    model.weights[0].assign([[4.0]])
+    optimizer.averages[0].assign([[5.0]])
+    Checkpoints(folder.checkpoints).save(model, optimizer, Progress(4))
+    selection, _ = select(folder, distance_from(5.0), ema_decay=0.9)
+    assert_close(kept(folder), [[5.0]])
+    assert selection.kept.name == "the moving average of the weights" and len(selection.others) == 2
+    selection, _ = select(folder, distance_from(5.0))
+    assert_close(kept(folder), [[4.0]])
 
 
 def test_an_interrupted_write_keeps_the_old_weights(folder, monkeypatch):

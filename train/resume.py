@@ -19,7 +19,9 @@ from train.workers.tf_config import Worker
 
 log = logging.getLogger("train")
 
-FIXED_SECTIONS = ("model.", "tokenizer.")  # they decide what a weight means
+FIXED = (  # sections and keys that decide what a weight means, or which arrays a checkpoint has
+    "model.", "tokenizer.", "training.ema_decay",
+)  # fmt: skip
 OWN_KEYS = (  # paths, which may differ between workers
     "run_folder", "cache_folder", "data.train", "data.validation", "data.test", "data.data_dir", "tokenizer.model",
 )  # fmt: skip
@@ -106,7 +108,7 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> None:
         return
     changes = differences(recorded, flattened(config.to_toml()))
     changes.pop("run_folder", None)
-    refuse(folder, {key: change for key, change in changes.items() if key.startswith(FIXED_SECTIONS)})
+    refuse(folder, {key: change for key, change in changes.items() if key.startswith(FIXED)})
     for key, (before, now) in changes.items():
         log.info("the configuration has changed since this run began: %s was %s and is %s", key, before, now)
 
@@ -133,8 +135,8 @@ def refuse(folder: RunFolder, changes: dict[str, tuple[str, str]]) -> None:
     if changes:
         found = "; ".join(f"{key} was {before} and is {now}" for key, (before, now) in changes.items())
         raise ConfigError(
-            f"{folder.path} was begun with another model or tokenizer: {found}. Its weights would mean something else: "
-            "go back to that configuration, or set another run_folder."
+            f"{folder.path} was begun with another model, tokenizer or optimizer: {found}. Its checkpoints would "
+            "not fit: go back to that configuration, or set another run_folder."
         )
 
 

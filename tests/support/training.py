@@ -104,7 +104,7 @@ def weights_of(model):
 
 
 def momenta_of(model):
-    """What the optimizer remembers of the gradients: both moments of every weight. Adam's updates hide their scale."""
+    """What the optimizer remembers of every weight: both moments, whose scale Adam's updates hide, and any average."""
     return [np.asarray(variable.value) for variable in model.optimizer.variables if len(variable.shape)]
 
 

@@ -11,7 +11,15 @@ import keras
 from keras_transformer.run_folder import RunFolder
 from train.config import TrainingConfig
 from train.evaluation.validation import Validation
-from train.loop.checkpoints import CheckpointError, Checkpoints, assign_weights, read_weights, step_of
+from train.loop.checkpoints import (
+    CheckpointError,
+    Checkpoints,
+    assign_weights,
+    read_checkpoint,
+    read_weights,
+    step_of,
+)
+from train.step.optimizer import average_path
 
 log = logging.getLogger("train")
 
@@ -68,9 +76,19 @@ def candidate_weights(folder: RunFolder, training: TrainingConfig) -> list[tuple
     last, last_paths = checkpoints.average(1)
     candidates = [(f"the average of the last {len(paths)} checkpoints", average)] if len(paths) > 1 else []
     candidates.append(("the last checkpoint", last))
+    if training.ema_decay is not None:
+        candidates.append(("the moving average of the weights", moving_average(last_paths[-1])))
     if training.keep_best:
         candidates += best_candidate(checkpoints, last_paths[-1])
     return candidates
+
+
+def moving_average(path: pathlib.Path) -> dict[str, Any]:
+    """The moving averages in a checkpoint, by weight path; a weight that is frozen has none and stands as it is."""
+    averages = read_checkpoint(path, "optimizer/")
+    return {
+        name: averages.get(f"optimizer/{average_path(name)}", weight) for name, weight in read_weights(path).items()
+    }
 
 
 def best_candidate(checkpoints: Checkpoints, last: pathlib.Path) -> list[tuple[str, dict[str, Any]]]:
