@@ -126,7 +126,10 @@ def test_a_key_that_may_change_is_logged_with_both_values(folder, caplog):
     assert "training.steps was 100000 and is 7" in logged and "training.dropout was not set and is 0.2" in logged
 
 
-FIXED = ["model.d_model=64", 'model.preset="base"', "tokenizer.vocab_size=500", 'model.norm="pre"']
+FIXED = [
+    "model.d_model=64", 'model.preset="base"', "tokenizer.vocab_size=500", 'model.norm="pre"', "training.ema_decay=0.9",
+    'training.frozen=["embedding"]',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("override", FIXED)

@@ -70,6 +70,7 @@ class TrainingConfig(Section):
     r_drop: float = pydantic.Field(0.0, ge=0)  # weight alpha of R-Drop's divergence (Liang et al. 2021: 5); 0: none
     warmup_steps: int = pydantic.Field(4_000, ge=1)
     learning_rate_factor: float = pydantic.Field(1.0, gt=0)
+    frozen: list[str] | None = pydantic.Field(None, min_length=1)  # layers left as they are: ["embedding", "encoder*"]
     ema_decay: float | None = pydantic.Field(None, gt=0, lt=1)  # of the moving average of weights; None: no average
     checkpoint_every: int = pydantic.Field(1_000, ge=1)  # steps
     keep_checkpoints: int = pydantic.Field(5, ge=1)

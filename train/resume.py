@@ -20,7 +20,7 @@ from train.workers.tf_config import Worker
 log = logging.getLogger("train")
 
 FIXED = (  # sections and keys that decide what a weight means, or which arrays a checkpoint has
-    "model.", "tokenizer.", "training.ema_decay",
+    "model.", "tokenizer.", "training.ema_decay", "training.frozen",
 )  # fmt: skip
 OWN_KEYS = (  # paths, which may differ between workers
     "run_folder", "cache_folder", "data.train", "data.validation", "data.test", "data.data_dir", "tokenizer.model",

@@ -21,6 +21,7 @@ from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validator
 from train.loop.fit import fit
 from train.resume import check_same_on_all_workers, check_unchanged, run_folder_of, write_configuration
+from train.step.freezing import freeze
 from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
 from train.workers.broadcast import Broadcast
@@ -103,6 +104,7 @@ def build(config: TransformerConfig, training: TrainingConfig, strategy: tf.dist
 def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.distribute.Strategy) -> TrainingModel:
     """A TrainingModel that shares the transformer's weights, ready for `fit`."""
     config = transformer.transformer_config
+    freeze(transformer, training.frozen or ())
     with strategy.scope():
         model = TrainingModel(transformer.input, transformer.output)
         model.compile(

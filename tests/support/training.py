@@ -18,6 +18,7 @@ from train.data.encoding import EncodedPairs, Sentences
 from train.evaluation.bleu import Score, Scores
 from train.evaluation.validation import Sample, Validation
 from train.loop.fit import fit
+from train.step.freezing import freeze
 from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
 from train.workers.broadcast import Broadcast
@@ -49,6 +50,7 @@ def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
     training = TRAINING.model_copy(update=training)
     keras.utils.set_random_seed(weights_seed)
     transformer = Transformer(config.replace(dropout=dropout), dtype=training.precision)
+    freeze(transformer, training.frozen or ())
     model = TrainingModel(transformer.input, transformer.output)
     model.compile(
         training_optimizer(config.d_model, training),
