@@ -11,8 +11,16 @@ from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.run_folder import RunFolder
 from tests.support.processes import start_python
 from train.config import load_config
-from train.resume import check_unchanged, differences, flattened, run_folder_of, run_lock, write_configuration
-from train.workers.tf_config import Worker
+from train.resume import (
+    check_start,
+    check_unchanged,
+    differences,
+    flattened,
+    run_folder_of,
+    run_lock,
+    write_configuration,
+)
+from train.workers.tf_config import ONLY_WORKER, Worker
 
 CONFIG = """
 run_folder = "run"
@@ -181,6 +189,47 @@ def test_an_interrupted_rewrite_keeps_the_old_record(folder, name, monkeypatch):
         record(folder, configuration(folder, "training.steps=7"))
     assert path.read_bytes() == before
     check_unchanged(folder, configuration(folder))
+
+
+# the run that a run starts from
+
+
+@pytest.fixture
+def other(tmp_path, folder):
+    """Another run folder, finished, with the model of CONFIG."""
+    other = RunFolder(tmp_path / "other")
+    other.path.mkdir()
+    record(other, configuration(folder))
+    other.tokenizer.touch()
+    other.weights.touch()
+    return other
+
+
+def start(folder, other, *overrides, worker=ONLY_WORKER):
+    check_start(folder, configuration(folder, f"training.start_from={other.path}", *overrides), worker)
+
+
+def test_a_run_may_start_from_one_with_the_same_model_and_another_tokenizer_and_dropout(folder, other):
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    start(folder, other, "tokenizer.vocab_size=500", "training.dropout=0.4", "training.label_smoothing=0")
+
+
+def test_another_model_to_start_from_is_one_sentence_with_both_values(folder, other):
+    start(folder, other, "model.d_model=64")  # has begun already
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    start(folder, other, "model.d_model=64", worker=Worker(1, 2))  # another worker needs no such folder
+    with pytest.raises(ConfigError) as error:
+        start(folder, other, "model.d_model=64")
+    parts = "training.start_from", str(other.path), "model.d_model is 128 there and 64 here", "[model]"
+    assert all(part in str(error.value) for part in parts)
+
+
+@pytest.mark.parametrize("missing", ["model", "tokenizer", "weights"])
+def test_a_run_that_is_not_finished_is_no_start(folder, other, missing):
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    getattr(other, missing).unlink()
+    with pytest.raises(ConfigError, match=f"training.start_from is {other.path}, which has no {missing}|model.weights"):
+        start(folder, other)
 
 
 def test_a_configuration_is_flat_and_its_differences_are_text():

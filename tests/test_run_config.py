@@ -112,6 +112,13 @@ def test_the_vocabulary_is_the_tokenizers(load):
     assert resolved(load(NUMBERS, "model.preset=tiny", "tokenizer.vocab_size=500")).vocab_size == 500
 
 
+def test_a_run_that_starts_from_another_has_its_tokenizer_unless_it_names_one(load):
+    assert load(NUMBERS).effective_tokenizer.model is None
+    start = "training.start_from=runs/base"
+    assert load(NUMBERS, start).effective_tokenizer.model == "runs/base/tokenizer.model"
+    assert load(NUMBERS, start, "tokenizer.model=my.model").effective_tokenizer.model == "my.model"
+
+
 # mistakes: where, which key, what was found, what it must be
 
 

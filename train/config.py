@@ -12,6 +12,7 @@ import tomli_w
 
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.config import ConfigError, TransformerConfig, preset
+from keras_transformer.run_folder import RunFolder
 from train.config_data import Data, FilesData, NumbersData, Section, TfdsData
 from train.config_errors import sentence
 
@@ -70,6 +71,7 @@ class TrainingConfig(Section):
     r_drop: float = pydantic.Field(0.0, ge=0)  # weight alpha of R-Drop's divergence (Liang et al. 2021: 5); 0: none
     warmup_steps: int = pydantic.Field(4_000, ge=1)
     learning_rate_factor: float = pydantic.Field(1.0, gt=0)
+    start_from: str | None = pydantic.Field(None, min_length=1)  # the run folder whose weights training begins with
     frozen: list[str] | None = pydantic.Field(None, min_length=1)  # layers left as they are: ["embedding", "encoder*"]
     ema_decay: float | None = pydantic.Field(None, gt=0, lt=1)  # of the moving average of weights; None: no average
     checkpoint_every: int = pydantic.Field(1_000, ge=1)  # steps
@@ -129,6 +131,13 @@ class RunConfig(Section):
     def cache_path(self) -> pathlib.Path:
         """`cache_folder`, or the folder "cache" beside the run folder."""
         return pathlib.Path(self.cache_folder or pathlib.Path(self.run_folder).parent / "cache")
+
+    @property
+    def effective_tokenizer(self) -> TokenizerConfig:
+        """`tokenizer`; if it names no model and training starts from another run, with the tokenizer of that run."""
+        if self.tokenizer.model or not self.training.start_from:
+            return self.tokenizer
+        return self.tokenizer.model_copy(update={"model": str(RunFolder(self.training.start_from).tokenizer)})
 
     def transformer_config(self, vocab_size: int) -> TransformerConfig:
         """The model of this run with a vocabulary of `vocab_size` pieces."""

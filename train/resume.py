@@ -24,6 +24,7 @@ FIXED = (  # sections and keys that decide what a weight means, or which arrays 
 )  # fmt: skip
 OWN_KEYS = (  # paths, which may differ between workers
     "run_folder", "cache_folder", "data.train", "data.validation", "data.test", "data.data_dir", "tokenizer.model",
+    "training.start_from",
 )  # fmt: skip
 
 
@@ -90,13 +91,40 @@ def write_configuration(folder: RunFolder, config: RunConfig, transformer_config
     write_atomically(folder.config, config.to_toml())
 
 
+def has_begun(folder: RunFolder) -> bool:
+    """Return whether the run folder has a checkpoint to continue from."""
+    return any(folder.checkpoints.glob("step-*.npz"))
+
+
+def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
+    """Check that a run which is to begin with the weights of another one has a model of the same shape.
+
+    Raises ConfigError on the chief, before anything is read or written, if the other run is missing or has another
+    model.
+    """
+    if config.training.start_from is None or not worker.is_chief or has_begun(folder):
+        return
+    start = RunFolder(config.training.start_from)
+    for file in (start.model, start.tokenizer, start.weights):
+        if not file.exists():
+            raise ConfigError(
+                f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run."
+            )
+    if changes := differences(*model_fields(start, config)):
+        found = "; ".join(f"{key} is {there} there and {here} here" for key, (there, here) in changes.items())
+        raise ConfigError(
+            f"training.start_from is {start.path}, whose model is another one: {found}. Set the section [model] to "
+            "what it is there."
+        )
+
+
 def check_unchanged(folder: RunFolder, config: RunConfig) -> None:
     """Compare `config` with what the run folder records, if it has a checkpoint. Logs every key that differs.
 
     config.toml is the record. If it is damaged or missing, a warning says so and model.json takes its place: the
     caller writes config.toml again. Raises ConfigError if a key differs that changes what the weights mean.
     """
-    if not any(folder.checkpoints.glob("step-*.npz")):
+    if not has_begun(folder):
         return
     try:
         recorded = flattened(folder.config.read_text(encoding="utf-8"))

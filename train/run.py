@@ -20,7 +20,14 @@ from train.evaluation.report import write_report
 from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validator
 from train.loop.fit import fit
-from train.resume import check_same_on_all_workers, check_unchanged, run_folder_of, write_configuration
+from train.loop.start import begin
+from train.resume import (
+    check_same_on_all_workers,
+    check_start,
+    check_unchanged,
+    run_folder_of,
+    write_configuration,
+)
 from train.step.freezing import freeze
 from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
@@ -42,6 +49,7 @@ def run(config: RunConfig) -> RunFolder | None:
     log_as(cluster.worker)
     with run_folder_of(config.run_folder, cluster.worker) as folder, report_lost_workers(cluster):
         check_unchanged(folder, config)
+        check_start(folder, config, cluster.worker)
         train(config, folder, cluster)
         return folder if cluster.worker.is_chief else None
 
@@ -57,7 +65,7 @@ def dry_run(config: RunConfig) -> None:
     corpus = load_corpus(config.data)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "tokenizer.model"
-        tokenizer = prepare_tokenizer(config.tokenizer, corpus.train.shards, path)
+        tokenizer = prepare_tokenizer(config.effective_tokenizer, corpus.train.shards, path)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path)
     report_preflight(config.training, data, config.transformer_config(tokenizer.vocab_size), replicas)
 
@@ -73,7 +81,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
     check_division(config.training, config.data.shards, strategy.num_replicas_in_sync, worker)
 
     corpus = load_corpus(config.data)
-    tokenizer = share_tokenizer(config.tokenizer, corpus.train, folder.tokenizer, broadcast)
+    tokenizer = share_tokenizer(config.effective_tokenizer, corpus.train, folder.tokenizer, broadcast)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     write_configuration(folder, config, transformer_config)
@@ -83,6 +91,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
         report_preflight(config.training, data, transformer_config, strategy.num_replicas_in_sync)
 
     transformer = build(transformer_config, config.training, strategy)
+    begin(config.training, folder, transformer, tokenizer, worker)
     model = compiled(transformer, config.training, strategy)
     validator = Validator(transformer, data, config.translation, config.training.xla)
     progress = fit(config.training, folder, data, model, validator, broadcast)

@@ -110,7 +110,7 @@ def too_many_rewinds(divergence: DivergenceError, step: int) -> DivergenceError:
 
 
 def save_start(checkpoints: Checkpoints, model: keras.Model, progress: Progress) -> None:
-    """Write the checkpoint of step 0, so that there always is one to go back to."""
+    """Write the checkpoint of step 0: every worker begins with it, and there always is one to go back to."""
     try:
         checkpoints.save(model, model.optimizer, progress)
     except OSError as error:

@@ -44,6 +44,8 @@ def fit(
     """
     worker, checkpoints = broadcast.worker, Checkpoints(folder.checkpoints, training.keep_checkpoints)
     restore = functools.partial(restore_everywhere, checkpoints, model, broadcast)
+    if worker.is_chief and (training.start_from or training.on_divergence == "rewind") and not checkpoints.paths():
+        save_start(checkpoints, model, Progress())
     progress = restore() or Progress()
     log_start(progress, training)
     if progress.step >= training.steps or has_stopped_early(progress, training):
@@ -60,8 +62,6 @@ def fit(
 
     with stop_request.listening():
         if training.on_divergence == "rewind":
-            if worker.is_chief and not checkpoints.paths():
-                save_start(checkpoints, model, progress)
             progress = train_with_rewinds(train_from, restore, progress)
         else:
             train_from(progress)
