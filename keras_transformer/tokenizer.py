@@ -8,7 +8,7 @@ import os
 import pathlib
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import sentencepiece
 
@@ -27,17 +27,22 @@ class TokenizerError(UserError):
     """A vocabulary that cannot be learned, or a model file that cannot be used; the message gives the reason."""
 
 
-def train_tokenizer(sentences: Iterable[str], path: str | os.PathLike, vocab_size: int) -> None:
+def train_tokenizer(
+    sentences: Iterable[str], path: str | os.PathLike, vocab_size: int, symbols: Sequence[str] = ()
+) -> None:
     """Learn one joint vocabulary from all `sentences` (Vaswani et al. 2017, section 5.1) and write it to `path`.
 
     Byte-pair encoding (Sennrich et al. 2016) with byte fallback and without normalisation: decoding its ids restores
     any Unicode string exactly, even if its characters were not in the training text. The one exception is U+2581,
     SentencePiece's own sign for a space, which becomes a space.
 
+    symbols: texts that are always one piece, such as the tag <2de>; they are among the `vocab_size` pieces.
+
     The same sentences in the same order give the same file.
     Raises TokenizerError if the sentences have too few pieces for `vocab_size`, or need more.
     """
     model = io.BytesIO()
+    more = {"user_defined_symbols": list(symbols)} if symbols else {}
     texts = (
         sentence[start : start + TRAINING_CHARACTERS]
         for sentence in sentences
@@ -58,6 +63,7 @@ def train_tokenizer(sentences: Iterable[str], path: str | os.PathLike, vocab_siz
             max_sentence_length=4 * TRAINING_CHARACTERS,  # in bytes; a character has at most four in UTF-8
             input_sentence_size=TRAINING_SENTENCES,
             minloglevel=2,
+            **more,
             **{f"{name}_id": special_id for name, special_id in SPECIAL_IDS.items()},
         )
     except RuntimeError as error:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.places import ROOT
 from train.config import FilesData, load_config
 from train.data.corpus import CorpusError
-from train.data.prepare import load_corpus
+from train.data.prepare import load_corpus, load_test_split
 
 
 def files(tmp_path, source, target, **more):
@@ -72,6 +72,17 @@ def test_a_limit_takes_the_first_training_pairs_alone_and_is_another_text(tmp_pa
 def test_a_limit_needs_one_shard(tmp_path):
     with pytest.raises(ValueError, match="train_pairs 2 needs shards = 1"):
         files(tmp_path, b"a\n", b"x\n", train_pairs=2, shards=2)
+
+
+def test_a_tag_stands_before_every_source_sentence_of_its_entry_but_no_empty_one(tmp_path):
+    data = files(tmp_path, b"a\n \nc\n", b"x\ny\nz\n")
+    plain, table = data.train[0], {"files": data.train[0], "tag": "<2de>"}
+    tagged = FilesData(source="files", train=[plain, table], validation=[table])
+    assert train_pairs(tagged) == [("a", "x"), ("c", "z"), ("<2de>a", "x"), ("<2de>c", "z")]
+    corpus = load_corpus(tagged)
+    assert corpus.tags == ("<2de>",) and list(corpus.validation) == [("<2de>a", "x"), ("<2de>c", "z")]
+    assert load_test_split(tagged).fingerprint() == corpus.validation.fingerprint()
+    assert corpus.validation.fingerprint() != load_corpus(data).validation.fingerprint()
 
 
 def test_a_split_can_be_read_again_and_counts_anew(tmp_path):

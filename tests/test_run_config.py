@@ -92,6 +92,15 @@ def test_encoded_text_is_kept_beside_the_run_folder_or_where_the_configuration_s
     assert load(NUMBERS, "cache_folder=/big").cache_path == pathlib.Path("/big")
 
 
+def test_entries_of_files_may_have_a_tag_and_a_weight(load):
+    table = '{files = ["c.en", "c.de"], tag = "<BT>", weight = 2}'
+    config = load(FILES.replace('[["a.en", "a.de"]]', f'[["a.en", "a.de"], {table}]'))
+    assert [(entry.tag, entry.weight) for entry in config.data.entries("train")] == [("", None), ("<BT>", 2.0)]
+    assert config.data.train[0] == config.data.entries("train")[0].files == ["a.en", "a.de"]
+    assert config.data.tags == ("<BT>",)
+    assert load(config.to_toml()) == config
+
+
 # the model
 
 
@@ -200,6 +209,11 @@ def test_an_override_inside_a_value_is_refused(load):
             FILES + "test = [[1, 2]]\n",
             "data.test: expected a list of [source file, target file] or of TSV files, found",
         ),
+        (FILES.replace('"b.tsv"', '{files = "b.tsv", tagg = "<x>"}'), "there is no key data.validation.0.tagg"),
+        (FILES.replace('"b.tsv"', '{tag = "<x>"}'), "data.validation.0.files is missing"),
+        (FILES.replace('"b.tsv"', '{files = "b.tsv", weight = 2}'), "data.validation: an entry has a weight"),
+        (FILES.replace('["a.en", "a.de"]', "{files = 'a.tsv', weight = 0}"), "data.train.0.weight is 0: "),
+        (FILES.replace('"b.tsv"', '{files = "b.tsv", tag = "to de"}'), "data.validation.0.tag: 'to de' has a space"),
         (NUMBERS + "[training]\nsteps = 0\n", "training.steps is 0: "),
         (NUMBERS + "[training]\nsteps 5\n", "is not valid TOML: Expected '=' after a key"),
         (NUMBERS + "[training]\nsteps = 1\nsteps = 2\n", "is not valid TOML: Cannot overwrite a value"),

@@ -62,3 +62,21 @@ def test_the_tokenizer_that_is_there_is_used_and_one_of_another_size_is_refused(
     assert found.model_bytes == learned.model_bytes
     with pytest.raises(ConfigError, match="280 pieces .*tokenizer.vocab_size is 281"):
         prepare_tokenizer(TokenizerConfig(vocab_size=281), one_split(), path)
+
+
+def test_tags_are_pieces_of_a_learned_tokenizer_and_a_tokenizer_that_divides_one_is_refused_and_not_copied(tmp_path):
+    tags = ("<2de>", "<BT>")
+    tokenizer = prepare_tokenizer(TokenizerConfig(vocab_size=290), one_split(), tmp_path / "tagged.model", tags)
+    assert tokenizer.vocab_size == 290
+    for tag in tags:
+        (piece,) = tokenizer.encode(tag)
+        assert tokenizer.encode(f"{tag}source word") == [piece, *tokenizer.encode("source word")]
+        assert tokenizer.decode([piece]) == tag
+    learn_tokenizer(290, one_split(), tmp_path / "given.model")
+    for config, path in (
+        (TokenizerConfig(model=str(tmp_path / "given.model")), tmp_path / "copied.model"),
+        (TokenizerConfig(vocab_size=290), tmp_path / "given.model"),
+    ):
+        with pytest.raises(ConfigError, match=r"tag <2de>, .*given.model divides into [2-9] pieces"):
+            prepare_tokenizer(config, [], path, tags)
+    assert not (tmp_path / "copied.model").exists()

@@ -1,5 +1,6 @@
 """The section `data` of a run configuration: where sentence pairs come from."""
 
+import itertools
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -29,19 +30,47 @@ class NumbersData(Section):
     shards: int = pydantic.Field(1, ge=1)  # as in FilesData
 
 
+class FilesEntry(Section):
+    """An entry of text files with options, as a table: {files = ["a.en", "a.de"], tag = "<2de>", weight = 2}."""
+
+    files: list[str] | str
+    tag: str = ""  # stands before every source sentence: a piece of the tokenizer that marks a language or an origin
+    weight: float | None = pydantic.Field(None, gt=0)  # share of the training pairs of an epoch; None: 1 if others have
+
+    @pydantic.field_validator("tag")
+    @classmethod
+    def check_tag(cls, tag: str) -> str:
+        if any(character.isspace() or character == "\u2581" for character in tag):
+            raise ValueError(f"{tag!r} has a space in it; a tag is one piece, such as <2de>")
+        return tag
+
+
+def kind_of_entry(entry: Any) -> str:
+    """Return which kind of entry a value is: for messages, before it is checked."""
+    return "pair" if isinstance(entry, list) else "tsv" if isinstance(entry, str) else "table"
+
+
+Entry = Annotated[
+    Annotated[list[str], pydantic.Tag("pair")]
+    | Annotated[str, pydantic.Tag("tsv")]
+    | Annotated[FilesEntry, pydantic.Tag("table")],
+    pydantic.Discriminator(kind_of_entry),
+]
+
+
 class FilesData(Section):
     """Line-aligned text files, or TSV files with source and target in the first two columns; `.gz` is decompressed.
 
-    Each split is a list of entries. An entry is [source file, target file], or one TSV file.
+    Each split is a list of entries. An entry is [source file, target file], or one TSV file, or a FilesEntry.
     """
 
     source: Literal["files"]
     licence: str | None = None  # of the text, for report.md: "CC-BY-4.0"
     source_language: str = "source"
     target_language: str = "target"
-    train: list[list[str] | str] = pydantic.Field(min_length=1)
-    validation: list[list[str] | str] = pydantic.Field(min_length=1)
-    test: list[list[str] | str] = []
+    train: list[Entry] = pydantic.Field(min_length=1)
+    validation: list[Entry] = pydantic.Field(min_length=1)
+    test: list[Entry] = []
     train_pairs: int | None = pydantic.Field(None, ge=1)  # the first so many of them; None: all
     shards: int = pydantic.Field(1, ge=1)  # parts that workers divide among them; entry i belongs to part i mod shards
 
@@ -49,7 +78,9 @@ class FilesData(Section):
     @classmethod
     def check_entries(cls, entries: Any) -> Any:
         def is_entry(entry: Any) -> bool:
-            return isinstance(entry, str) or isinstance(entry, list) and all(isinstance(path, str) for path in entry)
+            if isinstance(entry, list):
+                return all(isinstance(path, str) for path in entry)
+            return isinstance(entry, str | dict | FilesEntry)
 
         if not isinstance(entries, list) or not all(map(is_entry, entries)):
             raise ValueError(f"expected a list of [source file, target file] or of TSV files, found {entries!r}")
@@ -59,7 +90,29 @@ class FilesData(Section):
     def check_train_pairs(self) -> "FilesData":
         if self.train_pairs and self.shards > 1:
             raise ValueError(f"train_pairs {self.train_pairs} needs shards = 1: it counts the pairs of the whole text")
+        if self.train_pairs and any(entry.weight is not None for entry in self.entries("train")):
+            raise ValueError(
+                f"train_pairs {self.train_pairs} and a weight of an entry do not go together: leave one out"
+            )
         return self
+
+    @pydantic.field_validator("validation", "test")
+    @classmethod
+    def check_weights(cls, entries: list[Entry]) -> list[Entry]:
+        if any(isinstance(entry, FilesEntry) and entry.weight is not None for entry in entries):
+            raise ValueError("an entry has a weight; only entries of data.train have")
+        return entries
+
+    def entries(self, split: str) -> list[FilesEntry]:
+        """The entries of "train", "validation" or "test", each as a FilesEntry."""
+        entries = getattr(self, split)
+        return [entry if isinstance(entry, FilesEntry) else FilesEntry(files=entry) for entry in entries]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """All tags, each once, in the order of the entries."""
+        entries = itertools.chain.from_iterable(map(self.entries, ("train", "validation", "test")))
+        return tuple(dict.fromkeys(entry.tag for entry in entries if entry.tag))
 
 
 class TfdsData(Section):

@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable, Collection
 from typing import Any
 
+BRANCHES = ("pair", "tsv", "table")  # names that pydantic puts between the number of an entry and its key
+
 
 def sentence(finding: dict[str, Any], where: Callable[[str], str | os.PathLike], known_keys: Collection[str]) -> str:
     """One of the `errors()` of a pydantic.ValidationError as a sentence.
@@ -17,7 +19,7 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str | os.PathLike],
         source = f" if data.source is {place.pop(1)!r}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):  # found in the section `data`, about its key `source`
         place, found = ["data", "source"], finding.get("ctx", {}).get("tag")
-    key = ".".join(place)
+    key = ".".join(part for part in place if part not in BRANCHES)
     if kind == "extra_forbidden":
         likely = _likely(key, known_keys)
         return f"{where(key)}: there is no key {key}{source}" + (f"; did you mean {likely}?" if likely else ".")

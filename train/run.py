@@ -65,7 +65,7 @@ def dry_run(config: RunConfig) -> None:
     corpus = load_corpus(config.data)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "tokenizer.model"
-        tokenizer = prepare_tokenizer(config.effective_tokenizer, corpus.train.shards, path)
+        tokenizer = prepare_tokenizer(config.effective_tokenizer, corpus.train.shards, path, corpus.tags)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path)
     report_preflight(config.training, data, config.transformer_config(tokenizer.vocab_size), replicas)
 
@@ -81,7 +81,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
     check_division(config.training, config.data.shards, strategy.num_replicas_in_sync, worker)
 
     corpus = load_corpus(config.data)
-    tokenizer = share_tokenizer(config.effective_tokenizer, corpus.train, folder.tokenizer, broadcast)
+    tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder.tokenizer, broadcast)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     write_configuration(folder, config, transformer_config)

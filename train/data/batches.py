@@ -53,9 +53,9 @@ class PackedBatches:
     multiple of the number of workers. The rows of all workers, in their order, are the batch of a single worker.
     resegment: splits the words of every epoch anew, as `Epochs` describes.
 
-    Every epoch shuffles and packs all pairs again, and has `steps_per_epoch` batches, as many as epoch 0 needs. Rows
-    missing from its last batch are taken from its beginning; rows left over (one or two in thousands, different ones
-    each time) are dropped.
+    Every epoch shuffles and packs all pairs again, or those that their mixture takes. It has `steps_per_epoch` batches,
+    as many as epoch 0 needs. Rows missing from its last batch are taken from its beginning; rows left over (one or two
+    in thousands, different ones each time) are dropped.
     """
 
     def __init__(
@@ -72,10 +72,11 @@ class PackedBatches:
         self.local_rows = self.rows_per_batch // worker.count  # of this worker
         self.worker = worker
         self._epochs = Epochs(pairs, row_lengths, seed, resegment)
-        first = self._epochs.epoch(0)
-        self.rows_per_epoch = first.packing.num_rows
+        pairs, packing = self._epochs.epoch(0)
+        self.rows_per_epoch = packing.num_rows
         self.steps_per_epoch = math.ceil(self.rows_per_epoch / self.rows_per_batch)
-        self.source_tokens, self.target_tokens = first.pairs.source_tokens, first.pairs.target_tokens
+        self.source_tokens = int(pairs.source.lengths[packing.pairs].sum())  # of epoch 0
+        self.target_tokens = int(pairs.target.lengths[packing.pairs].sum())
         self.padding = padding_of(self.source_tokens, self.target_tokens, self.rows_per_epoch, row_lengths)
 
     def batch(self, step: int) -> Batch:

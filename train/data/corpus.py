@@ -26,6 +26,8 @@ class Split:
     raises CorpusError if a file of the split is missing.
 
     shards: the Splits that this one is divided into for several workers; by default it is its own only shard.
+
+    mixed: the Splits of its weighted entries with their weights, if an epoch is to take shares of them; see Mixture.
     """
 
     def __init__(
@@ -34,8 +36,10 @@ class Split:
         read: Callable[[], Iterator[Pair]],
         fingerprint: Callable[[], dict] | None = None,
         shards: Iterable["Split"] = (),
+        mixed: Iterable[tuple["Split", float]] = (),
     ):
         self.name = name
+        self.mixed = tuple(mixed)
         self.fingerprint = fingerprint
         self.shards = tuple(shards) or (self,)
         self.skipped = collections.Counter()
@@ -78,6 +82,7 @@ class Corpus:
     test: Split | None  # None: the data has no test set
     source_language: str
     target_language: str
+    tags: tuple[str, ...] = ()  # before source sentences, each a piece of the tokenizer
 
 
 def own_shards(split: Split, worker: Worker) -> tuple[Split, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from keras_transformer.tokens import EOS
 from train.config import RowLengths
 from train.data.corpus import CorpusError, Split, skipped_sentence
+from train.data.mixing import Mixture
 from train.data.packing import offsets_of
 
 if TYPE_CHECKING:  # benchmarks.accelerator packs batches where SentencePiece is not installed
@@ -60,6 +61,7 @@ class EncodedPairs:
     target: Sentences
     skipped: collections.Counter  # pairs by reason, those that the split skipped included
     keys: np.ndarray | None = None  # uint64 (pairs,), `pair_keys` of the text; None if not made from text
+    mixture: Mixture | None = None  # what an epoch takes of them; None: each pair once
 
     def __len__(self) -> int:
         return len(self.source)

@@ -25,6 +25,8 @@ class Epochs:
     resegment: from the pairs and a Generator to the same pairs in other pieces, which no epoch shares with another;
     None leaves the pairs as they are.
 
+    An epoch has all pairs, each once, or what their Mixture takes of them.
+
     At most two epochs are kept: for a corpus of millions of pairs about 100 MB, and the ids again if they differ.
     """
 
@@ -62,4 +64,9 @@ class Epochs:
     def _prepare(self, number: int) -> Epoch:
         rng = np.random.default_rng([*self.seeds, number])
         pairs = self.resegment(self.pairs, rng) if self.resegment else self.pairs
-        return Epoch(pairs, pack(pairs.source.lengths, pairs.target.lengths, self.row_lengths, rng))
+        source_lengths, target_lengths = pairs.source.lengths, pairs.target.lengths
+        if self.pairs.mixture is None:
+            return Epoch(pairs, pack(source_lengths, target_lengths, self.row_lengths, rng))
+        taken = self.pairs.mixture.pairs_of_epoch(self.seeds, number)
+        packing = pack(source_lengths[taken], target_lengths[taken], self.row_lengths, rng)
+        return Epoch(pairs, packing._replace(pairs=taken[packing.pairs]))

@@ -5,15 +5,15 @@ import itertools
 import os
 import pathlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_lines
 from train.config import FilesData
+from train.config_data import FilesEntry
 from train.data.corpus import CorpusError, Pair, Split
 
 MULTI30K = pathlib.Path("data/multi30k")  # `make multi30k` puts the corpus there
-Entry = list[str] | str  # [source file, target file], or one TSV file
 
 
 def files_splits(data: FilesData) -> tuple[Split, Split, Split | None]:
@@ -27,9 +27,10 @@ def files_splits(data: FilesData) -> tuple[Split, Split, Split | None]:
             f"data.shards is {data.shards}, but data.train has {len(data.train)} entries, and a shard needs at least "
             f"one: divide the files by lines, both sides alike, for example with split -n r/{data.shards} FILE."
         )
-    train = [_split("train", data.train[shard :: data.shards], data.train_pairs) for shard in range(data.shards)]
-    validation = _split("validation", data.validation)
-    test = _split("test", data.test) if data.test else None
+    entries = data.entries("train")
+    train = [_train_split(entries[shard :: data.shards], data.train_pairs) for shard in range(data.shards)]
+    validation = _split("validation", data.entries("validation"))
+    test = _split("test", data.entries("test")) if data.test else None
     for split in (train[0] if data.shards == 1 else None, validation, test):
         if split is not None:
             split.fingerprint()
@@ -38,32 +39,53 @@ def files_splits(data: FilesData) -> tuple[Split, Split, Split | None]:
 
 def files_test_split(data: FilesData) -> Split:
     """The test Split, or the validation Split if there is no test set. Needs none of the other files."""
-    split = _split("test", data.test) if data.test else _split("validation", data.validation)
+    name = "test" if data.test else "validation"
+    split = _split(name, data.entries(name))
     split.fingerprint()
     return split
 
 
-def _split(name: str, entries: list[Entry], most_pairs: int | None = None) -> Split:
+def _train_split(entries: list[FilesEntry], most_pairs: int | None) -> Split:
+    """The Split of training entries, which is mixed from Splits of its entries if any of them has a weight."""
+    mixed = ()
+    if any(entry.weight is not None for entry in entries):
+        mixed = [(_split("train", [entry]), 1.0 if entry.weight is None else entry.weight) for entry in entries]
+    return _split("train", entries, most_pairs, mixed)
+
+
+def _split(
+    name: str,
+    entries: list[FilesEntry],
+    most_pairs: int | None = None,
+    mixed: Sequence[tuple[Split, float]] = (),
+) -> Split:
     """The Split of these entries, or of their first `most_pairs` pairs."""
-    paths = [_paths(name, entry) for entry in entries]
+    paths, tags = [_paths(name, entry.files) for entry in entries], [entry.tag for entry in entries]
 
     def read() -> Iterator[Pair]:
-        pairs = itertools.chain.from_iterable(_read(name, entries, entry_paths) for entry_paths in paths)
-        return itertools.islice(pairs, most_pairs)
+        texts = (tagged(_read(name, entries, files), tag) for files, tag in zip(paths, tags, strict=True))
+        return itertools.islice(itertools.chain.from_iterable(texts), most_pairs)
 
     def fingerprint() -> dict:
-        found = {"source": "files", "files": [[file_stamp(path, name) for path in entry] for entry in paths]}
-        return found | ({"pairs": most_pairs} if most_pairs else {})
+        files = {"source": "files", "files": [[file_stamp(path, name) for path in entry] for entry in paths]}
+        return files | ({"tags": tags} if any(tags) else {}) | ({"pairs": most_pairs} if most_pairs else {})
 
-    return Split(f"data.{name}", read, fingerprint)
+    return Split(f"data.{name}", read, fingerprint, mixed=mixed)
 
 
-def _paths(name: str, entry: Entry) -> list[pathlib.Path]:
+def tagged(pairs: Iterable[Pair], tag: str) -> Iterator[Pair]:
+    """Put the tag before every source sentence; an empty one stays empty."""
+    if not tag:
+        return iter(pairs)
+    return ((tag + source if source.strip() else source, target) for source, target in pairs)
+
+
+def _paths(name: str, files: list[str] | str) -> list[pathlib.Path]:
     """The paths of one entry: source and target, or one TSV file."""
-    paths = [pathlib.Path(path).expanduser() for path in ([entry] if isinstance(entry, str) else entry)]
-    if not isinstance(entry, str) and len(paths) != 2:
+    paths = [pathlib.Path(path).expanduser() for path in ([files] if isinstance(files, str) else files)]
+    if not isinstance(files, str) and len(paths) != 2:
         raise CorpusError(
-            f"data.{name} has an entry of {len(paths)} files, {entry}: an entry is [source file, target file] or one "
+            f"data.{name} has an entry of {len(paths)} files, {files}: an entry is [source file, target file] or one "
             "TSV file."
         )
     if len(paths) == 2 and paths[0].resolve() == paths[1].resolve():
@@ -71,12 +93,12 @@ def _paths(name: str, entry: Entry) -> list[pathlib.Path]:
     return paths
 
 
-def _read(name: str, entries: list[Entry], paths: list[pathlib.Path]) -> Iterator[Pair]:
+def _read(name: str, entries: list[FilesEntry], paths: list[pathlib.Path]) -> Iterator[Pair]:
     if len(paths) == 2:
         return read_aligned(*paths)
-    hint = ""
-    if len(entries) > 1 and isinstance(entries[0], str) and isinstance(entries[1], str):
-        hint = f' If {entries[0]} and {entries[1]} belong together, write [["{entries[0]}", "{entries[1]}"]].'
+    hint, files = "", [entry.files for entry in entries[:2]]
+    if len(files) == 2 and isinstance(files[0], str) and isinstance(files[1], str):
+        hint = f' If {files[0]} and {files[1]} belong together, write [["{files[0]}", "{files[1]}"]].'
     return read_columns(paths[0], hint=f"data.{name} reads a file that stands alone as TSV.{hint}")
 
 

@@ -1,20 +1,24 @@
 """From a corpus to batches: the splits are encoded and packed, and the log says what was found."""
 
+import collections
 import dataclasses
 import itertools
 import logging
 import math
 import pathlib
 
+import numpy as np
+
 from keras_transformer.config import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import Tokenizer
-from train.config import FilesData, NumbersData, TfdsData, TrainingConfig
+from train.config import FilesData, NumbersData, RowLengths, TfdsData, TrainingConfig
 from train.data.batches import PackedBatches, ShardedBatches
 from train.data.cache import CorpusCache
 from train.data.corpus import Corpus, Split, own_shards, skipped_sentence
-from train.data.encoding import EncodedPairs, EncodedShards, encode_corpus
+from train.data.encoding import EncodedPairs, EncodedShards, Sentences, encode_corpus
 from train.data.files import files_splits, files_test_split
+from train.data.mixing import Mixture
 from train.data.numbers import numbers_splits
 from train.data.segmentation import BpeDropout
 from train.data.tfds import tfds_splits
@@ -42,7 +46,8 @@ def load_corpus(data: NumbersData | FilesData | TfdsData) -> Corpus:
 
     Raises CorpusError for what can be seen without reading every sentence, such as a missing file.
     """
-    return Corpus(*SPLITS[data.source](data), data.source_language, data.target_language)
+    tags = data.tags if data.source == "files" else ()
+    return Corpus(*SPLITS[data.source](data), data.source_language, data.target_language, tags)
 
 
 def load_test_split(data: NumbersData | FilesData | TfdsData) -> Split:
@@ -66,7 +71,7 @@ def prepare_data(
     worker reads every pair and builds only its own rows of each batch. Raises CorpusError or ConfigError.
     """
     cache, row_lengths = CorpusCache(cache_folder), training.row_lengths
-    train = EncodedShards(cache.encoded(split, tokenizer, row_lengths) for split in own_shards(corpus.train, worker))
+    train = EncodedShards(encoded(split, tokenizer, row_lengths, cache) for split in own_shards(corpus.train, worker))
     validation = encode_corpus(corpus.validation, tokenizer, row_lengths)
     for name, pairs in (("training", train), ("validation", validation)):
         log.info(
@@ -83,6 +88,19 @@ def prepare_data(
         batches.epochs(training.steps), training.steps,
     )  # fmt: skip
     return Data(corpus, tokenizer, train, validation, batches)
+
+
+def encoded(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, cache: CorpusCache) -> EncodedPairs:
+    """The EncodedPairs of a training Split from the cache. Those of a mixed one are joined in memory."""
+    if not split.mixed:
+        return cache.encoded(split, tokenizer, row_lengths)
+    parts = [cache.encoded(part, tokenizer, row_lengths) for part, _ in split.mixed]
+    sides = [Sentences.joined([getattr(part, side) for part in parts]) for side in ("source", "target")]
+    skipped = sum((part.skipped for part in parts), collections.Counter())
+    mixture = Mixture([len(part) for part in parts], [weight for _, weight in split.mixed])
+    for part, count in zip(parts, mixture.counts(), strict=True):
+        log.info("an epoch takes %s pairs of an entry that has %s", f"{count:,}", f"{len(part):,}")
+    return EncodedPairs(*sides, skipped, np.concatenate([part.keys for part in parts]), mixture)
 
 
 def packed_batches(

@@ -67,7 +67,7 @@ def languages(data: DataConfig) -> str:
     """ "en to de", or the first training files if the configuration names no languages: "train.en to train.de"."""
     if data.source != "files" or data.source_language != FilesData.model_fields["source_language"].default:
         return f"{data.source_language} to {data.target_language}"
-    first, *others = data.train
+    first, *others = [entry.files for entry in data.entries("train")]
     named = f"{first}, source to target" if isinstance(first, str) else " to ".join(first)
     return named + (f", and {len(others)} more" if others else "")
 
