@@ -18,6 +18,7 @@ from train.resume import (
     flattened,
     run_folder_of,
     run_lock,
+    with_found_micro_batches,
     write_configuration,
 )
 from train.workers.tf_config import ONLY_WORKER, Worker
@@ -189,6 +190,20 @@ def test_an_interrupted_rewrite_keeps_the_old_record(folder, name, monkeypatch):
         record(folder, configuration(folder, "training.steps=7"))
     assert path.read_bytes() == before
     check_unchanged(folder, configuration(folder))
+
+
+def test_the_number_of_micro_batches_that_was_found_stays(folder, caplog):
+    record(folder, configuration(folder, "training.micro_batches=4"))
+    asked = configuration(folder, "training.find_micro_batches=true")
+    found = with_found_micro_batches(folder, asked)
+    assert (found.training.micro_batches, found.training.find_micro_batches) == (4, False)
+    check_unchanged(folder, found)
+    assert with_found_micro_batches(folder, configuration(folder)).training.micro_batches == 1  # not asked for
+    assert not caplog.messages
+    folder.config.write_bytes(b"half")
+    assert with_found_micro_batches(folder, asked) == asked and str(folder.config) in caplog.text
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    assert with_found_micro_batches(folder, asked) == asked  # not begun
 
 
 # the run that a run starts from

@@ -1,16 +1,18 @@
 """The run configuration: what is written comes through, and every mistake is named with what it must be instead."""
 
 import pathlib
+import re
 
 import pytest
 
 from keras_transformer.config import ConfigError, preset
 from tests.support.places import ROOT
-from train.config import load_config
+from train.config import KEYS, load_config
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
 FILES = 'run_folder = "runs/x"\n[data]\nsource = "files"\ntrain = [["a.en", "a.de"]]\nvalidation = ["b.tsv"]\n'
 TFDS = 'run_folder = "runs/x"\n[data]\nsource = "tfds"\nname = "a/b"\nsource_language = "en"\ntarget_language = "de"\n'
+TRAINING_MD = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -99,6 +101,16 @@ def test_entries_of_files_may_have_a_tag_and_a_weight(load):
     assert config.data.train[0] == config.data.entries("train")[0].files == ["a.en", "a.de"]
     assert config.data.tags == ("<BT>",)
     assert load(config.to_toml()) == config
+
+
+@pytest.mark.parametrize("block", re.findall(r"```toml\n(.*?)```", TRAINING_MD, re.DOTALL))
+def test_what_docs_training_md_shows_is_a_configuration(load, block):
+    load(f'run_folder = "runs/x"\n{block}' if "[data]" in block else NUMBERS + block)
+
+
+def test_docs_training_md_names_keys_that_exist():
+    named = set(re.findall(r"`(?:training|tokenizer|data)\.\w+", TRAINING_MD))
+    assert len(named) > 10 and named <= {f"`{key}" for key in KEYS}
 
 
 # the model

@@ -167,6 +167,13 @@ def test_rows_and_shards_that_cannot_be_divided_are_refused(shards, worker, repl
     assert all(part in str(error.value) for part in parts)
 
 
+def test_micro_batches_are_found_by_a_single_worker_only():
+    asked = TRAINING.model_copy(update={"find_micro_batches": True})
+    check_division(asked, 1, 1, ONLY_WORKER)
+    with pytest.raises(ConfigError, match="training.find_micro_batches .* 2: set training.micro_batches"):
+        check_division(asked, 1, 2, Worker(0, 2))
+
+
 def test_more_shards_than_entries_are_refused(prepare):
     with pytest.raises(CorpusError, match="data.shards is 5, .*data.train has 4 .*split -n r/5"):
         prepare(5)

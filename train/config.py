@@ -62,6 +62,7 @@ class TrainingConfig(Section):
     steps: int = pydantic.Field(100_000, ge=1)  # updates
     tokens_per_batch: int = pydantic.Field(25_000, ge=1)  # target positions per update, in rows of row_length
     micro_batches: int = pydantic.Field(1, ge=1)  # parts in which a device processes its rows, to save memory
+    find_micro_batches: bool = False  # before the first step, raise micro_batches until a step fits in memory
     row_length: int = pydantic.Field(128, ge=8)  # positions of one packed row; pairs with a longer side are skipped
     source_row_length: int | None = pydantic.Field(None, ge=8)  # positions of its source side; None: row_length
     seed: int = pydantic.Field(1, ge=0, lt=2**32)  # NumPy takes no larger one

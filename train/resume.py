@@ -96,6 +96,22 @@ def has_begun(folder: RunFolder) -> bool:
     return any(folder.checkpoints.glob("step-*.npz"))
 
 
+def with_found_micro_batches(folder: RunFolder, config: RunConfig) -> RunConfig:
+    """The configuration with the number of micro-batches that the run was begun with, if it was to find one by trial.
+
+    The number decides which dropout masks are drawn, so it stays, on a machine with more memory too.
+    """
+    if not config.training.find_micro_batches or not has_begun(folder):
+        return config
+    try:
+        number = int(flattened(folder.config.read_text(encoding="utf-8"))["training.micro_batches"])
+    except (OSError, ValueError, KeyError) as error:
+        log.warning("%s cannot be read (%s): the number of micro-batches is found anew", folder.config, error)
+        return config
+    training = config.training.model_copy(update={"micro_batches": number, "find_micro_batches": False})
+    return config.model_copy(update={"training": training})
+
+
 def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
     """Check that a run which is to begin with the weights of another one has a model of the same shape.
 

@@ -1,5 +1,6 @@
 """The story of a run: from a configuration to a run folder that can translate."""
 
+import functools
 import logging
 import os
 import pathlib
@@ -12,9 +13,10 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.model import Transformer
 from keras_transformer.run_folder import RunFolder
 from train.config import RunConfig, TrainingConfig
-from train.data.prepare import check_division, keep_check_lines, load_corpus, prepare_data
+from train.data.prepare import Data, check_division, keep_check_lines, load_corpus, prepare_data
 from train.data.training_text import record_training_text
 from train.data.vocabulary import prepare_tokenizer, share_tokenizer
+from train.evaluation.micro_batches import find_micro_batches
 from train.evaluation.preflight import report_preflight
 from train.evaluation.report import write_report
 from train.evaluation.selection import select_weights
@@ -26,6 +28,7 @@ from train.resume import (
     check_start,
     check_unchanged,
     run_folder_of,
+    with_found_micro_batches,
     write_configuration,
 )
 from train.step.freezing import freeze
@@ -48,6 +51,7 @@ def run(config: RunConfig) -> RunFolder | None:
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
     with run_folder_of(config.run_folder, cluster.worker) as folder, report_lost_workers(cluster):
+        config = with_found_micro_batches(folder, config)
         check_unchanged(folder, config)
         check_start(folder, config, cluster.worker)
         train(config, folder, cluster)
@@ -92,7 +96,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
 
     transformer = build(transformer_config, config.training, strategy)
     begin(config.training, folder, transformer, tokenizer, worker)
-    model = compiled(transformer, config.training, strategy)
+    config, model = compiled_to_fit(config, folder, data, transformer, strategy)
     validator = Validator(transformer, data, config.translation, config.training.xla)
     progress = fit(config.training, folder, data, model, validator, broadcast)
     if worker.is_chief:
@@ -108,6 +112,23 @@ def build(config: TransformerConfig, training: TrainingConfig, strategy: tf.dist
     parameters = f"{transformer.count_params():,}"
     log.info("%s parameters; training on %s, %s", parameters, describe(strategy), training.precision)
     return transformer
+
+
+def compiled_to_fit(
+    config: RunConfig, folder: RunFolder, data: Data, transformer: keras.Model, strategy: tf.distribute.Strategy
+) -> tuple[RunConfig, TrainingModel]:
+    """`compiled`, with as many micro-batches as memory asks for if `training.find_micro_batches` says so.
+
+    Returns the configuration with the number that was found, which is in config.toml too, and the model.
+    """
+    compile_for = functools.partial(compiled, transformer, strategy=strategy)
+    if not config.training.find_micro_batches:
+        return config, compile_for(config.training)
+    transformer_config = transformer.transformer_config
+    training, model = find_micro_batches(config.training, transformer_config, data.batches, strategy, compile_for)
+    config = config.model_copy(update={"training": training})
+    write_configuration(folder, config, transformer_config)
+    return config, model
 
 
 def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.distribute.Strategy) -> TrainingModel:

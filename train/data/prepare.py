@@ -152,6 +152,11 @@ def check_division(training: TrainingConfig, shards: int, replicas: int, worker:
             f"{worker.count}, or 1 if every worker is to hold the whole corpus."
         )
     rows = training.tokens_per_batch // training.row_length
+    if training.find_micro_batches and worker.count > 1:
+        raise ConfigError(
+            f"training.find_micro_batches needs a single worker, and there are {worker.count}: set "
+            "training.micro_batches to what one of them finds on its own with its part of training.tokens_per_batch."
+        )
     parts = math.lcm(replicas * training.micro_batches, shards, worker.count)
     if rows % parts:
         among = f"{replicas} devices times {training.micro_batches} micro-batches"
