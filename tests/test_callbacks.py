@@ -44,7 +44,7 @@ def clock(monkeypatch):
 
 
 def validation(samples=1, **scores):
-    scores = scores_of(**{"bleu": 12.0, "exact": 25.0} | scores)
+    scores = scores_of(**{"bleu": 12.0, "chrf": 34.0, "exact": 25.0} | scores)
     return Validation(1.5, 1.0, 0.25, scores, [Sample(f"a{number}", "b", "c") for number in range(samples)])
 
 
@@ -211,7 +211,7 @@ def test_validation_is_written_and_logged_with_a_few_samples(caplog):
     samples = values.pop("validation/samples")
     assert values == {
         "validation/loss": 1.5, "validation/perplexity": 1.0, "validation/token_accuracy": 0.25,
-        "validation/bleu": 12.0, "validation/exact": 25.0,
+        "validation/bleu": 12.0, "validation/chrf": 34.0, "validation/exact": 25.0,
     }  # fmt: skip
     assert samples == samples_table(validation(SAMPLES).samples)
     assert "validation at step 1: loss 1.500  perplexity 1.00  BLEU 12.00  exact 25.0%" in caplog.text

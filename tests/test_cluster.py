@@ -19,6 +19,7 @@ OPTIONS = (
     f"training.steps={STEPS}",
     "training.checkpoint_every=10",
     "training.validate_every=1000",
+    "training.patience=9",  # the chief tells the other what it found by validation
     "training.dropout=0.2",
     "translation.beam_size=1",
 )

@@ -88,7 +88,7 @@ def test_the_metrics_hold_every_step_and_every_validation(finished):
     assert all(set(line) == {"step", "time"} | {f"train/{name}" for name in names} for line in steps)
     validations = [line for line in lines if "validation/loss" in line]
     assert [line["step"] for line in validations] == [2, 4, 5]
-    names = {"loss", "perplexity", "token_accuracy", "bleu", "exact", "samples"}
+    names = {"loss", "perplexity", "token_accuracy", "bleu", "chrf", "exact", "samples"}
     assert all(set(line) == {"step", "time"} | {f"validation/{name}" for name in names} for line in validations)
     assert validations[-1]["validation/loss"] < validations[0]["validation/loss"]
     assert [line["validation/bleu"] for line in validations] == [None] * 3  # a number is one word: BLEU is undefined

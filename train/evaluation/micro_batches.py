@@ -1,5 +1,6 @@
 """The number of micro-batches with which a step fits in memory: found by trial, before the first step."""
 
+import gc
 import logging
 import pathlib
 import re
@@ -48,6 +49,8 @@ def find_micro_batches(
             log.info("%s fits in memory; config.toml has it as training.micro_batches", parts(count, rows))
             return fixed, model
         log.info("%s does not fit in memory", parts(count, rows))
+        del model
+        gc.collect()  # its optimizer would take memory from the next trial
     raise ConfigError(
         f"Not even one row of {batches.row_lengths.target} positions at once fits in memory: use a smaller [model], a "
         "smaller tokenizer.vocab_size or a smaller training.row_length."

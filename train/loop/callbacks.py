@@ -126,6 +126,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
             "validation/perplexity": validation.perplexity,
             "validation/token_accuracy": validation.token_accuracy,
             "validation/bleu": validation.scores.plotted_bleu,
+            "validation/chrf": validation.scores.chrf,
             "validation/exact": validation.scores.exact,
             "validation/samples": samples_table(validation.samples[:SAMPLES]),
         }
