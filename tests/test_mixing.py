@@ -38,6 +38,13 @@ def test_every_pair_of_an_entry_is_taken_equally_often_and_none_twice_before_all
     assert sorted(first_pass) == list(range(7, 57))
 
 
+def test_each_pass_over_an_entry_has_an_order_of_its_own():
+    taken = Mixture([50, 50], [1, 1]).pairs_of_epoch([1, 0], 0), Mixture([50, 50], [1, 1]).pairs_of_epoch([1, 0], 1)
+    orders = [pairs[:50].tolist() for pairs in taken] + [(pairs[50:] - 50).tolist() for pairs in taken]
+    assert all(sorted(order) == list(range(50)) for order in orders)
+    assert len(set(map(tuple, orders))) == 4
+
+
 def test_the_pairs_of_an_epoch_depend_on_seed_and_epoch_alone():
     def taken(epoch, seed=1):
         return Mixture([40, 60], [3, 1]).pairs_of_epoch([seed, 0], epoch).tolist()
