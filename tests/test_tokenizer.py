@@ -94,6 +94,20 @@ def test_special_ids_have_no_text_in_the_graph(tokenizer, in_graph):
     assert in_graph.decode(rows).numpy().tolist() == [b"A man", b""]
 
 
+def test_a_symbol_is_one_piece_in_python_and_in_the_graph_and_leaves_the_rest_as_it_is(tmp_path):
+    tensorflow = pytest.importorskip("tensorflow")
+    train_tokenizer(SENTENCES, tmp_path / "tagged.model", 400, symbols=["<2de>", "a,b"])
+    tagged = Tokenizer(tmp_path / "tagged.model")
+    assert tagged.vocab_size == 400 and {"<2de>", "a,b"} <= set(tagged.pieces())
+    (symbol,) = tagged.encode("<2de>")
+    for text in TEXTS:
+        assert tagged.encode(f"<2de>{text}") == [symbol, *tagged.encode(text)]
+        assert tagged.decode(tagged.encode(f"<2de>{text}")) == f"<2de>{text}"
+    in_graph = graph_tokenizer(tagged.model_bytes)
+    texts = [f"<2de>{text}" for text in TEXTS]
+    assert in_graph.encode(tensorflow.constant(texts)).to_list() == tagged.encode_batch(texts)
+
+
 @pytest.mark.slow
 def test_a_saved_model_can_hold_the_graph_tokenizer(in_graph, tmp_path):
     tensorflow = pytest.importorskip("tensorflow")
