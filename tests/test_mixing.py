@@ -63,7 +63,7 @@ def prepare(tmp_path):
     for letter, count in (("a", 300), ("b", 30)):
         paths = [str(tmp_path / f"{letter}.{side}") for side in ("en", "de")]
         for path in paths:
-            lines = [" ".join(f"{letter}{n}" for n in rng.integers(0, 9, rng.integers(1, 4))) for _ in range(count)]
+            lines = [" ".join(f"{letter}{n}" for n in rng.integers(10, 99, rng.integers(1, 3))) for _ in range(count)]
             with open(path, "w", encoding="utf-8") as file:
                 file.write("".join(f"{line}\n" for line in lines))
         pairs.append(paths)
