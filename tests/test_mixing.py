@@ -68,13 +68,14 @@ def prepare(tmp_path):
                 file.write("".join(f"{line}\n" for line in lines))
         pairs.append(paths)
 
-    def prepare(first=None, second=None, worker=ONLY_WORKER):
+    def prepare(first=None, second=None, worker=ONLY_WORKER, bpe_dropout=0.0):
         options = zip(pairs, (first, second), strict=True)
         entries = [pair if given is None else {"files": pair} | given for pair, given in options]
         corpus = load_corpus(FilesData(source="files", train=entries, validation=pairs[:1]))
         path = tmp_path / f"{len(corpus.tags)}.model"
         tokenizer = prepare_tokenizer(TokenizerConfig(vocab_size=300), corpus.train.shards, path, corpus.tags)
-        return prepare_data(corpus, tokenizer, TRAINING, tmp_path / "cache", worker)
+        training = TRAINING.model_copy(update={"bpe_dropout": bpe_dropout})
+        return prepare_data(corpus, tokenizer, training, tmp_path / "cache", worker)
 
     return prepare
 
@@ -92,14 +93,16 @@ def share_of_second(data, epochs=4):
 def test_batches_have_the_shares_of_the_weights(prepare):
     assert share_of_second(prepare()) == pytest.approx(1 / 11, abs=0.02)
     assert share_of_second(prepare(*WEIGHTS)) == pytest.approx(3 / 4, abs=0.05)
+    assert share_of_second(prepare(*WEIGHTS, bpe_dropout=0.5)) == pytest.approx(3 / 4, abs=0.05)
     assert share_of_second(prepare(None, {"weight": 1})) == pytest.approx(1 / 2, abs=0.05)
 
 
-def test_a_mixed_batch_depends_only_on_its_step_and_not_on_the_batches_before(prepare):
-    walking = prepare(*WEIGHTS).batches
+@pytest.mark.parametrize("bpe_dropout", [0.0, 0.5])
+def test_a_mixed_batch_depends_only_on_its_step_and_not_on_the_batches_before(prepare, bpe_dropout):
+    walking = prepare(*WEIGHTS, bpe_dropout=bpe_dropout).batches
     walked = [walking.batch(step) for step in range(2 * walking.steps_per_epoch)]
     for step in (len(walked) - 1, 0, len(walked) // 2):
-        jumped = prepare(*WEIGHTS).batches.batch(step)
+        jumped = prepare(*WEIGHTS, bpe_dropout=bpe_dropout).batches.batch(step)
         for field in FIELDS:
             np.testing.assert_array_equal(jumped[field], walked[step][field])
 

@@ -72,6 +72,7 @@ def test_tags_are_pieces_of_a_learned_tokenizer_and_a_tokenizer_that_divides_one
         (piece,) = tokenizer.encode(tag)
         assert tokenizer.encode(f"{tag}source word") == [piece, *tokenizer.encode("source word")]
         assert tokenizer.decode([piece]) == tag
+        assert tokenizer.sample_batch([f"{tag}source word"], 1.0, seed=1)[0][0] == piece  # BPE-dropout leaves it whole
     learn_tokenizer(290, one_split(), tmp_path / "given.model")
     for config, path in (
         (TokenizerConfig(model=str(tmp_path / "given.model")), tmp_path / "copied.model"),
