@@ -8,7 +8,7 @@ import types
 import numpy as np
 import pytest
 
-from tests.support.training import checkpoint_names, fit_in, reusable, weights_of
+from tests.support.training import checkpoint_names, fit_in, reusable, scores_of, weights_of
 from train.config import TrainingConfig
 from train.evaluation.validation import Sample, Validation
 from train.loop.best import count_validation, has_stopped_early, share_best
@@ -19,8 +19,8 @@ EVERY = {"steps": 20, "validate_every": 2, "checkpoint_every": 3}
 BLEU = {2: 1.0, 4: 3.0, 6: 2.0, 8: 3.0}  # by step; an equal score is no better one
 
 
-def validation(bleu=0.0, chrf=0.0, loss=1.0):
-    return Validation(loss, 1.0, 1.0, types.SimpleNamespace(bleu=bleu, chrf=chrf, exact=0.0), [Sample("a", "b", "c")])
+def validation(loss=1.0, **scores):
+    return Validation(loss, 1.0, 1.0, scores_of(**scores), [Sample("a", "b", "c")])
 
 
 def by_step(model, scores, **killed):
@@ -62,13 +62,13 @@ def test_the_metric_decides_and_an_equal_score_is_no_better_one(metric, better, 
     assert progress.best_step == 2
 
 
-@pytest.mark.parametrize("undefined", [None, math.nan])
+@pytest.mark.parametrize("undefined", [{"undefined": "short"}, {"bleu": math.nan}])
 def test_an_undefined_score_does_not_count(undefined):
     progress = Progress(4, best_metric="bleu", best_score=1.0, best_step=2, validations_since_best=1)
     before = Progress(**vars(progress))
-    assert not count_validation(progress, validation(bleu=undefined), "bleu")
+    assert not count_validation(progress, validation(**undefined), "bleu")
     assert progress == before
-    assert not count_validation(fresh := Progress(4), validation(bleu=undefined), "bleu") and fresh == Progress(4)
+    assert not count_validation(fresh := Progress(4), validation(**undefined), "bleu") and fresh == Progress(4)
 
 
 def test_another_metric_begins_anew():

@@ -18,7 +18,7 @@ def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
     the run went by another metric before, the count begins anew.
     """
     score = score_of(validation, metric)
-    if score is None or not math.isfinite(score):
+    if not math.isfinite(score):
         return False
     is_best = progress.best_metric != metric or score > progress.best_score
     if is_best:
@@ -27,11 +27,11 @@ def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
     return is_best
 
 
-def score_of(validation: Any, metric: str) -> float | None:
-    """How good a validation is: the higher, the better."""
+def score_of(validation: Any, metric: str) -> float:
+    """How good a validation is: the higher, the better; NaN if it is undefined."""
     if metric == "loss":
         return -validation.loss
-    return getattr(validation.scores, metric)
+    return validation.scores.chrf if metric == "chrf" else validation.scores.plotted_bleu
 
 
 def has_stopped_early(progress: Progress, training: TrainingConfig) -> bool:
