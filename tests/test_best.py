@@ -102,6 +102,7 @@ def calm(tmp_path_factory):
     return folder, *trained(folder, patience=2, keep_best=True)
 
 
+@pytest.mark.slow
 def test_training_stops_after_so_many_validations_without_a_better_one(calm, caplog):
     folder, progress, weights = calm
     assert (progress.step, progress.best_step, progress.validations_since_best) == (8, 4, 2)
@@ -112,6 +113,7 @@ def test_training_stops_after_so_many_validations_without_a_better_one(calm, cap
     assert_same(same, weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed_at", [4, 8])
 def test_a_killed_run_stops_at_the_same_step_with_the_same_weights_and_the_same_best_ones(tmp_path, calm, killed_at):
     folder, progress, weights = calm
@@ -125,18 +127,21 @@ def test_a_killed_run_stops_at_the_same_step_with_the_same_weights_and_the_same_
     assert_same(one.values(), other.values())
 
 
+@pytest.mark.slow
 def test_the_best_checkpoint_has_the_weights_of_its_step(tmp_path, calm):
     _, weights = trained(tmp_path, steps=4)
     assert_same(read_checkpoint(calm[0] / "checkpoints/best-00000004.npz", "model/").values(), weights)
     assert checkpoint_names(tmp_path) == ["step-00000003.npz", "step-00000004.npz"]  # not kept unless asked for
 
 
+@pytest.mark.slow
 def test_more_patience_continues_a_run_that_had_stopped(tmp_path):
     assert trained(tmp_path, patience=1)[0].step == 6
     progress, _ = trained(tmp_path, patience=2)
     assert (progress.step, progress.validations_since_best) == (8, 2)
 
 
+@pytest.mark.slow
 def test_a_full_disk_for_the_best_checkpoint_is_logged_and_training_continues(tmp_path, monkeypatch, caplog):
     def full(*arguments):
         raise OSError(28, "No space left on device")

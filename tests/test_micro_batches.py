@@ -70,6 +70,7 @@ def test_free_memory_is_what_linux_has_available(tmp_path, monkeypatch, content,
     assert free_memory() == expected
 
 
+@pytest.mark.slow
 def test_neither_a_step_that_does_not_fit_nor_the_one_that_fits_changes_anything(monkeypatch):
     compute, models, starts = TrainingModel.sums_and_gradients, [], []
 

@@ -31,6 +31,7 @@ def test_pieces_are_found_wherever_they_are():
     assert shared_pieces(["<s>", "a", "new", "b"], ["<s>", "b", "old", "a"]) == ([0, 1, 3], [0, 3, 1])
 
 
+@pytest.mark.slow
 def test_with_the_same_tokenizer_every_weight_is_that_of_the_other_run(random_folder, pair):
     other, tokenizer = pair
     transformer = Transformer(other.transformer_config)
@@ -39,6 +40,7 @@ def test_with_the_same_tokenizer_every_weight_is_that_of_the_other_run(random_fo
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_with_a_new_tokenizer_known_pieces_keep_their_rows_and_new_ones_their_first_values(tmp_path, caplog):
     folder = random_run(tmp_path / "run", shared_embeddings=False)
     train_tokenizer([*SENTENCES[3:], "a zebra xylophone"] * 5, tmp_path / "new.model", 300)
@@ -59,6 +61,7 @@ def test_with_a_new_tokenizer_known_pieces_keep_their_rows_and_new_ones_their_fi
     assert sum(path.endswith("/matrix") for path in found) == 3
 
 
+@pytest.mark.slow
 def test_only_the_chief_of_a_run_without_a_checkpoint_begins_with_other_weights(tmp_path, random_folder, pair):
     other, tokenizer = pair
     training, folder = TrainingConfig(start_from=str(random_folder)), RunFolder(tmp_path)
@@ -76,6 +79,7 @@ def test_only_the_chief_of_a_run_without_a_checkpoint_begins_with_other_weights(
     np.testing.assert_array_equal(weights_of(transformer)[0], weights_of(other)[0])
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_before_its_first_checkpoint_goes_on_from_the_weights_that_it_started_from(tmp_path):
     def killed():
         raise KeyboardInterrupt
