@@ -127,6 +127,12 @@ def test_against_a_file_its_lines_are_compared(folder, long_files, loaded, tmp_p
     assert (line["line"], line["ours"], line["theirs"]) == (2, "fünf sechs sieben acht", "nichts")
 
 
+def test_against_a_file_with_a_line_too_many_is_one_sentence(folder, files, loaded, tmp_path):
+    (tmp_path / "theirs").write_text("a\nb\nc\n", encoding="utf-8")
+    result = evaluate_command(folder, *files, "--against", tmp_path / "theirs")
+    assert_one_sentence(result, f"--against {tmp_path / 'theirs'} has 3 lines", "2 sentences")
+
+
 def test_against_a_run_its_translations_are_compared(folder, long_files, loaded, tmp_path):
     other = tmp_path / "other"
     other.mkdir()

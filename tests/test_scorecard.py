@@ -50,6 +50,12 @@ def test_a_comparison_names_the_other_its_test_every_form_and_the_lines(cards):
     assert REFERENCES[2] in lines[first + 2] and TRANSLATIONS[2] in lines[first + 3] and "Kind" in lines[first + 4]
 
 
+def test_the_others_are_broken_down_as_if_they_were_ours(cards):
+    theirs = [sample._replace(translation=text) for sample, text in zip(SAMPLES, OTHERS, strict=True)]
+    assert cards[1].comparison.breakdown == Evaluator("de", COUNTED).scorecard(Timed(theirs, 1.0)).breakdown
+    assert cards[1].comparison.breakdown != cards[1].breakdown == cards[0].breakdown
+
+
 def test_equal_translations_have_no_lines_that_differ(cards):
     same = Evaluator("de", COUNTED).compared(cards[0], "same", TRANSLATIONS, "bootstrap")
     assert {found.p_value for found in same.comparison.differences} == {1.0}

@@ -104,6 +104,12 @@ def test_the_largest_difference_comes_first_whoever_is_better():
     assert sizes == sorted(sizes, reverse=True)
 
 
+def test_the_order_is_the_same_if_the_two_change_places():
+    swapped = [(source, reference, other) for (source, reference, _), other in zip(SAMPLES, OTHERS, strict=True)]
+    found = largest_differences(swapped, TRANSLATIONS)
+    assert [line.line for line in found] == [3, 2, 4] and found[0].our_chrf < found[0].their_chrf == 100
+
+
 def test_there_are_at_most_as_many_as_asked_for_and_none_of_equal_chrf():
     assert [line.line for line in largest_differences(SAMPLES, OTHERS, count=1)] == [3]
     assert largest_differences(SAMPLES, TRANSLATIONS) == []
