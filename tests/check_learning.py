@@ -1,8 +1,7 @@
 """`python -m tests.check_learning`: a short training whose validation loss must come out where it belongs.
 
 A loss above the bounds is a model that does not learn, one below them a decoder that sees what it should predict.
-`--broken` breaks one thing on purpose, to show that the check notices it. docs/results/check_learning.md has the losses
-of five seeds and of everything that can be broken.
+`--broken` breaks one thing on purpose, to see whether the check notices it.
 """
 
 import contextlib
@@ -26,7 +25,7 @@ from train.config import load_config
 from train.data import batches
 
 CONFIG = "configs/multi30k_smoke.toml"
-BOUNDS = 3.0, 4.0  # nats per target token, label-smoothed, on the validation split
+BOUNDS = 3.2, 3.8  # nats per target token, label-smoothed, on the validation split; the seed 1 ends at 3.50
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -46,6 +45,11 @@ def smoothing_counts_padding(logits, labels, segments, smoothing=0.1):
     return sums._replace(loss=sums.loss + of_padding)
 
 
+def inverted(query_segments, key_segments):
+    """A mask that hides what `segment_mask` shows, and shows what it hides."""
+    return ops.logical_not(masks.segment_mask(query_segments, key_segments))
+
+
 def replaced(*places: tuple[str, Callable]) -> contextlib.AbstractContextManager:
     """Put other functions into these places, "module.name", until the context ends."""
     stack = contextlib.ExitStack()
@@ -62,9 +66,9 @@ def broken(name: str) -> contextlib.AbstractContextManager:
             CausalSegmentMask, "call", lambda self, segments: masks.segment_mask(segments, segments)
         ),
         "source_mask": lambda: mock.patch.object(
-            SegmentMask, "call", lambda self, queries, keys: ops.logical_not(masks.segment_mask(queries, keys))
+            SegmentMask, "call", lambda self, query_segments, key_segments: inverted(query_segments, key_segments)
         ),
-        "positions": lambda: mock.patch.object(SinusoidalPositions, "call", lambda self, embeddings, _: embeddings),
+        "positions": lambda: mock.patch.object(SinusoidalPositions, "call", lambda self, embedded, positions: embedded),
         "shift": lambda: replaced(("train.data.batches.lay_out", unshifted)),
         "padding": lambda: replaced(
             (f"{step}.token_sums", smoothing_counts_padding), (f"{validation}.token_sums", smoothing_counts_padding)
