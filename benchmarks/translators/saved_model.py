@@ -6,6 +6,7 @@ import pathlib
 from benchmarks.translators import Setting
 from export.exported import ExportedTranslator
 from keras_transformer.errors import UserError
+from keras_transformer.parallel import tune_for_translation
 
 
 def settings(cores: int) -> list[Setting]:
@@ -32,4 +33,5 @@ def exported(folder: pathlib.Path, precision: str, beam_size: int) -> pathlib.Pa
 def load(folder: pathlib.Path, precision: str) -> SavedModel:
     if not exported(folder, precision, 4).is_dir():
         raise UserError(f"`python -m export` has not written a SavedModel in {precision}.")
+    tune_for_translation()  # as `python -m export.translate` does
     return SavedModel(folder, precision)
