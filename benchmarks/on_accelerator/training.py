@@ -16,6 +16,7 @@ class Task:
     warmup_steps: int  # of the learning rate, as in train/config.py
     learning_rate_factor: float = 1.0
     precision: str = "mixed_bfloat16"  # a Keras policy; torch's autocast uses the same 16 bits
+    ema_decay: float | None = None  # no moving average of the weights
 
     @property
     def config(self) -> TransformerConfig:
