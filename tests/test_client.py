@@ -78,6 +78,7 @@ def test_an_error_of_the_server_is_one_sentence_with_its_code(url):
     assert error.value.code in (400, "INVALID_ARGUMENT", 404, "NOT_FOUND") and "none" in str(error.value)
 
 
+@pytest.mark.slow
 def test_options_hold_for_every_row_and_defaults_are_sent(echo):
     for url in (echo.url, echo.grpc_url):
         client = ServingClient(url, rows_per_request=2)

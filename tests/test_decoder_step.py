@@ -78,6 +78,7 @@ def in_bfloat16():
     return transformer
 
 
+@pytest.mark.slow
 def test_in_bfloat16_the_cache_is_bfloat16_and_the_logits_are_float32():
     decoder = IncrementalDecoder(in_bfloat16())
     tokens = target_ids()[:, 0].reshape(-1, HYPOTHESES)

@@ -75,6 +75,7 @@ def test_the_runs_own_test_set_is_scored_as_in_the_report(finished):
     assert lines[4].startswith("exact ") and lines[4].endswith(" per cent of 12 sentences")
 
 
+@pytest.mark.slow
 def test_given_files_are_scored_line_by_line(folder, tmp_path):
     (tmp_path / "source").write_text("five\ntwelve\n\n", encoding="utf-8")
     (tmp_path / "reference").write_text("fünf\nzwölf\n\n", encoding="utf-8")
@@ -106,6 +107,7 @@ def test_json_is_one_object_with_all_of_it(folder, long_files, loaded):
     assert found["scores"][0]["value"] > 0 and found["against"] is None
 
 
+@pytest.mark.slow
 def test_a_plot_is_drawn(folder, files, loaded, tmp_path):
     result = evaluate_command(folder, *files, "--plot", tmp_path / "plot.svg")
     assert result.exit_code == 0, result.output
@@ -116,6 +118,7 @@ def test_a_plot_is_drawn(folder, files, loaded, tmp_path):
 # against others
 
 
+@pytest.mark.slow
 def test_against_a_file_its_lines_are_compared(folder, long_files, loaded, tmp_path):
     (tmp_path / "theirs").write_text("eins zwei drei vier\nnichts\n", encoding="utf-8")
     options = ["--against", tmp_path / "theirs", "--paired-test", "randomization", "--json"]
@@ -230,6 +233,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "content"), [(name, content) for name in DAMAGE for content in DAMAGE[name]])
 def test_a_damaged_file_of_the_run_folder_is_one_sentence(folder, tmp_path, name, content):
     copy = shutil.copytree(folder, tmp_path / "run")

@@ -63,6 +63,7 @@ def test_what_is_no_http_is_refused(server, data):
     assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 505")), answer[:100]
 
 
+@pytest.mark.slow
 def test_headers_without_end_are_cut_off(server):
     """By their time, and by their size: many connections that never ask cannot use up the server."""
     assert send(server, HEAD + b"X: ") in (b"", b"Invalid HTTP request received.")

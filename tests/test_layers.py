@@ -101,6 +101,7 @@ def test_symbolic_shapes_are_the_shapes_of_what_comes_out(layer_class, arguments
         assert symbolic.dtype == keras.backend.standardize_dtype(found.dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @every_layer
 def test_mixed_precision_computes_in_half_and_keeps_its_variables_in_float32(layer_class, arguments, inputs, dtype):

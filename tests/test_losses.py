@@ -70,6 +70,7 @@ def test_the_likelihood_does_not_depend_on_smoothing(batch):
     assert_close(token_sums(*batch, smoothing=0.3).nll, token_sums(*batch, smoothing=0.0).nll)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is not installed: pip install -r requirements-peers.txt"
 )

@@ -48,6 +48,7 @@ def wait_for(is_so):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_new_version_takes_over_and_no_request_is_lost(folder, written):
     answers, errors, is_over = [], [], threading.Event()
 

@@ -17,6 +17,7 @@ def sums_and_gradients(model, batch):
     return [*sums, *gradients]
 
 
+@pytest.mark.slow
 def test_without_dropout_r_drop_changes_nothing():
     plain, twice = training_model(), training_model(r_drop=5.0)
     batch = BATCHES.batch(0)
@@ -24,6 +25,7 @@ def test_without_dropout_r_drop_changes_nothing():
         assert_close(one, other)
 
 
+@pytest.mark.slow
 def test_r_drop_minimises_the_mean_loss_and_a_quarter_of_alpha_times_the_divergence():
     model, batch = training_model(r_drop=3.0), tensors(BATCHES.batch(0))
     logits = normal(2 * len(batch["labels"]), batch["labels"].shape[1], TINY.vocab_size)
@@ -37,6 +39,7 @@ def test_r_drop_minimises_the_mean_loss_and_a_quarter_of_alpha_times_the_diverge
     assert_close(objective, sums.loss + 3.0 / 4 * divergence_sum(first, second, segments))
 
 
+@pytest.mark.slow
 def test_the_two_predictions_of_r_drop_have_different_masks():
     model = training_model(dropout=0.5, r_drop=1.0)
     batch = tensors(BATCHES.batch(0))

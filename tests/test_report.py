@@ -185,6 +185,7 @@ def test_words_are_counted_in_the_chiefs_own_shards(write):
     assert "these references themselves" in write(texts=[[]])  # not a reason to lose the page
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_curves_if_there_are_metrics(write):
     assert "curves.png" not in write() and not write.folder.curves.exists()
     write.folder.metrics.write_text('{"step": 1, "train/loss": 2.0}\n', encoding="utf-8")

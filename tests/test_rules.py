@@ -136,6 +136,7 @@ def distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"temperature": 2.0}, {"top_k": 2}, {"top_p": 0.7}, {"top_k": 2, "top_p": 0.6}])
 def test_outputs_are_drawn_as_often_as_they_are_probable(how):
     log_probs, count = random_tables(1, seed=3)[0], 4000
@@ -179,6 +180,7 @@ def test_what_is_drawn_depends_on_the_seed_and_not_on_the_batch():
     assert [[tokens for _, tokens in one] for one in others] != [[tokens for _, tokens in one] for one in together]
 
 
+@pytest.mark.slow
 def test_sentences_that_search_are_not_touched_by_those_that_draw():
     tables = random_tables(6)
     found = draw(tables, 3, temperatures=[0.0, 1.0] * 3)

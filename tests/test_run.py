@@ -218,6 +218,7 @@ def has_begun(pid):
 # the settings of a model
 
 
+@pytest.mark.slow
 def test_every_setting_arrives_in_the_training_model():
     training = TrainingConfig(
         seed=7,

@@ -79,6 +79,7 @@ def test_json_holds_every_number(cards):
     assert cards[0].as_json()["against"] is None
 
 
+@pytest.mark.slow
 def test_the_form_of_bins_of_lengths_is_the_evaluators(cards):
     evaluator = Evaluator("de", COUNTED, tokenised_bleu("de"))
     card = evaluator.compared(evaluator.scorecard(cards[0].timed), "other", OTHERS, "randomization")
@@ -138,6 +139,7 @@ def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):
     assert len(scores.containers) == 1  # chrF alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "PNG", "svg", "pdf"])
 def test_the_ending_decides_the_format(cards, tmp_path, ending):
     path = tmp_path / f"picture.{ending}"

@@ -41,6 +41,7 @@ def test_a_translation_has_the_score_that_the_search_gave_it(scorer, translation
         assert len(found.pieces) == len(one.ids) and found.pieces[-1] == "</s>"
 
 
+@pytest.mark.slow
 def test_neither_order_nor_batch_changes_a_score(scorer):
     sources, targets = SENTENCES[:4], SENTENCES[4:8]
     together = scorer.score(sources, targets)

@@ -229,12 +229,14 @@ def test_a_request_that_the_graph_refuses_does_not_spoil_the_others(predict, bus
     assert [answer["repeated"] for answer in answers] == [[str(number).encode()] for number in (0, 1, 2, 3, 4, 6, 7)]
 
 
+@pytest.mark.slow
 def test_texts_of_other_lengths_are_not_computed_together(predict, busy):
     texts = ["short", "y" * 2000, "short too"]
     answers = at_once(lambda text: predict("repeat", text=[text])[0], texts)
     assert answers[1]["rows"] == [1]
 
 
+@pytest.mark.slow
 def test_an_answer_does_not_show_who_shared_the_batch(predict, busy):
     """`words` is padded to the longest line of a batch: requests for it are computed alone."""
     texts = ["one", "one two", "one two three"]
@@ -249,6 +251,7 @@ def test_a_long_request_is_computed_in_parts(server, predict):
     assert post(server, {"inputs": texts}).json()["outputs"]["translation"] == texts
 
 
+@pytest.mark.slow
 def test_beyond_the_queue_requests_are_refused_at_once(server, predict, busy):
     def ask(number):
         before = time.monotonic()
@@ -267,6 +270,7 @@ def test_beyond_the_queue_requests_are_refused_at_once(server, predict, busy):
     assert sum(status == 200 for status, _ in answers) >= 5  # 20 rows wait
 
 
+@pytest.mark.slow
 def test_a_request_that_nobody_waits_for_leaves_the_queue(server, predict, busy):
     with pytest.raises(requests.exceptions.ReadTimeout):
         requests.post(f"{server.url}:predict", json={"inputs": ["gone"] * 20}, timeout=0.2)

@@ -159,6 +159,7 @@ def test_a_slice_is_as_many_lines_as_its_positions_allow(lengths, rows):
     assert slice_rows(tf.constant(lengths)).numpy() == rows
 
 
+@pytest.mark.slow
 def test_slices_take_every_item_with_a_length_once_and_short_ones_first():
     taken = []
 

@@ -36,6 +36,7 @@ def test_scores_p_values_and_signatures_are_those_of_the_sacrebleu_command(tmp_p
         assert "seed:12345" in difference.signature and (":1000|" in difference.signature) == (name == "bootstrap")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("differing", "least"), [(1, 1.0), (2, 0.5), (3, 0.25)])
 def test_few_sentences_that_differ_are_never_significant_by_randomization(differing, least):
     better = [*REFERENCES[:differing], *TRANSLATIONS[2:3] * 40]
@@ -45,6 +46,7 @@ def test_few_sentences_that_differ_are_never_significant_by_randomization(differ
     assert found.ours > found.theirs and found.p_value == pytest.approx(least, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bootstrap", "randomization"])
 def test_equal_translations_differ_by_0_with_a_p_value_of_1(name):
     shouted = [line.upper() for line in TRANSLATIONS]

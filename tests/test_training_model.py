@@ -17,6 +17,8 @@ from train.loop.checkpoints import Checkpoints
 from train.loop.progress import Progress
 from train.workers.strategy import choose_strategy
 
+pytestmark = pytest.mark.slow
+
 
 def sums_and_gradients(model, batch):
     sums, gradients = model.sums_and_gradients(tensors(batch), tf.constant(0), tf.constant(0))  # step, micro-batch
@@ -38,7 +40,6 @@ def trained(**arguments):
     return train(model, 0, 3), weights_of(model)
 
 
-@pytest.mark.slow
 def test_a_step_logs_means_over_the_real_tokens_of_its_batch():
     model, batch = training_model(), BATCHES.batch(0)
     logits = as_numpy(model({name: batch[name] for name in model.input}, training=False))
@@ -54,7 +55,6 @@ def test_a_step_logs_means_over_the_real_tokens_of_its_batch():
     assert found["learning_rate"] == pytest.approx(16**-0.5 * 20**-1.5)
 
 
-@pytest.mark.slow
 def test_the_logged_norm_is_the_norm_of_the_gradient_of_the_mean_loss():
     _, _, _, tokens, *gradients = map(as_numpy, sums_and_gradients(training_model(), BATCHES.batch(0)))
     norm = np.sqrt(sum((gradient**2).sum() for gradient in gradients)) / tokens
@@ -90,7 +90,6 @@ def has_learned(logs):
     return np.isfinite(losses).all() and np.mean(losses[-5:]) < 0.75 * losses[0]
 
 
-@pytest.mark.slow
 def test_it_learns_to_copy():
     assert has_learned(copying()[0])
 
@@ -109,7 +108,6 @@ def test_every_dropout_layer_has_a_stream_of_its_own():
     assert len({id(variable) for variable, _ in model.dropout_states(tf.constant(0), tf.constant(0))}) == count
 
 
-@pytest.mark.slow
 def test_streams_repeat_and_differ_by_step_and_by_seed():
     one, other = training_model(dropout=0.1, seed=1), training_model(dropout=0.1, seed=2)
     assert drawn(one, 5) == drawn(training_model(dropout=0.1, seed=1, weights_seed=9), 5)
@@ -121,7 +119,6 @@ def test_a_model_without_dropout_has_no_random_states():
     assert training_model().random_states() == []
 
 
-@pytest.mark.slow
 def test_a_step_trains_with_dropout():
     dropping = training_model(dropout=0.5)
     for weight, value in zip(dropping.weights, weights_of(training_model()), strict=True):
@@ -146,7 +143,6 @@ def assert_same_bits(one, other):
         np.testing.assert_array_equal(left, right)
 
 
-@pytest.mark.slow
 def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_path):
     logs, weights = trained(dropout=0.1, xla=True)
     straight = reusable(dropout=0.1, xla=True).from_the_start()
@@ -159,7 +155,6 @@ def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_pa
     assert_same_bits(weights_of(resumed), weights_of(straight))
 
 
-@pytest.mark.slow
 def test_xla_changes_only_the_speed():
     logs, weights = trained(dropout=0.1)
     compiled_logs, compiled_weights = trained(dropout=0.1, xla=True)
@@ -171,7 +166,6 @@ def test_xla_changes_only_the_speed():
 # half precision
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision_learns_in_float32_weights_and_starts_as_float32_does(precision):
     (logs, model), (exact_logs, _) = copying(precision=precision, xla=True), copying()
@@ -183,7 +177,6 @@ def test_half_precision_learns_in_float32_weights_and_starts_as_float32_does(pre
         assert (step["tokens"], step["learning_rate"]) == (exact["tokens"], exact["learning_rate"])
 
 
-@pytest.mark.slow
 def test_a_float16_step_that_overflows_changes_no_weight_and_the_next_ones_train():
     model = training_model(precision="mixed_float16")
     model.optimizer.dynamic_scale.assign(2.0**40)
@@ -201,7 +194,6 @@ def test_a_float16_step_that_overflows_changes_no_weight_and_the_next_ones_train
 # micro-batches
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("micro_batches", [2, 4])
 def test_micro_batches_give_the_update_of_the_whole_batch(micro_batches):
     logs, weights = trained(micro_batches=micro_batches)
@@ -234,7 +226,6 @@ def assert_masks_differ(logged, expected):
     assert logged == pytest.approx(np.mean(expected), rel=1e-5)
 
 
-@pytest.mark.slow
 def test_two_micro_batches_drop_different_elements_of_equal_rows():
     assert_masks_differ(*nll_of_same_rows(training_model(dropout=0.5, micro_batches=2)))
 
@@ -245,7 +236,6 @@ def test_every_micro_batch_has_dropout_streams_of_its_own():
     assert len(streams) == 2 * len(model.random_states()) > 0
 
 
-@pytest.mark.slow
 def test_the_logs_have_the_request_to_stop_of_this_worker():
     model = reusable().from_the_start()
     assert [step["stop_requests"] for step in train(model, 0, 2)] == [0, 0]

@@ -109,6 +109,7 @@ def test_a_line_of_exactly_the_limit_is_not_truncated(echo, pair, caplog):
     assert len(warnings_of(caplog)) == 1
 
 
+@pytest.mark.slow
 def test_learned_positions_bound_the_source(random_folder, tmp_path):
     learned = random_run(tmp_path / "learned", positions="learned", max_positions=24)
     assert Translator.load(learned).max_source_tokens == 24
@@ -258,6 +259,7 @@ def test_truncated_weights_are_refused(random_folder, tmp_path):
         load_run(tmp_path / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [RuntimeError, KeyError, OSError, ValueError, IndexError])
 def test_damaged_weights_are_refused_whatever_hdf5_raises(random_folder, monkeypatch, error):
     def load_weights(self, path):

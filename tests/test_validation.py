@@ -84,6 +84,7 @@ def test_called_again_it_returns_the_same_and_follows_the_weights(transformer, v
     assert validator() == first
 
 
+@pytest.mark.slow
 def test_samples_are_the_first_sentences_with_their_references_and_translations(validator):
     validation = validator()
     texts = [translation.text for translation in validator.translator.translate(["one", "two"])]
