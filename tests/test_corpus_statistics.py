@@ -51,6 +51,14 @@ def test_the_vocabulary_has_pieces_in_use_and_bytes(monkeypatch):
         (NumbersData(source="numbers", maximum=9_999), "numbers from 0 to 9,999, spelled out by num2words"),
         (FilesData(source="files", train=[["a.en", "a.de"], "b.tsv"], validation=["v"]), "a.en and a.de, b.tsv"),
         (
+            FilesData(
+                source="files",
+                train=[["a.en", "a.de"], {"files": "b.tsv", "tag": "<BT>"}, {"files": ["c.en", "c.de"], "weight": 2}],
+                validation=["v"],
+            ),
+            "a.en and a.de, b.tsv (tag <BT>), c.en and c.de (weight 2)",
+        ),
+        (
             TfdsData(source="tfds", name="wmt14", source_language="de", target_language="en"),
             "wmt14 of TensorFlow Datasets, split train",
         ),

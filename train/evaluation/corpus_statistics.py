@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_transformer.tokenizer import Tokenizer
 from train.config import Data as DataConfig
+from train.config_data import FilesEntry
 from train.data.corpus import skipped_sentence
 from train.data.encoding import EncodedPairs, EncodedShards
 from train.data.prepare import Data
@@ -36,7 +37,16 @@ def text_of(config: DataConfig) -> str:
         return f"numbers from {config.minimum:,} to {config.maximum:,}, spelled out by num2words"
     if config.source == "tfds":
         return f"{config.name} of TensorFlow Datasets, split {config.train_split}"
-    return ", ".join(entry if isinstance(entry, str) else " and ".join(entry) for entry in config.train)
+    return ", ".join(map(entry_text, config.entries("train")))
+
+
+def entry_text(entry: FilesEntry) -> str:
+    """Name the files of an entry, with its tag and its weight: "a.en and a.de (tag <BT>, weight 2)"."""
+    files = entry.files if isinstance(entry.files, str) else " and ".join(entry.files)
+    options = [f"tag {entry.tag}"] * bool(entry.tag)
+    if entry.weight is not None:
+        options.append(f"weight {entry.weight:g}")
+    return f"{files} ({', '.join(options)})" if options else files
 
 
 def counts(pairs: EncodedPairs | EncodedShards) -> str:
