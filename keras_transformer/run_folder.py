@@ -21,3 +21,7 @@ class RunFolder:
         self.training_text = self.path / "training_text.json"  # which text the weights were trained on
         self.lock = self.path / "lock"  # held while a process trains here
         self.check_lines = self.path / "validation.src.txt"  # the source sentences on which `export` compares
+
+    def has_begun(self) -> bool:
+        """Return whether there is a checkpoint to continue from."""
+        return any(self.checkpoints.glob("step-*.npz"))

@@ -91,17 +91,12 @@ def write_configuration(folder: RunFolder, config: RunConfig, transformer_config
     write_atomically(folder.config, config.to_toml())
 
 
-def has_begun(folder: RunFolder) -> bool:
-    """Return whether the run folder has a checkpoint to continue from."""
-    return any(folder.checkpoints.glob("step-*.npz"))
-
-
 def with_found_micro_batches(folder: RunFolder, config: RunConfig) -> RunConfig:
     """The configuration with the number of micro-batches that the run was begun with, if it was to find one by trial.
 
     The number decides which dropout masks are drawn, so it stays, on a machine with more memory too.
     """
-    if not config.training.find_micro_batches or not has_begun(folder):
+    if not config.training.find_micro_batches or not folder.has_begun():
         return config
     try:
         number = int(flattened(folder.config.read_text(encoding="utf-8"))["training.micro_batches"])
@@ -118,7 +113,7 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
     Raises ConfigError on the chief, before anything is read or written, if the other run is missing or has another
     model.
     """
-    if config.training.start_from is None or not worker.is_chief or has_begun(folder):
+    if config.training.start_from is None or not worker.is_chief or folder.has_begun():
         return
     start = RunFolder(config.training.start_from)
     for file in (start.model, start.tokenizer, start.weights):
@@ -140,7 +135,7 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> None:
     config.toml is the record. If it is damaged or missing, a warning says so and model.json takes its place: the
     caller writes config.toml again. Raises ConfigError if a key differs that changes what the weights mean.
     """
-    if not has_begun(folder):
+    if not folder.has_begun():
         return
     try:
         recorded = flattened(folder.config.read_text(encoding="utf-8"))

@@ -29,7 +29,7 @@ def record_training_text(folder: RunFolder, data: Data, worker: Worker = ONLY_WO
         "shards": [_digest(pairs) for pairs in data.train.shards],
         "files": _files(splits),
     }
-    before = _read(folder.training_text) if any(folder.checkpoints.glob("step-*.npz")) else None
+    before = _read(folder.training_text) if folder.has_begun() else None
     if before is not None and before["shards"] != record["shards"]:
         log.warning(
             "the training text is not the one that this run was trained on so far: %s. Training continues on the new "

@@ -11,7 +11,6 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.translator import load_run
 from train.config import TrainingConfig
-from train.loop.checkpoints import Checkpoints
 from train.workers.tf_config import Worker
 
 log = logging.getLogger("train")
@@ -25,7 +24,7 @@ def begin(
     The chief alone does so, before the first checkpoint: `fit` writes the weights as the checkpoint of step 0 and sends
     it to all workers, and a run that is killed continues from its checkpoint.
     """
-    if training.start_from and worker.is_chief and not Checkpoints(folder.checkpoints).paths():
+    if training.start_from and worker.is_chief and not folder.has_begun():
         assign_start(training.start_from, transformer, tokenizer)
 
 
