@@ -77,7 +77,7 @@ def quiet_start() -> Iterator[None]:
             yield
         except UserError:  # its message names the cause
             raise
-        except Exception:
+        except Exception:  # goes on to the caller, with what was held back to explain it
             held.seek(0)
             os.write(stderr, held.read())
             raise

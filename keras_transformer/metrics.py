@@ -21,7 +21,7 @@ class TokenMean(keras.metrics.Metric):
 
     def values(self, logits, labels):
         """The value of each token. (B, T, V), (B, T) -> float32 (B, T)"""
-        raise NotImplementedError
+        raise NotImplementedError  # each subclass is one such value
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         labels = ops.cast(y_true, "int32")

@@ -17,6 +17,7 @@ import typer
 from keras import ops
 
 from keras_transformer import masks
+from keras_transformer.config import ConfigError
 from keras_transformer.console import exit_codes, prepare_process
 from keras_transformer.layers.embedding import SinusoidalPositions
 from keras_transformer.layers.masking import CausalSegmentMask, SegmentMask
@@ -58,27 +59,21 @@ def replaced(*places: tuple[str, Callable]) -> contextlib.AbstractContextManager
     return stack
 
 
-def broken(name: str) -> contextlib.AbstractContextManager:
-    """Break `name` until the context ends."""
-    step, validation = "train.step.training_model", "train.evaluation.validation"
-    breaks = {
-        "causal_mask": lambda: mock.patch.object(
-            CausalSegmentMask, "call", lambda self, segments: masks.segment_mask(segments, segments)
-        ),
-        "source_mask": lambda: mock.patch.object(
-            SegmentMask, "call", lambda self, query_segments, key_segments: inverted(query_segments, key_segments)
-        ),
-        "positions": lambda: mock.patch.object(SinusoidalPositions, "call", lambda self, embedded, positions: embedded),
-        "shift": lambda: replaced(("train.data.batches.lay_out", unshifted)),
-        "padding": lambda: replaced(
-            (f"{step}.token_sums", smoothing_counts_padding), (f"{validation}.token_sums", smoothing_counts_padding)
-        ),
-        "learning_rate": contextlib.nullcontext,
-    }
-    return breaks[name]()
-
-
-BREAKS = ("causal_mask", "source_mask", "positions", "shift", "padding", "learning_rate")
+STEP, VALIDATION = "train.step.training_model", "train.evaluation.validation"
+BREAKS = {  # by name, a context in which something is broken; main multiplies the learning rate itself
+    "causal_mask": lambda: mock.patch.object(
+        CausalSegmentMask, "call", lambda self, segments: masks.segment_mask(segments, segments)
+    ),
+    "source_mask": lambda: mock.patch.object(
+        SegmentMask, "call", lambda self, query_segments, key_segments: inverted(query_segments, key_segments)
+    ),
+    "positions": lambda: mock.patch.object(SinusoidalPositions, "call", lambda self, embedded, positions: embedded),
+    "shift": lambda: replaced(("train.data.batches.lay_out", unshifted)),
+    "padding": lambda: replaced(
+        (f"{STEP}.token_sums", smoothing_counts_padding), (f"{VALIDATION}.token_sums", smoothing_counts_padding)
+    ),
+    "learning_rate": contextlib.nullcontext,
+}
 
 
 @contextlib.contextmanager
@@ -102,12 +97,14 @@ def main(
     from train.run import run
 
     with exit_codes(), run_folder(folder) as path:
+        if break_ is not None and break_ not in BREAKS:
+            raise ConfigError(f"--broken is {break_!r}; it must be one of {', '.join(BREAKS)}.")
         overrides = [f"training.seed={seed}", f"run_folder={json.dumps(str(path))}"]
         config = load_config(CONFIG, overrides)
         if break_ == "learning_rate":
             factor = 10 * config.training.learning_rate_factor
             config = load_config(CONFIG, [*overrides, f"training.learning_rate_factor={factor}"])
-        with broken(break_) if break_ else contextlib.nullcontext():
+        with BREAKS[break_]() if break_ else contextlib.nullcontext():
             run(config)
         records = map(json.loads, (path / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
         loss = [record["validation/loss"] for record in records if "validation/loss" in record][-1]

@@ -117,6 +117,6 @@ def save_weights(transformer: keras.Model, path: pathlib.Path) -> None:
     try:
         transformer.save_weights(part)
         os.replace(part, path)
-    except BaseException:
+    except BaseException:  # Ctrl-C too leaves no part behind; all go on to the caller
         part.unlink(missing_ok=True)
         raise
