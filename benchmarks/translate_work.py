@@ -10,11 +10,13 @@ import io
 import pathlib
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from benchmarks.worker import BenchmarkError
 from keras_transformer.config import SearchOptions, TransformerConfig, base
+from keras_transformer.machine import processor_cores
 from keras_transformer.tokens import EOS
 
 NEVER_ENDS = -30.0  # what EOS's logit is changed by: it is then never among the best of 32,000
@@ -26,7 +28,7 @@ SOURCE_TOKENS, TARGET_TOKENS = 24, 25  # EOS included, so 24 tokens and EOS come
 SENTENCES = 128
 EXPORTS = {  # folder -> arguments of `python -m export`, without RUN and --to
     **{
-        f"saved_model_{precision}_beam{beam}": ["--beam-size", str(beam), *extra]
+        f"saved_model_{precision}_beam{beam}": ["--signature", "serving_default", "--beam-size", str(beam), *extra]
         for precision, extra in (("float32", []), ("bfloat16", ["--precision", "bfloat16"]))
         for beam in (4, 1)
     },
@@ -77,14 +79,18 @@ def random_work(folder: pathlib.Path, size: str, sentences: int = SENTENCES) -> 
 
 def export(work: Work, names: list[str]) -> dict[str, str]:
     """Run `python -m export` for each of EXPORTS in `names`. Returns the messages of those that failed, by name."""
-    failed, extra_length = {}, (work.forced - SOURCE_TOKENS) if work.forced else SearchOptions.extra_length
-    for name in names:
+    extra_length = (work.forced - SOURCE_TOKENS) if work.forced else SearchOptions.extra_length
+
+    def failure(name: str) -> str | None:
         arguments = ["--no-check", "--extra-length", extra_length, *EXPORTS[name]]
         try:
             python("-m", "export", work.folder / "run", "--to", work.folder / name, *arguments)
         except BenchmarkError as error:
-            failed[name] = str(error)
-    return failed
+            return str(error)
+
+    with ThreadPoolExecutor(processor_cores()) as pool:
+        found = dict(zip(names, pool.map(failure, names), strict=True))
+    return {name: message for name, message in found.items() if message}
 
 
 def python(*arguments) -> None:

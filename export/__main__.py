@@ -72,6 +72,15 @@ def export(
         ),
     ] = None,
     is_checked: Annotated[bool, typer.Option(" /--no-check", help="Publish without comparing.")] = True,
+    signatures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--signature",
+            metavar="NAME",
+            help="Write this signature alone; repeat the option for several. serving_default alone loads sooner.",
+            show_default="all five",
+        ),
+    ] = None,
 ):
     """Write RUN as FOLDER/1, FOLDER/2, ...: a SavedModel that `tensorflow_model_server` serves.
 
@@ -100,12 +109,15 @@ def export(
             raise ExportError(f"--precision {precision} is for a SavedModel. --format {format} has --quantization.")
         if alignment_layer is not None and format is not Format.SAVED_MODEL:
             raise ExportError(f"--alignment-layer {alignment_layer} is for a SavedModel, not for --format {format}.")
+        if signatures and format is not Format.SAVED_MODEL:
+            raise ExportError(f"--signature {signatures[0]} is for a SavedModel, not for --format {format}.")
         sentences = (check or RunFolder(run).check_lines) if is_checked else None
         options = SearchOptions(beam_size, length_penalty, extra_length)
         if format is Format.CTRANSLATE2:
             print(export_ctranslate2(run, to, options, max_source_tokens, sentences, quantization))
         else:
-            print(export_run(run, to, options, max_source_tokens, sentences, precision, alignment_layer))
+            names = tuple(signatures or ())
+            print(export_run(run, to, options, max_source_tokens, sentences, precision, alignment_layer, names))
 
 
 def export_run(
@@ -116,8 +128,11 @@ def export_run(
     sentences: pathlib.Path | None,
     precision: str = "float32",
     alignment_layer: int | None = None,
+    signatures: tuple[str, ...] = (),
 ) -> pathlib.Path:
     """Export a run folder as the next version in `folder`. Return the path of the version.
+
+    Of the signatures, all are written, or those that `signatures` names.
 
     `sentences` is a file of source sentences on which the version must translate as the Translator of the same
     precision does; with None nothing is compared. Raises UserError if the run cannot be opened, if the version cannot
@@ -137,7 +152,7 @@ def export_run(
     with quiet_start():  # the tokenizer prints a notice
         served = ServedTranslator(transformer, tokenizer, options, translator.max_source_tokens, alignment_layer)
     with signals_raise(), unfinished_version(folder) as unfinished:
-        write_saved_model(served, tokenizer, unfinished)
+        write_saved_model(served, tokenizer, unfinished, signatures)
         refuse_xla(unfinished)
         if lines:
             log.info("written; comparing each runtime with the Translator on %d lines", len(lines))

@@ -107,7 +107,7 @@ def test_an_operation_that_the_oldest_tensorflow_is_not_known_to_have_needs_the_
 def whole(random_folder, tmp_path_factory):
     """A version with every signature."""
     version = tmp_path_factory.mktemp("exports") / "1"
-    write_version(random_folder, version, names=None)
+    write_version(random_folder, version, names=())
     return version
 
 

@@ -1,18 +1,19 @@
 """`python -m export`: a comparison before each version is published, every option, one sentence per mistake."""
 
-import functools
 import hashlib
 import json
 import shutil
 import signal
 
 import pytest
+import tensorflow as tf
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from export import __main__ as command
-from export import check, exported, runtimes, saved_model, serving
+from export import check, exported, runtimes, serving
 from export.certificate import summary
 from export.operations import OLDEST
-from export.versions import CERTIFICATE
+from export.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
@@ -21,6 +22,7 @@ from tests.support.processes import end, fork_python, python, start_fork, wait_u
 from tests.support.runs import SENTENCES, random_run
 
 SEARCH = ["--extra-length", str(OPTIONS.extra_length)]
+ALONE = ["--signature", "serving_default"]  # the others take most of the time
 
 
 def run_export(*arguments):
@@ -47,13 +49,6 @@ def served(run, tmp_path_factory):
     return folder, write_version(run, folder / "1")
 
 
-@pytest.fixture
-def one_signature(monkeypatch):
-    """Exports of this process have the signature serving_default alone: the others take most of the time."""
-    write = functools.partial(saved_model.write_saved_model, names=("serving_default",))
-    monkeypatch.setattr(saved_model, "write_saved_model", write)
-
-
 @pytest.mark.slow
 def test_versions_are_numbered_and_compared_on_the_sentences_of_the_run(run, tmp_path):
     folder = tmp_path / "made" / "for it"
@@ -78,21 +73,19 @@ def test_versions_are_numbered_and_compared_on_the_sentences_of_the_run(run, tmp
     assert latency and all(0 < one["p50"] <= one["p95"] <= one["p99"] for one in latency)
 
 
-@pytest.mark.usefixtures("one_signature")
 def test_an_export_that_differs_is_not_published(run, served, tmp_path, monkeypatch):
     lines = SENTENCES[-2:]
     right = served[1].translate(lines)[0]
     answers = [exported.Translation(right.text, right.score), exported.Translation("something else", -0.5)]
     monkeypatch.setattr(exported.ExportedTranslator, "translate", lambda self, lines: answers)
     (tmp_path / "two.txt").write_bytes(encoded(lines))
-    result = run_export(run, "--to", tmp_path / "exports", "--check", tmp_path / "two.txt")
+    result = run_export(run, "--to", tmp_path / "exports", "--check", tmp_path / "two.txt", *ALONE)
     assert result.exit_code == 1
     assert result.stdout == "" and "SavedModel in Python" in result.stderr
     assert f"line 2, {lines[1]!r}: 'something else' with score -0.500000 from the export" in result.stderr
     assert names_in(tmp_path) == ["two.txt"]
 
 
-@pytest.mark.usefixtures("one_signature")
 @pytest.mark.slow
 def test_an_export_that_one_runtime_alone_reads_otherwise_is_not_published(run, tmp_path, monkeypatch):
     """The line is the first one of a shuffled order, so that its number is told right."""
@@ -105,16 +98,15 @@ def test_an_export_that_one_runtime_alone_reads_otherwise_is_not_published(run, 
         ]
 
     monkeypatch.setattr(runtimes.CRuntime, "translate", one_is_wrong)
-    result = run_export(run, "--to", tmp_path / "exports")
+    result = run_export(run, "--to", tmp_path / "exports", *ALONE)
     assert_one_sentence(result, "C API", f"line 2, {SENTENCES[1]!r}")
     assert names_in(tmp_path) == []
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_signature")
 def test_an_export_that_needs_xla_is_not_published(run, tmp_path, monkeypatch):
     monkeypatch.setattr(check, "xla_in", lambda graph: {"XlaDynamicUpdateSlice"})
-    result = run_export(run, "--to", tmp_path / "exports", "--no-check")
+    result = run_export(run, "--to", tmp_path / "exports", "--no-check", *ALONE)
     assert_one_sentence(result, "XlaDynamicUpdateSlice")
     assert names_in(tmp_path) == []
 
@@ -158,11 +150,24 @@ def test_versions_are_not_written_into_a_file(run, tmp_path):
         (["--length-penalty", "-1"], "length_penalty"),
         (["--max-source-tokens", "1"], "max_source_tokens"),
         (["--check", "x", "--no-check"], "contradict"),
+        (["--format", "ctranslate2", "--signature", "serving_default"], "--signature"),
+        (["--signature", "translat"], "translat: --signature can be serving_default, translate, score"),
+        (["--signature", "score", "--signature", "explain"], "add --signature serving_default"),
     ],
 )
 def test_invalid_options_are_named(run, tmp_path, options, word):
     assert_one_sentence(run_export(run, "--to", tmp_path / "exports", *options), word)
     assert names_in(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_the_signatures_that_are_named_are_written_with_their_warm_up_requests(run, tmp_path):
+    named = [*ALONE, "--signature", "tokenize"]
+    assert run_export(run, "--to", tmp_path, "--no-check", *named).exit_code == 0
+    assert set(tf.saved_model.load(tmp_path / "1").signatures) == {"serving_default", "tokenize"}
+    requests = tf.data.TFRecordDataset(str(tmp_path / "1" / WARM_UP_REQUESTS)).as_numpy_iterator()
+    asked = {PredictionLog.FromString(one).predict_log.request.model_spec.signature_name for one in requests}
+    assert asked == {"serving_default", "tokenize"}
 
 
 @pytest.mark.slow
@@ -185,12 +190,11 @@ def translations_of(run, settings):
     return [translation.text for translation in found], scores_of(found)
 
 
-@pytest.mark.usefixtures("one_signature")
 @pytest.mark.slow
 def test_every_option_arrives_in_the_served_graph(run, tmp_path):
     """The version translates as a Translator with these options does, and not as one that lost an option does."""
     arguments = [word for name, value in TOLD.items() for word in (f"--{name.replace('_', '-')}", value)]
-    result = invoke(command.app, run, "--to", tmp_path, "--no-check", *arguments)
+    result = invoke(command.app, run, "--to", tmp_path, "--no-check", *ALONE, *arguments)
     assert result.exit_code == 0, result.stderr
     found = exported.ExportedTranslator(tmp_path).translate(SENTENCES)
     texts, scores = translations_of(run, TOLD)
@@ -201,7 +205,6 @@ def test_every_option_arrives_in_the_served_graph(run, tmp_path):
         assert scores_of(found) != pytest.approx(without, abs=1e-3), name
 
 
-@pytest.mark.usefixtures("one_signature")
 @pytest.mark.slow
 def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path, monkeypatch):
     run, received = random_run(tmp_path / "run", positions="learned", max_positions=9), []
@@ -212,7 +215,7 @@ def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path, mo
         made(self, transformer, tokenizer, options, max_source_tokens, alignment_layer)
 
     monkeypatch.setattr(serving.ServedTranslator, "__init__", record)
-    assert run_export(run, "--to", tmp_path / "exports").exit_code == 0
+    assert run_export(run, "--to", tmp_path / "exports", *ALONE).exit_code == 0
     assert received == [9]
     exported_translator = exported.ExportedTranslator(tmp_path / "exports")
     long = SENTENCES[1]
@@ -258,7 +261,7 @@ SLOW_EXPORT = """
 import sys, time
 from export import saved_model
 
-def write_saved_model(served, tokenizer, folder):
+def write_saved_model(served, tokenizer, folder, names):
     (folder / "half").touch()
     print("writing", flush=True)
     time.sleep(60)

@@ -63,7 +63,7 @@ def served(tmp_path_factory):
     """A served model with random weights."""
     folder = tmp_path_factory.mktemp("served")
     run = random_run(folder / "run", encoder_layers=2, decoder_layers=3)
-    write_version(run, folder / "a model" / "1", names=None)
+    write_version(run, folder / "a model" / "1", names=())
     certificate = json.dumps({"example": SENTENCES[0]})
     (folder / "a model" / "1" / CERTIFICATE).write_text(certificate, encoding="utf-8")
     with local_server(folder / "a model", SERVER) as server:

@@ -16,7 +16,7 @@ OPTIONS = SearchOptions(extra_length=12)
 def write_version(run, folder, options=OPTIONS, max_source_tokens=512, names=("serving_default",)):
     """Export a run into `folder` as it is, unnumbered and unchecked. Returns a Translator of the same run.
 
-    Each signature takes seconds to write; `names` are those that there shall be, None all.
+    Each signature takes seconds to write; `names` are those that there shall be, () all.
     """
     transformer, tokenizer = load_run(run)
     translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens)
