@@ -62,10 +62,10 @@ def main(
     """Translate the same lines with each contestant, in turns, and print how much faster ours is."""
     with exit_codes():
         names = names_in(contestants, CONTESTANTS, "contestant")
-        effort = QUICK if quick else FULL
+        effort, rounds = (QUICK, 1) if quick else (FULL, rounds)
         found = {"command": "python -m benchmarks.translate_speed " + " ".join(sys.argv[1:]), "rounds": rounds}
         found["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-        found |= measure_all(effort, names, 1 if quick else rounds, run, data)
+        found |= measure_all(effort, names, rounds, run, data)
         found = summary(found)
         is_whole = not quick and set(names) == set(CONTESTANTS)
         folder = results or (RESULTS if is_whole else None)
