@@ -54,6 +54,16 @@ def test_rows_of_attention_sum_to_1_and_have_a_place_for_each_piece(explanation)
         np.testing.assert_allclose(np.sum(weights, axis=-1), 1, atol=0.001 * source)
 
 
+def test_attention_is_the_best_outputs_alone_if_others_are_longer(pair):
+    options = SearchOptions(beam_size=12, n_best=12, length_penalty=0.0, extra_length=6)
+    found = Explainer(*pair, options).explain(SENTENCES[1])
+    target, *others = [len(one.pieces) for one in found.translations]
+    assert max(others) > target  # so the weights of the best have columns and rows to leave out
+    source = len(found.source_pieces)
+    shapes = {name: np.shape(weights)[2:] for name, weights in found.attention.items()}
+    assert shapes == {"memory": (target, source), "encoder": (source, source), "decoder": (target, target)}
+
+
 def test_it_is_json(explanation):
     data = dataclasses.asdict(explanation)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
