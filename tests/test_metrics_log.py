@@ -6,12 +6,13 @@ import logging
 import time
 
 import pytest
+from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 
 from keras_transformer.errors import UserError
+from keras_transformer.inspection.patient_file import PatientFile
 from keras_transformer.run_folder import RunFolder
-from tests.support.events import read_events, read_wall_times
+from tests.support.events import read_added, read_events, read_wall_times
 from train.loop.metrics_log import MetricsLog
-from train.loop.patient_file import PatientFile
 
 
 @pytest.fixture
@@ -111,6 +112,17 @@ def test_a_step_keeps_the_time_at_which_it_ran_through_a_resumption(folder, monk
     assert read_wall_times(folder.tensorboard)["train/loss"] == [1_000_000.0] * 2 + [2_000_000.5] * 2
 
 
+def test_pictures_of_steps_before_the_checkpoint_stay_at_their_own_time(folder, monkeypatch):
+    for first_step, now in ((0, 1_000_000.0), (2, 2_000_000.5)):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        metrics = MetricsLog(folder, first_step)
+        for step in range(first_step + 1, first_step + 4):
+            metrics.add("validation", step, histogram_pb("attention", [1.0, 2.0]))
+        metrics.close()
+    expected = [(step, 1_000_000.0 if step < 3 else 2_000_000.5) for step in range(1, 6)]
+    assert read_added(folder.tensorboard)["validation/attention"] == expected
+
+
 def test_a_run_that_starts_from_the_beginning_starts_a_new_file(folder):
     write(folder, 0, 5)
     write(folder, 0, 2)
@@ -174,12 +186,18 @@ class FullDisk:
         self.file.close()
 
 
+def test_writers_that_a_run_uses_are_open_before_the_disk_can_fill_up(folder):
+    metrics = MetricsLog(folder, 0)
+    assert {"train", "validation"} <= set(metrics.events.files)
+    metrics.close()
+
+
 @pytest.mark.parametrize("room", [0, 1, 40, 150])
 def test_records_that_a_full_disk_refuses_are_written_once_there_is_room(folder, caplog, room):
     metrics = MetricsLog(folder, 0)
-    disks = [FullDisk(metrics.file.file, room), FullDisk(metrics.events.file.file, room)]
-    metrics.file.file, metrics.events.file.file = disks
-    with caplog.at_level(logging.INFO, logger="train"):
+    disks = [FullDisk(metrics.file.file, room), FullDisk(metrics.events.files["train"].file.file, room)]
+    metrics.file.file, metrics.events.files["train"].file.file = disks
+    with caplog.at_level(logging.INFO, logger="keras_transformer"):
         for step in range(1, 5):
             metrics.write(step, {"train/loss": 1.0 / step})
         errors = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
@@ -217,7 +235,7 @@ def test_a_disk_that_is_full_at_the_start_or_at_a_resumption_is_one_sentence(fol
         with pytest.raises(UserError, match=f"{folder.path} .*No space left on device.*Make room"):
             MetricsLog(folder, 2)
     assert folder.metrics.read_bytes() == before
-    monkeypatch.setattr("train.loop.metrics_log.EventFile", refuse)
+    monkeypatch.setattr("train.loop.metrics_log.EventFolder", refuse)
     with pytest.raises(UserError, match="No space left on device.*Make room"):
         MetricsLog(folder, 2)
 

@@ -1,25 +1,60 @@
 """TensorBoard's event files read back."""
 
+import pathlib
+
 import numpy as np
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+NUMBERS_AND_TEXTS = {"scalars", "text"}
+
 
 def read_events(folder):
-    """Every tag of a folder's event files -> its (step, value) in the order of writing: floats, or texts."""
+    """The name of every scalar and text in a folder ("train/loss") -> its (step, value) in the order of writing."""
     return {
-        tag: [(event.step, _value(event.tensor_proto)) for event in events] for tag, events in _events(folder).items()
+        name: [(event.step, _value(event.tensor_proto)) for event in events]
+        for name, kind, events in _series(folder)
+        if kind in NUMBERS_AND_TEXTS
+    }
+
+
+def read_added(folder):
+    """The name of everything else in a folder, such as pictures -> its (step, wall time) in the order of writing."""
+    return {
+        name: [(event.step, event.wall_time) for event in events]
+        for name, kind, events in _series(folder)
+        if kind not in NUMBERS_AND_TEXTS
     }
 
 
 def read_wall_times(folder):
-    """Every tag of a folder's event files -> the wall times of its values in the order of writing."""
-    return {tag: [event.wall_time for event in events] for tag, events in _events(folder).items()}
+    """The name of every series in a folder -> the wall times of its values in the order of writing."""
+    return {name: [event.wall_time for event in events] for name, _, events in _series(folder)}
 
 
-def _events(folder):
-    accumulator = EventAccumulator(str(folder), size_guidance={"tensors": 0})  # 0: all of them
-    accumulator.Reload()
-    return {tag: accumulator.Tensors(tag) for tag in accumulator.Tags()["tensors"]}
+def read_metadata(folder):
+    """The name of every series in a folder -> what its TensorBoard plugin reads beside the values, as bytes."""
+    return {
+        f"{writer}{tag}": accumulator.SummaryMetadata(tag).plugin_data.content
+        for writer, accumulator in _accumulators(folder)
+        for tag in accumulator.Tags()["tensors"]
+    }
+
+
+def _series(folder):
+    """The name, the kind and the events of each series of all writers."""
+    for writer, accumulator in _accumulators(folder):
+        for tag in accumulator.Tags()["tensors"]:
+            kind = accumulator.SummaryMetadata(tag).plugin_data.plugin_name
+            yield f"{writer}{tag}", kind, accumulator.Tensors(tag)
+
+
+def _accumulators(folder):
+    """TensorBoard's own readers: of the folder as "", and of each folder in it as "train/"."""
+    folder = pathlib.Path(folder)
+    for path in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
+        accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})  # 0: all of them
+        accumulator.Reload()
+        yield "" if path == folder else f"{path.name}/", accumulator
 
 
 def _value(proto):

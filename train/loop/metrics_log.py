@@ -4,24 +4,27 @@ import json
 import logging
 import math
 import pathlib
-import shutil
 import time
+
+from tensorboard.compat.proto.summary_pb2 import Summary
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
+from keras_transformer.inspection.event_folder import EventFolder
+from keras_transformer.inspection.patient_file import PatientFile
 from keras_transformer.run_folder import RunFolder
-from train.loop.event_file import EventFile
-from train.loop.patient_file import PatientFile
 
 log = logging.getLogger("train")
 
+WRITERS = ("train", "validation")  # of TensorBoard: each is a run there
+
 
 class MetricsLog:
-    """Writes the numbers and texts of each step to metrics.jsonl and to TensorBoard.
+    """Writes the numbers and texts of each step to metrics.jsonl and to TensorBoard, and other summaries to TensorBoard.
 
     Steps are updates, counted from 1 over the whole run. Those after `first_step` will run again, so their records are
     discarded: metrics.jsonl is truncated there, and the TensorBoard files, which cannot be truncated, are rewritten
-    from it, each step with the wall time at which it ran.
+    from it, each step with the wall time at which it ran. The other summaries are copied: see EventFolder.
 
     A disk that fills up later stops neither training nor, once there is room again, these records; see PatientFile.
     """
@@ -29,8 +32,8 @@ class MetricsLog:
     def __init__(self, folder: RunFolder, first_step: int):
         try:
             records = keep_records(folder.metrics, first_step)
-            shutil.rmtree(folder.tensorboard, ignore_errors=True)
-            self.file, self.events = PatientFile(folder.metrics), EventFile(folder.tensorboard)
+            self.file = PatientFile(folder.metrics)
+            self.events = EventFolder(folder.tensorboard, first_step, WRITERS)
         except OSError as error:
             raise UserError(
                 f"The metrics in {folder.path} cannot be written: {error}. Make room, or see who may write there; then "
@@ -40,7 +43,11 @@ class MetricsLog:
             self.events.write(record.pop("step"), record.pop("time", time.time()), record)
 
     def write(self, step: int, values: dict[str, float | str]) -> None:
-        """values: by name ("train/loss"); a str is Markdown; NaN and infinity become null in the file."""
+        """values: by name; a str is Markdown; NaN and infinity become null in the file.
+
+        In TensorBoard "train/loss" is the tag `loss` of the writer `train`, so that it lies on one chart with
+        "validation/loss".
+        """
         now = time.time()
         values = {
             name: value if isinstance(value, str) or math.isfinite(value) else None for name, value in values.items()
@@ -48,6 +55,10 @@ class MetricsLog:
         record = json.dumps({"step": step, "time": now, **values}, ensure_ascii=False)
         self.file.write(record.encode("utf-8") + b"\n")
         self.events.write(step, now, values)
+
+    def add(self, writer: str, step: int, summary: Summary) -> None:
+        """Write a picture, a histogram or another summary to TensorBoard alone, for one of its writers."""
+        self.events.add(writer, step, time.time(), summary)
 
     def close(self) -> None:
         self.events.close()

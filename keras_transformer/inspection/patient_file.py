@@ -1,10 +1,10 @@
-"""A file that training appends to, and that outlives a full disk."""
+"""A file to append records to, which outlives a full disk."""
 
 import logging
 import os
 import pathlib
 
-log = logging.getLogger("train")
+log = logging.getLogger("keras_transformer")
 
 
 class PatientFile:

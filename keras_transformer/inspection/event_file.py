@@ -1,0 +1,133 @@
+"""TensorBoard's event files: written with a wall time of our own for every step, and read back."""
+
+import itertools
+import logging
+import math
+import os
+import pathlib
+import re
+import socket
+import struct
+import time
+from collections.abc import Iterable, Iterator
+
+from google.protobuf.message import DecodeError
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+from tensorboard.plugins.scalar.summary_v2 import scalar_pb
+from tensorboard.plugins.text.summary_v2 import text_pb
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+from keras_transformer.files import write_atomically
+from keras_transformer.inspection.patient_file import PatientFile
+
+log = logging.getLogger("keras_transformer")
+
+NAME = re.compile(r"events\.out\.tfevents\.(\d+)\..*\.run")  # of an EventFile; files of other programs end otherwise
+
+
+class EventFile:
+    """A new event file in `folder`, which takes the place of every EventFile there and begins with the events `kept`.
+
+    The old files stay until the new one is complete, so a process may be killed at any moment: the newest file in the
+    folder has everything. `kept` may be read from them meanwhile.
+
+    `tf.summary` would stamp each value with the present, and fail on a full disk.
+    """
+
+    def __init__(self, folder: pathlib.Path, kept: Iterable[Event] = ()):
+        folder.mkdir(parents=True, exist_ok=True)
+        old, now = event_files(folder), time.time()
+        stamp = max([int(now), *(stamp_of(path) + 1 for path in old[-1:])])  # a clock may be set back
+        path = folder / f"events.out.tfevents.{stamp:010d}.{socket.gethostname()}.{os.getpid()}.run"
+        start = (
+            Event(wall_time=now, file_version="brain.Event:2"),
+            Event(wall_time=now, session_log=SessionLog(status=SessionLog.START)),  # a reader forgets the old files
+        )
+        staged = folder / "staged"  # TensorBoard does not read it
+        write_atomically(staged, lambda file: write_events(file, itertools.chain(start, kept)))
+        staged.rename(path)
+        for other in old:
+            other.unlink()
+        self.file = PatientFile(path)
+
+    def write(self, step: int, wall_time: float, values: dict[str, float | str | None]) -> None:
+        """values: by tag ("loss"); a str is Markdown, None is NaN. wall_time: seconds since 1970."""
+        summary = Summary()
+        for tag, value in values.items():
+            if isinstance(value, str):
+                one = text_pb(tag, value)
+            else:
+                one = scalar_pb(tag, math.nan if value is None else value)
+            summary.value.extend(one.value)
+        self.add(step, wall_time, summary)
+
+    def add(self, step: int, wall_time: float, summary: Summary) -> None:
+        """Write a summary of any kind: pictures, histograms, settings."""
+        write_events(self.file, [Event(wall_time=wall_time, step=step, summary=summary)])
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def event_files(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The paths of the EventFiles in a folder, the oldest first. A folder that does not exist has none."""
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return sorted((path for path in paths if NAME.fullmatch(path.name)), key=stamp_of)
+
+
+def stamp_of(path: pathlib.Path) -> int:
+    return int(NAME.fullmatch(path.name)[1])
+
+
+def write_events(file, events: Iterable[Event]) -> None:
+    """Write events to anything with a method `write`, each with one call."""
+    records = RecordWriter(file)
+    for event in events:
+        records.write(event.SerializeToString())
+
+
+def read_events(path: pathlib.Path) -> Iterator[Event]:
+    """Yield the events of an event file one by one.
+
+    Damaged events are left out, and so is the torn end that a process leaves if it is killed while it writes. A warning
+    tells how many bytes of the file that is.
+    """
+    lost = 0
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        while (begin := file.tell()) < size:
+            record = read_record(file)
+            if record is None:  # the next one cannot be found
+                lost += size - begin
+                break
+            event = parse_event(*record)
+            if event is None:
+                lost += file.tell() - begin
+            else:
+                yield event
+    if lost:
+        log.warning("%s is damaged: %d of its %d bytes are no whole event; left them out", path, lost, size)
+
+
+def read_record(file) -> tuple[bytes, int] | None:
+    """Read one record, as the data and their checksum; None if it is torn or its length is damaged."""
+    head = file.read(12)
+    if len(head) < 12:
+        return None
+    length, checksum = struct.unpack("<QI", head)
+    if masked_crc32c(head[:8]) != checksum:
+        return None
+    body = file.read(length + 4)
+    if len(body) < length + 4:
+        return None
+    return body[:-4], struct.unpack("<I", body[-4:])[0]
+
+
+def parse_event(data: bytes, checksum: int) -> Event | None:
+    """The event of a record; None if it is damaged."""
+    try:
+        return Event.FromString(data) if masked_crc32c(data) == checksum else None
+    except DecodeError:
+        return None
