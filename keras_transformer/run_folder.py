@@ -17,6 +17,7 @@ class RunFolder:
         self.metrics = self.path / "metrics.jsonl"
         self.tensorboard = self.path / "tensorboard"
         self.report = self.path / "report.md"
+        self.scores = self.path / "scores.json"  # the scores of the report, for programs
         self.curves = self.path / "curves.png"  # which the report shows
         self.training_text = self.path / "training_text.json"  # which text the weights were trained on
         self.lock = self.path / "lock"  # held while a process trains here

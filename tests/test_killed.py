@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.support.events import read_events
+from tests.support.events import read_added, read_events
 from tests.support.processes import end, start_fork, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
 
@@ -83,3 +83,11 @@ def test_no_step_is_in_the_curves_twice_and_none_is_missing(runs):
     assert [line["step"] for line in lines[1]] == list(range(1, STEPS + 1))
     assert [line["train/loss"] for line in lines[1]] == [line["train/loss"] for line in lines[0]]
     assert [step for step, _ in read_events(killed / "tensorboard")["train/loss"]] == list(range(1, STEPS + 1))
+
+
+@pytest.mark.parametrize("read", [read_events, read_added])
+def test_every_writer_of_tensorboard_has_the_steps_of_an_undisturbed_run(runs, read):
+    calm, killed = (
+        {name: [point[0] for point in points] for name, points in read(run / "tensorboard").items()} for run in runs[:2]
+    )
+    assert killed == calm and len(calm) > 1

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import json
 import logging
 import pathlib
 import re
@@ -19,12 +20,13 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.layers import Dropout
 from keras_transformer.tokenizer import Tokenizer
 from tests.support.commands import assert_one_sentence, help_of, invoke
-from tests.support.events import read_events
+from tests.support.events import read_added, read_events
 from tests.support.processes import HEARS_CTRL_C, end, start_fork, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
 from tests.support.training import TINY, weights_of
 from train.config import TrainingConfig, load_config
 from train.loop.checkpoints import read_checkpoint
+from train.loop.dashboard import CHARTS
 from train.run import build, compiled
 
 train_command = functools.partial(invoke, train.__main__.app)
@@ -65,7 +67,7 @@ def test_the_command_prints_the_run_folder_and_logs_to_stderr(finished):
 
 def test_the_run_folder_has_every_file_of_the_contract(finished):
     config, folder, _ = finished
-    contract = "config.toml tokenizer.model model.json model.weights.h5 metrics.jsonl report.md curves.png"
+    contract = "config.toml tokenizer.model model.json model.weights.h5 metrics.jsonl report.md scores.json curves.png"
     for name in contract.split():
         assert (folder / name).stat().st_size > 0
     assert [path.name for path in sorted((folder / "checkpoints").iterdir())] == [
@@ -103,6 +105,28 @@ def test_tensorboard_has_the_same_numbers_and_sample_translations(finished):
     assert [step for step, _ in events["validation/samples"]] == [2, 4, 5]
     table = events["validation/samples"][0][1].splitlines()
     assert table[:2] == ["| source | reference | translation |", "|---|---|---|"] and len(table) == 2 + 5
+
+
+def test_every_chart_of_the_layout_shows_something_that_training_writes(finished):
+    tags = {name.partition("/")[2] for line in metrics_of(finished[1]) for name in line}
+    for group, charts in CHARTS.items():
+        for title, pattern in charts.items():
+            assert any(re.fullmatch(pattern, tag) for tag in tags), (group, title)
+    assert [step for step, _ in read_added(finished[1] / "tensorboard")["custom_scalars__config__"]] == [0]
+
+
+def test_the_last_record_has_the_scores_of_the_report(finished):
+    folder = finished[1]
+    (final,) = (line for line in metrics_of(folder) if "final/loss" in line)
+    assert final == metrics_of(folder)[-1] and final["step"] == 5
+    scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    bleu, *_, chrf = scores["scores"]
+    assert (scores["split"], scores["beam_size"], bleu["name"], chrf["name"]) == ("data.test", 4, "BLEU", "chrF")
+    assert (final["final/bleu"], final["final/chrf"]) == (bleu["value"], chrf["value"]) == (None, chrf["value"])
+    assert (final["final/exact"], final["final/loss"]) == (scores["exact"], scores["validation_loss"])
+    low, high = chrf["interval"]
+    assert low <= chrf["value"] <= high
+    assert read_events(folder / "tensorboard")["final/chrf"] == [(5, pytest.approx(chrf["value"]))]
 
 
 def test_the_report_has_scores_training_corpus_samples_and_configuration(finished):
@@ -144,6 +168,8 @@ def test_a_run_with_more_steps_to_do_continues_and_logs_it(continued):
         line.startswith("the configuration has changed") and "training.steps was 3 and is 5" in line for line in lines
     )
     assert [line["step"] for line in metrics_of(folder) if "train/loss" in line] == [1, 2, 3, 4, 5]
+    assert [line["step"] for line in metrics_of(folder) if "final/loss" in line] == [3, 5]
+    assert len(read_added(folder / "tensorboard")["final/_hparams_/session_start_info"]) == 1
 
 
 def test_a_run_in_two_parts_equals_a_run_in_one_bit_for_bit(finished, continued):
@@ -184,6 +210,8 @@ def test_a_signal_ends_the_command_with_exit_code_75_and_a_checkpoint_of_the_las
     assert checkpoint.name == f"step-{metrics_of(folder)[-1]['step']:08d}.npz"
     logged = log.read_text(encoding="utf-8")
     assert "same command" in logged and "Traceback" not in logged
+    settings = read_added(folder / "tensorboard")["final/_hparams_/session_start_info"]
+    assert len(settings) == 1 and not any(name.startswith("final/") for name in read_events(folder / "tensorboard"))
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from train.config import RunConfig, TrainingConfig
 from train.data.prepare import Data, check_division, keep_check_lines, load_corpus, prepare_data
 from train.data.training_text import record_training_text
 from train.data.vocabulary import prepare_tokenizer, share_tokenizer
+from train.evaluation.final_scores import record_final_scores
 from train.evaluation.micro_batches import find_micro_batches
 from train.evaluation.preflight import report_preflight
 from train.evaluation.report import write_report
@@ -101,7 +102,8 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
     progress = fit(config.training, folder, data, model, validator, broadcast)
     if worker.is_chief:
         selection = select_weights(folder, config.training, transformer, validator)
-        write_report(config, folder, data, progress, selection, describe(strategy))
+        card = write_report(config, folder, data, progress, selection, describe(strategy))
+        record_final_scores(folder, progress.step, card.scores, selection.kept.validation.loss)
 
 
 def build(config: TransformerConfig, training: TrainingConfig, strategy: tf.distribute.Strategy) -> keras.Model:

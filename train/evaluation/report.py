@@ -1,5 +1,6 @@
 """report.md, the model card: what was trained, on what, for what, how good and how large it is, how to repeat it."""
 
+import json
 import pathlib
 import platform
 
@@ -30,10 +31,11 @@ PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "sacreble
 
 def write_report(
     config: RunConfig, folder: RunFolder, data: Data, progress: Progress, selection: Selection, devices: str
-) -> None:
+) -> Scorecard:
     """Translate the test set (the validation set if there is none) with the run folder's weights.
 
-    Writes report.md, and curves.png if there are metrics.
+    Writes report.md, the same scores for programs to scores.json, and curves.png if there are metrics. Returns the
+    Scorecard.
     """
     split = data.corpus.test or data.corpus.validation
     options = SearchOptions(config.translation.beam_size, config.translation.length_penalty)
@@ -61,6 +63,8 @@ def write_report(
         "## Configuration\n\n```toml\n" + config.to_toml() + "```",
     ]
     write_atomically(folder.report, "\n\n".join(sections) + "\n")
+    write_atomically(folder.scores, scores_json(split.name, card, options, selection))
+    return card
 
 
 def languages(data: DataConfig) -> str:
@@ -96,6 +100,18 @@ def score_text(name: str, card: Scorecard, options: SearchOptions, selection: Se
     perplexity = selection.kept.validation.perplexity
     lines.append(f"- validation perplexity {perplexity:.3f} per token; {selection}")
     return "\n\n".join(["\n".join(lines), *(found.markdown() for found in card.tables())])
+
+
+def scores_json(name: str, card: Scorecard, options: SearchOptions, selection: Selection) -> str:
+    """What `score_text` has, for programs."""
+    scored = {
+        "split": name,
+        "beam_size": options.beam_size,
+        "length_penalty": options.length_penalty,
+        "validation_loss": selection.kept.validation.loss,
+        **card.as_json(),
+    }
+    return json.dumps(scored, ensure_ascii=False) + "\n"
 
 
 def training_table(

@@ -5,6 +5,7 @@ import logging
 import math
 import pathlib
 import time
+from collections.abc import Collection
 
 from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -13,6 +14,8 @@ from keras_transformer.files import write_atomically
 from keras_transformer.inspection.event_folder import EventFolder
 from keras_transformer.inspection.patient_file import PatientFile
 from keras_transformer.run_folder import RunFolder
+from train.config import load_config
+from train.loop.dashboard import layout_summary, settings_summary
 
 log = logging.getLogger("train")
 
@@ -20,20 +23,26 @@ WRITERS = ("train", "validation")  # of TensorBoard: each is a run there
 
 
 class MetricsLog:
-    """Writes the numbers and texts of each step to metrics.jsonl and to TensorBoard, and other summaries to TensorBoard.
+    """Writes numbers and texts of each step to metrics.jsonl and to TensorBoard, other summaries to TensorBoard alone.
 
     Steps are updates, counted from 1 over the whole run. Those after `first_step` will run again, so their records are
     discarded: metrics.jsonl is truncated there, and the TensorBoard files, which cannot be truncated, are rewritten
     from it, each step with the wall time at which it ran. The other summaries are copied: see EventFolder.
 
+    replaced: names whose records of `first_step` are discarded too, because the caller writes them again.
+
     A disk that fills up later stops neither training nor, once there is room again, these records; see PatientFile.
     """
 
-    def __init__(self, folder: RunFolder, first_step: int):
+    def __init__(self, folder: RunFolder, first_step: int, replaced: Collection[str] = ()):
         try:
-            records = keep_records(folder.metrics, first_step)
+            records = keep_records(folder.metrics, first_step, replaced)
+            start = next((record["time"] for record in records if "time" in record), time.time())
             self.file = PatientFile(folder.metrics)
             self.events = EventFolder(folder.tensorboard, first_step, WRITERS)
+            self.events.add("", 0, start, layout_summary())
+            if folder.config.exists():
+                self.events.add("final", 0, start, settings_summary(load_config(folder.config), start))
         except OSError as error:
             raise UserError(
                 f"The metrics in {folder.path} cannot be written: {error}. Make room, or see who may write there; then "
@@ -65,9 +74,10 @@ class MetricsLog:
         self.file.close()
 
 
-def keep_records(path: pathlib.Path, last_step: int) -> list[dict]:
+def keep_records(path: pathlib.Path, last_step: int, replaced: Collection[str] = ()) -> list[dict]:
     """Truncate metrics.jsonl after `last_step`, and return the records that stay.
 
+    Records of `last_step` itself go if they have one of the names in `replaced`.
     Damaged lines are logged, and moved to metrics.jsonl.damaged: the last line of a process that was killed, or others.
     """
     if not path.exists():
@@ -82,7 +92,13 @@ def keep_records(path: pathlib.Path, last_step: int) -> list[dict]:
             "%s has %d damaged lines (the first is line %d); moved them to %s",
             path, len(damaged), damaged[0] + 1, aside.name,
         )  # fmt: skip
-    kept = [record for record in records if record is not None and record["step"] <= last_step]
+    kept = [
+        record
+        for record in records
+        if record is not None
+        and record["step"] <= last_step
+        and not (record["step"] == last_step and record.keys() & replaced)
+    ]
     write_atomically(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept))
     return kept
 

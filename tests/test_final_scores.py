@@ -1,0 +1,49 @@
+"""The last record of a finished run."""
+
+import math
+
+import pytest
+
+from keras_transformer.run_folder import RunFolder
+from tests.support.events import read_events
+from tests.support.runs import metrics_of
+from tests.support.training import scores_of
+from train.evaluation.final_scores import record_final_scores
+from train.loop.metrics_log import MetricsLog
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The RunFolder of a run of three steps."""
+    folder = RunFolder(tmp_path)
+    metrics = MetricsLog(folder, 0)
+    for step in (1, 2, 3):
+        metrics.write(step, {"train/loss": 4.0 - step})
+    metrics.close()
+    return folder
+
+
+def test_the_scores_are_recorded_at_the_last_step_beside_what_was_there(run):
+    record_final_scores(run, 3, scores_of(bleu=30.0, chrf=50.0, exact=25.0), loss=1.5)
+    record = metrics_of(run.path)[-1]
+    assert record.pop("time") > 0
+    assert record == {"step": 3, "final/bleu": 30.0, "final/chrf": 50.0, "final/exact": 25.0, "final/loss": 1.5}
+    events = read_events(run.tensorboard)
+    assert events["final/bleu"] == [(3, 30.0)] and events["train/loss"] == [(1, 3.0), (2, 2.0), (3, 1.0)]
+
+
+@pytest.mark.parametrize("undefined", ["", "no reference has four tokens"])
+def test_the_same_scores_once_more_change_nothing(run, undefined):
+    record_final_scores(run, 3, scores_of(bleu=30.0, undefined=undefined), loss=1.5)
+    before = run.metrics.read_bytes()
+    record_final_scores(run, 3, scores_of(bleu=30.0, undefined=undefined), loss=1.5)
+    assert run.metrics.read_bytes() == before
+    assert math.isnan(read_events(run.tensorboard)["final/bleu"][0][1]) == bool(undefined)
+
+
+def test_other_scores_take_the_place_of_the_old_ones(run):
+    for bleu in (30.0, 31.0):
+        record_final_scores(run, 3, scores_of(bleu=bleu), loss=1.5)
+    assert read_events(run.tensorboard)["final/bleu"] == [(3, 31.0)]
+    assert [record["final/bleu"] for record in metrics_of(run.path) if "final/bleu" in record] == [31.0]
+    assert len(metrics_of(run.path)) == 4

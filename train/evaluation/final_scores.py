@@ -1,0 +1,27 @@
+"""The scores of a finished run as the last record of metrics.jsonl, and so in TensorBoard's table of runs."""
+
+import contextlib
+import math
+
+from keras_transformer.run_folder import RunFolder
+from train.evaluation.bleu import Scores
+from train.evaluation.curves import read_curves
+from train.loop.metrics_log import MetricsLog
+
+
+def record_final_scores(folder: RunFolder, step: int, scores: Scores, loss: float) -> None:
+    """Record the scores of the report and the validation loss of the kept weights as "final/..." of the last step.
+
+    A finished run that is started again finds the same values, and its record stays as it is.
+    """
+    values = {
+        "final/bleu": scores.plotted_bleu,
+        "final/chrf": scores.chrf,
+        "final/exact": scores.exact,
+        "final/loss": loss,
+    }
+    recorded = {name: tuple(points[-1]) for name, points in read_curves(folder.metrics).items() if name in values}
+    if recorded == {name: (step, value) for name, value in values.items() if math.isfinite(value)}:
+        return
+    with contextlib.closing(MetricsLog(folder, step, replaced=values)) as metrics:
+        metrics.write(step, values)
