@@ -20,7 +20,7 @@ MAY_IMPORT_TENSORFLOW = {
     f"keras_transformer.{name}" for name in ("datasets", "parallel", "replicas", "scorer", "tokenizer", "translator")
 }
 # the top level of train/
-STORY = {"__init__", "__main__", "run", "resume", "evaluate"}
+STORY = {"__init__", "__main__", "run", "resume", "evaluate", "compare"}
 STORY |= {"config", "config_data", "config_errors", "config_settings"}
 DRAWERS = {"utils", "helpers", "common", "misc"}
 LONGEST = 300  # lines: a longer file is telling two stories
@@ -45,6 +45,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "imports": "the map of the folders",
     "keras_hooks": "docs/keras_hooks.md",
     "killed": "a run that is killed and resumed",
+    "metrics_page": "docs/metrics.md",
     "parity": "independent implementations",
     "r_drop": "the training step with R-Drop",
     "readme": "README.md",

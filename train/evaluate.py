@@ -9,7 +9,6 @@ if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
 import json
-import os
 import pathlib
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -23,8 +22,7 @@ from keras_transformer.options import BatchSize, BeamSize, LengthPenalty, Precis
 from keras_transformer.run_folder import RunFolder
 from train.config import Data, load_config
 from train.data.corpus import CorpusError
-
-PICTURES = (".png", ".svg", ".pdf")
+from train.evaluation.output_files import check_picture, check_writable
 
 app = command_app()
 
@@ -115,13 +113,10 @@ def check_files(
         raise ConfigError("--source and --reference belong together: give both, or neither.")
     if source and source.resolve() == reference.resolve():
         raise ConfigError(f"--source and --reference are both {source}: name the file of each side.")
-    if plot and plot.suffix.lower() not in PICTURES:
-        raise ConfigError(f"--plot {plot} is no picture's name: let it end in {', '.join(PICTURES)}.")
-    for option, path in (("--output", output), ("--plot", plot)):
-        if path and not path.parent.is_dir():
-            raise ConfigError(f"{option} {path} cannot be written: there is no folder {path.parent}. Create it first.")
-        if path and (path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK)):
-            raise ConfigError(f"{option} {path} cannot be written: it is a folder, or not writable.")
+    if plot:
+        check_picture("--plot", plot)
+    if output:
+        check_writable("--output", output)
 
 
 def pairs_of_run(data: Data) -> list[tuple[str, str]]:

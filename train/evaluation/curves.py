@@ -49,9 +49,9 @@ def draw(axis, curves: dict[str, np.ndarray], name: str, label: str, colour: str
         axis.plot(steps, values, style, color=colour, label=label, linewidth=1.2, markersize=3)
 
 
-def thinned(points: np.ndarray) -> np.ndarray:
-    """Return (points, 2), or if there are too many the means of groups of equally many neighbours."""
-    size = -(-len(points) // MOST_POINTS)
+def thinned(points: np.ndarray, most: int | None = None) -> np.ndarray:
+    """Return (points, 2), or if there are more than `most` the means of groups of equally many neighbours."""
+    size = -(-len(points) // (most or MOST_POINTS))
     whole = len(points) // size * size
     groups = points[:whole].reshape(-1, size, 2).mean(axis=1)
     return groups if whole == len(points) else np.vstack([groups, points[whole:].mean(axis=0)])

@@ -10,10 +10,8 @@ from keras_transformer.translator import Translator
 from train.evaluation.bleu import RAW_BLEU, RESAMPLES, Measure, Scores, all_measures, score
 from train.evaluation.breakdown import Breakdown, WordCounts, break_down
 from train.evaluation.significance import Difference, LineDifference, differences, largest_differences
-from train.evaluation.tables import Table
+from train.evaluation.tables import INTERVAL_NOTE, Table
 from train.evaluation.validation import Sample, translate_pairs
-
-INTERVAL_NOTE = "±: half of the 95 per cent confidence interval, by bootstrap resampling"
 
 
 class Timed(NamedTuple):

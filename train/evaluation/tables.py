@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+INTERVAL_NOTE = "±: half of the 95 per cent confidence interval, by bootstrap resampling"
+
 
 class Table(NamedTuple):
     """A title, the heads of the columns, and rows of as many cells. The first column is text, the others numbers."""

@@ -1,0 +1,61 @@
+"""`python -m train.compare RUN RUN ...`: runs side by side, with the settings in which they differ.
+
+It reads only what the run folders hold, and needs neither TensorFlow nor Keras.
+"""
+
+from keras_transformer.signals import end_on_signals
+
+if __name__ == "__main__":
+    end_on_signals()  # before the imports below, which take a second
+
+import json
+import pathlib
+from typing import Annotated
+
+import typer
+
+from keras_transformer.config import ConfigError
+from keras_transformer.console import command_app, exit_codes, prepare_process
+
+app = command_app()
+
+
+@app.command()
+def main(
+    runs: Annotated[list[pathlib.Path], typer.Argument(metavar="RUN RUN ...", help="Run folders that training wrote.")],
+    plot: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Draw their curves: a .png, .svg or .pdf file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
+):
+    """Print the settings that differ between runs, their scores with intervals, speed, steps and minutes.
+
+    The scores are those of report.md; a run that has not ended has none yet.
+    """
+    prepare_process()
+    with exit_codes():
+        from train.evaluation.comparison import comparison_lines, differing, read_run
+        from train.evaluation.output_files import check_picture
+
+        check_runs(runs)
+        if plot:
+            check_picture("--plot", plot)
+        found = [read_run(path) for path in runs]
+        if plot:
+            from train.evaluation.comparison_plot import plot_runs
+
+            plot_runs(found, plot)
+        if as_json:
+            print(json.dumps({"differing": differing(found), "runs": [run.as_json() for run in found]}))
+        else:
+            print("\n".join(comparison_lines(found)))
+
+
+def check_runs(paths: list[pathlib.Path]) -> None:
+    """Raises ConfigError unless the paths are of at least two different folders."""
+    if len({path.resolve() for path in paths}) < len(paths) or len(paths) < 2:
+        raise ConfigError(f"Name two run folders or more, each once; found {', '.join(map(str, paths))}.")
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,23 @@
+"""Files that a command is asked to write: checked before it does its work, so that the work is not lost."""
+
+import os
+import pathlib
+
+from keras_transformer.config import ConfigError
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def check_picture(option: str, path: pathlib.Path) -> None:
+    """Raises ConfigError if `path`, given as `option`, is no picture's name or cannot be written."""
+    if path.suffix.lower() not in PICTURES:
+        raise ConfigError(f"{option} {path} is no picture's name: let it end in {', '.join(PICTURES)}.")
+    check_writable(option, path)
+
+
+def check_writable(option: str, path: pathlib.Path) -> None:
+    """Raises ConfigError if `path`, given as `option`, cannot be written."""
+    if not path.parent.is_dir():
+        raise ConfigError(f"{option} {path} cannot be written: there is no folder {path.parent}. Create it first.")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ConfigError(f"{option} {path} cannot be written: it is a folder, or not writable.")
