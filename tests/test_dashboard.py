@@ -1,6 +1,7 @@
 """The tabs Custom Scalars and HParams, as TensorBoard's own plugins read them."""
 
 import contextlib
+import json
 import re
 
 import pytest
@@ -14,7 +15,8 @@ from tensorboard.plugins.hparams.backend_context import Context
 from tensorboard.plugins.hparams.list_session_groups import Handler as ListSessionGroups
 
 from keras_transformer.run_folder import RunFolder
-from tests.support.runs import write_config
+from tests.support.events import read_added
+from tests.support.runs import metrics_of, write_config
 from train.config import load_config
 from train.loop.dashboard import CHARTS
 from train.loop.metrics_log import MetricsLog
@@ -110,7 +112,7 @@ def test_a_row_keeps_the_time_at_which_the_run_began(tmp_path, monkeypatch):
 def test_the_charts_are_grouped_and_have_the_curves_of_training_and_validation(tmp_path):
     write(start(tmp_path, "run"), 0, 1, train__loss=2.0, validation__loss=3.0, validation__chrf=4.0)
     write(RunFolder(tmp_path / "run"), 1, 2, train__loss=1.0)
-    layout = CustomScalarsPlugin(opened(tmp_path)).layout_impl(RequestContext(), "")
+    layout = json.loads(CustomScalarsPlugin(opened(tmp_path)).layout_impl(RequestContext(), ""))
     found = {group["title"]: [chart["title"] for chart in group["chart"]] for group in layout["category"]}
     assert found == {group: list(charts) for group, charts in CHARTS.items()}
     ((pattern,),) = (chart["multiline"]["tag"] for chart in layout["category"][0]["chart"][:1])
@@ -129,3 +131,11 @@ def test_a_folder_without_a_configuration_has_no_row(tmp_path):
 def test_a_pattern_is_of_one_chart_only(group):
     patterns = [pattern for charts in CHARTS.values() for pattern in charts.values()]
     assert len(set(patterns)) == len(patterns) and CHARTS[group]
+
+
+def test_every_chart_of_the_layout_shows_something_that_training_writes(finished):
+    tags = {name.partition("/")[2] for line in metrics_of(finished[1]) for name in line}
+    for group, charts in CHARTS.items():
+        for title, pattern in charts.items():
+            assert any(re.fullmatch(pattern, tag) for tag in tags), (group, title)
+    assert [step for step, _ in read_added(finished[1] / "tensorboard")["custom_scalars__config__"]] == [0]

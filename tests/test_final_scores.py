@@ -1,5 +1,6 @@
 """The last record of a finished run."""
 
+import json
 import math
 
 import pytest
@@ -47,3 +48,17 @@ def test_other_scores_take_the_place_of_the_old_ones(run):
     assert read_events(run.tensorboard)["final/bleu"] == [(3, 31.0)]
     assert [record["final/bleu"] for record in metrics_of(run.path) if "final/bleu" in record] == [31.0]
     assert len(metrics_of(run.path)) == 4
+
+
+def test_the_last_record_has_the_scores_of_the_report(finished):
+    folder = finished[1]
+    (final,) = (line for line in metrics_of(folder) if "final/loss" in line)
+    assert final == metrics_of(folder)[-1] and final["step"] == 5
+    scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    bleu, *_, chrf = scores["scores"]
+    assert (scores["split"], scores["beam_size"], bleu["name"], chrf["name"]) == ("data.test_pairs", 4, "BLEU", "chrF")
+    assert (final["final/bleu"], final["final/chrf"]) == (bleu["value"], chrf["value"]) == (None, chrf["value"])
+    assert (final["final/exact"], final["final/loss"]) == (scores["exact"], scores["validation_loss"])
+    low, high = chrf["interval"]
+    assert low <= chrf["value"] <= high
+    assert read_events(folder / "tensorboard")["final/chrf"] == [(5, pytest.approx(chrf["value"]))]

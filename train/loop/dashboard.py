@@ -47,7 +47,7 @@ def layout_summary() -> Summary:
     )
     metadata = create_summary_metadata()
     metadata.data_class = DATA_CLASS_TENSOR
-    tensor = make_tensor_proto(layout.SerializeToString(), dtype=object)
+    tensor = make_tensor_proto(layout.SerializeToString())
     return Summary(value=[Summary.Value(tag=CONFIG_SUMMARY_TAG, metadata=metadata, tensor=tensor)])
 
 
