@@ -6,6 +6,7 @@
 # make attack      10,000 bad requests to a local server; ATTACK_REQUESTS=100000 sends more
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
 # make peers       installs what comparisons with other implementations need, so that `make test` skips none of them
+# make race-peer   JoeyNMT in an environment of its own, .race, for `python -m benchmarks.race`
 # make clean       removes what these commands made, except data/
 PYTHON ?= python3
 VENV ?= .venv
@@ -19,7 +20,7 @@ pytest := $(python) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reo
 runs := runs/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: install demo multi30k serve check check-learning test attack peers clean
+.PHONY: install demo multi30k serve check check-learning test attack peers race-peer clean
 
 install: $(VENV)/installed
 
@@ -65,6 +66,13 @@ attack: install
 
 peers: install
 	$(python) -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt
+
+race-peer: .race/installed
+
+.race/installed: requirements-race.txt
+	$(PYTHON) -m venv .race
+	.race/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-race.txt
+	touch $@
 
 clean:
 	rm -rf $(VENV) runs exports

@@ -1,0 +1,124 @@
+"""`python -m benchmarks.race`: this project and JoeyNMT train on the same pairs for the same time, in turns.
+
+A race that was stopped goes on where it was: run the same command again.
+"""
+
+import gzip
+import json
+import pathlib
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from benchmarks.race_table import MARK_SECONDS, Race, draw, table
+from benchmarks.racing.joeynmt import JoeyNMT
+from benchmarks.racing.ours import Ours
+from benchmarks.racing.racer import Contestant, Runner, Task
+from benchmarks.racing.record import Record, at_marks
+from benchmarks.worker import BenchmarkError
+from keras_transformer.console import exit_codes
+from keras_transformer.files import write_atomically
+from keras_transformer.tokenizer import train_tokenizer
+
+RESULTS = pathlib.Path("benchmarks/results")
+VOCAB_SIZE = 6_000  # of configs/multi30k_en_de.toml
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    minutes: Annotated[float, typer.Option(min=0.1, help="For which each contestant trains.")] = 60.0,
+    turn: Annotated[float, typer.Option(min=1.0, help="Seconds of a turn.")] = 60.0,
+    folder: Annotated[pathlib.Path, typer.Option(help="Where the race is kept.")] = pathlib.Path(
+        "races/multi30k_en_de"
+    ),
+    data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k.")] = pathlib.Path("data/multi30k"),
+    peer: Annotated[pathlib.Path, typer.Option(help="The Python that has JoeyNMT.")] = pathlib.Path(".race/bin/python"),
+    train: Annotated[bool, typer.Option(" /--no-train", help="Only score what is there.")] = True,
+    results: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="Folder for race.md and race.png; benchmarks/results after a whole race."),
+    ] = None,
+) -> None:
+    """Train both on Multi30k, English to German, and compare their BLEU on val against the minutes of training."""
+    with exit_codes():
+        task = prepare(folder, data)
+        contestants = [Ours(folder.absolute() / "ours", task), JoeyNMT(folder.absolute() / "joeynmt", task, peer)]
+        record = Record(folder / "race.jsonl")
+        if train:
+            run(contestants, record, 60 * minutes, turn)
+        race = score(contestants, record, folder, 60 * minutes)
+        text = table(race, "python -m benchmarks.race " + " ".join(sys.argv[1:]))
+        is_whole = minutes >= 60 and all(60 * minutes in found.scores for found in race.values())
+        if place := results or (RESULTS if is_whole else None):
+            write_atomically(place / "race.md", text)
+            draw(race, place / "race.png")
+    print(text)
+
+
+def prepare(folder: pathlib.Path, data: pathlib.Path) -> Task:
+    """Unpack the text and learn the tokenizer that both use, once. Neither counts as time of a contestant."""
+    text, tokenizer = folder.absolute() / "text", folder.absolute() / "tokenizer.model"
+    for split in ("train", "val"):
+        for language in ("en", "de"):
+            packed, path = data / f"{split}.{language}.gz", text / f"{split}.{language}"
+            if not packed.is_file():
+                raise BenchmarkError(f"There is no {packed}: run `make multi30k`, or name the folder with --data.")
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(path, gzip.decompress(packed.read_bytes()))
+    if not tokenizer.exists():
+        sentences = [
+            line for language in ("en", "de") for line in (text / f"train.{language}").read_text("utf-8").splitlines()
+        ]
+        train_tokenizer(sentences, tokenizer, VOCAB_SIZE)
+    return Task(text, tokenizer)
+
+
+def run(contestants: list[Contestant], record: Record, seconds: float, turn: float) -> None:
+    """Let the contestants train in turns until each has had its time. Ctrl-C and SIGTERM end both with a checkpoint."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    clocks = {one.name: record.seconds(one.name) for one in contestants}
+    runners = {one.name: Runner(one) for one in contestants if clocks[one.name] < seconds}
+
+    def recorder(name: str):
+        return lambda step, path, passed: record.add_checkpoint(name, step, clocks[name] + passed, path)
+
+    try:
+        while waiting := [name for name in runners if clocks[name] < seconds]:
+            for name in waiting:
+                clocks[name] += runners[name].run_for(min(turn, seconds - clocks[name] + 1), recorder(name))
+                record.add_turn(name, clocks[name], runners[name].peak_bytes())
+                print(f"{name}: {clocks[name] / 60:.1f} of {seconds / 60:.0f} minutes", file=sys.stderr, flush=True)
+    finally:
+        for name, runner in runners.items():
+            clocks[name] += runner.end(recorder(name))
+
+
+def score(contestants: list[Contestant], record: Record, folder: pathlib.Path, seconds: float) -> dict[str, Race]:
+    """Translate val with the newest checkpoint at each mark, unless that was done before, and score it."""
+    from train.evaluation.bleu import RAW_BLEU
+    from train.evaluation.bleu import score as bleu_of
+
+    references = (folder / "text" / "val.de").read_text("utf-8").splitlines()
+    found = {}
+    for one in contestants:
+        scores, signature, last = {}, "", None
+        for mark, reached in at_marks(record.checkpoints(one.name), MARK_SECONDS, seconds).items():
+            path = folder / "translations" / f"{one.name}_{reached.step}.json"
+            if not path.exists():
+                print(f"{one.name}: translating at {mark / 60:.0f} minutes", file=sys.stderr, flush=True)
+                path.parent.mkdir(exist_ok=True)
+                write_atomically(path, json.dumps(one.translate(reached.path, "val"), ensure_ascii=False))
+            measured = bleu_of(json.loads(path.read_text("utf-8")), references, [RAW_BLEU]).first("BLEU")
+            scores[mark], signature, last = measured.value, measured.signature, reached
+        rate = one.tokens(last.path) / last.seconds if last else 0.0
+        found[one.name] = Race(one.label, scores, signature, rate, record.peak_bytes(one.name))
+    return found
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,71 @@
+"""What a race came to: race.md, and race.png with BLEU against the minutes of training."""
+
+import pathlib
+from typing import NamedTuple
+
+from benchmarks.racing.record import first_mark_with
+from keras_transformer.machine import processor, processor_cores
+from train.evaluation.figures import BLUE, ORANGE, new_figure, save
+
+MARK_SECONDS = 300.0  # between two scores of a contestant
+
+NOTE = """
+Both train on the 29,000 pairs of Multi30k with the same SentencePiece model, the same shape (256 wide, 3+3 layers, 4
+heads, 512 in the feed-forward layers, norms after the sublayers, one embedding matrix), the same dropout, label
+smoothing, Adam and learning rate (a warm-up of 1,000 steps, factor 0.8). Each has all cores in its turns and is stopped
+in between, so that both meet the same load of the machine. A contestant's clock counts the time in which it runs:
+start, reading of the text, compilation and checkpoints included; validation left out.
+
+JoeyNMT has token batches, padded, without length buckets (it has none); this project packs rows.
+
+Each checkpoint translates val with the program's own beam search, beam 5; one sacreBLEU scores both. No checkpoint is
+averaged or chosen.
+"""
+
+
+class Race(NamedTuple):
+    """What a contestant came to."""
+
+    label: str
+    scores: dict[float, float]  # BLEU on val by seconds of training
+    signature: str
+    rate: float  # target tokens per second of training, EOS included
+    peak_bytes: int  # of its largest process
+
+
+def table(race: dict[str, Race], command: str) -> str:
+    """Return race.md."""
+    marks = sorted({mark for found in race.values() for mark in found.scores})
+    lines = ["# The race", "", f"`{command.strip()}` on {processor()}, {processor_cores()} cores.", ""]
+    lines += [f"| minutes | {' | '.join(found.label for found in race.values())} |", "|---:|" + "---:|" * len(race)]
+    for mark in marks:
+        cells = [f"{found.scores[mark]:.2f}" if mark in found.scores else "" for found in race.values()]
+        lines.append(f"| {mark / 60:g} | " + " | ".join(cells) + " |")
+    lines.append("| target tokens/s | " + " | ".join(f"{found.rate:,.0f}" for found in race.values()) + " |")
+    lines.append(
+        "| peak memory | " + " | ".join(f"{found.peak_bytes / 2**20:,.0f} MiB" for found in race.values()) + " |"
+    )
+    lines += ["", *conclusion(race), f"BLEU on val: {next(iter(race.values())).signature}", NOTE]
+    return "\n".join(lines)
+
+
+def conclusion(race: dict[str, Race]) -> list[str]:
+    """Return when this project reached the last score of the other, as lines of Markdown."""
+    ours, theirs = race["ours"], race["joeynmt"]
+    if not theirs.scores or not ours.scores:
+        return []
+    last = max(theirs.scores)
+    goal, mark = theirs.scores[last], first_mark_with(ours.scores, theirs.scores[last])
+    reached = f"after {mark / 60:g} minutes" if mark else "not yet"
+    return [f"{theirs.label} has {goal:.2f} BLEU after {last / 60:g} minutes; {ours.label} had that {reached}.", ""]
+
+
+def draw(race: dict[str, Race], path: pathlib.Path) -> None:
+    """Draw BLEU against minutes."""
+    figure, [[axis]] = new_figure(1, 1, 7, 4.5, squeeze=False)
+    for found, colour in zip(race.values(), (BLUE, ORANGE), strict=True):
+        minutes = [mark / 60 for mark in found.scores]
+        axis.plot(minutes, list(found.scores.values()), "o-", color=colour, label=found.label)
+    axis.set(xlabel="minutes of training on the same cores", ylabel="BLEU on val", ylim=(0, None), xlim=(0, None))
+    axis.legend(frameon=False)
+    save(figure, path)

@@ -1,0 +1,87 @@
+"""This project in the race: `python -m train`."""
+
+import json
+import pathlib
+import signal
+import sys
+
+import numpy as np
+
+from benchmarks.racing.racer import Contestant
+
+CHECKPOINT_EVERY = 50  # steps: about every half minute
+
+
+class Ours(Contestant):
+    name, label, stop_signal = "ours", "this project", signal.SIGTERM
+
+    def command(self) -> list[str]:
+        config = self.folder / "race.toml"
+        config.write_text(self.config(), encoding="utf-8")
+        return [sys.executable, "-m", "train", str(config)]
+
+    def config(self) -> str:
+        """Return the configuration: that of configs/multi30k_en_de.toml, but for what is the same for both."""
+        task, text = self.task, self.task.text
+
+        def pair(split: str) -> str:
+            return json.dumps([[str(text / f"{split}.en"), str(text / f"{split}.de")]])
+
+        return f"""run_folder = {json.dumps(str(self.folder / "run"))}
+cache_folder = {json.dumps(str(self.folder / "cache"))}
+
+[data]
+source = "files"
+source_language = "en"
+target_language = "de"
+train = {pair("train")}
+validation = {pair("val")}
+
+[tokenizer]
+model = {json.dumps(str(task.tokenizer))}
+
+[model]
+preset = "tiny"
+encoder_layers = {task.layers}
+decoder_layers = {task.layers}
+d_model = {task.d_model}
+d_ff = {task.d_ff}
+num_heads = {task.num_heads}
+
+[training]
+steps = 1_000_000
+tokens_per_batch = 3072
+source_row_length = 124
+dropout = {task.dropout}
+label_smoothing = {task.label_smoothing}
+warmup_steps = {task.warmup_steps}
+learning_rate_factor = 0.8
+checkpoint_every = {CHECKPOINT_EVERY}
+keep_checkpoints = 100_000
+validate_every = 1_000_000
+"""
+
+    def checkpoints(self) -> dict[int, pathlib.Path]:
+        found = (self.folder / "run" / "checkpoints").glob("step-*.npz")
+        return {int(path.stem.removeprefix("step-")): path for path in found}
+
+    def tokens(self, checkpoint: pathlib.Path) -> int:
+        with np.load(checkpoint) as archive:
+            return int(json.loads(str(archive["progress"]))["target_tokens"])
+
+    def translate(self, checkpoint: pathlib.Path, split: str) -> list[str]:
+        from keras_transformer.config import SearchOptions, TransformerConfig
+        from keras_transformer.model import Transformer
+        from keras_transformer.parallel import tune_for_translation
+        from keras_transformer.run_folder import RunFolder
+        from keras_transformer.tokenizer import Tokenizer
+        from keras_transformer.translator import Translator
+        from train.loop.checkpoints import assign_weights, read_weights
+
+        folder = RunFolder(self.folder / "run")
+        tune_for_translation()
+        transformer = Transformer(TransformerConfig.load(folder.model))
+        assign_weights(transformer, read_weights(checkpoint))
+        translator = Translator(transformer, Tokenizer(folder.tokenizer), SearchOptions(self.task.beam_size))
+        lines = (self.task.text / f"{split}.en").read_text(encoding="utf-8").splitlines()
+        return [translation.text for translation in translator.translate(lines)]

@@ -1,0 +1,121 @@
+"""A training program that runs only in its turns: between them all of its processes are stopped."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+from typing import NamedTuple
+
+from benchmarks.worker import BenchmarkError
+
+GLANCE = 0.5  # seconds between two looks at the checkpoints
+GRACE = 120  # seconds in which a contestant may write its last checkpoint
+
+
+class Task(NamedTuple):
+    """What both contestants train on, and how."""
+
+    text: pathlib.Path  # folder with train.en, train.de, val.en and val.de, a sentence per line
+    tokenizer: pathlib.Path  # a SentencePiece model, of both languages
+    d_model: int = 256
+    d_ff: int = 512
+    num_heads: int = 4
+    layers: int = 3  # of the encoder, and of the decoder
+    dropout: float = 0.25
+    label_smoothing: float = 0.1
+    warmup_steps: int = 1_000
+    beam_size: int = 5
+
+
+class Contestant:
+    """A training program in `folder`, with which it can go on where it was stopped. Subclasses say how."""
+
+    name: str
+    label: str  # in tables and plots
+    stop_signal: int  # on which it writes a checkpoint and ends
+
+    def __init__(self, folder: pathlib.Path, task: Task):
+        self.folder, self.task = folder, task
+
+    def command(self) -> list[str]:
+        """Return the command that begins training, or goes on from the newest checkpoint."""
+        raise NotImplementedError
+
+    def checkpoints(self) -> dict[int, pathlib.Path]:
+        """Return the complete checkpoints by step."""
+        raise NotImplementedError
+
+    def tokens(self, checkpoint: pathlib.Path) -> int:
+        """Return how many target tokens, EOS included, it was trained on until this checkpoint."""
+        raise NotImplementedError
+
+    def translate(self, checkpoint: pathlib.Path, split: str) -> list[str]:
+        """Return the translations of `split`, "val", by the weights of one checkpoint."""
+        raise NotImplementedError
+
+
+class Runner:
+    """The processes of one contestant. It is made stopped; only within `run_for` do they run."""
+
+    def __init__(self, contestant: Contestant):
+        contestant.folder.mkdir(parents=True, exist_ok=True)
+        self.contestant, self.log = contestant, contestant.folder / "log.txt"
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                contestant.command(), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+        self._signal(signal.SIGSTOP)
+
+    def run_for(self, seconds: float, at_checkpoint) -> float:
+        """Let it run. Calls `at_checkpoint(step, path, seconds since it runs)` for each new one. Returns the seconds.
+
+        Raises BenchmarkError if it ends by itself.
+        """
+        known, began = set(self.contestant.checkpoints()), time.monotonic()
+        self._signal(signal.SIGCONT)
+        try:
+            while (passed := time.monotonic() - began) < seconds:
+                known |= self._tell_new(known, at_checkpoint, passed)
+                if self.process.poll() is not None:
+                    raise BenchmarkError(
+                        f"{self.contestant.label} ended with exit code {self.process.returncode}; see {self.log}."
+                    )
+                time.sleep(min(GLANCE, seconds - passed))
+        finally:
+            self._signal(signal.SIGSTOP)
+        passed = time.monotonic() - began
+        self._tell_new(known, at_checkpoint, passed)
+        return passed
+
+    def _tell_new(self, known: set[int], at_checkpoint, passed: float) -> set[int]:
+        found = self.contestant.checkpoints()
+        for step in sorted(set(found) - known):
+            at_checkpoint(step, found[step], passed)
+        return set(found)
+
+    def end(self, at_checkpoint) -> float:
+        """Let it write a last checkpoint and end. Returns the seconds that this took."""
+        if self.process.poll() is not None:
+            return 0.0
+        known, began = set(self.contestant.checkpoints()), time.monotonic()
+        self.process.send_signal(self.contestant.stop_signal)
+        self._signal(signal.SIGCONT)
+        try:
+            self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+            self.process.wait()
+        passed = time.monotonic() - began
+        self._tell_new(known, at_checkpoint, passed)
+        return passed
+
+    def _signal(self, number: int) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, number)
+
+    def peak_bytes(self) -> int:
+        """Return the largest memory of its first process so far."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
+        return next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("VmHWM:"))
