@@ -5,10 +5,14 @@ import os
 import signal
 import time
 
+import numpy as np
 import pytest
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.plugins.histogram.summary_v2 import histogram_pb
+from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 
 from keras_transformer.inspection import event_file
 from keras_transformer.inspection.event_file import EventFile, event_files, read_events, write_events
@@ -245,3 +249,19 @@ def test_an_event_file_alone_takes_the_place_of_those_before_it(tmp_path):
         file.write(1, 5.0, {"loss": value})
         file.close()
     assert events.read_events(tmp_path) == {"loss": [(1, 2.0)]}
+
+
+@pytest.mark.parametrize(
+    "number", [0.0, -2.5, 7, 1e-30, 3e38, 1e300, float("inf"), float("nan"), True, np.float32(0.1)]
+)
+def test_a_number_is_written_as_tensorboard_writes_it(number):
+    found = Summary()
+    event_file.add_scalar(found, "loss", number)
+    with np.errstate(over="ignore"):
+        expected = scalar_pb("loss", number)
+    assert found.SerializeToString() == expected.SerializeToString()
+
+
+def test_a_checksum_is_that_of_tensorboards_own_writer():
+    for data in (b"", b"123456789", bytes(range(256))):
+        assert event_file.checksum(data) == masked_crc32c(data)

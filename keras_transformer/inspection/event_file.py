@@ -11,13 +11,12 @@ import struct
 import time
 from collections.abc import Iterable, Iterator
 
+import google_crc32c
 from google.protobuf.message import DecodeError
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 from tensorboard.plugins.text.summary_v2 import text_pb
-from tensorboard.summary.writer.record_writer import RecordWriter
 
 from keras_transformer.files import write_atomically
 from keras_transformer.inspection.patient_file import PatientFile
@@ -25,6 +24,7 @@ from keras_transformer.inspection.patient_file import PatientFile
 log = logging.getLogger("keras_transformer")
 
 NAME = re.compile(r"events\.out\.tfevents\.(\d+)\..*\.run")  # of an EventFile; files of other programs end otherwise
+SCALAR = scalar_pb("", 0.0).value[0]
 
 
 class EventFile:
@@ -57,10 +57,9 @@ class EventFile:
         summary = Summary()
         for tag, value in values.items():
             if isinstance(value, str):
-                one = text_pb(tag, value)
+                summary.value.extend(text_pb(tag, value).value)
             else:
-                one = scalar_pb(tag, math.nan if value is None else value)
-            summary.value.extend(one.value)
+                add_scalar(summary, tag, math.nan if value is None else value)
         self.add(step, wall_time, summary)
 
     def add(self, step: int, wall_time: float, summary: Summary) -> None:
@@ -69,6 +68,14 @@ class EventFile:
 
     def close(self) -> None:
         self.file.close()
+
+
+def add_scalar(summary: Summary, tag: str, number: float) -> None:
+    """Add what `scalar_pb` makes, in a tenth of its time: a run of 100,000 steps writes a million of them."""
+    value = summary.value.add()
+    value.CopyFrom(SCALAR)
+    value.tag = tag
+    value.tensor.float_val[0] = number
 
 
 def event_files(folder: pathlib.Path) -> list[pathlib.Path]:
@@ -82,10 +89,21 @@ def stamp_of(path: pathlib.Path) -> int:
 
 
 def write_events(file, events: Iterable[Event]) -> None:
-    """Write events to anything with a method `write`, each with one call."""
-    records = RecordWriter(file)
+    """Write events to anything with a method `write`, each with one call, so that it is rarely torn.
+
+    A record is the length of its data, the checksum of the length, the data, and their checksum. TensorBoard's own
+    RecordWriter computes checksums in Python, which takes 25 ms for a picture of 100 kB.
+    """
     for event in events:
-        records.write(event.SerializeToString())
+        data = event.SerializeToString()
+        length = struct.pack("<Q", len(data))
+        file.write(b"".join([length, struct.pack("<I", checksum(length)), data, struct.pack("<I", checksum(data))]))
+
+
+def checksum(data: bytes) -> int:
+    """The masked CRC-32C of TensorFlow's record files."""
+    crc = google_crc32c.value(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def read_events(path: pathlib.Path) -> Iterator[Event]:
@@ -116,8 +134,8 @@ def read_record(file) -> tuple[bytes, int] | None:
     head = file.read(12)
     if len(head) < 12:
         return None
-    length, checksum = struct.unpack("<QI", head)
-    if masked_crc32c(head[:8]) != checksum:
+    length, expected = struct.unpack("<QI", head)
+    if checksum(head[:8]) != expected:
         return None
     body = file.read(length + 4)
     if len(body) < length + 4:
@@ -125,9 +143,9 @@ def read_record(file) -> tuple[bytes, int] | None:
     return body[:-4], struct.unpack("<I", body[-4:])[0]
 
 
-def parse_event(data: bytes, checksum: int) -> Event | None:
-    """The event of a record; None if it is damaged."""
+def parse_event(data: bytes, expected: int) -> Event | None:
+    """The event of a record with its checksum; None if it is damaged."""
     try:
-        return Event.FromString(data) if masked_crc32c(data) == checksum else None
+        return Event.FromString(data) if checksum(data) == expected else None
     except DecodeError:
         return None
