@@ -17,18 +17,13 @@ import tensorflow as tf
 
 from export.written import joined, written
 from keras_transformer.config import SearchOptions
-from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.decoding.trace import traced_search
 from keras_transformer.tokens import PAD
 
 EXPLAINED_LINES = 32  # in one request, at most
-ATTENTIONS = {  # by output, the weights that `with_attention` returns
-    "memory_attention": ("decoder", "memory"),
-    "encoder_attention": ("encoder", "self"),
-    "decoder_attention": ("decoder", "self"),
-}
-TEXTS = ("source_pieces", "pieces", *ATTENTIONS)
+TEXTS = ("source_pieces", "pieces", *(f"{kind}_attention" for kind in ATTENTIONS))
 BEAM = ("beam_steps", "beam_parents", "beam_slots", "beam_pieces", "beam_log_probabilities")
 
 
@@ -51,11 +46,9 @@ def explained_line(
     """
     found, seen = traced_search(decoder, source_ids, options, rules)
     best = tf.boolean_mask(found.ids[0, 0], found.ids[0, 0] != PAD)[tf.newaxis]  # (1, T)
-    attention = forced(source_ids, best).attention
-    config, answer = decoder.config, {"heads": tf.constant(decoder.config.num_heads)}
-    for name, (side, kind) in ATTENTIONS.items():
-        blocks = config.encoder_layers if side == "encoder" else config.decoder_layers
-        answer[name] = as_text(tf.stack([attention[f"{side}_block_{n + 1}/{kind}"][0] for n in range(blocks)]))
+    made, answer = forced(source_ids, best), {"heads": tf.constant(decoder.config.num_heads)}
+    for kind in ATTENTIONS:
+        answer[f"{kind}_attention"] = as_text(tf.stack([of_block[0] for of_block in made.weights_of(kind)]))
     for name, ids in (("source_pieces", source_ids), ("pieces", best)):
         answer[name] = joined(pieces_of(ids), ids != PAD)[0]
     numbers = (seen.steps, seen.parents, seen.slots)

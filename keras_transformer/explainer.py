@@ -57,10 +57,10 @@ class Explainer:
 
     def __init__(self, transformer: Transformer, tokenizer: Tokenizer, options: SearchOptions | None = None):
         self.tokenizer, self.options = tokenizer, options or SearchOptions()
-        self.config = transformer.transformer_config
+        config = transformer.transformer_config
         self._decoder, self._forced = IncrementalDecoder(transformer), ForcedDecoder(transformer)
         self._pieces = tokenizer.pieces()
-        most = self.config.max_positions if self.config.positions == "learned" else EXPLAINED_TOKENS
+        most = config.max_positions if config.positions == "learned" else EXPLAINED_TOKENS
         self.most_tokens = min(EXPLAINED_TOKENS, most)
 
     @classmethod
@@ -107,16 +107,14 @@ class Explainer:
     def _attention(self, made: Forced, length: int) -> dict[str, list]:
         """Return the weights of the best output, which has `length` tokens, with three decimals."""
 
-        def weights(side: str, blocks: int, kind: str, *shape: int | None) -> list:
-            of_blocks = [made.attention[f"{side}_block_{number}/{kind}"][0] for number in range(1, blocks + 1)]
-            queries, keys = shape
-            return np.round(np.array(of_blocks, np.float64)[:, :, :queries, :keys], 3).tolist()
+        def weights(kind: str, queries: int | None, keys: int | None) -> list:
+            of_blocks = np.array([of_block[0] for of_block in made.weights_of(kind)], np.float64)
+            return np.round(of_blocks[:, :, :queries, :keys], 3).tolist()
 
-        encoder, decoder = self.config.encoder_layers, self.config.decoder_layers
         return {
-            "memory": weights("decoder", decoder, "memory", length, None),
-            "encoder": weights("encoder", encoder, "self", None, None),
-            "decoder": weights("decoder", decoder, "self", length, length),
+            "memory": weights("memory", length, None),
+            "encoder": weights("encoder", None, None),
+            "decoder": weights("decoder", length, length),
         }
 
     def _beam(self, seen: Continuations) -> list[dict[str, Any]]:

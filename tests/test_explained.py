@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.explained import ATTENTIONS, BEAM, EXPLAINED_LINES, no_explanation
+from export.explained import BEAM, EXPLAINED_LINES, no_explanation
 from export.serving import ServedTranslator
 from keras_transformer.config import SearchOptions
-from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from tests.support.exports import asker
 from tests.support.runs import RUN_MODEL, SENTENCES
@@ -49,12 +49,12 @@ def test_attention_is_the_models_for_every_block_and_head(pair, explained):
                           ("source_pieces", "pieces"))  # fmt: skip
         expected = forced(np.array([source]), np.array([target])).attention
         shapes = {"memory": (len(target), len(source)), "encoder": (len(source),) * 2, "decoder": (len(target),) * 2}
-        for name, (side, kind) in ATTENTIONS.items():
+        for kind, (side, name) in ATTENTIONS.items():
             heads = explained["heads"][row]
-            found = numbers(explained[name][row], -1, heads, *shapes[name.removesuffix("_attention")])
+            found = numbers(explained[f"{kind}_attention"][row], -1, heads, *shapes[kind])
             assert heads == RUN_MODEL.num_heads and len(found) == RUN_MODEL.decoder_layers
             for number, block in enumerate(found, 1):
-                np.testing.assert_allclose(block, expected[f"{side}_block_{number}/{kind}"][0], atol=6e-4)
+                np.testing.assert_allclose(block, expected[f"{side}_block_{number}/{name}"][0], atol=6e-4)
 
 
 def test_the_beam_leads_to_the_best_translation(explained):

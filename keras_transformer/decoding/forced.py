@@ -7,14 +7,24 @@ from keras import ops
 from keras_transformer.model import Transformer, with_attention
 from keras_transformer.tokens import BOS, PAD
 
+ATTENTIONS = {  # by kind, the blocks that attend and the name of their weights
+    "memory": ("decoder", "memory"),  # the decoder to the source
+    "encoder": ("encoder", "self"),
+    "decoder": ("decoder", "self"),
+}
+
 
 class Forced(NamedTuple):
     """What the model makes of given outputs."""
 
     log_probs: Any  # float32 (B, T): natural log-probability of each token, 0 where the output has none
-    attention: dict[
-        str, Any
-    ]  # weights by "decoder_block_N/memory", (B, h, T, S), and so on as `with_attention` returns
+    attention: dict[str, Any]  # weights by "decoder_block_N/memory", (B, h, T, S), and so on: see `with_attention`
+
+    def weights_of(self, kind: str) -> list:
+        """Return the weights of each block, first to last, of one kind of ATTENTIONS."""
+        side, name = ATTENTIONS[kind]
+        names = (f"{side}_block_{number}/{name}" for number in range(1, len(self.attention) + 1))
+        return [self.attention[name] for name in names if name in self.attention]
 
 
 class ForcedDecoder:
