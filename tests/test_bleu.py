@@ -5,10 +5,19 @@ import json
 
 import pytest
 
+from keras_transformer.inspection.bleu import (
+    CHRF,
+    LOWER_BLEU,
+    RAW_BLEU,
+    affordable,
+    all_measures,
+    score,
+    tokenise,
+    tokenised_bleu,
+)
 from tests.support.places import MULTI30K
 from tests.support.processes import python
 from tests.support.sentences import REFERENCES, TRANSLATIONS
-from train.evaluation.bleu import CHRF, LOWER_BLEU, RAW_BLEU, affordable, all_measures, score, tokenise, tokenised_bleu
 
 GERMAN = [tokenised_bleu("de"), CHRF]
 

@@ -4,10 +4,11 @@ import collections
 
 import pytest
 
+from keras_transformer.inspection.bleu import RAW_BLEU, score, tokenised_bleu
+from keras_transformer.inspection.samples import Sample
 from train.config import FilesData, TfdsData
 from train.data.corpus import Corpus, CorpusError, Split
 from train.evaluation import breakdown
-from train.evaluation.bleu import RAW_BLEU, score, tokenised_bleu
 from train.evaluation.breakdown import (
     Breakdown,
     WordCounts,
@@ -20,7 +21,6 @@ from train.evaluation.breakdown import (
     words_known,
     words_of,
 )  # fmt: skip
-from train.evaluation.validation import Sample
 
 SAMPLES = [
     Sample("one two", "eins zwei", "eins zwei"),

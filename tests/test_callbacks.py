@@ -14,10 +14,9 @@ from tests.support.training import scores_of
 from train.config import RowLengths, TrainingConfig
 from train.evaluation.validation import Sample, Validation
 from train.loop.best import share_best
-from train.loop.callbacks import SAMPLES, AfterEachUpdate, LogCompilation, Records
+from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
 from train.loop.checkpoints import CheckpointError
 from train.loop.divergence import DivergenceError
-from train.loop.markdown import samples_table
 from train.loop.progress import Progress, duration
 from train.loop.stopping import StopRequest
 from train.workers.broadcast import Broadcast
@@ -43,9 +42,9 @@ def clock(monkeypatch):
     return Clock(monkeypatch)
 
 
-def validation(samples=1, **scores):
+def validation(**scores):
     scores = scores_of(**{"bleu": 12.0, "chrf": 34.0, "exact": 25.0} | scores)
-    return Validation(1.5, 1.0, 0.25, scores, [Sample(f"a{number}", "b", "c") for number in range(samples)])
+    return Validation(1.5, 1.0, 0.25, scores, [Sample("a", "b", "c")])
 
 
 class Run:
@@ -58,7 +57,7 @@ class Run:
         self.model = types.SimpleNamespace(stop_training=False, wants_to_stop=False, optimizer=None)
         self.callback = AfterEachUpdate(
             TrainingConfig(**TRAINING | training), self.progress, self.check, self.request,
-            Records(self, self, self.validate) if is_chief else None, Broadcast(None, Worker()),
+            Records(self, self, self.validate, [self]) if is_chief else None, Broadcast(None, Worker()),
         )  # fmt: skip
         self.callback.set_model(self.model)
         self.callback.on_train_begin()
@@ -74,7 +73,10 @@ class Run:
 
     def validate(self):
         self.done.append(("validate", self.progress.step))
-        return validation(samples=9, **self.scores)
+        return validation(**self.scores)
+
+    def inspect(self, step):
+        self.done.append(("inspect", step))
 
     def save(self, model, optimizer, progress):
         self.done.append(("save", progress.step))
@@ -93,10 +95,10 @@ class Run:
 # the order
 
 
-def test_after_an_update_comes_divergence_then_metrics_then_validation_then_the_checkpoint():
+def test_after_an_update_come_divergence_metrics_validation_inspections_and_the_checkpoint_in_this_order():
     run = Run(steps=1)
     run.step()
-    assert run.done == [("check", 0), ("write", 1), ("validate", 1), ("write", 1), ("save", 1)]
+    assert run.done == [("check", 0), ("write", 1), ("validate", 1), ("write", 1), ("inspect", 1), ("save", 1)]
 
 
 def test_a_diverged_step_is_not_counted_written_validated_or_saved():
@@ -138,7 +140,9 @@ def test_only_the_chief_writes_validates_and_saves():
     assert run.progress.step == 1
 
 
-@pytest.mark.parametrize(("key", "what"), [("validate_every", "validate"), ("checkpoint_every", "save")])
+@pytest.mark.parametrize(
+    ("key", "what"), [("validate_every", "validate"), ("validate_every", "inspect"), ("checkpoint_every", "save")]
+)
 def test_validation_and_checkpoints_come_every_so_many_steps_and_after_the_last(key, what):
     run = Run(steps=7, **{key: 3})
     for _ in range(7):
@@ -203,18 +207,16 @@ def test_the_console_has_rate_and_time_left_of_the_updates_since_its_last_line_w
     ]
 
 
-def test_validation_is_written_and_logged_with_a_few_samples(caplog):
+def test_validation_is_written_and_logged_with_a_translation(caplog):
     run = Run(validate_every=1)
     with caplog.at_level(logging.INFO, logger="train"):
         run.step()
     _, values = run.written[-1]
-    samples = values.pop("validation/samples")
     assert values == {
         "validation/loss": 1.5, "validation/perplexity": 1.0, "validation/token_accuracy": 0.25,
         "validation/bleu": 12.0, "validation/chrf": 34.0, "validation/exact": 25.0,
     }  # fmt: skip
-    assert samples == samples_table(validation(SAMPLES).samples)
-    assert "validation at step 1: loss 1.500  perplexity 1.00  BLEU 12.00  exact 25.0%" in caplog.text
+    assert "validation at step 1: loss 1.500  perplexity 1.00  BLEU 12.00  exact 25.0%  e.g. 'c'" in caplog.text
 
 
 def test_an_undefined_bleu_is_logged_with_its_reason_and_is_no_number_in_the_curves(caplog):
@@ -247,7 +249,7 @@ def test_a_last_checkpoint_that_cannot_be_written_is_one_sentence(is_asked_to_st
         run.step()
 
 
-# compilation, durations, samples
+# compilation, durations
 
 
 def test_the_first_step_of_a_process_logs_what_is_compiled_and_how_long_it_took(caplog):
@@ -263,11 +265,6 @@ def test_the_first_step_of_a_process_logs_what_is_compiled_and_how_long_it_took(
     assert "with XLA: 4 of the 32 rows" in compiled and "124 source and 128 target" in compiled
     assert "1,000 parameters" in compiled
     assert re.fullmatch(r"the first step took \d+\.\d s, compilation included", took)
-
-
-def test_a_sample_is_one_row_of_three_cells_whatever_is_in_it():
-    table = samples_table([Sample("a|b", "c", "d\ne\r\nf")])
-    assert table.splitlines()[2:] == [r"| a\|b | c | d e f |"]
 
 
 @pytest.mark.parametrize(

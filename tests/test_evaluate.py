@@ -10,12 +10,12 @@ import pytest
 import train.evaluate
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.config import SearchOptions
+from keras_transformer.inspection import bleu
 from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.processes import start_python
 from tests.support.runs import random_run, write_config
 from train.config import FilesData, load_config
-from train.evaluation import bleu
 
 evaluate_command = functools.partial(invoke, train.evaluate.app)
 

@@ -5,13 +5,13 @@ import json
 import pytest
 from PIL import Image
 
+from keras_transformer.inspection.bleu import tokenised_bleu
+from keras_transformer.inspection.samples import Sample
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.evaluation import scorecard_plot
-from train.evaluation.bleu import tokenised_bleu
 from train.evaluation.breakdown import WordCounts, words_of
 from train.evaluation.scorecard import INTERVAL_NOTE, Evaluator, Timed
 from train.evaluation.scorecard_plot import plot_scorecard
-from train.evaluation.validation import Sample
 
 SAMPLES = [Sample("one two three", *pair) for pair in zip(REFERENCES, TRANSLATIONS, strict=True)]
 COUNTED = WordCounts(words_of(REFERENCES), "the training text (4 pairs)")

@@ -6,10 +6,10 @@ import pytest
 import sacrebleu
 
 from keras_transformer.config import ConfigError
+from keras_transformer.inspection.bleu import CHRF, LOWER_BLEU, RAW_BLEU, tokenised_bleu
 from tests.support.processes import python
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.evaluation import significance
-from train.evaluation.bleu import CHRF, LOWER_BLEU, RAW_BLEU, tokenised_bleu
 from train.evaluation.significance import check_paired_test, differences, largest_differences
 
 

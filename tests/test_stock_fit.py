@@ -9,7 +9,9 @@ import pytest
 import tensorflow as tf
 
 import keras_transformer as kt
-from tests.support.events import read_events
+from keras_transformer.inspection import AttentionPictures, BleuScore, SampleTranslations
+from keras_transformer.inspection.log_folder import LogFolder
+from tests.support.events import read_events, read_pictures
 from tests.support.models import assert_close
 from tests.support.processes import fork_python
 from tests.support.scripts.stock_fit import CONFIG, compiled, copying_arrays, one_fit
@@ -143,3 +145,50 @@ def test_the_logs_of_a_model_do_not_need_a_label_for_padding(fitted):
     one = model.evaluate(INPUTS, LABELS, return_dict=True, verbose=0)
     other = model.evaluate(wider, np.pad(LABELS, ((0, 0), (0, 3))), return_dict=True, verbose=0)
     assert one == pytest.approx(other, rel=1e-5)
+
+
+class Letters:
+    """A tokenizer whose pieces are the first letters and the space."""
+
+    def pieces(self):
+        return ["<pad>", "<unk>", "<s>", "</s>", *"abcdefghijklmnopqr "]
+
+    def encode_batch(self, lines):
+        return [[self.pieces().index(letter) for letter in line] for line in lines]
+
+    def decode(self, ids):
+        return "".join(self.pieces()[number] for number in ids if number > 3)
+
+
+PAIRS = [("a b c d", "a b c d"), ("ab cd", "ab cd ef gh")]
+
+
+def test_early_stopping_and_model_checkpoint_go_by_the_bleu_of_translations(tmp_path):
+    model = compiled(**PLAIN)
+    bleu = BleuScore(model, Letters(), PAIRS, kt.SearchOptions(beam_size=1, extra_length=2))
+    log, weights = tmp_path / "logs", tmp_path / "best-{epoch}-{val_bleu:.1f}-{val_chrf:.1f}.weights.h5"
+    callbacks = [
+        bleu,
+        SampleTranslations(bleu, log),
+        AttentionPictures(model, Letters(), PAIRS, log),
+        keras.callbacks.EarlyStopping("val_bleu", mode="max", patience=1, min_delta=200),  # nothing is so much better
+        keras.callbacks.ModelCheckpoint(weights, "val_bleu", mode="max", save_best_only=True, save_weights_only=True),
+        keras.callbacks.TensorBoard(log),
+    ]
+    history = model.fit(INPUTS, LABELS, batch_size=8, epochs=9, verbose=0, callbacks=callbacks).history
+    assert len(history["val_bleu"]) == 2 and history["val_chrf"][-1] == bleu.scores.chrf
+    translated = bleu.translator.translate([source for source, _ in PAIRS])  # with the last weights
+    assert [sample.translation for sample in bleu.samples] == [one.text for one in translated]
+    best = {epoch + 1: value for epoch, value in enumerate(history["val_bleu"]) if value == max(history["val_bleu"])}
+    saved = [path.name for path in tmp_path.glob("best-*")]
+    assert any(name.startswith(f"best-{min(best)}-{best[min(best)]:.1f}-") for name in saved)
+    assert [value for _, value in read_events(log / "validation")["epoch_chrf"]] == pytest.approx(history["val_chrf"])
+    assert [step for step, _ in read_events(log / "samples")["samples"]] == [0, 1]
+    assert [step for step, _ in read_events(log / "attention")["attention/memory_1_head_1/entropy"]] == [0, 1]
+    assert [step for step, *_ in read_pictures(log / "attention")["attention_pictures/1_memory_sentence_2"]] == [0, 1]
+
+
+def test_inspections_in_another_process_go_on_in_the_same_folder(tmp_path):
+    for step in (0, 1):
+        LogFolder(tmp_path / "samples").write(step, {"validation/samples": f"text {step}"})
+    assert read_events(tmp_path / "samples") == {"samples": [(0, "text 0"), (1, "text 1")]}

@@ -68,7 +68,7 @@ def test_the_size_of_its_batches_changes_nothing(transformer, validator, monkeyp
     expected = validator()
     monkeypatch.setattr(train.evaluation.validation, "ROWS", 7)
     other = validator_of(transformer)
-    other.translator = validator.translator
+    other.bleu.translator = validator.bleu.translator
     assert_close(other()[:3], expected[:3], rtol=1e-4)
 
 
@@ -87,12 +87,12 @@ def test_called_again_it_returns_the_same_and_follows_the_weights(transformer, v
 @pytest.mark.slow
 def test_samples_are_the_first_sentences_with_their_references_and_translations(validator):
     validation = validator()
-    texts = [translation.text for translation in validator.translator.translate(["one", "two"])]
+    texts = [translation.text for translation in validator.bleu.translator.translate(["one", "two"])]
     assert validation.samples == [Sample(*pair, text) for pair, text in zip(TEXTS[:2], texts, strict=True)]
     assert validation.scores.sentences == 2 and validation.scores.exact == 0.0
 
 
 def test_it_translates_with_the_options_of_the_configuration(transformer):
     given = {"beam_size": 5, "validation_beam_size": 3, "length_penalty": 0.25, "batch_size": 7}
-    translator = validator_of(transformer, **given).translator
+    translator = validator_of(transformer, **given).bleu.translator
     assert (translator.options, translator.batch_size) == (SearchOptions(beam_size=3, length_penalty=0.25), 7)

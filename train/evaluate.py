@@ -70,9 +70,9 @@ def main(
         check_files(source, reference, output, plot)
         options = SearchOptions(beam_size, length_penalty)
         with quiet_start():
+            from keras_transformer.inspection.bleu import RAW_BLEU, tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
-            from train.evaluation.bleu import RAW_BLEU, tokenised_bleu
             from train.evaluation.breakdown import training_splits, words_known
             from train.evaluation.scorecard import Evaluator, translate_timed
             from train.evaluation.significance import check_paired_test
@@ -143,8 +143,8 @@ def other_translations(
 
     Raises CorpusError if the file has not one line per pair.
     """
+    from keras_transformer.inspection.samples import translate_pairs
     from train.data.files import lines_of
-    from train.evaluation.validation import translate_pairs
 
     if against.is_dir():
         return [sample.translation for sample in translate_pairs(load(against), pairs)]

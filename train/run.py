@@ -17,6 +17,7 @@ from train.data.prepare import Data, check_division, keep_check_lines, load_corp
 from train.data.training_text import record_training_text
 from train.data.vocabulary import prepare_tokenizer, share_tokenizer
 from train.evaluation.final_scores import record_final_scores
+from train.evaluation.inspections import inspections_of
 from train.evaluation.micro_batches import find_micro_batches
 from train.evaluation.preflight import report_preflight
 from train.evaluation.report import write_report
@@ -99,7 +100,8 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
     begin(config.training, folder, transformer, tokenizer, worker)
     config, model = compiled_to_fit(config, folder, data, transformer, strategy)
     validator = Validator(transformer, data, config.translation, config.training.xla)
-    progress = fit(config.training, folder, data, model, validator, broadcast)
+    inspections = inspections_of(config.training, transformer, tokenizer, validator)
+    progress = fit(config.training, folder, data, model, validator, broadcast, inspections)
     if worker.is_chief:
         selection = select_weights(folder, config.training, transformer, validator)
         card = write_report(config, folder, data, progress, selection, describe(strategy))

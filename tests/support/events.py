@@ -26,6 +26,15 @@ def read_added(folder):
     }
 
 
+def read_pictures(folder):
+    """The name of every picture in a folder -> its (step, width, height, PNG file) in the order of writing."""
+    return {
+        name: [(event.step, *_picture(*event.tensor_proto.string_val)) for event in events]
+        for name, kind, events in _series(folder)
+        if kind == "images"
+    }
+
+
 def read_wall_times(folder):
     """The name of every series in a folder -> the wall times of its values in the order of writing."""
     return {name: [event.wall_time for event in events] for name, _, events in _series(folder)}
@@ -55,6 +64,10 @@ def _accumulators(folder):
         accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})  # 0: all of them
         accumulator.Reload()
         yield "" if path == folder else f"{path.name}/", accumulator
+
+
+def _picture(width, height, png):
+    return int(width), int(height), png
 
 
 def _value(proto):

@@ -9,13 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.inspection.bleu import Score, Scores
 from keras_transformer.model import Transformer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokens import EOS
 from train.config import TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
-from train.evaluation.bleu import Score, Scores
 from train.evaluation.validation import Sample, Validation
 from train.loop.fit import fit
 from train.step.freezing import freeze

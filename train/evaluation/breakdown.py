@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
+from keras_transformer.inspection.bleu import CHRF, RAW_BLEU, Measure, Score, score_by
+from keras_transformer.inspection.samples import Sample
 from train.config import Data as DataConfig
 from train.data.corpus import CorpusError, Split
 from train.data.prepare import load_corpus
-from train.evaluation.bleu import CHRF, RAW_BLEU, Measure, Score, score_by
 from train.evaluation.tables import Table
-from train.evaluation.validation import Sample
 
 LENGTHS = (5, 10, 15, 20, 30, 40, 60)  # words of the longest sentence of each bin; the last bin is longer
 FREQUENCIES = (0, 1, 4, 9, 99, 999)  # occurrences of the most frequent word of each bin; the last bin is more frequent

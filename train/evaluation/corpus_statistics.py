@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 
+from keras_transformer.inspection.markdown import table
 from keras_transformer.tokenizer import Tokenizer
 from train.config import Data as DataConfig
 from train.config_data import FilesEntry
 from train.data.corpus import skipped_sentence
 from train.data.encoding import EncodedPairs, EncodedShards
 from train.data.prepare import Data
-from train.loop.markdown import table
 
 PERCENTILES = (50, 90, 99, 100)
 OFTEN = 10  # occurrences

@@ -3,8 +3,8 @@
 import contextlib
 import math
 
+from keras_transformer.inspection.bleu import Scores
 from keras_transformer.run_folder import RunFolder
-from train.evaluation.bleu import Scores
 from train.evaluation.curves import read_curves
 from train.loop.metrics_log import MetricsLog
 

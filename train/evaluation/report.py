@@ -8,6 +8,8 @@ import numpy as np
 
 from keras_transformer.config import SearchOptions, TransformerConfig
 from keras_transformer.files import write_atomically
+from keras_transformer.inspection.markdown import samples_table, table
+from keras_transformer.inspection.samples import Sample
 from keras_transformer.machine import processor_and_cores, processor_cores, versions
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator, load_run
@@ -21,8 +23,6 @@ from train.evaluation.curves import plot_curves, read_curves
 from train.evaluation.reproduction import reproduction_lines
 from train.evaluation.scorecard import Evaluator, Scorecard, Timed, translate_timed
 from train.evaluation.selection import Selection
-from train.evaluation.validation import Sample
-from train.loop.markdown import samples_table, table
 from train.loop.progress import Progress, duration
 
 SAMPLES = 10

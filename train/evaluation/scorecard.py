@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from keras_transformer.console import on_one_line
+from keras_transformer.inspection.bleu import RAW_BLEU, RESAMPLES, Measure, Scores, all_measures, score
+from keras_transformer.inspection.samples import Sample, translate_pairs
 from keras_transformer.translator import Translator
-from train.evaluation.bleu import RAW_BLEU, RESAMPLES, Measure, Scores, all_measures, score
 from train.evaluation.breakdown import Breakdown, WordCounts, break_down
 from train.evaluation.significance import Difference, LineDifference, differences, largest_differences
 from train.evaluation.tables import INTERVAL_NOTE, Table
-from train.evaluation.validation import Sample, translate_pairs
 
 
 class Timed(NamedTuple):

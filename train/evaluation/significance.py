@@ -7,7 +7,7 @@ import sacrebleu
 from sacrebleu.significance import PairedTest
 
 from keras_transformer.config import ConfigError
-from train.evaluation.bleu import MOST_RESAMPLED, RESAMPLES, Measure, affordable
+from keras_transformer.inspection.bleu import MOST_RESAMPLED, RESAMPLES, Measure, affordable
 
 
 class Kind(NamedTuple):

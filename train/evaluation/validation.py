@@ -7,23 +7,16 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.config import SearchOptions
+from keras_transformer.inspection.bleu import Scores
+from keras_transformer.inspection.callbacks import BleuScore
+from keras_transformer.inspection.samples import Sample
 from keras_transformer.losses import TokenSums, perplexity, token_sums
-from keras_transformer.translator import Translator
 from train.config import TranslationConfig
 from train.data.batches import padded_batches
 from train.data.encoding import EncodedPairs
 from train.data.prepare import Data
-from train.evaluation.bleu import Scores, score
 
 ROWS = 64  # sentence pairs per validation batch
-
-
-class Sample(NamedTuple):
-    """One sentence of the validation text, its reference, and what the model makes of it."""
-
-    source: str
-    reference: str
-    translation: str
 
 
 class Validation(NamedTuple):
@@ -46,27 +39,20 @@ class Validator:
     def __init__(self, transformer: keras.Model, data: Data, translation: TranslationConfig, xla: bool):
         self.pairs = data.validation
         self.sums_of_batch = batch_sums(transformer, xla)
-        self.texts = list(itertools.islice(data.corpus.validation, translation.validation_sentences))
+        texts = itertools.islice(data.corpus.validation, translation.validation_sentences)
         options = SearchOptions(translation.validation_beam_size, translation.length_penalty)
-        self.translator = Translator(transformer, data.tokenizer, options, translation.batch_size, precision=None)
+        self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size)
 
     def __call__(self) -> Validation:
         sums = total_sums(self.sums_of_batch, self.pairs)
-        samples = translate_pairs(self.translator, self.texts)
-        _, references, translations = zip(*samples, strict=True)
+        scores = self.bleu.inspect()
         return Validation(
             loss=sums.loss / sums.tokens,
             perplexity=perplexity(sums.nll / sums.tokens),
             token_accuracy=sums.correct / sums.tokens,
-            scores=score(translations, references),
-            samples=samples,
+            scores=scores,
+            samples=self.bleu.samples,
         )
-
-
-def translate_pairs(translator: Translator, pairs: list[tuple[str, str]]) -> list[Sample]:
-    """Translate the source of each (source, reference). Returns one Sample per pair."""
-    translations = translator.translate([source for source, _ in pairs])
-    return [Sample(*pair, translation.text) for pair, translation in zip(pairs, translations, strict=True)]
 
 
 def batch_sums(transformer: keras.Model, xla: bool):

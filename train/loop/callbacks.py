@@ -2,18 +2,18 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import keras
 
+from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.losses import perplexity
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches
 from train.loop.best import count_validation, has_stopped_early, share_best
 from train.loop.checkpoints import CheckpointError, Checkpoints
 from train.loop.divergence import DivergenceCheck
-from train.loop.markdown import samples_table
 from train.loop.metrics_log import MetricsLog
 from train.loop.progress import Progress, Stopwatch, duration
 from train.loop.stopping import StopRequest
@@ -21,15 +21,14 @@ from train.workers.broadcast import Broadcast
 
 log = logging.getLogger("train")
 
-SAMPLES = 5  # translations that TensorBoard shows per validation
-
 
 class Records(NamedTuple):
-    """What the chief alone keeps of a run, and the validation that it alone does."""
+    """What the chief alone keeps of a run, and the validation and the inspections that it alone does."""
 
     metrics: MetricsLog
     checkpoints: Checkpoints
     validate: Callable[[], Any]  # returns a train.evaluation.validation.Validation
+    inspections: Sequence[Inspection] = ()  # what looks at the model after each validation
 
 
 class AfterEachUpdate(keras.callbacks.Callback):
@@ -112,6 +111,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
         if self.records is not None:
             validation = self.records.validate()
             self.write_validation(validation)
+            for inspection in self.records.inspections:
+                inspection.inspect(self.progress.step)
             is_best = count_validation(self.progress, validation, self.training.best_metric)
             if is_best and self.training.keep_best:
                 self.save_best()
@@ -119,7 +120,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
             share_best(self.progress, self.broadcast)
 
     def write_validation(self, validation: Any) -> None:
-        """Log loss, scores and sample translations."""
+        """Log loss, scores and one translation."""
         step = self.progress.step
         values = {
             "validation/loss": validation.loss,
@@ -128,7 +129,6 @@ class AfterEachUpdate(keras.callbacks.Callback):
             "validation/bleu": validation.scores.plotted_bleu,
             "validation/chrf": validation.scores.chrf,
             "validation/exact": validation.scores.exact,
-            "validation/samples": samples_table(validation.samples[:SAMPLES]),
         }
         self.records.metrics.write(step, values)
         log.info(

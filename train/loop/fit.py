@@ -3,13 +3,14 @@
 import contextlib
 import functools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_transformer.errors import Interrupted
+from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.run_folder import RunFolder
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches, training_dataset
@@ -27,6 +28,8 @@ from train.workers.strategy import distributed
 
 log = logging.getLogger("train")
 
+Inspections = Callable[[MetricsLog], Sequence[Inspection]]  # what looks at the model and writes to a log
+
 
 def fit(
     training: TrainingConfig,
@@ -35,11 +38,12 @@ def fit(
     model: TrainingModel,
     validate: Callable[[], Any],
     broadcast: Broadcast,
+    inspections: Inspections = lambda metrics: (),
 ) -> Progress:
     """Train from the last checkpoint, if there is one, to the last step or an early stop. Returns the Progress.
 
-    Every worker takes every step; the chief alone calls `validate` (which returns a Validation) and writes metrics and
-    checkpoints, while the others wait for it in their next step.
+    Every worker takes every step; the chief alone calls `validate` (which returns a Validation), runs the `inspections`
+    after it, and writes metrics and checkpoints, while the others wait for it in their next step.
     Raises DivergenceError, CheckpointError, and Interrupted if it is asked to stop before the last step.
     """
     worker, checkpoints = broadcast.worker, Checkpoints(folder.checkpoints, training.keep_checkpoints)
@@ -55,7 +59,7 @@ def fit(
     check_divergence = DivergenceCheck(data.batches, data.tokenizer.vocab_size, is_scaled)
 
     def train_from(progress: Progress) -> None:
-        with records_of(worker.is_chief, folder, progress.step, checkpoints, validate) as records:
+        with records_of(worker.is_chief, folder, progress.step, checkpoints, validate, inspections) as records:
             after_each_update = AfterEachUpdate(training, progress, check_divergence, stop_request, records, broadcast)
             callbacks = [log_compilation, after_each_update]
             fit_from(progress, training.steps, model, data.batches, broadcast.strategy, callbacks)
@@ -112,11 +116,16 @@ def log_end(progress: Progress, training: TrainingConfig) -> None:
 
 @contextlib.contextmanager
 def records_of(
-    is_chief: bool, folder: RunFolder, first_step: int, checkpoints: Checkpoints, validate: Callable[[], Any]
+    is_chief: bool,
+    folder: RunFolder,
+    first_step: int,
+    checkpoints: Checkpoints,
+    validate: Callable[[], Any],
+    inspections: Inspections,
 ) -> Iterator[Records | None]:
     """Open the Records of the chief, which go on after `first_step`; None for every other worker."""
     if not is_chief:
         yield None
         return
     with contextlib.closing(MetricsLog(folder, first_step)) as metrics:
-        yield Records(metrics, checkpoints, validate)
+        yield Records(metrics, checkpoints, validate, inspections(metrics))
