@@ -141,6 +141,17 @@ def test_the_plot_has_the_curves_of_every_run(pair, tmp_path, monkeypatch):
     assert [text.get_text() for text in figures[0].legends[0].get_texts()] == [one, other]
 
 
+def test_the_plot_shows_chrf_if_bleu_is_undefined(pair, tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(comparison_plot, "save", lambda figure, path: figures.append(figure))
+    for run in pair:
+        metrics = run / "metrics.jsonl"
+        metrics.write_text(metrics.read_text(encoding="utf-8").replace("validation/bleu", "validation/chrf"), "utf-8")
+    comparison_plot.plot_runs([read_run(path) for path in pair], tmp_path / "plot.png")
+    panel = figures[0].axes[2]
+    assert "chrF" in panel.get_ylabel() and panel.get_lines()[0].get_ydata().tolist() == [10.0, 30.0]
+
+
 @pytest.mark.slow
 def test_the_plot_is_written(pair, tmp_path):
     assert compare_command(*pair, "--plot", tmp_path / "plot.png").exit_code == 0

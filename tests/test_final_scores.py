@@ -1,7 +1,6 @@
 """The last record of a finished run."""
 
 import json
-import math
 
 import pytest
 
@@ -39,7 +38,7 @@ def test_the_same_scores_once_more_change_nothing(run, undefined):
     before = run.metrics.read_bytes()
     record_final_scores(run, 3, scores_of(bleu=30.0, undefined=undefined), loss=1.5)
     assert run.metrics.read_bytes() == before
-    assert math.isnan(read_events(run.tensorboard)["final/bleu"][0][1]) == bool(undefined)
+    assert ("final/bleu" in read_events(run.tensorboard)) == (not undefined)
 
 
 def test_other_scores_take_the_place_of_the_old_ones(run):
@@ -57,7 +56,8 @@ def test_the_last_record_has_the_scores_of_the_report(finished):
     scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
     bleu, *_, chrf = scores["scores"]
     assert (scores["split"], scores["beam_size"], bleu["name"], chrf["name"]) == ("data.test_pairs", 4, "BLEU", "chrF")
-    assert (final["final/bleu"], final["final/chrf"]) == (bleu["value"], chrf["value"]) == (None, chrf["value"])
+    assert bleu["value"] is None and "final/bleu" not in final  # a number is one word
+    assert final["final/chrf"] == chrf["value"]
     assert (final["final/exact"], final["final/loss"]) == (scores["exact"], scores["validation_loss"])
     low, high = chrf["interval"]
     assert low <= chrf["value"] <= high

@@ -16,10 +16,10 @@ START = 0.05  # share of the training curves that may lie above the picture: the
 
 
 def plot_runs(runs: Sequence[Run], path: pathlib.Path) -> None:
-    """Draw three panels over the steps: training loss, validation loss, and BLEU (exact translations if undefined)."""
+    """Draw three panels over the steps: training loss, validation loss, and BLEU (chrF if it is undefined)."""
     figure, axes = new_figure(3, 1, 9, 11, sharex=True)
     has_bleu = any("validation/bleu" in run.curves for run in runs)
-    quality, label = ("bleu", "BLEU") if has_bleu else ("exact", "exact translations, per cent")
+    quality, label = ("bleu", "BLEU") if has_bleu else ("chrf", "chrF")
     names = ("train/loss", "validation/loss", f"validation/{quality}")
     for axis, name in zip(axes, names, strict=True):
         for number, run in enumerate(runs):

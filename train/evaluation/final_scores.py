@@ -12,16 +12,18 @@ from train.loop.metrics_log import MetricsLog
 def record_final_scores(folder: RunFolder, step: int, scores: Scores, loss: float) -> None:
     """Record the scores of the report and the validation loss of the kept weights as "final/..." of the last step.
 
+    BLEU that is undefined is left out: TensorBoard leaves a run with an empty cell out of parallel coordinates.
     A finished run that is started again finds the same values, and its record stays as it is.
     """
-    values = {
+    measured = {
         "final/bleu": scores.plotted_bleu,
         "final/chrf": scores.chrf,
         "final/exact": scores.exact,
         "final/loss": loss,
     }
-    recorded = {name: tuple(points[-1]) for name, points in read_curves(folder.metrics).items() if name in values}
-    if recorded == {name: (step, value) for name, value in values.items() if math.isfinite(value)}:
+    values = {name: value for name, value in measured.items() if math.isfinite(value)}
+    recorded = {name: tuple(points[-1]) for name, points in read_curves(folder.metrics).items() if name in measured}
+    if recorded == {name: (step, value) for name, value in values.items()}:
         return
-    with contextlib.closing(MetricsLog(folder, step, replaced=values)) as metrics:
+    with contextlib.closing(MetricsLog(folder, step, replaced=measured)) as metrics:
         metrics.write(step, values)
