@@ -54,7 +54,9 @@ class Run:
         self.progress, self.done, self.saved, self.written = progress or Progress(), [], [], []
         self.is_full, self.is_diverged, self.scores = is_full, is_diverged, {}
         self.request = StopRequest(is_alone)
-        self.model = types.SimpleNamespace(stop_training=False, wants_to_stop=False, optimizer=None)
+        self.model = types.SimpleNamespace(
+            stop_training=False, wants_to_stop=False, optimizer=None, seconds_waiting=0.25, inspected=None
+        )
         self.callback = AfterEachUpdate(
             TrainingConfig(**TRAINING | training), self.progress, self.check, self.request,
             Records(self, self, self.validate, [self]) if is_chief else None, Broadcast(None, Worker()),
@@ -185,12 +187,20 @@ def test_the_metrics_of_a_step_are_those_of_its_logs(clock):
     run.callback.on_train_batch_begin(0)
     clock.now += 2.0
     run.callback.on_train_batch_end(0, LOGS | {"nll": 1.0})
-    assert run.written == [
-        (1, {
-            "train/loss": 2.0, "train/perplexity": pytest.approx(2.71828), "train/token_accuracy": 0.5,
-            "train/learning_rate": 0.1, "train/gradient_norm": 3.0, "train/tokens_per_second": 35.0,
-        })
-    ]  # fmt: skip
+    ((step, values),) = run.written
+    assert 10e6 < values.pop("train/resident_bytes") < 100e9
+    assert (step, values) == (1, {
+        "train/loss": 2.0, "train/perplexity": pytest.approx(2.71828), "train/token_accuracy": 0.5,
+        "train/learning_rate": 0.1, "train/gradient_norm": 3.0, "train/tokens_per_second": 35.0,
+        "train/seconds_in_step": 1.75, "train/seconds_waiting": 0.25,
+    })  # fmt: skip
+
+
+def test_in_float16_the_share_of_refused_updates_is_written():
+    run = Run(Progress(step=9), precision="mixed_float16")
+    run.model.optimizer = types.SimpleNamespace(iterations=8)
+    run.step()
+    assert run.written[0][1]["train/overflow_share"] == pytest.approx(0.2)
 
 
 def test_the_console_has_rate_and_time_left_of_the_updates_since_its_last_line_without_the_first(clock, caplog):

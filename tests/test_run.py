@@ -83,6 +83,7 @@ def test_the_run_folder_has_every_file_of_the_contract(finished):
 def test_the_metrics_hold_every_step_and_every_validation(finished):
     lines = metrics_of(finished[1])
     names = {"loss", "perplexity", "token_accuracy", "learning_rate", "gradient_norm", "tokens_per_second"}
+    names |= {"seconds_in_step", "seconds_waiting", "resident_bytes"}
     steps = [line for line in lines if "train/loss" in line]
     assert [line["step"] for line in steps] == [1, 2, 3, 4, 5]
     assert all(set(line) == {"step", "time"} | {f"train/{name}" for name in names} for line in steps)

@@ -172,6 +172,7 @@ def test_a_run_that_starts_from_another_has_its_tokenizer_unless_it_names_one(lo
         ("run_folder=", "run_folder is '': ", "at least 1 character"),
         ("cache_folder=", "cache_folder is '': ", "at least 1 character"),
         ("training.tokens_per_batch=100", "training: tokens_per_batch 100 is less than one row of 128."),
+        ("training.histograms_every=-1", "training.histograms_every is -1: ", "than or equal to 0"),
         ("training.keep_checkpoints=2", "training: average_checkpoints 5 is more than keep_checkpoints 2."),
         ("tokenizer.vocab_size=100", "tokenizer.vocab_size is 100: ", "equal to 260"),
         ("translation.beam_size=0", "translation.beam_size is 0: ", "equal to 1"),

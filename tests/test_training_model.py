@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.support.inspected import on_replicas
 from tests.support.models import as_numpy, assert_close, softmax
 from tests.support.processes import fork_python
 from tests.support.training import BATCHES, PAIRS, TINY, reusable, tensors, train, training_model, weights_of
@@ -256,6 +257,7 @@ def train_on_two_replicas(path):
     train(half, 2, 3)
     found["updates"] = int(as_numpy(half.optimizer.iterations))
     found["overflow_changes"] = float(max(abs(a - b).max() for a, b in zip(weights_of(half), before, strict=True)))
+    found["inspection"] = on_replicas(dropping)
     found["streams"] = [stream for replica in (0, 1) for stream in drawn(dropping, 7, replica)]
     path.write_text(json.dumps(found, default=int))
 
@@ -280,6 +282,13 @@ def replicated(tmp_path_factory):
 def test_two_replicas_scale_the_loss_of_float16_once_and_both_skip_an_overflow(replicated):
     assert_close(values_of(replicated["half_logs"]), values_of(trained()[0][:2]), rtol=0.03)
     assert (replicated["updates"], replicated["overflow_changes"]) == (2, 0)
+
+
+def test_an_inspected_step_of_two_replicas_is_the_same_update_and_has_the_gradients_of_both(replicated):
+    found = replicated["inspection"]
+    assert found["is_same"]
+    assert found["norms"][0] == pytest.approx(found["norms"][1], rel=1e-5)
+    assert (found["ratios"], found["histograms"]) == (8, 16)
 
 
 def test_two_replicas_drop_different_elements_of_equal_rows(replicated):

@@ -84,6 +84,7 @@ class TrainingConfig(Section):
     keep_best: bool = False  # keep the checkpoint of the best validation too, as a candidate for translation
     log_every: int = pydantic.Field(50, ge=1)  # steps
     picture_sentences: int = pydantic.Field(3, ge=0)  # whose attention each validation shows; 0: no pictures, no curves
+    histograms_every: int = pydantic.Field(500, ge=0)  # steps between histograms of weights and gradients; 0: none
     on_divergence: Literal["stop", "rewind"] = "stop"  # rewind: continue from the last checkpoint without that batch
     xla: bool = True
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"

@@ -42,6 +42,7 @@ keep_checkpoints = 3
 average_checkpoints = 2
 validate_every = 2
 log_every = 2
+histograms_every = 2
 xla = false
 """
 

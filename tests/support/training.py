@@ -75,7 +75,7 @@ class Reusable:
         """The model as it was given. It is the same object every time, so keep `weights_of` it, not itself."""
         for variable, value in zip(self.variables, self.start, strict=True):
             variable.assign(value)
-        self.model.wants_to_stop = False
+        self.model.wants_to_stop = self.model.inspects = False
         return self.model
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import keras
+import psutil
 
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.losses import perplexity
@@ -17,6 +18,7 @@ from train.loop.divergence import DivergenceCheck
 from train.loop.metrics_log import MetricsLog
 from train.loop.progress import Progress, Stopwatch, duration
 from train.loop.stopping import StopRequest
+from train.step.inspection import histograms, update_ratios
 from train.workers.broadcast import Broadcast
 
 log = logging.getLogger("train")
@@ -56,6 +58,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
         self.check_divergence(self.progress, logs)  # raises before the update is counted, recorded or saved
         seconds = self.count(logs["tokens"])
         self.write_metrics(logs, seconds)
+        self.write_inspection()
         self.log_progress(logs)
         self.model.stop_training = self.stop_request.ends_training(logs["stop_requests"])
         if self.is_due(self.training.validate_every):
@@ -65,11 +68,13 @@ class AfterEachUpdate(keras.callbacks.Callback):
             self.save()
 
     def on_train_begin(self, logs=None):
-        self.stopwatch = Stopwatch()
+        self.stopwatch, self.process = Stopwatch(), psutil.Process()
 
     def on_train_batch_begin(self, batch: int, logs=None):
         if self.stop_request.is_made:
             self.model.wants_to_stop = True
+        if (every := self.training.histograms_every) and self.records is not None:
+            self.model.inspects = (self.progress.step + 1) % every == 0
         self.stopwatch.begin_update()
 
     def is_due(self, every: int) -> bool:
@@ -85,6 +90,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
     def write_metrics(self, logs: dict[str, float], seconds: float) -> None:
         if self.records is None:
             return
+        waiting = float(self.model.seconds_waiting)
         values = {
             "train/loss": logs["loss"],
             "train/perplexity": perplexity(logs["nll"]),
@@ -92,8 +98,22 @@ class AfterEachUpdate(keras.callbacks.Callback):
             "train/learning_rate": logs["learning_rate"],
             "train/gradient_norm": logs["gradient_norm"],
             "train/tokens_per_second": logs["tokens"] / seconds,
+            "train/seconds_in_step": seconds - waiting,
+            "train/seconds_waiting": waiting,  # for the batch
+            "train/resident_bytes": float(self.process.memory_info().rss),
         }
+        if self.training.precision == "mixed_float16":
+            updates = int(self.model.optimizer.iterations)  # without those that the loss scale refused
+            values["train/overflow_share"] = 1 - updates / self.progress.step
         self.records.metrics.write(self.progress.step, values)
+
+    def write_inspection(self) -> None:
+        """Write what an inspected step kept, and release its memory, which is twice that of the weights."""
+        inspected, self.model.inspected = self.model.inspected, None
+        if inspected is None:
+            return
+        self.records.metrics.write(self.progress.step, update_ratios(self.model, inspected))
+        self.records.metrics.add("train", self.progress.step, histograms(self.model, inspected))
 
     def log_progress(self, logs: dict[str, float]) -> None:
         step, steps = self.progress.step, self.training.steps

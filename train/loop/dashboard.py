@@ -21,9 +21,12 @@ CHARTS = {  # of the tab Custom Scalars: per group, from the title of a chart to
     "Optimisation": {
         "learning rate": "learning_rate",
         "norm of the gradient": "gradient_norm",
+        "norm of the update / norm of the weights, per layer": "update_ratio/.+",
     },
     "Speed": {
         "target tokens per second": "tokens_per_second",
+        "seconds per update": "seconds_(in_step|waiting)",
+        "memory, bytes": "resident_bytes",
     },
 }
 

@@ -3,6 +3,7 @@
 docs/keras_hooks.md lists what this file needs from Keras beyond its documented interface.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,14 @@ from keras_transformer.losses import TokenSums, divergence_sum, token_sums
 
 INPUTS = ("source_ids", "source_segments", "target_ids", "target_segments")
 DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different run seeds apart
+
+
+@dataclasses.dataclass(frozen=True)
+class Inspected:
+    """What an inspected step saw: two lists of tensors, each in the order of `trainable_variables`."""
+
+    gradients: list  # of the mean loss over the whole batch: of all micro-batches and replicas, without a loss scale
+    before: list  # the weights before the update
 
 
 class TrainingModel(keras.Model):
@@ -50,6 +59,9 @@ class TrainingModel(keras.Model):
         self.dropout_seed, self.label_smoothing, self.r_drop = seed, label_smoothing, r_drop
         self.xla, self.micro_batches = xla, micro_batches
         self.wants_to_stop = False  # True adds 1 to "stop_requests" in the logs of every later step, on all workers
+        self.inspects = False  # True makes later steps keep their Inspected
+        self.inspected = None  # the Inspected of the last step, or None
+        self.seconds_waiting = 0.0  # for the batch of the last step
 
     def make_train_function(self, force: bool = False) -> Callable:
         """Return the function that `fit` calls with its iterator for every step; it returns the logs of the step."""
@@ -62,15 +74,32 @@ class TrainingModel(keras.Model):
         return self.train_function
 
     def train_on_next_batch(self, iterator) -> dict:
-        return self.step_of_all_replicas(iterator, tf.constant(float(self.wants_to_stop)))
+        """Do one step; afterwards `seconds_waiting` and `inspected` are those of this step. Returns its logs."""
+        scale, before = self.before_update() if self.inspects else (None, None)
+        self.inspected = None  # its memory can be taken now
+        stop_requests = tf.constant(float(self.wants_to_stop))
+        logs, gradients, self.seconds_waiting = self.step_of_all_replicas(iterator, stop_requests)
+        if self.inspects:
+            self.inspected = Inspected([gradient / (logs["tokens"] * scale) for gradient in gradients], before)
+        return logs
 
-    def step_of_replicas(self, iterator, stop_requests) -> dict:
-        """Run one step on every replica, each on its own rows of the next batch. Returns the logs: dict of scalars."""
+    def before_update(self) -> tuple:
+        """Return the loss scale, 1 but in float16, and the weights as they are. No later update changes these."""
+        return self.optimizer.scale_loss(tf.constant(1.0)), list(map(tf.convert_to_tensor, self.trainable_variables))
+
+    def step_of_replicas(self, iterator, stop_requests) -> tuple:
+        """Run one step on every replica, each on its own rows of the next batch.
+
+        Returns the logs (a dict of scalars), the gradients of the summed loss, and the seconds spent waiting for the
+        batch. Every step returns gradients, since a second graph for inspected steps would take seconds to prepare.
+        """
         strategy = self.distribute_strategy
-        per_replica = strategy.run(self.step_of_replica, args=(next(iterator), stop_requests))
-        return {name: strategy.experimental_local_results(value)[0] for name, value in per_replica.items()}
+        batch, seconds_waiting = timed_next(iterator)
+        per_replica = strategy.run(self.step_of_replica, args=(batch, stop_requests))
+        first = tf.nest.map_structure(lambda value: strategy.experimental_local_results(value)[0], per_replica)
+        return *first, seconds_waiting
 
-    def step_of_replica(self, batch: dict, stop_requests) -> dict:
+    def step_of_replica(self, batch: dict, stop_requests) -> tuple[dict, list]:
         """Sum loss and gradients over the micro-batches of this replica, then over all replicas, and update."""
         context = tf.distribute.get_replica_context()
         step = tf.convert_to_tensor(self.optimizer.iterations)
@@ -83,7 +112,8 @@ class TrainingModel(keras.Model):
             # all_reduce places its result by the device of its input; an argument has one only through `identity`
             stop_requests = tf.identity(stop_requests)
             total, stop_requests = context.all_reduce(tf.distribute.ReduceOp.SUM, (total, stop_requests))
-        return {**self.compiled_update(*total), "stop_requests": stop_requests}
+        _, gradients = total
+        return {**self.compiled_update(*total), "stop_requests": stop_requests}, gradients
 
     def split(self, batch: dict) -> list[dict]:
         """Split the batch of a replica into its micro-batches, all of one shape."""
@@ -173,3 +203,12 @@ class TrainingModel(keras.Model):
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         """Do nothing: `compile` has built everything. Keras would average a batch over all workers, and fail."""
+
+
+def timed_next(iterator) -> tuple:
+    """Return the next element of the iterator of a dataset, in a graph too, and the seconds that it took."""
+    began = tf.timestamp()
+    with tf.control_dependencies([began]):
+        element = next(iterator)
+    with tf.control_dependencies(tf.nest.flatten(element, expand_composites=True)):
+        return element, tf.timestamp() - began
