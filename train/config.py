@@ -85,9 +85,17 @@ class TrainingConfig(Section):
     log_every: int = pydantic.Field(50, ge=1)  # steps
     picture_sentences: int = pydantic.Field(3, ge=0)  # whose attention each validation shows; 0: no pictures, no curves
     histograms_every: int = pydantic.Field(500, ge=0)  # steps between histograms of weights and gradients; 0: none
+    profile_steps: list[int] | None = None  # the first and the last step of a profile, for TensorBoard; None: none
     on_divergence: Literal["stop", "rewind"] = "stop"  # rewind: continue from the last checkpoint without that batch
     xla: bool = True
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+
+    @pydantic.field_validator("profile_steps")
+    @classmethod
+    def check_profile(cls, steps: list[int] | None) -> list[int] | None:
+        if steps is not None and not (len(steps) == 2 and 1 <= steps[0] <= steps[1]):
+            raise ValueError(f"{steps} is not the first and the last step of a profile, such as [20, 25]")
+        return steps
 
     @pydantic.model_validator(mode="after")
     def check_batch(self) -> "TrainingConfig":
@@ -97,6 +105,8 @@ class TrainingConfig(Section):
             raise ValueError(
                 f"average_checkpoints {self.average_checkpoints} is more than keep_checkpoints {self.keep_checkpoints}"
             )
+        if self.profile_steps and self.profile_steps[1] > self.steps:
+            raise ValueError(f"profile_steps {self.profile_steps} end after the last of {self.steps} steps")
         return self
 
     @property

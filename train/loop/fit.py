@@ -20,6 +20,7 @@ from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
 from train.loop.checkpoints import Checkpoints, restore_everywhere
 from train.loop.divergence import DivergenceCheck, save_start, train_with_rewinds
 from train.loop.metrics_log import MetricsLog
+from train.loop.profile import ProfileSteps
 from train.loop.progress import Progress, duration
 from train.loop.stopping import StopRequest
 from train.step.training_model import TrainingModel
@@ -59,9 +60,13 @@ def fit(
     check_divergence = DivergenceCheck(data.batches, data.tokenizer.vocab_size, is_scaled)
 
     def train_from(progress: Progress) -> None:
-        with records_of(worker.is_chief, folder, progress.step, checkpoints, validate, inspections) as records:
+        profiled = training.profile_steps if worker.is_chief else None
+        with (
+            records_of(worker.is_chief, folder, progress.step, checkpoints, validate, inspections) as records,
+            contextlib.closing(ProfileSteps(profiled, progress, folder.tensorboard)) as profile,
+        ):
             after_each_update = AfterEachUpdate(training, progress, check_divergence, stop_request, records, broadcast)
-            callbacks = [log_compilation, after_each_update]
+            callbacks = [log_compilation, profile, after_each_update]
             fit_from(progress, training.steps, model, data.batches, broadcast.strategy, callbacks)
 
     with stop_request.listening():
