@@ -19,6 +19,7 @@ from train.loop.best import early_stop_sentence, has_stopped_early
 from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
 from train.loop.checkpoints import Checkpoints, restore_everywhere
 from train.loop.divergence import DivergenceCheck, save_start, train_with_rewinds
+from train.loop.graph import graph_summary
 from train.loop.metrics_log import MetricsLog
 from train.loop.profile import ProfileSteps
 from train.loop.progress import Progress, duration
@@ -65,6 +66,8 @@ def fit(
             records_of(worker.is_chief, folder, progress.step, checkpoints, validate, inspections) as records,
             contextlib.closing(ProfileSteps(profiled, progress, folder.tensorboard)) as profile,
         ):
+            if records is not None and progress.step == 0:
+                records.metrics.add("", 0, graph_summary(model))
             after_each_update = AfterEachUpdate(training, progress, check_divergence, stop_request, records, broadcast)
             callbacks = [log_compilation, profile, after_each_update]
             fit_from(progress, training.steps, model, data.batches, broadcast.strategy, callbacks)
