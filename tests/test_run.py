@@ -71,7 +71,6 @@ def test_the_run_folder_has_every_file_of_the_contract(finished):
     assert [path.name for path in sorted((folder / "checkpoints").iterdir())] == [
         "step-00000002.npz", "step-00000004.npz", "step-00000005.npz",
     ]  # fmt: skip
-    assert any((folder / "tensorboard").iterdir())
     assert load_config(folder / "config.toml") == load_config(config)
     model = TransformerConfig.load(folder / "model.json")
     assert (model.vocab_size, model.d_model, model.d_k, model.dropout) == (300, 16, 8, 0.3)

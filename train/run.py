@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.inspection.projector import write_projector
 from keras_transformer.model import Transformer
 from keras_transformer.run_folder import RunFolder
 from train.config import RunConfig, TrainingConfig
@@ -104,6 +105,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
     progress = fit(config.training, folder, data, model, validator, broadcast, inspections)
     if worker.is_chief:
         selection = select_weights(folder, config.training, transformer, validator)
+        write_projector(folder.tensorboard, transformer, tokenizer.pieces())
         card = write_report(config, folder, data, progress, selection, describe(strategy))
         record_final_scores(folder, progress.step, card.scores, selection.kept.validation.loss)
 
