@@ -6,9 +6,11 @@ from tensorboard.plugins.custom_scalar.metadata import CONFIG_SUMMARY_TAG, creat
 from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 from tensorboard.util.tensor_util import make_tensor_proto
 
+from keras_transformer.inspection.attention import MEASURES
 from train.config import RunConfig
 from train.config_settings import effective_settings
 
+KINDS = {"memory": "encoder-decoder", "encoder": "encoder", "decoder": "decoder"}  # of attention
 CHARTS = {  # of the tab Custom Scalars: per group, from the title of a chart to the pattern of its tags
     "Quality": {
         "loss, nats per target token": "loss",
@@ -27,6 +29,11 @@ CHARTS = {  # of the tab Custom Scalars: per group, from the title of a chart to
         "target tokens per second": "tokens_per_second",
         "seconds per update": "seconds_(in_step|waiting)",
         "memory, bytes": "resident_bytes",
+    },
+    "Attention": {  # a chart per measure, with a curve per head
+        f"{KINDS[kind]} attention, {measure}": f"attention/{kind}_.+/{measure}"
+        for kind, measures in MEASURES.items()
+        for measure in measures
     },
 }
 
