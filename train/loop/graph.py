@@ -1,6 +1,5 @@
 """The graph of a model for TensorBoard's graph tab."""
 
-import re
 from collections.abc import Callable
 
 import keras
@@ -23,6 +22,7 @@ def graph_summary(model: keras.Model) -> Summary:
         return model.call(inputs, training=False)  # __call__ would put one box, of the model, around all
 
     graph_def = call.get_concrete_function(specs).graph.as_graph_def(add_shapes=True)
+    drop_waiting(graph_def)
     move_weights_into_layers(graph_def)
     name_boxes_after_layers(graph_def, model)
     value = Summary.Value(
@@ -34,6 +34,15 @@ def graph_summary(model: keras.Model) -> Summary:
         tensor=make_tensor_proto([graph_def.SerializeToString()]),
     )
     return Summary(value=[value])
+
+
+def drop_waiting(graph_def: tf.compat.v1.GraphDef) -> None:
+    """Remove what only makes operations wait for others: it would be an edge of every box."""
+    kept = [node for node in graph_def.node if node.op != "NoOp"]
+    for node in kept:
+        node.input[:] = [source for source in node.input if not source.startswith("^")]
+    del graph_def.node[:]
+    graph_def.node.extend(kept)
 
 
 def move_weights_into_layers(graph_def: tf.compat.v1.GraphDef) -> None:
@@ -72,9 +81,9 @@ def name_boxes_after_layers(graph_def: tf.compat.v1.GraphDef, model: keras.Model
 
 
 def rename(graph_def: tf.compat.v1.GraphDef, new_name: Callable[[str], str]) -> None:
-    """Rename all nodes, also where they are inputs: "name", "name:1" for another output, "^name" to wait for it."""
+    """Rename all nodes, also where they are inputs: "name", or "name:1" for another output."""
     for node in graph_def.node:
         node.name = new_name(node.name)
         for number, source in enumerate(node.input):
-            mark, name, output = re.fullmatch(r"(\^?)([^:]+)(:\d+)?", source).groups(default="")
-            node.input[number] = f"{mark}{new_name(name)}{output}"
+            name, colon, output = source.partition(":")
+            node.input[number] = f"{new_name(name)}{colon}{output}"
