@@ -6,10 +6,13 @@ import types
 import pytest
 
 from keras_transformer.inspection.callbacks import AttentionPictures, SampleTranslations
+from keras_transformer.inspection.residual_stream import ResidualStream
+from keras_transformer.tokens import PAD
 from tests.support.events import read_events, read_pictures
 from tests.support.runs import metrics_of
+from tests.support.training import PAIRS
 from train.config import TrainingConfig
-from train.evaluation.inspections import SHORT, inspections_of, short_pairs
+from train.evaluation.inspections import SHORT, inspections_of, one_pair_per_row, short_pairs
 
 
 class Words:
@@ -33,24 +36,34 @@ def test_pictures_are_of_the_first_pairs_whose_sides_are_short_with_their_end_of
     assert short_pairs(pairs, Words(), 0) == short_pairs([LONG], Words(), 1) == []
 
 
-def made_of(pairs, tokenizer, transformer=None, **training):
-    validator = types.SimpleNamespace(bleu=types.SimpleNamespace(pairs=pairs))
+def made_of(pairs, tokenizer, transformer, **training):
+    validator = types.SimpleNamespace(bleu=types.SimpleNamespace(pairs=pairs), pairs=PAIRS)
     return inspections_of(TrainingConfig(**training), transformer, tokenizer, validator)(None)
 
 
 @pytest.mark.parametrize(("pairs", "count", "is_logged"), [([SHORTEST], 0, False), ([LONG], 3, True)])
-def test_without_sentences_there_are_sample_translations_alone(caplog, pairs, count, is_logged):
+def test_without_sentences_there_are_no_pictures(pair, caplog, pairs, count, is_logged):
     with caplog.at_level(logging.INFO, logger="train"):
-        made = made_of(pairs, Words(), picture_sentences=count)
-    assert [type(one) for one in made] == [SampleTranslations]
+        made = made_of(pairs, Words(), pair[0], picture_sentences=count)
+    assert [type(one) for one in made] == [SampleTranslations, ResidualStream]
     assert ("no pictures of attention" in caplog.text) == is_logged
 
 
 def test_by_default_attention_is_shown_in_three_sentences(pair):
     transformer, tokenizer = pair
     pairs = [("a", "kochen"), ("hundred", "a"), ("der", "a"), ("dogs", "a")]
-    _, pictures = made_of(pairs, tokenizer, transformer)
+    _, _, pictures = made_of(pairs, tokenizer, transformer)
     assert isinstance(pictures, AttentionPictures) and pictures.pairs == pairs[:3]
+
+
+def test_the_residual_stream_is_measured_on_the_first_pairs_one_per_row():
+    batch = one_pair_per_row(PAIRS, 3)
+    longest = max(PAIRS.source.lengths[:3])
+    assert batch["source_ids"].shape == (3, longest)
+    for row in range(3):
+        assert batch["source_ids"][row].tolist() == [*PAIRS.source[row], *[PAD] * (longest - len(PAIRS.source[row]))]
+        assert batch["source_segments"][row].sum() == len(PAIRS.source[row])
+    assert len(one_pair_per_row(PAIRS, 10_000)["source_ids"]) == len(PAIRS)
 
 
 # in a run, which validates after steps 2, 4 and 5
@@ -58,7 +71,8 @@ def test_by_default_attention_is_shown_in_three_sentences(pair):
 
 def test_every_validation_is_inspected(finished):
     measures = ["memory_1_head_1/next", "encoder_1_head_2/end", "decoder_1_head_1/begin", "decoder_1_head_2/entropy"]
-    for name in ["samples", *(f"attention/{measure}" for measure in measures)]:
+    sizes = ["residual_rms/encoder_block_1", "residual_rms/decoder_block_1"]
+    for name in ["samples", *sizes, *(f"attention/{measure}" for measure in measures)]:
         assert [line["step"] for line in metrics_of(finished[1]) if f"validation/{name}" in line] == [2, 4, 5]
 
 

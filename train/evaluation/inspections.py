@@ -1,17 +1,24 @@
-"""What looks at the model after each validation: sample translations, and attention in a few short sentences."""
+"""What looks at the model after each validation: translations, the residual stream, attention in a few sentences."""
 
 import logging
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from keras_transformer.inspection.callbacks import AttentionPictures, Inspection, SampleTranslations
+from keras_transformer.inspection.residual_stream import ResidualStream
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
-from train.config import TrainingConfig
+from train.config import RowLengths, TrainingConfig
+from train.data.batches import Batch, lay_out
+from train.data.encoding import EncodedPairs
+from train.data.packing import Packing
 from train.evaluation.validation import Validator
 from train.loop.metrics_log import MetricsLog
 
 log = logging.getLogger("train")
 
+MEASURED = 8  # sentence pairs on which the residual stream is measured: the first ones of the validation text
 SHORT = 16  # pieces of a side, EOS included, so that a picture of all heads can be read
 
 
@@ -21,7 +28,8 @@ def inspections_of(
     """Return what makes the inspections that write to a log: once per process, and once more after each rewind."""
 
     def inspections(metrics: MetricsLog) -> list[Inspection]:
-        made = [SampleTranslations(validator.bleu, metrics)]
+        first_pairs = one_pair_per_row(validator.pairs, MEASURED)
+        made = [SampleTranslations(validator.bleu, metrics), ResidualStream(transformer, first_pairs, metrics)]
         if pairs := short_pairs(validator.bleu.pairs, tokenizer, training.picture_sentences):
             made.append(AttentionPictures(transformer, tokenizer, pairs, metrics))
         elif training.picture_sentences:
@@ -29,6 +37,13 @@ def inspections_of(
         return made
 
     return inspections
+
+
+def one_pair_per_row(pairs: EncodedPairs, count: int) -> Batch:
+    """Return the first `count` pairs, or all if there are fewer, as a Batch that is as long as the longest."""
+    numbers = np.arange(min(count, len(pairs)))
+    longest = (int(side.lengths[numbers].max()) for side in (pairs.source, pairs.target))
+    return lay_out(pairs, Packing(numbers, np.arange(len(numbers) + 1)), RowLengths(*longest))
 
 
 def short_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, count: int) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ CHARTS = {  # of the tab Custom Scalars: per group, from the title of a chart to
         "learning rate": "learning_rate",
         "norm of the gradient": "gradient_norm",
         "norm of the update / norm of the weights, per layer": "update_ratio/.+",
+        "root mean square of the states after each block": "residual_rms/.+",
     },
     "Speed": {
         "target tokens per second": "tokens_per_second",
