@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.console import INTERRUPTED as EXIT_CODE
+from tests.support.events import steps_in
 from tests.support.processes import end, start_workers, wait_until
 from tests.support.runs import metrics_of, write_config
 from train.loop.checkpoints import read_checkpoint
@@ -124,3 +125,9 @@ def test_a_run_that_was_stopped_and_killed_ends_as_an_undisturbed_run_bit_for_bi
         for run in ("calm", "disturbed")
     ]
     assert curves[0] == curves[1] and [step for step, _ in curves[0]] == list(range(1, STEPS + 1))
+
+
+def test_tensorboard_has_every_step_once_however_often_the_workers_were_started(runs):
+    calm, disturbed = (steps_in(runs[run].run / "tensorboard") for run in ("calm", "disturbed"))
+    assert calm == disturbed and calm["train/loss"] == list(range(1, STEPS + 1))
+    assert len(calm["final/_hparams_/session_start_info"]) == len(calm["final/loss"]) == 1

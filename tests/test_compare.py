@@ -11,6 +11,7 @@ from PIL import Image
 import train.compare
 from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.processes import python
 from tests.support.runs import write_config
 from train.config import load_config
 from train.evaluation import comparison_plot
@@ -196,3 +197,9 @@ def test_a_plot_that_cannot_be_written_is_one_sentence(pair, tmp_path, name, par
 def test_help_answers_without_waiting_for_tensorflow():
     text = help_of("train.compare")
     assert "--plot" in text and "imported: set()" in text
+
+
+@pytest.mark.slow
+def test_runs_are_compared_without_tensorflow_and_keras():
+    code = "import sys, train.evaluation.comparison_plot; print({'tensorflow', 'keras'} & set(sys.modules))"
+    assert python("-c", code).stdout == "set()\n"

@@ -17,6 +17,7 @@ from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 from keras_transformer.inspection import event_file
 from keras_transformer.inspection.event_file import EventFile, event_files, read_events, write_events
 from keras_transformer.inspection.event_folder import EventFolder, writer_and_tag
+from keras_transformer.inspection.log_folder import LogFolder
 from tests.support import events
 
 
@@ -189,6 +190,16 @@ def test_a_process_that_is_killed_between_the_new_file_and_the_old_one_leaves_no
         path.write_bytes(content)  # as if it had not been removed
     write(tmp_path, 3, 5)
     assert steps_of(tmp_path) == [1, 2, 3, 4, 5]
+
+
+def test_the_log_of_a_script_that_is_killed_there_has_no_step_twice_either(tmp_path):
+    LogFolder(tmp_path).add("", 1, histogram())
+    (old,) = event_files(tmp_path)
+    content = old.read_bytes()
+    LogFolder(tmp_path).add("", 2, histogram())
+    old.write_bytes(content)
+    LogFolder(tmp_path).add("", 3, histogram())
+    assert events.steps_in(tmp_path) == {"weights": [1, 2, 3]}
 
 
 def test_a_process_that_is_killed_while_it_copies_loses_nothing(tmp_path, monkeypatch):

@@ -29,6 +29,6 @@ class LogFolder:
 
     def _opened(self) -> EventFile:
         if self.file is None:
-            events = (event for path in event_files(self.folder) for event in read_events(path))
+            events = (event for path in event_files(self.folder)[-1:] for event in read_events(path))
             self.file = EventFile(self.folder, (event for event in events if event.summary.value))
         return self.file

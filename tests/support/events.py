@@ -40,13 +40,9 @@ def read_wall_times(folder):
     return {name: [event.wall_time for event in events] for name, _, events in _series(folder)}
 
 
-def read_metadata(folder):
-    """The name of every series in a folder -> what its TensorBoard plugin reads beside the values, as bytes."""
-    return {
-        f"{writer}{tag}": accumulator.SummaryMetadata(tag).plugin_data.content
-        for writer, accumulator in _accumulators(folder)
-        for tag in accumulator.Tags()["tensors"]
-    }
+def steps_in(folder):
+    """The name of every series in a folder -> the steps of its values in the order of writing."""
+    return {name: [event.step for event in events] for name, _, events in _series(folder)}
 
 
 def _series(folder):
