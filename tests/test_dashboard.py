@@ -111,7 +111,7 @@ def test_a_row_keeps_the_time_at_which_the_run_began(tmp_path, monkeypatch):
 
 def test_the_charts_are_grouped_and_have_the_curves_of_training_and_validation(tmp_path):
     write(start(tmp_path, "run"), 0, 1, train__loss=2.0, validation__loss=3.0, validation__chrf=4.0)
-    write(RunFolder(tmp_path / "run"), 1, 2, train__loss=1.0)
+    write(RunFolder(tmp_path / "run"), 1, 2, train__loss=1.0, train__loss_scale=2.0)
     layout = json.loads(CustomScalarsPlugin(opened(tmp_path)).layout_impl(RequestContext(), ""))
     found = {group["title"]: [chart["title"] for chart in group["chart"]] for group in layout["category"]}
     assert found == {group: list(charts) for group, charts in CHARTS.items()}

@@ -156,12 +156,14 @@ def test_a_file_that_is_cut_anywhere_keeps_its_whole_events(tmp_path, caplog):
 def test_a_torn_end_is_logged_and_the_steps_before_it_stay(tmp_path, caplog):
     write(tmp_path, 0, 3)
     (path,) = event_files(tmp_path)
+    *_, last = read_events(path)
     path.write_bytes(path.read_bytes()[:-5])
-    size = path.stat().st_size
+    size, torn = path.stat().st_size, path.read_bytes()[-(16 + last.ByteSize() - 5) :]
     write(tmp_path, 2, 3)
     assert steps_of(tmp_path) == [1, 2, 3]
+    assert (tmp_path / "damaged_events").read_bytes() == torn
     (warning,) = (record.getMessage() for record in caplog.records if record.levelno == logging.WARNING)
-    assert str(path) in warning and f"{size} bytes" in warning
+    assert str(path) in warning and f"{len(torn)} of its {size} bytes" in warning and "damaged_events" in warning
 
 
 @pytest.mark.parametrize("place", ["length", "data"])
@@ -176,6 +178,7 @@ def test_a_damaged_byte_costs_its_event_and_is_logged(tmp_path, caplog, place):
     steps = [event.step for event in read_events(path)]
     assert steps == {"length": [0, 0, 1], "data": [0, 0, 1, 3]}[place]
     lost = {"length": sizes[3] + sizes[4], "data": sizes[3]}[place]
+    assert (tmp_path / "damaged_events").read_bytes() == content[second : second + lost]
     assert f"{path} is damaged: {lost} of its" in caplog.text
 
 

@@ -24,6 +24,7 @@ from keras_transformer.inspection.patient_file import PatientFile
 log = logging.getLogger("keras_transformer")
 
 NAME = re.compile(r"events\.out\.tfevents\.(\d+)\..*\.run")  # of an EventFile; files of other programs end otherwise
+DAMAGED = "damaged_events"  # what was no whole event in the files of a folder; TensorBoard does not read it
 SCALAR = scalar_pb("", 0.0).value[0]
 
 
@@ -109,24 +110,28 @@ def checksum(data: bytes) -> int:
 def read_events(path: pathlib.Path) -> Iterator[Event]:
     """Yield the events of an event file one by one.
 
-    Damaged events are left out, and so is the torn end that a process leaves if it is killed while it writes. A warning
-    tells how many bytes of the file that is.
+    Damaged events are left out, and so is the torn end that a process leaves if it is killed while it writes. Their
+    bytes are kept beside the file, and logged.
     """
-    lost = 0
+    lost = bytearray()
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         while (begin := file.tell()) < size:
             record = read_record(file)
-            if record is None:  # the next one cannot be found
-                lost += size - begin
-                break
-            event = parse_event(*record)
-            if event is None:
-                lost += file.tell() - begin
-            else:
+            event = parse_event(*record) if record else None
+            if event is not None:
                 yield event
+                continue
+            end = file.tell() if record else size  # without the length of this one, the next cannot be found
+            file.seek(begin)
+            lost += file.read(end - begin)
     if lost:
-        log.warning("%s is damaged: %d of its %d bytes are no whole event; left them out", path, lost, size)
+        aside = path.with_name(DAMAGED)
+        with open(aside, "ab") as file:
+            file.write(lost)
+        log.warning(
+            "%s is damaged: %d of its %d bytes are no whole event; moved them to %s", path, len(lost), size, aside.name
+        )
 
 
 def read_record(file) -> tuple[bytes, int] | None:
