@@ -7,13 +7,14 @@ from tensorboard.util.tensor_util import make_ndarray
 from keras_transformer.model import Transformer
 from tests.support.events import read_added
 from tests.support.training import TINY, fit_in, reusable
+from train.config import RowLengths
 from train.loop.graph import graph_summary
 
 
 @pytest.fixture(scope="module")
 def nodes():
     """The nodes of the graph of a small model with LayerNorm first, by name."""
-    (value,) = graph_summary(Transformer(TINY.replace(norm="pre"))).value
+    (value,) = graph_summary(Transformer(TINY.replace(norm="pre")), 3, RowLengths(5, 6)).value
     graph_def = tf.compat.v1.GraphDef.FromString(make_ndarray(value.tensor)[0])
     nodes = {node.name: node for node in graph_def.node}
     assert len(nodes) == len(graph_def.node)
@@ -40,6 +41,12 @@ def test_the_sublayers_of_a_block_are_boxes_in_its_box_and_hold_their_weights(no
     weights = [name for name, node in nodes.items() if node.op == "Placeholder" and name.endswith("/weight")]
     assert any(name.startswith("decoder_block_1/feed_forward/") for name in weights)
     assert len(weights) == len(Transformer(TINY.replace(norm="pre")).weights)
+
+
+def test_its_shapes_are_those_of_a_batch(nodes):
+    for side, length in (("source", 5), ("target", 6)):
+        shape = nodes[f"{side}_ids"].attr["shape"].shape
+        assert [dimension.size for dimension in shape.dim] == [3, length]
 
 
 def test_every_input_of_a_node_is_a_node(nodes):

@@ -67,7 +67,8 @@ def fit(
             contextlib.closing(ProfileSteps(profiled, progress, folder.tensorboard)) as profile,
         ):
             if records is not None and progress.step == 0:
-                records.metrics.add("", 0, graph_summary(model))
+                graph = graph_summary(model, data.batches.rows_per_batch, data.batches.row_lengths)
+                records.metrics.add("", 0, graph)
             after_each_update = AfterEachUpdate(training, progress, check_divergence, stop_request, records, broadcast)
             callbacks = [log_compilation, profile, after_each_update]
             fit_from(progress, training.steps, model, data.batches, broadcast.strategy, callbacks)

@@ -8,14 +8,22 @@ from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_BLOB_SEQUENCE, Summa
 from tensorboard.plugins.graph import metadata
 from tensorboard.util.tensor_util import make_tensor_proto
 
+from train.config import RowLengths
 
-def graph_summary(model: keras.Model) -> Summary:
-    """Return the operations of a functional model, without training, as TensorBoard's own form of a run's graph.
+
+def graph_summary(model: keras.Model, rows: int, row_lengths: RowLengths) -> Summary:
+    """Return the operations of a Transformer on a batch, without training, as TensorBoard's form of a run's graph.
 
     Their names begin with the names of layers and sublayers, so that the tab shows a box for each: "embedding",
     "encoder_block_1" and so on. A layer that is called again has "_1" at the end of its name.
+
+    rows, row_lengths: of the batch. Shapes that are known make it half as large.
     """
-    specs = {name: tf.TensorSpec((None, None), value.dtype, name=name) for name, value in model.input.items()}
+    lengths = {"source": row_lengths.source, "target": row_lengths.target}
+    specs = {
+        name: tf.TensorSpec((rows, lengths[name.partition("_")[0]]), value.dtype, name=name)
+        for name, value in model.input.items()
+    }
 
     @tf.function(autograph=False)
     def call(inputs):
