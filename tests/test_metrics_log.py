@@ -231,7 +231,7 @@ def test_a_disk_that_is_full_at_the_start_or_at_a_resumption_is_one_sentence(fol
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("train.loop.metrics_log.write_atomically", refuse)
+        patch.setattr("train.loop.metrics_file.write_atomically", refuse)
         with pytest.raises(UserError, match=f"{folder.path} .*No space left on device.*Make room"):
             MetricsLog(folder, 2)
     assert folder.metrics.read_bytes() == before

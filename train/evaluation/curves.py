@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 
 from train.evaluation.figures import BLUE, GREY, ORANGE, new_figure, save
-from train.loop.metrics_log import parse_record
+from train.loop.metrics_file import parse_record
 
 MOST_POINTS = 2_000  # of a curve: more cannot be seen
 
