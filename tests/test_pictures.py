@@ -16,6 +16,7 @@ from keras_transformer.inspection.event_file import EventFile
 from keras_transformer.inspection.pictures import CELL, WIDEST, Grid, draw_attention, labels, picture_summary
 from tests.support.events import read_pictures
 from tests.support.models import assert_close
+from tests.support.processes import fork_python
 
 SOURCE, TARGET = ["▁a", "▁red", "▁dog", "</s>"], ["▁ein", "▁Hund", "</s>"]
 KEYS = {"memory": (3, 4), "encoder": (4, 4), "decoder": (3, 3)}  # T x S, S x S, T x T
@@ -155,6 +156,24 @@ def test_a_picture_shows_each_weight_of_each_head_in_its_place():
         assert (brightness[is_full] < 100).all() and (brightness[~is_full] > 230).all()
 
 
+def test_every_panel_has_the_labels_of_its_columns_and_every_layer_those_of_its_rows():
+    pair = attention(to_last, to_last, to_last)
+    weights = np.concatenate([pair.weights["encoder"]] * 2)
+    shown = pixels(draw_attention(pair._replace(weights={"encoder": weights}), "encoder"))
+    grid = Grid.of(weights, labels(SOURCE), labels(SOURCE))
+
+    def area(row, column, height, width):
+        return shown[row * CELL : (row + height) * CELL - 1, column * CELL : (column + width) * CELL - 1]
+
+    first_row, first_column = grid.corner(0, 0)
+    of_rows, of_columns = (first_row, 0, 4, first_column), (first_row - grid.top + 1, first_column, grid.top - 1, 4)
+    assert area(*of_rows).min() < 60 and area(*of_columns).min() < 60
+    for layer, head in np.ndindex(2, 3):
+        row, column = grid.corner(layer, head)
+        np.testing.assert_array_equal(area(row, 0, 4, first_column), area(*of_rows))
+        np.testing.assert_array_equal(area(row - grid.top + 1, column, grid.top - 1, 4), area(*of_columns))
+
+
 def test_one_weight_has_one_colour_in_every_picture():
     """The scale ends at 1, whatever the largest weight is."""
     colours = []
@@ -166,7 +185,7 @@ def test_one_weight_has_one_colour_in_every_picture():
 
 
 def test_any_piece_is_drawn_without_a_warning():
-    odd = ["$x", "y$", "\\frac", "한국", "\n", "<0x0A>", "_^{}", "▁" + "Donaudampfschiff" * 3, "</s>"]
+    odd = ["$x", "$\\frac$", "한국", "\n", "<0x0A>", "_^{}", "▁" + "Donaudampfschiff" * 3, "</s>"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         draw_attention(attention(uniform, source=odd), "memory")
@@ -179,6 +198,12 @@ def test_tensorboard_finds_the_picture_as_it_was_drawn(tmp_path):
     file.add(7, 1.0, picture_summary("attention_pictures/a", picture, "ein *Hund*"))
     file.close()
     assert read_pictures(tmp_path) == {"attention_pictures/a": [(7, picture.width, picture.height, picture.png)]}
+
+
+@pytest.mark.slow
+def test_what_draws_nothing_does_not_import_matplotlib():
+    script = "import sys, keras_transformer.inspection.callbacks; print('matplotlib' in sys.modules)"
+    assert fork_python("-c", script).stdout == "False\n"
 
 
 # the callback

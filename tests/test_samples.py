@@ -1,14 +1,18 @@
 """Sample translations as Markdown: what changed is marked, the worst and the best are beside the fixed ones."""
 
+import math
 import types
 
 import pytest
+import sacrebleu
 from tensorboard.plugin_util import markdown_to_safe_html
 
+from keras_transformer.config import ConfigError
 from keras_transformer.errors import UserError
-from keras_transformer.inspection.callbacks import SampleTranslations
+from keras_transformer.inspection.callbacks import BleuScore, SampleTranslations
 from keras_transformer.inspection.markdown import escaped, samples_table
 from keras_transformer.inspection.samples import Sample, changes, inspected_table
+from tests.support.sentences import REFERENCES, TRANSLATIONS
 
 FIRST = [
     Sample("one", "ein Hund", "Katze"),
@@ -82,7 +86,34 @@ def test_a_sample_is_one_row_of_three_cells_whatever_is_in_it():
     assert escaped("plain words, as they are: 1.5 (x)!") == "plain words, as they are: 1.5 (x)!"
 
 
-# the callback
+# the callbacks
+
+
+def epoch_with(pair, references, translations):
+    """The logs of an epoch, and the BleuScore that adds to them, of a model that translates so."""
+    bleu, logs = BleuScore(*pair, [("source", reference) for reference in references]), {"loss": 1.0}
+    found = [types.SimpleNamespace(text=text) for text in translations]
+    bleu.translator = types.SimpleNamespace(translate=lambda sources: found)
+    bleu.on_epoch_end(0, logs)
+    return logs, bleu
+
+
+def test_the_logs_of_an_epoch_get_sacrebleus_bleu_and_chrf(pair):
+    logs, bleu = epoch_with(pair, REFERENCES, TRANSLATIONS)
+    expected = [metric(TRANSLATIONS, [REFERENCES]).score for metric in (sacrebleu.corpus_bleu, sacrebleu.corpus_chrf)]
+    assert list(logs) == ["loss", "val_bleu", "val_chrf"] and expected[0] != expected[1]
+    assert [logs["val_bleu"], logs["val_chrf"]] == pytest.approx(expected)
+    assert bleu.samples[1] == Sample("source", REFERENCES[1], TRANSLATIONS[1])
+
+
+def test_bleu_of_references_without_four_tokens_is_no_number_that_could_be_the_best(pair):
+    logs, _ = epoch_with(pair, ["neun", "zwei"], ["neun", "drei"])
+    assert math.isnan(logs["val_bleu"]) and 0 < logs["val_chrf"] < 100
+
+
+def test_a_score_of_nothing_is_refused(pair):
+    with pytest.raises(ConfigError, match="at least one"):
+        BleuScore(*pair, [])
 
 
 class Written(list):
