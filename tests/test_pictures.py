@@ -2,6 +2,7 @@
 
 import io
 import math
+import sys
 import warnings
 
 import numpy as np
@@ -10,13 +11,13 @@ from PIL import Image
 
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ATTENTIONS
+from keras_transformer.errors import UserError
 from keras_transformer.inspection.attention import LONGEST, AttentionReader, PairAttention, head_measures
 from keras_transformer.inspection.callbacks import AttentionPictures
 from keras_transformer.inspection.event_file import EventFile
 from keras_transformer.inspection.pictures import CELL, WIDEST, Grid, draw_attention, labels, picture_summary
 from tests.support.events import read_pictures
 from tests.support.models import assert_close
-from tests.support.processes import fork_python
 
 SOURCE, TARGET = ["▁a", "▁red", "▁dog", "</s>"], ["▁ein", "▁Hund", "</s>"]
 KEYS = {"memory": (3, 4), "encoder": (4, 4), "decoder": (3, 3)}  # T x S, S x S, T x T
@@ -200,13 +201,13 @@ def test_tensorboard_finds_the_picture_as_it_was_drawn(tmp_path):
     assert read_pictures(tmp_path) == {"attention_pictures/a": [(7, picture.width, picture.height, picture.png)]}
 
 
-@pytest.mark.slow
-def test_what_draws_nothing_does_not_import_matplotlib():
-    script = "import sys, keras_transformer.inspection.callbacks; print('matplotlib' in sys.modules)"
-    assert fork_python("-c", script).stdout == "False\n"
-
-
 # the callback
+
+
+def test_without_matplotlib_it_is_refused_before_training(pair, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UserError, match="pip install matplotlib"):
+        AttentionPictures(*pair, [("a", "kochen")], None)
 
 
 class Log:

@@ -127,7 +127,7 @@ def drawn(texts: Iterator[tuple[float, float, str, dict]], size: tuple[int, int]
     A character that no font has becomes a box, without a warning for each.
     """
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it logs each font that it finds
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # here, because it takes a third of a second
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # here: it need not be installed for the rest
     from matplotlib.figure import Figure
 
     height, width = size
