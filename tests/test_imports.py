@@ -55,6 +55,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "serving_files": "serving/ and docs/serving.md",
     "serving_runtime": "an export in TensorFlow's C++ runtime",
     "shards": "a corpus in shards",
+    "tensorboard": "docs/tensorboard.md",
     "stock_fit": "what a user writes with stock Keras",
     "stock_fit_backends": "stock model.fit on JAX and PyTorch",
     "two_replicas": "stock model.fit under MirroredStrategy",

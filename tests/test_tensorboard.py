@@ -1,0 +1,33 @@
+"""docs/tensorboard.md: every tab of TensorBoard has something to show of a run, in a browser."""
+
+import re
+
+import pytest
+from PIL import Image
+
+from tests.support.places import ROOT
+from tests.support.tensorboard_pictures import TABS, WINDOW, Tab, take
+
+TEXT = (ROOT / "docs" / "tensorboard.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_every_tab_shows_the_run(finished, tmp_path):
+    _, folder, _ = finished
+    take(folder, tmp_path)
+    for name in TABS:
+        assert Image.open(tmp_path / f"tensorboard_{name}.png").size == tuple(WINDOW.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["images", "graphs", "projector"])
+def test_a_tab_without_data_is_noticed(tmp_path, name):
+    """Each of these tabs says in its own way that there is nothing."""
+    with pytest.raises(AssertionError, match="found"):
+        take(tmp_path, tmp_path, {name: Tab(TABS[name].address, ("text=what no tab shows",))})
+
+
+def test_the_document_has_the_picture_of_every_tab():
+    shown = set(re.findall(r"\(pictures/(tensorboard_\w+\.png)\)", TEXT))
+    assert {f"tensorboard_{name}.png" for name in TABS} <= shown
+    assert all((ROOT / "docs" / "pictures" / name).is_file() for name in shown)
