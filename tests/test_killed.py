@@ -18,6 +18,7 @@ STEPS = 100 * KILLS
 OPTIONS = (
     "training.checkpoint_every=7",
     "training.validate_every=1000",
+    "training.histograms_every=10",
     "training.xla=true",
     "translation.beam_size=1",
 )
