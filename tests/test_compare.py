@@ -41,7 +41,7 @@ def make_run(path, *overrides, scores=None, loss=2.0):
     folder, config = RunFolder(path), load_config(write_config(path.parent), overrides)
     folder.config.write_text(config.to_toml(), encoding="utf-8")
     records = [
-        {"step": step, "train/loss": loss + 3 - step, "train/tokens_per_second": 1000.0 * step} for step in (1, 2, 3)
+        {"step": step, "train/loss": loss + 3 - step, "train/tokens_per_second": 1000.0 * step**2} for step in (1, 2, 3)
     ]
     records += [{"step": step, "validation/loss": loss + step, "validation/bleu": 10.0 * step} for step in (1, 3)]
     folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
@@ -79,7 +79,7 @@ def test_settings_that_differ_scores_speed_steps_and_minutes_are_one_table(pair)
         "exact, per cent": ["12.50", "not evaluated"],
         "best validation loss": ["3.000 at step 1", "2.000 at step 1"],
         "best validation BLEU": ["30.000 at step 3", "30.000 at step 3"],
-        "target tokens/s, median": ["2,000", "2,000"],
+        "target tokens/s, median": ["4,000", "4,000"],
         "steps": ["3", "3"],
         "minutes": ["1.5", "1.5"],
     }
@@ -123,7 +123,7 @@ def test_json_has_everything(pair):
     assert found["differing"] == ["training.dropout", "training.patience"]
     one, other = found["runs"]
     assert (one["run"], one["scores"], other["scores"]) == (str(pair[0]), SCORES, None)
-    assert (one["steps"], one["minutes"], one["tokens_per_second"]) == (3, 1.5, 2000.0)
+    assert (one["steps"], one["minutes"], one["tokens_per_second"]) == (3, 1.5, 4000.0)
     assert one["best_validation"] == {"loss": [1, 3.0], "bleu": [3, 30.0], "chrf": None, "exact": None}
     assert other["settings"]["training.dropout"] == 0.2 and len(other["settings"]) > 40
 

@@ -6,6 +6,7 @@ import time
 import h5py
 import numpy as np
 import pytest
+from tensorboard.plugins.graph.metadata import RUN_GRAPH_NAME
 
 from tests.support.events import read_events, steps_in
 from tests.support.processes import end, start_fork, start_python, wait_until
@@ -88,4 +89,8 @@ def test_no_step_is_in_the_curves_twice_and_none_is_missing(runs):
 
 def test_every_writer_of_tensorboard_has_the_steps_of_an_undisturbed_run(runs):
     calm, killed = (steps_in(run / "tensorboard") for run in runs[:2])
-    assert killed == calm and calm["final/loss"] == [STEPS] and len(calm["final/_hparams_/session_start_info"]) == 1
+    assert killed == calm and calm["train/weights/embedding"] == list(range(10, STEPS + 1, 10))
+    assert (
+        calm["final/loss"] == [STEPS]
+        and len(calm["final/_hparams_/session_start_info"]) == len(calm[RUN_GRAPH_NAME]) == 1
+    )
