@@ -25,28 +25,30 @@ def profiler(monkeypatch):
     return stand_in
 
 
-def train(profile, progress, last):
-    """Take the steps up to `last`."""
+def train(profile, progress, last, done=None):
+    """Take the steps up to `last`; then note the end of `fit`, and close the profile."""
     while progress.step < last:
         profile.on_train_batch_begin(0)
         profile.on_train_batch_end(0, {"loss": 1.0})
         progress.step += 1
+    if done is not None:
+        done.append("end")
     profile.close()
 
 
 @pytest.mark.parametrize(
     ("first_step", "last_step", "expected"),
     [
-        (0, 9, [("start", "folder"), 3, 4, 5, "stop"]),
-        (3, 9, [("start", "folder"), 4, 5, "stop"]),  # continued within these steps: the rest of them
-        (5, 9, []),
-        (0, 2, []),
-        (0, 4, [("start", "folder"), 3, 4, "stop"]),  # it ends within them, by a request to stop or a divergence
+        (0, 9, [("start", "folder"), 3, 4, 5, "stop", "end"]),
+        (3, 9, [("start", "folder"), 4, 5, "stop", "end"]),  # continued within these steps: the rest of them
+        (5, 9, ["end"]),
+        (0, 2, ["end"]),
+        (0, 4, [("start", "folder"), 3, 4, "end", "stop"]),  # it ends within them, by a request to stop or a divergence
     ],
 )
 def test_it_is_of_those_of_the_steps_that_are_taken(profiler, first_step, last_step, expected):
     progress = Progress(first_step)
-    train(ProfileSteps([3, 5], progress, "folder"), progress, last_step)
+    train(ProfileSteps([3, 5], progress, "folder"), progress, last_step, profiler.done)
     assert profiler.done == expected
 
 
