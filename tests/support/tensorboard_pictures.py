@@ -17,7 +17,7 @@ from tests.support.browser import chromium, visit
 from tests.support.pictures import FOLDER, with_palette
 from tests.support.processes import end, free_ports, start_python, wait_until
 
-WINDOW = {"width": 1400, "height": 900}
+WINDOW = {"width": 1600, "height": 900}
 PATIENCE = 90_000  # milliseconds
 EMPTY = re.compile(r"\bno\b.{0,60}\b(was|were) found|no dashboards are active", re.IGNORECASE)
 
