@@ -103,6 +103,14 @@ def test_after_an_update_come_divergence_metrics_validation_inspections_and_the_
     assert run.done == [("check", 0), ("write", 1), ("validate", 1), ("write", 1), ("inspect", 1), ("save", 1)]
 
 
+def test_an_inspection_that_fails_is_logged_and_training_continues(caplog, monkeypatch):
+    run = Run(steps=1)
+    monkeypatch.setattr(run, "inspect", lambda step: 1 / 0)
+    run.step()
+    assert "Run failed at step 1" in caplog.text and "ZeroDivisionError" in caplog.text
+    assert run.done[-1] == ("save", 1)
+
+
 def test_a_diverged_step_is_not_counted_written_validated_or_saved():
     run = Run(is_diverged=True, steps=1)
     run.request.is_made = True

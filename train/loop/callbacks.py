@@ -131,13 +131,21 @@ class AfterEachUpdate(keras.callbacks.Callback):
         if self.records is not None:
             validation = self.records.validate()
             self.write_validation(validation)
-            for inspection in self.records.inspections:
-                inspection.inspect(self.progress.step)
+            self.inspect()
             is_best = count_validation(self.progress, validation, self.training.best_metric)
             if is_best and self.training.keep_best:
                 self.save_best()
         if self.training.patience is not None:
             share_best(self.progress, self.broadcast)
+
+    def inspect(self) -> None:
+        """Run the inspections. One that fails is logged, and training continues: hours must not end with a picture."""
+        for inspection in self.records.inspections:
+            try:
+                inspection.inspect(self.progress.step)
+            except Exception:
+                name = type(inspection).__name__
+                log.exception("%s failed at step %d; training continues without it.", name, self.progress.step)
 
     def write_validation(self, validation: Any) -> None:
         """Log loss, scores and one translation."""
