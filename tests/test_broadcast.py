@@ -72,3 +72,17 @@ def test_a_worker_with_another_configuration_is_refused_with_both_values_and_pat
     check_same_on_all_workers(load_config(path, ["run_folder=elsewhere"]), wire.of_the_other())
     with pytest.raises(ConfigError, match="training.seed is 2 here and 1 there"):
         check_same_on_all_workers(load_config(path, ["training.seed=2"]), wire.of_the_other())
+
+
+def test_workers_may_have_their_own_files_but_not_their_own_weights_and_tags(wire, tmp_path):
+    path = tmp_path / "config.toml"
+
+    def config(*entries):
+        path.write_text('run_folder = "run"\n[data]\nsource = "files"\nvalidation = [["a", "b"]]\n', encoding="utf-8")
+        return load_config(path, [f"data.train=[{', '.join(entries)}]"])
+
+    heavy, light = (f'{{files = ["a", "b"], tag = "<bt>", weight = {weight}}}' for weight in (2.0, 1.0))
+    check_same_on_all_workers(config('["a", "b"]', heavy), Broadcast(wire, Worker(0, 2)))
+    check_same_on_all_workers(config('["d", "e"]', heavy.replace('"a"', '"f"')), wire.of_the_other())
+    with pytest.raises(ConfigError, match="data.train is .*'<bt>', weight 1.0.* here and .*'<bt>', weight 2.0.* there"):
+        check_same_on_all_workers(config('["a", "b"]', light), wire.of_the_other())

@@ -13,7 +13,7 @@ import pytest
 import train.__main__
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.tokens import EOS
-from tests.support.commands import invoke
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import python
 from tests.support.runs import write_config
 from train.config import FilesData, RowLengths
@@ -289,3 +289,6 @@ def test_a_dry_run_logs_where_it_encoded_or_found_text_and_creates_no_run_folder
     assert [" 300 pairs, encoded in " in line for line in lines] == [True, False, True]
     assert [str(tmp_path / "cache") in line for line in lines] == [True, True, False]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "elsewhere", "run.toml"]
+    refused = dry_run("--set", 'training.frozen=["nothing"]'), dry_run("--set", "training.start_from=nowhere")
+    assert_one_sentence(refused[0], "training.frozen names 'nothing'", "embedding")
+    assert_one_sentence(refused[1], "training.start_from is nowhere")

@@ -182,15 +182,21 @@ def refuse(folder: RunFolder, changes: dict[str, tuple[str, str]]) -> None:
 def check_same_on_all_workers(config: RunConfig, broadcast: Broadcast) -> None:
     """Raises ConfigError on a worker whose configuration differs from the chief's; paths may differ."""
     chief = broadcast.text(config.to_toml())
-    found = differences(flattened(config.to_toml()), flattened(chief))
-    different = [
-        f"{key} is {here} here and {there} there" for key, (here, there) in found.items() if key not in OWN_KEYS
-    ]
+    found = differences(*(without_paths(flattened(toml)) for toml in (config.to_toml(), chief)))
+    different = [f"{key} is {here} here and {there} there" for key, (here, there) in found.items()]
     if different:
         raise ConfigError(
             f"This worker's configuration is not that of worker 0: {'; '.join(different)}. "
             "Start every worker with the same configuration."
         )
+
+
+def without_paths(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what all workers must have alike: of the training files their tags and weights, not where they are."""
+    tables = [entry for entry in values.get("data.train", ()) if isinstance(entry, dict)]
+    marks = [(entry.get("tag", ""), entry.get("weight")) for entry in tables]
+    alike = {key: value for key, value in values.items() if key not in OWN_KEYS}
+    return alike | {"data.train": [f"tag {tag!r}, weight {weight}" for tag, weight in marks if tag or weight]}
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> dict[str, tuple[str, str]]:

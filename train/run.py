@@ -69,12 +69,16 @@ def dry_run(config: RunConfig) -> None:
     worker = read_cluster(os.environ.get("TF_CONFIG")).worker
     replicas = choose_strategy().num_replicas_in_sync * worker.count  # as many devices on every worker as here
     check_division(config.training, config.data.shards, replicas, worker)
+    check_start(RunFolder(config.run_folder), config, worker)
     corpus = load_corpus(config.data)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "tokenizer.model"
         tokenizer = prepare_tokenizer(config.effective_tokenizer, corpus.train.shards, path, corpus.tags)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path)
-    report_preflight(config.training, data, config.transformer_config(tokenizer.vocab_size), replicas)
+    transformer_config = config.transformer_config(tokenizer.vocab_size)
+    if config.training.frozen:
+        freeze(Transformer(transformer_config), config.training.frozen)  # which refuses a name that no layer has
+    report_preflight(config.training, data, transformer_config, replicas)
 
 
 def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
