@@ -46,6 +46,16 @@ def nothing(step, path, passed):
     """Takes note of no checkpoint."""
 
 
+@pytest.fixture(params=[signal.SIG_IGN, signal.default_int_handler], ids=["background", "terminal"])
+def ctrl_c(request):
+    """A race in the background ignores SIGINT, on which JoeyNMT ends."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_contestant_runs_in_its_turns_alone(tmp_path):
     runner, told = Runner(Script(tmp_path)), []
     time.sleep(0.2)
@@ -70,6 +80,8 @@ def test_a_contestant_that_ends_by_itself_is_named_with_its_log(tmp_path):
     assert runner.log.read_text() == "broken\n" and runner.end(nothing) == 0
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_race_that_was_interrupted_goes_on_from_the_last_checkpoints(tmp_path):
     path = tmp_path / "race.jsonl"
 

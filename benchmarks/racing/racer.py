@@ -1,10 +1,12 @@
 """A training program that runs only in its turns: between them all of its processes are stopped."""
 
+import contextlib
 import os
 import pathlib
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from benchmarks.worker import BenchmarkError
@@ -55,13 +57,23 @@ class Contestant:
         raise NotImplementedError
 
 
+@contextlib.contextmanager
+def child_hears_ctrl_c() -> Iterator[None]:
+    """Within, a process that is started hears SIGINT, even if this one was started in the background and ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Runner:
     """The processes of one contestant. It is made stopped; only within `run_for` do they run."""
 
     def __init__(self, contestant: Contestant):
         contestant.folder.mkdir(parents=True, exist_ok=True)
         self.contestant, self.log = contestant, contestant.folder / "log.txt"
-        with open(self.log, "ab") as log:
+        with open(self.log, "ab") as log, child_hears_ctrl_c():
             self.process = subprocess.Popen(
                 contestant.command(), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                 start_new_session=True,
