@@ -3,10 +3,13 @@
 import re
 
 import pytest
+import tensorflow as tf
 from PIL import Image
 
 from tests.support.places import ROOT
-from tests.support.tensorboard_pictures import TABS, WINDOW, Tab, take
+from tests.support.tensorboard_pictures import PROFILE, TABS, WINDOW, Tab, take
+from train.loop.profile import ProfileSteps
+from train.loop.progress import Progress
 
 TEXT = (ROOT / "docs" / "tensorboard.md").read_text(encoding="utf-8")
 
@@ -27,7 +30,17 @@ def test_a_tab_without_data_is_noticed(tmp_path, name):
         take(tmp_path, tmp_path, {name: Tab(TABS[name].address, ("text=what no tab shows",))})
 
 
+@pytest.mark.slow
+def test_the_profile_of_a_step_is_shown(tmp_path):
+    pytest.importorskip("tensorboard_plugin_profile", reason="needs tensorboard-plugin-profile: make peers")
+    profile = ProfileSteps((1, 1), Progress(), tmp_path / "run")
+    profile.on_train_batch_begin(0)
+    loss = tf.reduce_sum(tf.random.normal((64, 64)) @ tf.random.normal((64, 64)))
+    profile.on_train_batch_end(0, {"loss": loss})
+    take(tmp_path, tmp_path, PROFILE)
+
+
 def test_the_document_has_the_picture_of_every_tab():
     shown = set(re.findall(r"\(pictures/(tensorboard_\w+\.png)\)", TEXT))
-    assert {f"tensorboard_{name}.png" for name in TABS} <= shown
+    assert {f"tensorboard_{name}.png" for name in TABS | PROFILE} == shown
     assert all((ROOT / "docs" / "pictures" / name).is_file() for name in shown)

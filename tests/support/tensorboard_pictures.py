@@ -44,6 +44,9 @@ TABS = {
 }
 
 
+PROFILE = {"profile": Tab("#profile", ("text=Performance Summary",))}  # if tensorboard-plugin-profile is installed
+
+
 @contextlib.contextmanager
 def tensorboard(folder: pathlib.Path) -> Iterator[str]:
     """Within, TensorBoard shows the runs in `folder` at the address that is yielded."""
@@ -101,4 +104,4 @@ def take(folder: pathlib.Path, pictures: pathlib.Path, tabs: dict[str, Tab] = TA
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    take(pathlib.Path(sys.argv[1]), FOLDER)
+    take(pathlib.Path(sys.argv[1]), FOLDER, TABS | PROFILE)
