@@ -18,7 +18,7 @@ import typer
 
 from keras_transformer.console import exit_codes, prepare_process
 from keras_transformer.files import write_atomically
-from keras_transformer.machine import processor, processor_cores
+from keras_transformer.machine import processor_and_cores
 from train.config import load_config
 
 RESULT = pathlib.Path("benchmarks/results/inspection_cost.md")
@@ -115,7 +115,7 @@ def table(seconds: dict[str, list[float]], updates: list[float]) -> str:
     steps, total = len(updates) + 1, sum(updates) * (len(updates) + 1) / len(updates)
     lines = [
         "# What inspection costs", "",
-        f"`python -m benchmarks.inspection_cost` on {processor()}, {processor_cores()} cores: {steps} updates of the "
+        f"`python -m benchmarks.inspection_cost` on {processor_and_cores()}: {steps} updates of the "
         f"tiny preset, 3,072 target positions each, {total / steps * 1000:.0f} ms per update; one validation.", "",
         "| | calls | seconds | share of the updates |", "|---|---:|---:|---:|",
     ]  # fmt: skip

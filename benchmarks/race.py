@@ -3,7 +3,6 @@
 A race that was stopped goes on where it was: run the same command again.
 """
 
-import gzip
 import json
 import pathlib
 import signal
@@ -12,12 +11,12 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.multi30k import text_of
 from benchmarks.race_table import MARK_SECONDS, Race, draw, table
 from benchmarks.racing.joeynmt import JoeyNMT
 from benchmarks.racing.ours import Ours
 from benchmarks.racing.racer import Contestant, Runner, Task
 from benchmarks.racing.record import Record, at_marks
-from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
 from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import train_tokenizer
@@ -64,30 +63,30 @@ def prepare(folder: pathlib.Path, data: pathlib.Path) -> Task:
     text, tokenizer = folder.absolute() / "text", folder.absolute() / "tokenizer.model"
     for split in ("train", "val"):
         for language in ("en", "de"):
-            packed, path = data / f"{split}.{language}.gz", text / f"{split}.{language}"
-            if not packed.is_file():
-                raise BenchmarkError(f"There is no {packed}: run `make multi30k`, or name the folder with --data.")
+            path = text / f"{split}.{language}"
             if not path.exists():
+                unpacked = text_of(data, path.name)
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(path, gzip.decompress(packed.read_bytes()))
+                write_atomically(path, unpacked)
+    task = Task(text, tokenizer)
     if not tokenizer.exists():
-        sentences = [
-            line for language in ("en", "de") for line in (text / f"train.{language}").read_text("utf-8").splitlines()
-        ]
-        train_tokenizer(sentences, tokenizer, VOCAB_SIZE)
-    return Task(text, tokenizer)
+        train_tokenizer([*task.lines("train", "en"), *task.lines("train", "de")], tokenizer, VOCAB_SIZE)
+    return task
 
 
 def run(contestants: list[Contestant], record: Record, seconds: float, turn: float) -> None:
     """Let the contestants train in turns until each has had its time. Ctrl-C and SIGTERM end both with a checkpoint."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     clocks = {one.name: record.seconds(one.name) for one in contestants}
-    runners = {one.name: Runner(one) for one in contestants if clocks[one.name] < seconds}
+    runners: dict[str, Runner] = {}
 
     def recorder(name: str):
         return lambda step, path, passed: record.add_checkpoint(name, step, clocks[name] + passed, path)
 
     try:
+        for one in contestants:
+            if clocks[one.name] < seconds:
+                runners[one.name] = Runner(one)
         while waiting := [name for name in runners if clocks[name] < seconds]:
             for name in waiting:
                 clocks[name] += runners[name].run_for(min(turn, seconds - clocks[name] + 1), recorder(name))
@@ -103,7 +102,6 @@ def score(contestants: list[Contestant], record: Record, folder: pathlib.Path, s
     from train.evaluation.bleu import RAW_BLEU
     from train.evaluation.bleu import score as bleu_of
 
-    references = (folder / "text" / "val.de").read_text("utf-8").splitlines()
     found = {}
     for one in contestants:
         scores, signature, last = {}, "", None
@@ -113,6 +111,7 @@ def score(contestants: list[Contestant], record: Record, folder: pathlib.Path, s
                 print(f"{one.name}: translating at {mark / 60:.0f} minutes", file=sys.stderr, flush=True)
                 path.parent.mkdir(exist_ok=True)
                 write_atomically(path, json.dumps(one.translate(reached.path, "val"), ensure_ascii=False))
+            references = one.task.lines("val", "de")
             measured = bleu_of(json.loads(path.read_text("utf-8")), references, [RAW_BLEU]).first("BLEU")
             scores[mark], signature, last = measured.value, measured.signature, reached
         rate = one.tokens(last.path) / last.seconds if last else 0.0

@@ -4,7 +4,7 @@ import pathlib
 from typing import NamedTuple
 
 from benchmarks.racing.record import first_mark_with
-from keras_transformer.machine import processor, processor_cores
+from keras_transformer.machine import processor_and_cores
 from train.evaluation.figures import BLUE, ORANGE, new_figure, save
 
 MARK_SECONDS = 300.0  # between two scores of a contestant
@@ -36,7 +36,7 @@ class Race(NamedTuple):
 def table(race: dict[str, Race], command: str) -> str:
     """Return race.md."""
     marks = sorted({mark for found in race.values() for mark in found.scores})
-    lines = ["# The race", "", f"`{command.strip()}` on {processor()}, {processor_cores()} cores.", ""]
+    lines = ["# The race", "", f"`{command.strip()}` on {processor_and_cores()}.", ""]
     lines += [f"| minutes | {' | '.join(found.label for found in race.values())} |", "|---:|" + "---:|" * len(race)]
     for mark in marks:
         cells = [f"{found.scores[mark]:.2f}" if mark in found.scores else "" for found in race.values()]

@@ -5,7 +5,6 @@ output by itself; `python -m benchmarks.translate_work FOLDER` only writes `FOLD
 """
 
 import dataclasses
-import gzip
 import io
 import pathlib
 import subprocess
@@ -14,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from benchmarks.multi30k import lines_of, text_of
 from benchmarks.worker import BenchmarkError
 from keras_transformer.config import SearchOptions, TransformerConfig, base
 from keras_transformer.machine import processor_cores
@@ -62,10 +62,7 @@ def multi30k(folder: pathlib.Path, run: pathlib.Path, data: pathlib.Path, limit:
 
 
 def test_lines(data: pathlib.Path, language: str) -> list[str]:
-    path = data / f"test_2016_flickr.{language}.gz"
-    if not path.is_file():
-        raise BenchmarkError(f"There is no {path}: run `make multi30k`, or name the folder with --data.")
-    return gzip.decompress(path.read_bytes()).decode("utf-8").removesuffix("\n").split("\n")
+    return lines_of(text_of(data, f"test_2016_flickr.{language}"))
 
 
 def random_work(folder: pathlib.Path, size: str, sentences: int = SENTENCES) -> Work:

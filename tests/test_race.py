@@ -41,6 +41,12 @@ class Script(Contestant):
     def checkpoints(self):
         return {int(path.stem): path for path in self.folder.glob("*.ckpt")}
 
+    def tokens(self, checkpoint):
+        return 0
+
+    def translate(self, checkpoint, split):
+        return []
+
 
 def nothing(step, path, passed):
     """Takes note of no checkpoint."""
@@ -99,6 +105,21 @@ def test_a_race_that_was_interrupted_goes_on_from_the_last_checkpoints(tmp_path)
         assert first.seconds(name) < 1 < second.seconds(name)
         turns = [line["seconds"] for line in second.lines if line["event"] == "turn" and line["contestant"] == name]
         assert turns == sorted(turns) and len(turns) >= 4
+
+
+def test_if_one_cannot_start_the_other_is_not_left_stopped(tmp_path, monkeypatch):
+    made, start = [], Runner.__init__
+
+    def refuse(self, contestant):
+        if made:
+            raise BenchmarkError("cannot start")
+        made.append(self)
+        start(self, contestant)
+
+    monkeypatch.setattr(Runner, "__init__", refuse)
+    with pytest.raises(BenchmarkError, match="cannot start"):
+        run([Script(tmp_path / name, name=name) for name in ("one", "two")], Record(tmp_path / "race.jsonl"), 5, 1)
+    assert made[0].process.returncode is not None
 
 
 def test_what_ran_after_the_last_checkpoint_is_not_counted(tmp_path):

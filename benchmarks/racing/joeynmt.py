@@ -5,6 +5,7 @@ import pathlib
 import signal
 import subprocess
 
+from benchmarks.multi30k import lines_of
 from benchmarks.racing.racer import Contestant, Task
 from benchmarks.worker import BenchmarkError
 from keras_transformer.tokenizer import Tokenizer
@@ -101,6 +102,6 @@ class JoeyNMT(Contestant):
         if process.returncode:
             raise BenchmarkError(f"`joeynmt test` failed: {process.stderr.strip().splitlines()[-1]}")
         written = output.with_name("translations.dev")
-        lines = written.read_text(encoding="utf-8").splitlines()
+        lines = lines_of(written.read_text(encoding="utf-8"))
         written.unlink()
         return lines

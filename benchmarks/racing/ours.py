@@ -83,5 +83,4 @@ validate_every = 1_000_000
         transformer = Transformer(TransformerConfig.load(folder.model))
         assign_weights(transformer, read_weights(checkpoint))
         translator = Translator(transformer, Tokenizer(folder.tokenizer), SearchOptions(self.task.beam_size))
-        lines = (self.task.text / f"{split}.en").read_text(encoding="utf-8").splitlines()
-        return [translation.text for translation in translator.translate(lines)]
+        return [translation.text for translation in translator.translate(self.task.lines(split, "en"))]

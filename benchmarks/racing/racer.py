@@ -1,5 +1,6 @@
 """A training program that runs only in its turns: between them all of its processes are stopped."""
 
+import abc
 import contextlib
 import os
 import pathlib
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from benchmarks.multi30k import lines_of
 from benchmarks.worker import BenchmarkError
 
 GLANCE = 0.5  # seconds between two looks at the checkpoints
@@ -29,8 +31,12 @@ class Task(NamedTuple):
     warmup_steps: int = 1_000
     beam_size: int = 5
 
+    def lines(self, split: str, language: str) -> list[str]:
+        """Return the sentences of "train" or "val" in "en" or "de"."""
+        return lines_of((self.text / f"{split}.{language}").read_text(encoding="utf-8"))
 
-class Contestant:
+
+class Contestant(abc.ABC):
     """A training program in `folder`, with which it can go on where it was stopped. Subclasses say how."""
 
     name: str
@@ -40,21 +46,21 @@ class Contestant:
     def __init__(self, folder: pathlib.Path, task: Task):
         self.folder, self.task = folder, task
 
+    @abc.abstractmethod
     def command(self) -> list[str]:
         """Return the command that begins training, or goes on from the newest checkpoint."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def checkpoints(self) -> dict[int, pathlib.Path]:
         """Return the complete checkpoints by step."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def tokens(self, checkpoint: pathlib.Path) -> int:
         """Return how many target tokens, EOS included, it was trained on until this checkpoint."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def translate(self, checkpoint: pathlib.Path, split: str) -> list[str]:
         """Return the translations of `split`, "val", by the weights of one checkpoint."""
-        raise NotImplementedError
 
 
 @contextlib.contextmanager
