@@ -180,6 +180,7 @@ def seven_steps(every, log=None):
         model.inspected = Inspected([tf.constant([1.0])], [tf.constant([2.0])]) if model.inspects else None
         after.on_train_batch_end(0, LOGS)
         assert model.inspected is None  # its memory is released
+    return model
 
 
 @pytest.mark.parametrize(("every", "steps"), [(3, [3, 6]), (7, [7]), (0, [])])
@@ -191,7 +192,7 @@ def test_the_chief_writes_ratios_and_histograms_every_so_many_steps(every, steps
 
 def test_other_workers_inspect_no_step(monkeypatch):
     monkeypatch.setattr("train.loop.callbacks.update_ratios", None)
-    seven_steps(3)
+    assert not seven_steps(3).inspects
 
 
 @pytest.mark.slow

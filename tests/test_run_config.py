@@ -105,7 +105,7 @@ def test_entries_of_files_may_have_a_tag_and_a_weight(load):
 
 @pytest.mark.parametrize("block", re.findall(r"```toml\n(.*?)```", TRAINING_MD, re.DOTALL))
 def test_what_docs_training_md_shows_is_a_configuration(load, block):
-    load(f'run_folder = "runs/x"\n{block}' if "[data]" in block else NUMBERS + block)
+    assert load(f'run_folder = "runs/x"\n{block}' if "[data]" in block else NUMBERS + block).run_folder
 
 
 def test_docs_training_md_names_keys_that_exist():

@@ -38,6 +38,7 @@ def test_the_profile_of_a_step_is_shown(tmp_path):
     loss = tf.reduce_sum(tf.random.normal((64, 64)) @ tf.random.normal((64, 64)))
     profile.on_train_batch_end(0, {"loss": loss})
     take(tmp_path, tmp_path, PROFILE)
+    assert Image.open(tmp_path / "tensorboard_profile.png").size == tuple(WINDOW.values())
 
 
 def test_the_document_has_the_picture_of_every_tab():

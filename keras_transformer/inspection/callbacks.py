@@ -54,7 +54,7 @@ class Inspection(keras.callbacks.Callback):
 
     def inspect(self, step: int) -> None:
         """Look at the model as it is now, and write what is found."""
-        raise NotImplementedError
+        raise NotImplementedError  # each inspection looks at something else
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         self.inspect(epoch)

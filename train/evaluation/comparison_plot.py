@@ -7,9 +7,9 @@ import numpy as np
 
 from train.evaluation.comparison import Run
 from train.evaluation.curves import thinned
-from train.evaluation.figures import new_figure, save
+from train.evaluation.figures import BLUE, GREEN, ORANGE, new_figure, save
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")  # Okabe and Ito 2008
+COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000")  # Okabe and Ito 2008
 STYLES = ("-", "--", ":")  # of runs that share a colour
 MOST_POINTS = 150  # of a training curve: its noise would hide the others
 START = 0.05  # share of the training curves that may lie above the picture: their first steps

@@ -143,7 +143,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
         for inspection in self.records.inspections:
             try:
                 inspection.inspect(self.progress.step)
-            except Exception:
+            except Exception:  # logged with its traceback; whatever it is, the weights are as they were
                 name = type(inspection).__name__
                 log.exception("%s failed at step %d; training continues without it.", name, self.progress.step)
 
