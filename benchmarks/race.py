@@ -36,6 +36,8 @@ def main(
     ),
     data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k.")] = pathlib.Path("data/multi30k"),
     peer: Annotated[pathlib.Path, typer.Option(help="The Python that has JoeyNMT.")] = pathlib.Path(".race/bin/python"),
+    peer_batch: Annotated[int, typer.Option(min=1, help="Tokens of a batch of JoeyNMT, padding included.")] = 4096,
+    peer_workers: Annotated[int, typer.Option(min=0, help="Processes in which JoeyNMT reads text.")] = 2,
     train: Annotated[bool, typer.Option(" /--no-train", help="Only score what is there.")] = True,
     results: Annotated[
         pathlib.Path | None,
@@ -45,7 +47,8 @@ def main(
     """Train both on Multi30k, English to German, and compare their BLEU on val against the minutes of training."""
     with exit_codes():
         task = prepare(folder, data)
-        contestants = [Ours(folder.absolute() / "ours", task), JoeyNMT(folder.absolute() / "joeynmt", task, peer)]
+        theirs = JoeyNMT(folder.absolute() / "joeynmt", task, peer, peer_batch, peer_workers)
+        contestants = [Ours(folder.absolute() / "ours", task), theirs]
         record = Record(folder / "race.jsonl")
         if train:
             run(contestants, record, 60 * minutes, turn)
@@ -99,8 +102,8 @@ def run(contestants: list[Contestant], record: Record, seconds: float, turn: flo
 
 def score(contestants: list[Contestant], record: Record, folder: pathlib.Path, seconds: float) -> dict[str, Race]:
     """Translate val with the newest checkpoint at each mark, unless that was done before, and score it."""
-    from train.evaluation.bleu import RAW_BLEU
-    from train.evaluation.bleu import score as bleu_of
+    from keras_transformer.inspection.bleu import RAW_BLEU
+    from keras_transformer.inspection.bleu import score as bleu_of
 
     found = {}
     for one in contestants:

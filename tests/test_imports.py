@@ -1,6 +1,7 @@
 """The map of the folders holds: one-way arrows, rooms, no circles, files that are named and short."""
 
 import ast
+import functools
 import graphlib
 import pathlib
 import re
@@ -17,7 +18,8 @@ FORBIDDEN = {
 }
 ROOMS = "config", "workers", "data", "step", "loop", "evaluation", "top"  # of train/, in the direction of imports
 MAY_IMPORT_TENSORFLOW = {
-    f"keras_transformer.{name}" for name in ("datasets", "parallel", "replicas", "scorer", "tokenizer", "translator")
+    f"keras_transformer.{name}"
+    for name in ("datasets", "parallel", "recurrent.loop", "replicas", "scorer", "tokenizer", "translator")
 }
 # the top level of train/
 STORY = {"__init__", "__main__", "run", "resume", "evaluate", "compare", "projector"}
@@ -34,6 +36,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "corpus_cache_benchmark": "benchmarks/corpus_cache.py",
     "decoder_step": "decoding/step.py against the whole Transformer",
     "decoding_backends": "the search on JAX and PyTorch",
+    "encoder_kinds": "model.encoder_layer",
     "equations": "docs/equations.md",
     "exact": "replicas, workers and micro-batches train alike",
     "examples": "examples/",
@@ -48,6 +51,8 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "metrics_page": "docs/metrics.md",
     "parity": "independent implementations",
     "r_drop": "the training step with R-Drop",
+    "recurrent_run": "a recurrent model through every door",
+    "recurrent_training": "the training step with a recurrent model",
     "readme": "README.md",
     "run_config": "train/config.py",
     "scaling": "docs/scaling.md",
@@ -123,6 +128,42 @@ def test_a_room_of_train_imports_only_rooms_before_it(module):
         name for name in modules_imported_by(module) if name.startswith("train.") and room_of(name) > room_of(module)
     ]
     assert above == []
+
+
+@functools.cache
+def defined_in(path):
+    """The names at the top level of a module, those in its `if` and `try` included."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for inner in ast.walk(node) if isinstance(node, ast.If | ast.Try) else [node]:
+            if isinstance(inner, ast.ClassDef | ast.FunctionDef):
+                found.add(inner.name)
+            elif isinstance(inner, ast.Import | ast.ImportFrom):
+                found.update(alias.asname or alias.name for alias in inner.names)
+            elif isinstance(inner, ast.Assign | ast.AnnAssign):
+                targets = inner.targets if isinstance(inner, ast.Assign) else [inner.target]
+                found.update(name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+    return found
+
+
+FILE_OF = {name_of(path): path for path in EVERY_FILE.values()}
+
+
+def exists(module, name):
+    """Whether `from module import name` finds something: a module, or a name in one."""
+    if f"{module}.{name}" in FILE_OF:
+        return True
+    return module in FILE_OF and name in defined_in(FILE_OF[module])
+
+
+@pytest.mark.parametrize("name", EVERY_FILE)
+def test_what_a_file_imports_from_this_project_exists(name):
+    nodes = ast.walk(ast.parse(EVERY_FILE[name].read_text(encoding="utf-8")))
+    found = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0]
+    own = [node for node in found if node.module.split(".")[0] in (*PACKAGES, "benchmarks", "tests")]
+    assert [
+        f"{node.module}.{alias.name}" for node in own for alias in node.names if not exists(node.module, alias.name)
+    ] == []
 
 
 def test_no_module_imports_itself_through_others():

@@ -16,13 +16,24 @@ READ_TOKENS = "import sys, torch; print(torch.load(sys.argv[1], weights_only=Fal
 
 
 class JoeyNMT(Contestant):
-    """Its validation, which writes the checkpoints, translates 8 sentences only: so its clock counts training alone."""
+    """Its validation, which writes the checkpoints, translates 8 sentences only: so its clock counts training alone.
+
+    batch_tokens: of a batch, padding included. workers: its processes that read text; 0 for none.
+    """
 
     name, label, stop_signal = "joeynmt", "JoeyNMT 2.3", signal.SIGINT
+    batch_tokens, workers = 4096, 2
 
-    def __init__(self, folder: pathlib.Path, task: Task, python: pathlib.Path):
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        task: Task,
+        python: pathlib.Path,
+        batch_tokens: int = batch_tokens,
+        workers: int = workers,
+    ):
         super().__init__(folder, task)
-        self.python = python
+        self.python, self.batch_tokens, self.workers = python, batch_tokens, workers
         if not python.exists() or subprocess.run([python, "-c", "import joeynmt"], capture_output=True).returncode:
             raise BenchmarkError(f"{python} has no JoeyNMT: run `make race-peer`, or name its Python with --peer.")
 
@@ -57,7 +68,7 @@ class JoeyNMT(Contestant):
         }  # fmt: skip
         return {
             "name": "race", "joeynmt_version": "2.3.0", "model_dir": str(model_folder), "use_cuda": False,
-            "fp16": False, "random_seed": 1, "num_workers": 2,
+            "fp16": False, "random_seed": 1, "num_workers": self.workers,
             "data": {
                 "train": str(task.text / "train"), "dev": str(task.text / "val"), "dataset_type": "plain",
                 "src": {"lang": "en", **side}, "trg": {"lang": "de", **side}, "sample_dev_subset": 8,
@@ -74,9 +85,10 @@ class JoeyNMT(Contestant):
             "training": {
                 "optimizer": "adam", "adam_betas": [0.9, 0.98], "scheduling": "noam", "learning_rate_factor": 0.8,
                 "learning_rate_warmup": task.warmup_steps, "learning_rate_min": 1e-9, "normalization": "tokens",
-                "label_smoothing": task.label_smoothing, "batch_size": 4096, "batch_type": "token", "epochs": 100_000,
-                "validation_freq": CHECKPOINT_EVERY, "logging_freq": CHECKPOINT_EVERY, "keep_best_ckpts": -1,
-                "early_stopping_metric": "bleu", "print_valid_sents": [0], "shuffle": True, "overwrite": False,
+                "label_smoothing": task.label_smoothing, "batch_size": self.batch_tokens, "batch_type": "token",
+                "epochs": 100_000, "validation_freq": CHECKPOINT_EVERY, "logging_freq": CHECKPOINT_EVERY,
+                "keep_best_ckpts": -1, "early_stopping_metric": "bleu", "print_valid_sents": [0],
+                "shuffle": True, "overwrite": False,
                 **({"load_model": str(load)} if load else {}),
             },
             "model": {

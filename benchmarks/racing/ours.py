@@ -21,7 +21,7 @@ class Ours(Contestant):
         return [sys.executable, "-m", "train", str(config)]
 
     def config(self) -> str:
-        """Return the configuration: that of configs/multi30k_en_de.toml, but for what is the same for both."""
+        """Return the configuration: that of configs/multi30k_en_de.toml, but for its rows and what both share."""
         task, text = self.task, self.task.text
 
         def pair(split: str) -> str:
@@ -51,7 +51,8 @@ num_heads = {task.num_heads}
 [training]
 steps = 1_000_000
 tokens_per_batch = 3072
-source_row_length = 124
+row_length = 64
+source_row_length = 62
 dropout = {task.dropout}
 label_smoothing = {task.label_smoothing}
 warmup_steps = {task.warmup_steps}
