@@ -22,7 +22,8 @@ from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.config import SearchOptions
 from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
 from keras_transformer.files import read_lines
-from keras_transformer.options import BeamSize, ExtraLength, LengthPenalty, MaxSourceTokens, Precision, RunPath
+from keras_transformer.options import BeamSize, ExtraLength, LengthPenalty, MaxSourceTokens, Precision, RunPath, typed
+from keras_transformer.parsing.run import tree_search
 from keras_transformer.run_folder import RunFolder
 
 MOST_SENTENCES = 500  # to compare on
@@ -38,6 +39,7 @@ class Format(enum.StrEnum):
 
 @app.command(no_args_is_help=True)
 def export(
+    context: typer.Context,
     run: RunPath,
     to: Annotated[
         pathlib.Path,
@@ -95,6 +97,8 @@ def export(
     With `--format ctranslate2`, FOLDER becomes a model for CTranslate2 instead, with the tokenizer and a README.md
     that explains how to translate with it. The scores of the run's translations are compared.
 
+    A run that was trained on a treebank serves lines of brackets, found by the search of its configuration.
+
     To translate with an export alone: `python -m export.translate FOLDER < in.txt > out.txt`; for its options,
     `python -m export.translate --help`.
     """
@@ -112,7 +116,8 @@ def export(
         if signatures and format is not Format.SAVED_MODEL:
             raise ExportError(f"--signature {signatures[0]} is for a SavedModel, not for --format {format}.")
         sentences = (check or RunFolder(run).check_lines) if is_checked else None
-        options = SearchOptions(beam_size, length_penalty, extra_length)
+        search = {"beam_size": beam_size, "length_penalty": length_penalty, "extra_length": extra_length}
+        options = SearchOptions(**search | (tree_search(run) or {}) | typed(context, search))
         if format is Format.CTRANSLATE2:
             print(export_ctranslate2(run, to, options, max_source_tokens, sentences, quantization))
         else:

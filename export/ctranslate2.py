@@ -10,6 +10,8 @@ import os
 import pathlib
 from typing import NamedTuple
 
+import keras
+
 from export.check import TIES, plural, shortened
 from export.ctranslate2_readme import readme
 from export.versions import ExportError
@@ -43,7 +45,7 @@ def refuse_existing(folder: pathlib.Path) -> None:
 
 
 def write_model(
-    transformer: Transformer, tokenizer: Tokenizer, folder: pathlib.Path, quantization: str | None = None
+    transformer: keras.Model, tokenizer: Tokenizer, folder: pathlib.Path, quantization: str | None = None
 ) -> None:
     """Write the model with its vocabulary, and beside it the tokenizer, into `folder`, which exists.
 
@@ -52,6 +54,11 @@ def write_model(
     """
     from export.ctranslate2_spec import model_spec
 
+    if not isinstance(transformer, Transformer):
+        raise ExportError(
+            f"The model is of the kind {transformer.model_config.kind!r}; CTranslate2 has Transformers only. Export it "
+            "with --format saved_model."
+        )
     spec = model_spec(transformer, tokenizer)
     spec.optimize(quantization=quantization)
     spec.save(str(folder))

@@ -11,7 +11,7 @@ from ctranslate2.specs import attention_spec, common_spec, transformer_spec
 from export.versions import ExportError
 from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.blocks import Block
+from keras_transformer.layers.blocks import AttentionBlock
 from keras_transformer.layers.embedding import sinusoidal_encoding
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.model import Transformer
@@ -39,6 +39,10 @@ def model_spec(transformer: Transformer, tokenizer: Tokenizer) -> transformer_sp
         raise ExportError(
             f"CTranslate2 has no activation {config.activation!r}, which model.json asks for; "
             f"it has {', '.join(ACTIVATIONS)}."
+        )
+    if config.encoder_layer != "self_attention":
+        raise ExportError(
+            f"CTranslate2 has no {config.encoder_layer} encoder, which model.json asks for; it has self_attention."
         )
     spec = empty_spec(config)
     fill_embeddings(spec, transformer)
@@ -93,7 +97,7 @@ def fill_embeddings(spec: transformer_spec.TransformerSpec, transformer: Transfo
 
 def fill_block(
     layer: transformer_spec.TransformerEncoderLayerSpec | transformer_spec.TransformerDecoderLayerSpec,
-    block: Block,
+    block: AttentionBlock,
     config: TransformerConfig,
 ) -> None:
     """Fill in what the blocks of encoder and decoder share: self-attention and the feed-forward network."""

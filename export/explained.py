@@ -6,7 +6,8 @@ Each output is one string per line, its items separated by spaces, except `heads
     heads                               int32: h, the number of attention heads
     memory_attention                    weights of the decoder's attention to the source, in the order
                                         (block, head, T, S); each row sums to 1
-    encoder_attention, decoder_attention   the same of the self-attentions: (block, head, S, S), (block, head, T, T)
+    encoder_attention, decoder_attention   the same of the self-attentions: (block, head, S, S), (block, head, T, T);
+                                        "" if the model has no such attention
     beam_steps, beam_parents, beam_slots,  one item per hypothesis that the search looked at: `Continuations` in
     beam_pieces, beam_log_probabilities    keras_transformer/decoding/trace.py, with pieces in place of tokens
 """
@@ -48,7 +49,8 @@ def explained_line(
     best = tf.boolean_mask(found.ids[0, 0], found.ids[0, 0] != PAD)[tf.newaxis]  # (1, T)
     made, answer = forced(source_ids, best), {"heads": tf.constant(decoder.config.num_heads)}
     for kind in ATTENTIONS:
-        answer[f"{kind}_attention"] = as_text(tf.stack([of_block[0] for of_block in made.weights_of(kind)]))
+        of_blocks = [of_block[0] for of_block in made.weights_of(kind)]
+        answer[f"{kind}_attention"] = as_text(tf.stack(of_blocks)) if of_blocks else tf.constant("")
     for name, ids in (("source_pieces", source_ids), ("pieces", best)):
         answer[name] = joined(pieces_of(ids), ids != PAD)[0]
     numbers = (seen.steps, seen.parents, seen.slots)

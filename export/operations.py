@@ -15,8 +15,9 @@ OF_OLDEST = frozenset(
     StopGradient StridedSlice StringJoin StringLength StringStrip Sub Substr Sum Tanh TensorListFromTensor
     TensorListGetItem TensorListReserve TensorListSetItem TensorListStack TensorScatterUpdate Tile TopKV2
     Transpose UnicodeTranscode Unpack UnsortedSegmentSum VarHandleOp Where While
+    Pad Split ZerosLike
     """.split()
-)
+)  # the last line is of TensorFlow 1.0, whose operations every later version has
 
 
 def oldest_tensorflow(operations: set[str], own: str) -> str:

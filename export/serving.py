@@ -1,7 +1,8 @@
-"""A trained Transformer as a tf.Module: text -> ids -> search -> text, in one graph."""
+"""A trained model as a tf.Module: text -> ids -> search -> text, in one graph."""
 
 import inspect
 
+import keras
 import tensorflow as tf
 
 from export.explained import EXPLAINED_LINES, explained_line, no_explanation
@@ -11,12 +12,12 @@ from export.versions import ExportError
 from export.written import EMPTY, alignments, fill_up, joined, without_duplicates, written
 from keras_transformer.batching import BYTES_PER_TOKEN
 from keras_transformer.config import SearchOptions
-from keras_transformer.decoding import IncrementalDecoder, search
-from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.decoding import search
+from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
-from keras_transformer.model import Transformer
+from keras_transformer.kinds import incremental_decoder
 from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
 from keras_transformer.tokens import EOS, PAD
 
@@ -31,7 +32,8 @@ class ServedTranslator(tf.Module):
         options: how to search if a request does not say; a request's beam_size is at most this one.
         max_source_tokens: longer sentences are truncated to this number of tokens, EOS included.
         alignment_layer: the decoder block, counted from 1, whose attention to the source aligns words. None means the
-            last but one, or the only one (Garg et al. 2019 found the last but one best).
+            last but one, or the only one (Garg et al. 2019 found the last but one best). Alignments of a model whose
+            decoder does not attend to the source are empty.
 
     Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
     Raises ExportError if weights and products are neither all float32 nor all bfloat16.
@@ -39,7 +41,7 @@ class ServedTranslator(tf.Module):
 
     def __init__(
         self,
-        transformer: Transformer,
+        transformer: keras.Model,
         tokenizer: Tokenizer,
         options: SearchOptions,
         max_source_tokens: int,
@@ -55,10 +57,10 @@ class ServedTranslator(tf.Module):
         self.weights = {weight.path: weight.value for weight in transformer.weights}
         self.tokenizer = graph_tokenizer(tokenizer.model_bytes)
         self.options, self.max_source_tokens = options, max_source_tokens
-        self._decoder = IncrementalDecoder(transformer)
-        layers = transformer.transformer_config.decoder_layers
-        self.alignment_layer = max(1, layers - 1) if alignment_layer is None else alignment_layer
-        if not 1 <= self.alignment_layer <= layers:
+        self._decoder = incremental_decoder(transformer)
+        layers = transformer.model_config.memory_attentions
+        self.alignment_layer = max(min(1, layers), layers - 1) if alignment_layer is None else alignment_layer
+        if layers and not 1 <= self.alignment_layer <= layers:
             raise ExportError(f"alignment_layer is {alignment_layer}; this model has decoder blocks 1 to {layers}.")
         self._forced = ForcedDecoder(transformer)
         self.longest_output = max_source_tokens + options.extra_length
@@ -167,16 +169,13 @@ class ServedTranslator(tf.Module):
         def one_rank(rank):
             target_ids = ids[:, rank]
             made = self._forced(source_ids, target_ids)
-            attention = tf.reduce_mean(
-                tf.cast(made.attention[f"decoder_block_{self.alignment_layer}/memory"], tf.float32), axis=1
-            )
             pieces = self.pieces_of(target_ids)
             has_token = target_ids != PAD
             return {
                 "log_probabilities": tf.reduce_sum(made.log_probs, axis=1),
                 "pieces": joined(pieces, has_token),
                 "piece_log_probabilities": joined(written(made.log_probs), has_token),
-                "alignments": alignments(attention, source_pieces, pieces),
+                "alignments": self.aligned(made, source_pieces, pieces),
             }
 
         kinds = {
@@ -193,6 +192,13 @@ class ServedTranslator(tf.Module):
             "translations": tf.where(is_wanted, texts, EMPTY["translations"]),
             "scores": tf.where(is_wanted, scores, EMPTY["scores"]),
         }
+
+    def aligned(self, made: Forced, source_pieces, target_pieces):
+        """Align the words of R sentences and their outputs: string (R, S), string (R, T) -> string (R,)."""
+        attention = made.attention.get(f"decoder_block_{self.alignment_layer}/memory")  # (R, h, T, S)
+        if attention is None:
+            return tf.fill(tf.shape(source_pieces)[:1], "")
+        return alignments(tf.reduce_mean(tf.cast(attention, tf.float32), axis=1), source_pieces, target_pieces)
 
     def score(self, text, translation, length_penalty) -> dict:
         """Compute the log-probability of given translations, line by line.

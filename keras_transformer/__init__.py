@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.errors import UserError
     from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
     from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
+    from keras_transformer.layers.convolution import SegmentConvolution
     from keras_transformer.layers.dropout import Dropout
     from keras_transformer.layers.embedding import (
         LearnedPositions,
@@ -34,12 +35,22 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     )
     from keras_transformer.layers.feed_forward import FeedForward
     from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
+    from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
+    from keras_transformer.layers.sublayer_block import SublayerBlock
     from keras_transformer.losses import LabelSmoothedCrossentropy, token_losses
-    from keras_transformer.masks import causal_mask, causal_segment_mask, positions_in_segment, segment_mask
+    from keras_transformer.masks import (
+        causal_mask,
+        causal_segment_mask,
+        neighbourhood_mask,
+        positions_in_segment,
+        segment_mask,
+    )
     from keras_transformer.metrics import Perplexity, TokenAccuracy
     from keras_transformer.model import Transformer, encoder, with_attention
     from keras_transformer.optimizers import paper_optimizer
-    from keras_transformer.schedules import WarmupInverseSquareRoot
+    from keras_transformer.recurrent.config import RecurrentConfig
+    from keras_transformer.recurrent.model import RecurrentModel
+    from keras_transformer.schedules import ConstantRate, WarmupInverseSquareRoot
     from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
     from keras_transformer.translator import Translation, Translator, load_run
 
@@ -49,16 +60,21 @@ NAMES_OF = {
     "errors": ("UserError",),
     "layers.attention": ("MultiHeadAttention", "scaled_dot_product_attention"),
     "layers.blocks": ("DecoderBlock", "EncoderBlock", "PostNormResidual", "PreNormResidual"),
+    "layers.convolution": ("SegmentConvolution",),
     "layers.dropout": ("Dropout",),
     "layers.embedding": ("LearnedPositions", "SinusoidalPositions", "TokenEmbedding", "sinusoidal_encoding"),
     "layers.feed_forward": ("FeedForward",),
     "layers.masking": ("CausalSegmentMask", "PositionsInSegment", "SegmentMask"),
+    "layers.restricted_attention": ("RestrictedSelfAttention",),
+    "layers.sublayer_block": ("SublayerBlock",),
     "losses": ("LabelSmoothedCrossentropy", "token_losses"),
-    "masks": ("causal_mask", "causal_segment_mask", "positions_in_segment", "segment_mask"),
+    "masks": ("causal_mask", "causal_segment_mask", "neighbourhood_mask", "positions_in_segment", "segment_mask"),
     "metrics": ("Perplexity", "TokenAccuracy"),
     "model": ("Transformer", "encoder", "with_attention"),
     "optimizers": ("paper_optimizer",),
-    "schedules": ("WarmupInverseSquareRoot",),
+    "recurrent.config": ("RecurrentConfig",),
+    "recurrent.model": ("RecurrentModel",),
+    "schedules": ("ConstantRate", "WarmupInverseSquareRoot"),
     "tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
     "translator": ("Translation", "Translator", "load_run"),
 }  # module -> what it gives
@@ -67,7 +83,14 @@ MODULE_OF = {name: module for module, names in NAMES_OF.items() for name in name
 __all__ = sorted(MODULE_OF)
 
 
-REGISTERED = ("layers", "losses", "metrics", "model", "schedules")  # modules with classes that Keras saves and loads
+REGISTERED = (
+    "layers",
+    "losses",
+    "metrics",
+    "model",
+    "recurrent.model",
+    "schedules",
+)  # modules with classes that Keras saves and loads
 
 
 def __getattr__(name: str) -> Any:

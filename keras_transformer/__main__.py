@@ -30,6 +30,7 @@ from keras_transformer.files import read_lines, write_atomically
 from keras_transformer.options import (
     BatchSize,
     BeamSize,
+    Constrained,
     ExtraLength,
     LengthPenalty,
     MaxLength,
@@ -45,7 +46,10 @@ from keras_transformer.options import (
     TopK,
     TopP,
     WithScores,
+    typed,
 )
+from keras_transformer.parsing.run import check_constrained, check_draws_trees, tree_search
+from keras_transformer.parsing.written import drawing, parsed_sentences, with_trees
 
 app = command_app(no_args_is_help=True)
 
@@ -57,6 +61,7 @@ def commands():
 
 @app.command()
 def translate(
+    context: typer.Context,
     run: RunPath,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
@@ -77,6 +82,8 @@ def translate(
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
     precision: Precision = "float32",
+    constrained: Constrained = False,
+    draw: Annotated[bool, typer.Option("--draw", help="Draw trees, if the run was trained on a treebank.")] = False,
 ):
     """Translate standard input line by line.
 
@@ -85,11 +92,21 @@ def translate(
 
     With --n-best above 1, each translation is a line `number ||| text ||| score`; number is that of the input line,
     counted from 1.
+
+    A run that was trained on a treebank writes a bracketed tree per line. Options that are left out are then those of
+    its configuration, if it has them.
     """
     with exit_codes():
+        of_trees = tree_search(run)
+        if constrained:
+            check_constrained(run, of_trees is not None, target_prefix)
+        if draw:
+            check_draws_trees(run, of_trees is not None, n_best == 1 and not scores)
+        search = {"beam_size": beam_size, "length_penalty": length_penalty, "extra_length": extra_length}
         options = SearchOptions(
-            beam_size, length_penalty, extra_length, n_best, min_length, max_length, no_repeat_ngram_size,
-            repetition_penalty, temperature, top_k, top_p, seed,
+            **search | (of_trees or {}) | typed(context, search), n_best=n_best, min_length=min_length,
+            max_length=max_length, no_repeat_ngram_size=no_repeat_ngram_size, repetition_penalty=repetition_penalty,
+            temperature=temperature, top_k=top_k, top_p=top_p, seed=seed,
         )  # fmt: skip
         with lean_start():
             from keras_transformer.parallel import tune_for_translation
@@ -97,12 +114,18 @@ def translate(
 
         tune_for_translation()
         translator = Translator.load(
-            run, options, batch_size=batch_size, max_source_tokens=max_source_tokens, precision=precision
-        )
+            run, options, batch_size=batch_size, max_source_tokens=max_source_tokens, precision=precision,
+            **({"trees_only": True} if constrained else {}),
+        )  # fmt: skip
 
         def output_lines(lines, first_line):
             prefixes = [target_prefix] * len(lines) if target_prefix else None
-            translated = translator.translate_n_best(lines, first_line, prefixes)
+            sentences = lines if of_trees is None else parsed_sentences(lines)
+            translated = translator.translate_n_best(sentences, first_line, prefixes)
+            if of_trees is not None:
+                translated = with_trees(lines, translated, first_line)
+            if draw:
+                return [f"{drawing(best.text)}\n\n" for [best] in translated]
             if n_best == 1:
                 return [output_line(best, scores) for [best] in translated]
             return [

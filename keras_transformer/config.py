@@ -1,16 +1,13 @@
 """TransformerConfig with the presets of the paper, and SearchOptions: what the model is and how it searches."""
 
 import dataclasses
-import json
 import math
-import os
-import pathlib
 
-from keras_transformer.errors import UserError
-from keras_transformer.files import write_atomically
+from keras_transformer.model_config import BaseModelConfig, ConfigError, is_number
 
 NORMS = ("post", "pre")
 POSITIONS = ("sinusoidal", "learned")
+ENCODER_LAYERS = ("self_attention", "recurrent", "convolutional", "restricted")  # the rows of Table 1
 ACTIVATIONS = (  # the activations of Keras that keep the width and need no other argument
     "celu", "elu", "exponential", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
     "leaky_relu", "linear", "log_sigmoid", "log_softmax", "mish", "relu", "relu6", "selu", "sigmoid", "silu",
@@ -19,12 +16,8 @@ ACTIVATIONS = (  # the activations of Keras that keep the width and need no othe
 )  # fmt: skip
 
 
-class ConfigError(UserError):
-    """A configuration that makes no sense; the message names the field, what was found and what is allowed."""
-
-
 @dataclasses.dataclass(frozen=True)
-class TransformerConfig:
+class TransformerConfig(BaseModelConfig):
     """Everything that decides the shape and the function of a Transformer (Vaswani et al. 2017, section 3, Table 3).
 
     `dropout` and `label_smoothing` do not change what the model computes in inference. They belong to a row of
@@ -32,6 +25,8 @@ class TransformerConfig:
 
     Raises ConfigError for a field that makes no sense.
     """
+
+    kind = "transformer"
 
     vocab_size: int = 37000  # joint source and target vocabulary (section 5.1: about 37,000 BPE tokens)
     encoder_layers: int = 6  # N
@@ -46,6 +41,10 @@ class TransformerConfig:
     norm_epsilon: float = 1e-6
     positions: str = "sinusoidal"  # or "learned", Table 3 (E)
     max_positions: int = 1024  # rows of the learned positional embedding; sinusoids have no limit
+    encoder_layer: str = "self_attention"  # what mixes positions in an encoder block, one of ENCODER_LAYERS (Table 1)
+    kernel_size: int = 3  # k of the convolutional encoder, odd
+    dilated: bool = False  # block n of the convolutional encoder has dilation 2^(n - 1), not 1
+    neighbourhood: int = 17  # r of the restricted encoder, odd: a position attends to at most r positions around it
     attention_bias: bool = False  # the paper's projections are matrices alone (section 3.2.2)
     shared_embeddings: bool = True  # one matrix for source, target and logits (section 3.4)
     dropout: float = 0.1  # P_drop
@@ -54,12 +53,16 @@ class TransformerConfig:
     def __post_init__(self):
         for name in ("vocab_size", "encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "max_positions"):
             self._check_count(name)
-        for name in ("attention_bias", "shared_embeddings"):
+        for name in ("kernel_size", "neighbourhood"):
+            self._check_count(name)
+            self._check(name, getattr(self, name) % 2 == 1, "odd: as many positions before a position as after it")
+        for name in ("attention_bias", "shared_embeddings", "dilated"):
             self._check(name, isinstance(getattr(self, name), bool), "true or false")
         for name in ("dropout", "label_smoothing"):
-            self._check(name, _is_number(getattr(self, name)) and 0 <= getattr(self, name) < 1, "in [0, 1)")
-        self._check("norm_epsilon", _is_number(self.norm_epsilon) and 0 < self.norm_epsilon < math.inf, "above 0")
-        for name, allowed in (("norm", NORMS), ("positions", POSITIONS), ("activation", ACTIVATIONS)):
+            self._check(name, is_number(getattr(self, name)) and 0 <= getattr(self, name) < 1, "in [0, 1)")
+        self._check("norm_epsilon", is_number(self.norm_epsilon) and 0 < self.norm_epsilon < math.inf, "above 0")
+        choices = {"norm": NORMS, "positions": POSITIONS, "activation": ACTIVATIONS, "encoder_layer": ENCODER_LAYERS}
+        for name, allowed in choices.items():
             self._check(name, getattr(self, name) in allowed, f"one of {', '.join(allowed)}")
         if self.positions == "sinusoidal":
             self._check("d_model", self.d_model % 2 == 0, "even: sinusoids come in pairs of sine and cosine")
@@ -69,15 +72,6 @@ class TransformerConfig:
                 self._check("d_model", self.d_model % self.num_heads == 0, expected)
             else:
                 self._check_count(name)
-
-    def _check_count(self, name: str):
-        value = getattr(self, name)
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        self._check(name, is_whole and value >= 1, "a whole number of at least 1")
-
-    def _check(self, name: str, is_right: bool, expected: str):
-        if not is_right:
-            raise ConfigError(f"model.{name} is {getattr(self, name)!r}; it must be {expected}.")
 
     @property
     def d_k(self) -> int:
@@ -89,47 +83,15 @@ class TransformerConfig:
         """Width of one head's values."""
         return self.d_model // self.num_heads if self.value_dim is None else self.value_dim
 
-    def replace(self, **changes) -> "TransformerConfig":
-        """The same configuration with some fields changed."""
-        return dataclasses.replace(self, **changes)
+    @property
+    def position_limit(self) -> int | None:
+        """The largest number of tokens of a side that the model can read; None if there is none."""
+        return self.max_positions if self.positions == "learned" else None
 
-    def to_json(self) -> str:
-        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> "TransformerConfig":
-        """The inverse of `to_json`. Raises ConfigError if `text` is not a JSON object of fields that make sense."""
-        try:
-            fields = json.loads(text)
-        except ValueError as error:
-            raise ConfigError(f"not valid JSON: {error}.") from None
-        if not isinstance(fields, dict):
-            raise ConfigError(f"found {text.strip()[:40]!r}, expected a JSON object of named fields.")
-        unknown = sorted(set(fields) - {field.name for field in dataclasses.fields(cls)})
-        if unknown:
-            raise ConfigError(f"it has fields that this version does not know: {', '.join(unknown)}.")
-        return cls(**fields)
-
-    def save(self, path: str | os.PathLike):
-        write_atomically(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike) -> "TransformerConfig":
-        """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
-        try:
-            return cls.from_json(pathlib.Path(path).read_bytes().decode("utf-8"))
-        except OSError as error:
-            raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
-        except UnicodeDecodeError as error:
-            raise ConfigError(
-                f"{path} is damaged: its byte {error.start + 1} is not UTF-8. Restore the file."
-            ) from None
-        except ConfigError as error:
-            raise ConfigError(f"{path} does not describe a model: {error}") from None
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    @property
+    def memory_attentions(self) -> int:
+        """Number of decoder layers that attend to the source."""
+        return self.decoder_layers
 
 
 base = TransformerConfig()

@@ -5,14 +5,14 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 
 from keras_transformer.config import ConfigError, SearchOptions
-from keras_transformer.decoding import IncrementalDecoder
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
-from keras_transformer.model import Transformer
+from keras_transformer.kinds import incremental_decoder
 from keras_transformer.sources import encoded_lines
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
@@ -35,7 +35,8 @@ class Explanation:
     """How the translations of a sentence come about; `dataclasses.asdict` of it is JSON.
 
     translations: different ones, best first. attention: of the best one, by "memory", "encoder" and "decoder", lists
-    of (block, head, query, key). beam: what the search looked at, `Continuations` with pieces in place of tokens.
+    of (block, head, query, key), empty if the model has no such attention. beam: what the search looked at,
+    `Continuations` with pieces in place of tokens.
     """
 
     source: str
@@ -55,13 +56,11 @@ class Explainer:
     Of a sentence, at most EXPLAINED_TOKENS tokens are read, and as many are written.
     """
 
-    def __init__(self, transformer: Transformer, tokenizer: Tokenizer, options: SearchOptions | None = None):
+    def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, options: SearchOptions | None = None):
         self.tokenizer, self.options = tokenizer, options or SearchOptions()
-        config = transformer.transformer_config
-        self._decoder, self._forced = IncrementalDecoder(transformer), ForcedDecoder(transformer)
+        self._decoder, self._forced = incremental_decoder(transformer), ForcedDecoder(transformer)
         self._pieces = tokenizer.pieces()
-        most = config.max_positions if config.positions == "learned" else EXPLAINED_TOKENS
-        self.most_tokens = min(EXPLAINED_TOKENS, most)
+        self.most_tokens = min(EXPLAINED_TOKENS, transformer.model_config.position_limit or EXPLAINED_TOKENS)
 
     @classmethod
     def load(cls, run_folder: str | os.PathLike, options: SearchOptions | None = None) -> "Explainer":
@@ -108,8 +107,8 @@ class Explainer:
         """Return the weights of the best output, which has `length` tokens, with three decimals."""
 
         def weights(kind: str, queries: int | None, keys: int | None) -> list:
-            of_blocks = np.array([of_block[0] for of_block in made.weights_of(kind)], np.float64)
-            return np.round(of_blocks[:, :, :queries, :keys], 3).tolist()
+            of_blocks = (np.asarray(of_block[0], np.float64) for of_block in made.weights_of(kind))
+            return [np.round(of_block[:, :queries, :keys], 3).tolist() for of_block in of_blocks]
 
         return {
             "memory": weights("memory", length, None),

@@ -35,3 +35,32 @@ def positions_in_segment(segments):
     """
     earlier_and_itself = ops.sum(ops.cast(causal_segment_mask(segments), "int32"), axis=-1)
     return ops.maximum(earlier_and_itself - 1, 0)
+
+
+def neighbourhood_mask(segments, neighbourhood: int):
+    """Restricted self-attention (section 4): a position may attend to its own segment, at most r // 2 positions away.
+
+    `neighbourhood` is r, odd: with 3, a position attends to the one before it, to itself and to the one after it.
+    Raises ValueError for an even one. Shapes: (B, L) -> bool (B, L, L).
+    """
+    check_neighbourhood(neighbourhood)
+    positions = ops.arange(ops.shape(segments)[1])
+    distance = ops.abs(ops.expand_dims(positions, 1) - ops.expand_dims(positions, 0))
+    return ops.logical_and(segment_mask(segments, segments), distance <= neighbourhood // 2)
+
+
+def check_neighbourhood(neighbourhood: int) -> None:
+    if neighbourhood < 1 or neighbourhood % 2 == 0:
+        raise ValueError(f"neighbourhood must be odd. Received: neighbourhood={neighbourhood}")
+
+
+def first_in_segment(segments):
+    """The positions at which a segment begins; padding has none. (B, L) -> bool (B, L)."""
+    before = ops.concatenate([ops.zeros_like(segments[:, :1]), segments[:, :-1]], axis=1)
+    return ops.logical_and(segments != before, segments != 0)
+
+
+def last_in_segment(segments):
+    """The positions at which a segment ends; padding has none. (B, L) -> bool (B, L)."""
+    after = ops.concatenate([segments[:, 1:], ops.zeros_like(segments[:, :1])], axis=1)
+    return ops.logical_and(segments != after, segments != 0)

@@ -5,10 +5,14 @@ import dataclasses
 import keras
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock
+from keras_transformer.layers.blocks import Block, DecoderBlock, EncoderBlock
+from keras_transformer.layers.convolution import SegmentConvolution
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
+from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
+from keras_transformer.layers.sublayer_block import SublayerBlock
+from keras_transformer.recurrent.layers import Recurrent
 
 INPUTS = ("source_ids", "source_segments", "target_ids", "target_segments")
 
@@ -37,6 +41,11 @@ class Transformer(keras.Model):
         self.transformer_config = config
         self.precision = policy.name
 
+    @property
+    def model_config(self) -> TransformerConfig:
+        """The configuration, under the name that every kind of model has for it."""
+        return self.transformer_config
+
     def get_config(self) -> dict:
         return {"config": dataclasses.asdict(self.transformer_config), "dtype": self.precision, "name": self.name}
 
@@ -51,10 +60,14 @@ def connect(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple:
     source_segments, target_segments = inputs["source_segments"], inputs["target_segments"]
     source_embedding, target_embedding, logits_layer = embedding_layers(config, dtype)
 
-    source_mask = SegmentMask(name="source_mask")(source_segments, source_segments)
+    sentences = source_segments  # what tells a block which positions belong together
+    if config.encoder_layer == "self_attention":
+        sentences = SegmentMask(name="source_mask")(source_segments, source_segments)
     states = embed_with_positions(source_embedding, inputs["source_ids"], source_segments, "source", config, dtype)
     for number in range(1, config.encoder_layers + 1):
-        states, _ = block(EncoderBlock, f"encoder_block_{number}", config, dtype)(states, source_mask)
+        encode = encoder_block(number, config, dtype)
+        encode(states, sentences)
+        states = states_of(encode)
     memory = final_norm_if_pre(states, "encoder_norm", config, dtype)
 
     target_mask = CausalSegmentMask(name="target_mask")(target_segments)
@@ -67,23 +80,65 @@ def connect(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple:
     return inputs, logits_layer(states, reverse=True)
 
 
+def encoder_block(number: int, config: TransformerConfig, dtype: keras.DTypePolicy) -> Block:
+    """Block `number` of the encoder, the first is 1, with the sublayer that `config.encoder_layer` names."""
+    name = f"encoder_block_{number}"
+    if config.encoder_layer == "self_attention":
+        return block(EncoderBlock, name, config, dtype)
+    sublayer = encoder_sublayer(number, config, dtype)
+    return SublayerBlock(sublayer, **block_arguments(config), dtype=dtype, name=name)
+
+
+def encoder_sublayer(number: int, config: TransformerConfig, dtype: keras.DTypePolicy) -> keras.layers.Layer:
+    """What takes the place of self-attention in block `number` of the encoder: a layer (states, segments) -> states.
+
+    The recurrent one is a GRU that reads forward, the plain recurrent layer of Table 1.
+    """
+    if config.encoder_layer == "recurrent":
+        return Recurrent(config.d_model, "gru", "forward", dtype=dtype, name="recurrent")
+    if config.encoder_layer == "convolutional":
+        dilation = 2 ** (number - 1) if config.dilated else 1
+        return SegmentConvolution(config.kernel_size, dilation, dtype=dtype, name="convolution")
+    return RestrictedSelfAttention(
+        config.num_heads,
+        config.d_k,
+        config.neighbourhood,
+        config.d_v,
+        config.attention_bias,
+        dtype=dtype,
+        name="self_attention",
+    )
+
+
+def states_of(block: Block):
+    """The symbolic states that a block returns; attention weights, if it has any, come after them."""
+    return keras.tree.flatten(block.output)[0]
+
+
 def block(
     block_class: type[EncoderBlock] | type[DecoderBlock], name: str, config: TransformerConfig, dtype: keras.DTypePolicy
 ) -> EncoderBlock | DecoderBlock:
-    """A block of this configuration: the one place that maps fields of TransformerConfig to arguments of blocks."""
+    """A block with attention of this configuration."""
     return block_class(
         num_heads=config.num_heads,
         key_dim=config.d_k,
         value_dim=config.d_v,
-        d_ff=config.d_ff,
-        activation=config.activation,
-        dropout=config.dropout,
-        norm=config.norm,
-        norm_epsilon=config.norm_epsilon,
         attention_bias=config.attention_bias,
+        **block_arguments(config),
         dtype=dtype,
         name=name,
     )
+
+
+def block_arguments(config: TransformerConfig) -> dict:
+    """The arguments that every kind of block has."""
+    return {
+        "d_ff": config.d_ff,
+        "activation": config.activation,
+        "dropout": config.dropout,
+        "norm": config.norm,
+        "norm_epsilon": config.norm_epsilon,
+    }
 
 
 def embedding_layers(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple[TokenEmbedding, ...]:
@@ -124,7 +179,7 @@ def encoder(transformer: Transformer) -> keras.Model:
     if config.norm == "pre":
         memory = transformer.get_layer("encoder_norm").output
     else:
-        memory, _ = transformer.get_layer(f"encoder_block_{config.encoder_layers}").output
+        memory = states_of(transformer.get_layer(f"encoder_block_{config.encoder_layers}"))
     inputs = {name: transformer.input[name] for name in ("source_ids", "source_segments")}
     return keras.Model(inputs, memory, name="encoder")
 
@@ -133,12 +188,15 @@ def with_attention(transformer: Transformer) -> keras.Model:
     """The same weights and graph, with the attention weights of every block among the outputs.
 
     Returns a model whose output is a dict: "logits" (B, T, vocab_size), "encoder_block_N/self" (B, h, S, S),
-    "decoder_block_N/self" (B, h, T, T) and "decoder_block_N/memory" (B, h, T, S).
+    "decoder_block_N/self" (B, h, T, T) and "decoder_block_N/memory" (B, h, T, S). A convolutional or
+    recurrent encoder has no attention, and nothing among the outputs.
     """
     config, outputs = transformer.transformer_config, {"logits": transformer.output}
     for number in range(1, config.encoder_layers + 1):
         name = f"encoder_block_{number}"
-        _, outputs[f"{name}/self"] = transformer.get_layer(name).output
+        _, *weights = keras.tree.flatten(transformer.get_layer(name).output)
+        if weights:
+            [outputs[f"{name}/self"]] = weights
     for number in range(1, config.decoder_layers + 1):
         name = f"decoder_block_{number}"
         _, outputs[f"{name}/self"], outputs[f"{name}/memory"] = transformer.get_layer(name).output

@@ -4,11 +4,17 @@ A command takes them as types and adds the default: `beam_size: BeamSize = Searc
 """
 
 import pathlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from keras_transformer.batching import LONGEST_SOURCE
+
+
+def typed(context: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
+    """Return those of the options `values` that are on the command line, which others leave at their defaults."""
+    return {name: value for name, value in values.items() if context.get_parameter_source(name).name != "DEFAULT"}
+
 
 RunPath = Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="The run folder that training wrote.")]
 
@@ -56,6 +62,13 @@ MaxSourceTokens = Annotated[
 BatchSize = Annotated[int, typer.Option(help="Sentences translated together.")]
 
 WithScores = Annotated[bool, typer.Option("--scores", help="Write each line as `score<TAB>text`.")]
+
+Constrained = Annotated[
+    bool,
+    typer.Option(
+        "--constrained", help="Of a run on a treebank: forbid during the search what would make an output no tree."
+    ),
+]
 
 Precision = Annotated[
     str,

@@ -27,3 +27,23 @@ class WarmupInverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self):
         return {"d_model": self.d_model, "warmup_steps": self.warmup_steps, "factor": self.factor}
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class ConstantRate(keras.optimizers.schedules.LearningRateSchedule):
+    """rate = learning_rate, at every step. A number in place of it would be saved with the optimizer's state.
+
+    Raises ValueError unless it is above 0.
+    """
+
+    def __init__(self, learning_rate: float):
+        super().__init__()
+        if learning_rate <= 0:
+            raise ValueError(f"learning_rate must be above 0. Received: learning_rate={learning_rate}")
+        self.learning_rate = learning_rate
+
+    def __call__(self, updates_done):
+        return ops.convert_to_tensor(self.learning_rate, dtype="float32")
+
+    def get_config(self) -> dict:
+        return {"learning_rate": self.learning_rate}

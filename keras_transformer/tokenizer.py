@@ -16,6 +16,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 
+SPACE = "\u2581"  # as SentencePiece writes a space in a piece
 SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 CHARACTER_COVERAGE = 0.9999  # share of the characters that get a piece of their own; the others become bytes
 TRAINING_CHARACTERS = 4_000  # longest text passed to the trainer, which silently drops longer ones
@@ -36,13 +37,14 @@ def train_tokenizer(
     any Unicode string exactly, even if its characters were not in the training text. The one exception is U+2581,
     SentencePiece's own sign for a space, which becomes a space.
 
-    symbols: texts that are always one piece, such as the tag <2de>; they are among the `vocab_size` pieces.
+    symbols: texts that are always one piece, such as the tag <2de>, or " (NP" with the space before it; they are among
+    the `vocab_size` pieces.
 
     The same sentences in the same order give the same file.
     Raises TokenizerError if the sentences have too few pieces for `vocab_size`, or need more.
     """
     model = io.BytesIO()
-    more = {"user_defined_symbols": list(symbols)} if symbols else {}
+    more = {"user_defined_symbols": [symbol.replace(" ", SPACE) for symbol in symbols]} if symbols else {}
     texts = (
         sentence[start : start + TRAINING_CHARACTERS]
         for sentence in sentences

@@ -5,17 +5,19 @@ import logging
 import os
 from collections.abc import Iterable
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
-from keras_transformer.config import ConfigError, SearchOptions, TransformerConfig
-from keras_transformer.decoding import IncrementalDecoder, search
+from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.decoding import search
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.errors import first_line_of
+from keras_transformer.kinds import build_model, incremental_decoder, load_model_config
 from keras_transformer.machine import has_bfloat16_products
-from keras_transformer.model import Transformer
 from keras_transformer.parallel import at_the_same_time
+from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.sources import encoded_lines, padded
 from keras_transformer.tokenizer import Tokenizer
@@ -41,7 +43,7 @@ class Translation:
 
 
 class Translator:
-    """Translates with a Transformer and its tokenizer.
+    """Translates with a Transformer, or a RecurrentModel, and its tokenizer.
 
         translator = Translator.load("runs/numbers")
         translator.translate(["two hundred and forty-one"])[0].text
@@ -59,27 +61,29 @@ class Translator:
         precision: "float32" or "bfloat16", of the weights and the matrix products; softmax, LayerNorm and scores are
             float32 in any case. The weights of a Transformer of another precision are copied here; those of one of
             the same precision are read at each search. None means the precision of the Transformer.
+        trees_only: of a run on a treebank: forbid during the search what would make an output no tree over the words.
     """
 
     def __init__(
         self,
-        transformer: Transformer,
+        transformer: keras.Model,
         tokenizer: Tokenizer,
         options: SearchOptions = DEFAULT_OPTIONS,
         batch_size: int = BATCH_SIZE,
         max_source_tokens: int = LONGEST_SOURCE,
         precision: str | None = "float32",
+        trees_only: bool = False,
     ):
         if not 2 <= max_source_tokens <= LONGEST_SOURCE:
             raise ConfigError(f"max_source_tokens is {max_source_tokens}; it must be from 2 to {LONGEST_SOURCE}.")
         if batch_size < 1:
             raise ConfigError(f"batch_size is {batch_size}; it must be at least 1.")
-        config = transformer.transformer_config
-        if config.positions == "learned":
-            max_source_tokens = min(max_source_tokens, config.max_positions)
+        max_source_tokens = min(max_source_tokens, transformer.model_config.position_limit or max_source_tokens)
         self.tokenizer, self.options = tokenizer, options
         self.batch_size, self.max_source_tokens = batch_size, max_source_tokens
-        decoder = IncrementalDecoder(in_precision(transformer, precision or transformer.precision))
+        decoder = incremental_decoder(in_precision(transformer, precision or transformer.precision))
+        if trees_only:
+            decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
         batch = tf.TensorSpec((None, None), tf.int32)
         self._search = tf.function(
             lambda ids: tuple(search(decoder, ids, options)), input_signature=[batch], autograph=False
@@ -157,7 +161,7 @@ def tokens_of(ids: np.ndarray) -> tuple[int, ...]:
     return tuple(int(token) for token in ids if token != PAD)
 
 
-def in_precision(transformer: Transformer, precision: str) -> Transformer:
+def in_precision(transformer: keras.Model, precision: str) -> keras.Model:
     """Return the transformer if it has this precision, else a copy that has it: "float32" or "bfloat16".
 
     Raises ConfigError for any other.
@@ -168,14 +172,17 @@ def in_precision(transformer: Transformer, precision: str) -> Transformer:
         raise ConfigError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}.")
     if precision == "bfloat16" and not has_bfloat16_products():
         log.warning("this processor has no instructions for bfloat16 products: float32 will be faster")
-    converted = Transformer(transformer.transformer_config, dtype=precision)
+    converted = build_model(transformer.model_config, dtype=precision)
     for weight, value in zip(converted.weights, transformer.weights, strict=True):
         weight.assign(value)
     return converted
 
 
-def load_run(path: str | os.PathLike) -> tuple[Transformer, Tokenizer]:
-    """Return the Transformer and the Tokenizer of a run folder. Raises UserError if a file is missing or damaged."""
+def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
+    """Return the model, a Transformer or a RecurrentModel, and the Tokenizer of a run folder.
+
+    Raises UserError if a file is missing or damaged.
+    """
     folder = RunFolder(path)
     if not folder.path.is_dir():
         raise ConfigError(f"There is no run folder {folder.path}. `python -m train CONFIG` makes one.")
@@ -186,16 +193,16 @@ def load_run(path: str | os.PathLike) -> tuple[Transformer, Tokenizer]:
                 "`python -m train CONFIG` finishes it."
             )
     tokenizer = Tokenizer(folder.tokenizer)
-    config = TransformerConfig.load(folder.model)
+    config = load_model_config(folder.model)
     if config.vocab_size != tokenizer.vocab_size:
         raise ConfigError(
             f"{folder.path}: model.json has a vocabulary of {config.vocab_size} and tokenizer.model one of "
             f"{tokenizer.vocab_size}: they do not belong together."
         )
-    return with_weights(Transformer(config), folder.weights), tokenizer
+    return with_weights(build_model(config), folder.weights), tokenizer
 
 
-def with_weights(transformer: Transformer, path: str | os.PathLike) -> Transformer:
+def with_weights(transformer: keras.Model, path: str | os.PathLike) -> keras.Model:
     """Load the weights at `path` into the transformer. Raises ConfigError if they are damaged or of another model."""
     try:
         transformer.load_weights(path)

@@ -5,20 +5,27 @@ import functools
 import numpy as np
 import pytest
 
-from keras_transformer.model import Transformer
+from keras_transformer.kinds import build_model
+from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.models import SMALL, batch_of
 from tests.support.processes import run_without_tensorflow
 
 pytestmark = pytest.mark.slow
 
-CONFIGS = {"post": SMALL, "pre": SMALL.replace(norm="pre", positions="learned", attention_bias=True)}
+RECURRENT = RecurrentConfig(SMALL.vocab_size, d_model=16)
+CONFIGS = {
+    "post": SMALL,
+    "pre": SMALL.replace(norm="pre", positions="learned", attention_bias=True),
+    "recurrent": RECURRENT.replace(cell="lstm", encoder_layers=2, decoder_layers=2),
+    "additive": RECURRENT.replace(attention="additive", bidirectional=False),
+}
 ROWS = [[([5, 6, 7, 3], [2, 8, 9]), ([10, 3], [2, 11])], [([12, 13, 3], [2, 14, 15, 16])]]
 
 
 @functools.cache
-def logits(norm):
+def logits(name):
     """Logits of a model whose weights are sine waves: two processes compute the same weights without sharing a file."""
-    model = Transformer(CONFIGS[norm])
+    model = build_model(CONFIGS[name])
     for number, weight in enumerate(model.trainable_weights):
         wave = np.sin(np.arange(np.prod(weight.shape)) * 1.7 + number)
         weight.assign(0.3 * wave.reshape(weight.shape) + (weight.name == "gamma"))
@@ -28,7 +35,7 @@ def logits(norm):
 SCRIPT = """
 import sys, numpy
 from tests.test_backends import CONFIGS, logits
-numpy.savez(sys.argv[1], **{norm: logits(norm) for norm in CONFIGS})
+numpy.savez(sys.argv[1], **{name: logits(name) for name in CONFIGS})
 print("tensorflow" in sys.modules)
 """
 
@@ -37,5 +44,5 @@ print("tensorflow" in sys.modules)
 def test_another_backend_gives_the_same_logits_without_tensorflow(backend, tmp_path):
     run_without_tensorflow(backend, SCRIPT, tmp_path / "logits.npz")
     with np.load(tmp_path / "logits.npz") as found:
-        for norm in CONFIGS:
-            np.testing.assert_allclose(found[norm], logits(norm), atol=1e-5, rtol=1e-5)
+        for name in CONFIGS:
+            np.testing.assert_allclose(found[name], logits(name), atol=1e-5, rtol=1e-5)

@@ -21,6 +21,7 @@ from keras_transformer.config import (
     preset,
     tiny,
 )
+from keras_transformer.kinds import CONFIGS
 from keras_transformer.model import Transformer
 from tests.support.models import SMALL, assert_close
 from train.config import SET_ELSEWHERE, ModelConfig
@@ -130,8 +131,8 @@ def test_the_activations_are_those_of_keras_that_keep_the_width_and_need_one_arg
 
 
 def test_every_field_is_a_key_of_the_section_model_or_is_set_by_the_tokenizer_or_the_training_section():
-    fields = {field.name for field in dataclasses.fields(TransformerConfig)}
-    assert set(ModelConfig.model_fields) | set(SET_ELSEWHERE) == fields | {"preset"}
+    fields = {name for config in CONFIGS.values() for name in config.fields()}
+    assert set(ModelConfig.model_fields) | set(SET_ELSEWHERE) == fields | {"kind", "preset"}
     assert set(ModelConfig.model_fields) & set(SET_ELSEWHERE) == set()
     assert set(SET_ELSEWHERE) <= set(inspect.signature(ModelConfig.resolve).parameters)
 
@@ -139,11 +140,12 @@ def test_every_field_is_a_key_of_the_section_model_or_is_set_by_the_tokenizer_or
 OTHER_VALUES = dict(
     encoder_layers=3, decoder_layers=5, d_model=12, d_ff=7, num_heads=3, key_dim=9, value_dim=11, activation="gelu",
     norm="pre", norm_epsilon=0.5, positions="learned", max_positions=31, attention_bias=True, shared_embeddings=False,
+    encoder_layer="convolutional", kernel_size=5, dilated=True, neighbourhood=9,
 )  # fmt: skip
 
 
 def test_every_key_of_the_section_model_arrives_in_the_transformer_config():
-    assert OTHER_VALUES.keys() == set(ModelConfig.model_fields) - {"preset"}
+    assert OTHER_VALUES.keys() == set(TransformerConfig.fields()) - set(SET_ELSEWHERE)
     resolved = ModelConfig(**OTHER_VALUES).resolve(vocab_size=77, dropout=0.0, label_smoothing=0.3)
     expected = OTHER_VALUES | dict(vocab_size=77, dropout=0.0, label_smoothing=0.3)
     assert dataclasses.asdict(resolved) == expected

@@ -80,7 +80,7 @@ def test_a_tag_stands_before_every_source_sentence_of_its_entry_but_no_empty_one
     tagged = FilesData(source="files", train=[plain, table], validation=[table])
     assert train_pairs(tagged) == [("a", "x"), ("c", "z"), ("<2de>a", "x"), ("<2de>c", "z")]
     corpus = load_corpus(tagged)
-    assert corpus.tags == ("<2de>",) and list(corpus.validation) == [("<2de>a", "x"), ("<2de>c", "z")]
+    assert corpus.symbols == ("<2de>",) and list(corpus.validation) == [("<2de>a", "x"), ("<2de>c", "z")]
     assert load_test_split(tagged).fingerprint() == corpus.validation.fingerprint()
     assert corpus.validation.fingerprint() != load_corpus(data).validation.fingerprint()
 

@@ -187,6 +187,12 @@ def test_an_activation_that_ctranslate2_lacks_is_refused(tmp_path):
     assert not (tmp_path / "model").exists()
 
 
+def test_another_encoder_than_self_attention_is_refused(tmp_path):
+    run = random_run(tmp_path / "run", encoder_layer="convolutional")
+    assert_one_sentence(run_export(run, tmp_path / "model", "--no-check"), "convolutional", "self_attention")
+    assert not (tmp_path / "model").exists()
+
+
 def test_what_exists_is_not_replaced(run, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("mine")

@@ -29,6 +29,12 @@ EXAMPLES = {
     "decoder block": (layers.DecoderBlock, dict(
         num_heads=2, key_dim=3, value_dim=5, d_ff=12, activation="gelu", dropout=0.2, norm="post", norm_epsilon=1e-3,
         attention_bias=True), (STATES, MEMORY, SELF_MASK)),
+    "convolution": (layers.SegmentConvolution, dict(kernel_size=5, dilation=2), (STATES, SEGMENTS)),
+    "restricted attention": (layers.RestrictedSelfAttention, dict(
+        num_heads=2, key_dim=3, neighbourhood=3, value_dim=5, use_bias=True), (STATES, SEGMENTS)),
+    "sublayer block": (layers.SublayerBlock, dict(
+        sublayer=keras.saving.serialize_keras_object(layers.SegmentConvolution(3)), d_ff=12, activation="gelu",
+        dropout=0.2, norm="pre", norm_epsilon=1e-3), (STATES, SEGMENTS)),
     "segment mask": (masking.SegmentMask, {}, (SEGMENTS, SEGMENTS)),
     "causal segment mask": (masking.CausalSegmentMask, {}, (SEGMENTS,)),
     "positions in segment": (masking.PositionsInSegment, {}, (SEGMENTS,)),

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from keras_transformer.masks import causal_mask, causal_segment_mask, positions_in_segment, segment_mask
+from keras_transformer.masks import (
+    causal_mask,
+    causal_segment_mask,
+    neighbourhood_mask,
+    positions_in_segment,
+    segment_mask,
+)
 from tests.support.models import as_numpy
 
 PACKED = np.array([[1, 1, 1, 2, 2, 0]], "int32")  # a sentence of three, one of two, one padding
@@ -28,6 +34,11 @@ def test_the_causal_mask_is_a_lower_triangle():
 
 def test_the_decoder_attends_to_its_own_segment_but_not_to_later_positions():
     assert places(causal_segment_mask(PACKED)[0]) == ["100000", "110000", "111000", "000100", "000110", "000000"]
+
+
+def test_a_neighbourhood_of_three_is_the_word_before_itself_and_the_word_after_in_one_sentence():
+    assert places(neighbourhood_mask(PACKED, 3)[0]) == ["110000", "111000", "011000", "000110", "000110", "000000"]
+    assert places(neighbourhood_mask(PACKED, 1)[0])[:2] == ["100000", "010000"]
 
 
 def test_each_row_of_a_batch_has_its_own_mask():

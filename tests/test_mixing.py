@@ -72,8 +72,8 @@ def prepare(tmp_path):
         options = zip(pairs, (first, second), strict=True)
         entries = [pair if given is None else {"files": pair} | given for pair, given in options]
         corpus = load_corpus(FilesData(source="files", train=entries, validation=pairs[:1]))
-        path = tmp_path / f"{len(corpus.tags)}.model"
-        tokenizer = prepare_tokenizer(TokenizerConfig(vocab_size=300), corpus.train.shards, path, corpus.tags)
+        path = tmp_path / f"{len(corpus.symbols)}.model"
+        tokenizer = prepare_tokenizer(TokenizerConfig(vocab_size=300), corpus.train.shards, path, corpus.symbols)
         training = TRAINING.model_copy(update={"bpe_dropout": bpe_dropout})
         return prepare_data(corpus, tokenizer, training, tmp_path / "cache", worker)
 

@@ -61,6 +61,30 @@ def test_the_moving_average_follows_its_equation_and_no_update_that_overflows(pr
         assert_close(adam.averages[0], expected, atol=1e-7)
 
 
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+def test_a_limit_to_the_norm_scales_all_gradients_together(precision):
+    """A gradient (3, 4) has the norm 5, so a limit of 1 leaves a fifth of it; one of norm 0.5 stays as it is."""
+    for factor, expected in ((1.0, [0.6, 0.8]), (0.1, [0.3, 0.4])):
+        optimizer = training_optimizer(64, TRAINING.model_copy(update={"clip_norm": 1.0, "precision": precision}))
+        variables = [keras.Variable(np.zeros(1, "float32")) for _ in range(2)]
+        optimizer.build(variables)
+        optimizer.apply([optimizer.scale_loss(np.array([part * factor], "float32")) for part in (3.0, 4.0)])
+        adam = getattr(optimizer, "inner_optimizer", optimizer)
+        assert_close([as_numpy(moment)[0] for moment in adam._momentums], 0.1 * np.array(expected), atol=1e-6)
+
+
+def test_plain_adam_has_a_constant_rate_and_its_own_constants():
+    changes = {"schedule": "constant", "learning_rate": 0.25}
+    variable, optimizer = built(TRAINING.model_copy(update=changes))
+    assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.999, 1e-8)
+    before = as_numpy(variable)
+    for step in (1, 2):
+        optimizer.apply([keras.ops.convert_to_tensor(np.array([3.0, -0.1, 40.0], "float32"))])
+        assert_close(before - as_numpy(variable), step * 0.25 * np.array([1, -1, 1]), atol=1e-5)
+    assert float(optimizer.learning_rate) == 0.25
+    assert len(optimizer.variables) == 3  # updates and two moments, as with the paper's schedule
+
+
 def test_without_a_decay_there_is_no_average():
     _, optimizer = built()
     assert len(optimizer.variables) == 3  # updates and two moments

@@ -145,7 +145,7 @@ def config(tmp_path):
 @pytest.fixture
 def write(config, tmp_path, monkeypatch):
     """A function that writes the page, from metrics.jsonl as it is; `texts` are the target sides of two shards."""
-    transformer, made = types.SimpleNamespace(transformer_config=TINY), []
+    transformer, made = types.SimpleNamespace(model_config=TINY), []
     monkeypatch.setattr(report, "load_run", lambda path: (transformer, "tokenizer"))
     monkeypatch.setattr(report, "Translator", lambda *arguments, **named: made.append((arguments, named)))
     monkeypatch.setattr(report, "translate_timed", lambda translator, pairs: TIMED if pairs == PAIRS else None)

@@ -127,6 +127,21 @@ def test_the_same_configuration_logs_nothing(folder, caplog):
     assert not caplog.messages
 
 
+def test_a_run_from_before_there_were_kinds_is_of_a_transformer(folder, caplog):
+    for file in (folder.config, folder.model):
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if "kind" not in line]
+        assert len(kept) == len(lines) - 1
+        file.write_text("".join(kept), encoding="utf-8")
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder))
+    assert not caplog.messages
+    other = folder.path.with_name("other.toml")
+    other.write_text(CONFIG.replace('preset = "tiny"', 'kind = "recurrent"'), encoding="utf-8")
+    with pytest.raises(ConfigError, match="model.kind was 'transformer' and is 'recurrent'"):
+        check_unchanged(folder, load_config(other))
+
+
 def test_a_key_that_may_change_is_logged_with_both_values(folder, caplog):
     with caplog.at_level(logging.INFO, logger="train"):
         check_unchanged(folder, configuration(folder, "training.steps=7", "training.dropout=0.2", "run_folder='x'"))

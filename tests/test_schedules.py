@@ -3,7 +3,7 @@
 import keras
 import pytest
 
-from keras_transformer.schedules import WarmupInverseSquareRoot
+from keras_transformer.schedules import ConstantRate, WarmupInverseSquareRoot
 
 BASE = WarmupInverseSquareRoot(512, 4000)
 
@@ -61,3 +61,10 @@ def test_what_is_not_above_0_is_refused_by_name(arguments):
     ((name, value),) = arguments.items()
     with pytest.raises(ValueError, match=f"{name} must be above 0. Received: {name}={value}"):
         WarmupInverseSquareRoot(**{"d_model": 512, **arguments})
+
+
+def test_a_constant_rate_is_the_same_at_every_step():
+    assert [float(ConstantRate(0.5)(step)) for step in (0, 7, 10**6)] == [0.5] * 3
+    assert ConstantRate.from_config(ConstantRate(0.5).get_config()).learning_rate == 0.5
+    with pytest.raises(ValueError, match="learning_rate=0"):
+        ConstantRate(0)

@@ -78,6 +78,6 @@ def test_tags_are_pieces_of_a_learned_tokenizer_and_a_tokenizer_that_divides_one
         (TokenizerConfig(model=str(tmp_path / "given.model")), tmp_path / "copied.model"),
         (TokenizerConfig(vocab_size=290), tmp_path / "given.model"),
     ):
-        with pytest.raises(ConfigError, match=r"tag <2de>, .*given.model divides into [2-9] pieces"):
+        with pytest.raises(ConfigError, match=r"symbol <2de>, .*given.model divides into [2-9] pieces"):
             prepare_tokenizer(config, [], path, tags)
     assert not (tmp_path / "copied.model").exists()

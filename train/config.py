@@ -11,9 +11,12 @@ import pydantic
 import tomli_w
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.config import ConfigError, TransformerConfig, preset
+from keras_transformer.config import ConfigError, SearchOptions, preset
+from keras_transformer.kinds import CONFIGS
+from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.run_folder import RunFolder
-from train.config_data import Data, FilesData, NumbersData, Section, TfdsData
+from train.config_data import Data, FilesData, NumbersData, Section, TfdsData, TreebankData
 from train.config_errors import sentence
 
 
@@ -32,28 +35,54 @@ class TokenizerConfig(Section):
 
 
 SET_ELSEWHERE = ("vocab_size", "dropout", "label_smoothing")  # by the tokenizer and by the section [training]
+OF_ALL_KINDS = ("kind", "preset")
 ModelFields = pydantic.create_model(
     "ModelFields",
     __base__=Section,
-    preset=(str, "base"),
+    kind=(Literal[tuple(CONFIGS)], "transformer"),
+    preset=(str | None, None),
     **{
         field.name: (field.type | None, None)
-        for field in dataclasses.fields(TransformerConfig)
+        for config in CONFIGS.values()
+        for field in dataclasses.fields(config)
         if field.name not in SET_ELSEWHERE
     },
 )
 
 
 class ModelConfig(ModelFields):
-    """A preset and the fields of TransformerConfig that differ from it; None means the preset's value."""
+    """The kind of model, and what differs from a preset of Transformers, or from the defaults of another kind.
+
+    None means the preset's value, or the default.
+    """
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def begin_with_base(cls, values: Any) -> Any:
+        """A Transformer that names no preset is "base"; another kind has no presets."""
+        if isinstance(values, dict) and values.get("kind", "transformer") == "transformer":
+            return {**values, "preset": values.get("preset", "base")}
+        return values
+
+    @pydantic.model_validator(mode="after")
+    def check_fields(self) -> "ModelConfig":
+        allowed = {"kind", *CONFIGS[self.kind].fields()} | ({"preset"} if self.kind == "transformer" else set())
+        for name, value in self:
+            if value is not None and name not in allowed:
+                kinds = [kind for kind, config in CONFIGS.items() if name in config.fields()] or ["transformer"]
+                raise ValueError(
+                    f"model.{name} is {value!r}, but model.kind is {self.kind!r}: {name} is of the kind {kinds[0]!r}"
+                )
+        return self
 
     def resolve(
         self, vocab_size: int, dropout: float | None = None, label_smoothing: float | None = None
-    ) -> TransformerConfig:
+    ) -> BaseModelConfig:
         """Combine this section with the tokenizer's vocabulary and the values of the training section."""
-        changes = self.model_dump(exclude={"preset"}) | {"dropout": dropout, "label_smoothing": label_smoothing}
+        changes = self.model_dump(exclude=set(OF_ALL_KINDS)) | {"dropout": dropout, "label_smoothing": label_smoothing}
         given = {name: value for name, value in changes.items() if value is not None}
-        return preset(self.preset).replace(vocab_size=vocab_size, **given)
+        defaults = preset(self.preset) if self.kind == "transformer" else RecurrentConfig()
+        return defaults.replace(vocab_size=vocab_size, **given)
 
 
 class TrainingConfig(Section):
@@ -70,8 +99,11 @@ class TrainingConfig(Section):
     label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     bpe_dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # merges left out per epoch (Provilkov et al. 2020: 0.1)
     r_drop: float = pydantic.Field(0.0, ge=0)  # weight alpha of R-Drop's divergence (Liang et al. 2021: 5); 0: none
-    warmup_steps: int = pydantic.Field(4_000, ge=1)
-    learning_rate_factor: float = pydantic.Field(1.0, gt=0)
+    schedule: Literal["paper", "constant"] = "paper"  # constant: plain Adam (Kingma & Ba 2015) with learning_rate
+    warmup_steps: int = pydantic.Field(4_000, ge=1)  # of the paper's schedule
+    learning_rate_factor: float = pydantic.Field(1.0, gt=0)  # of the paper's schedule
+    learning_rate: float = pydantic.Field(1e-3, gt=0)  # of the constant schedule
+    clip_norm: float | None = pydantic.Field(None, gt=0)  # largest norm of all gradients together; None: any
     start_from: str | None = pydantic.Field(None, min_length=1)  # the run folder whose weights training begins with
     frozen: list[str] | None = pydantic.Field(None, min_length=1)  # layers left as they are: ["embedding", "encoder*"]
     ema_decay: float | None = pydantic.Field(None, gt=0, lt=1)  # of the moving average of weights; None: no average
@@ -79,7 +111,7 @@ class TrainingConfig(Section):
     keep_checkpoints: int = pydantic.Field(5, ge=1)
     average_checkpoints: int = pydantic.Field(5, ge=1)
     validate_every: int = pydantic.Field(1_000, ge=1)  # steps
-    best_metric: Literal["bleu", "chrf", "loss"] = "bleu"  # by which one validation is better than another
+    best_metric: Literal["bleu", "chrf", "loss", "f1"] = "bleu"  # by which a validation is better; f1: of a treebank
     patience: int | None = pydantic.Field(None, ge=1)  # validations in a row without a better one that end training
     keep_best: bool = False  # keep the checkpoint of the best validation too, as a candidate for translation
     log_every: int = pydantic.Field(50, ge=1)  # steps
@@ -124,9 +156,14 @@ class TranslationConfig(Section):
 
     beam_size: int = pydantic.Field(4, ge=1)  # of report.md
     length_penalty: float = pydantic.Field(0.6, ge=0)  # the exponent alpha; 0 is none
+    extra_length: int = pydantic.Field(50, ge=1)  # tokens that an output may have more than its source
     batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences
     validation_beam_size: int = pydantic.Field(1, ge=1)  # of the BLEU curve
     validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve: the first ones of the split
+
+    def search_options(self, beam_size: int) -> SearchOptions:
+        """How to search with so many hypotheses."""
+        return SearchOptions(beam_size, self.length_penalty, self.extra_length)
 
 
 class RunConfig(Section):
@@ -152,7 +189,7 @@ class RunConfig(Section):
             return self.tokenizer
         return self.tokenizer.model_copy(update={"model": str(RunFolder(self.training.start_from).tokenizer)})
 
-    def transformer_config(self, vocab_size: int) -> TransformerConfig:
+    def transformer_config(self, vocab_size: int) -> BaseModelConfig:
         """The model of this run with a vocabulary of `vocab_size` pieces."""
         return self.model.resolve(vocab_size, self.training.dropout, self.training.label_smoothing)
 
@@ -161,7 +198,7 @@ class RunConfig(Section):
 
 
 SECTIONS = {
-    "data": (NumbersData, FilesData, TfdsData),
+    "data": (NumbersData, FilesData, TfdsData, TreebankData),
     "tokenizer": (TokenizerConfig,),
     "model": (ModelConfig,),
     "training": (TrainingConfig,),
@@ -218,6 +255,11 @@ def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Seq
         raise ConfigError("\n".join(sentence(finding, where, KEYS) for finding in error.errors())) from None
     except ConfigError as error:
         raise ConfigError(f"{where('model')}: {error}") from None
+    if config.training.best_metric == "f1" and config.data.source != "treebank":
+        raise ConfigError(
+            f'{where("training.best_metric")}: training.best_metric is "f1", that of the brackets of trees, but '
+            f'data.source is "{config.data.source}" and not "treebank": choose "bleu", "chrf" or "loss".'
+        )
     return config
 
 
@@ -227,9 +269,9 @@ def _check_model(config: RunConfig) -> None:
     model = config.transformer_config(config.tokenizer.vocab_size)
     for key in ("row_length", "source_row_length"):
         length = getattr(training, key) or 0
-        if model.positions == "learned" and length > model.max_positions:
+        if model.position_limit is not None and length > model.position_limit:
             raise ConfigError(
-                f"training.{key} {length} is more than model.max_positions {model.max_positions}, the number "
+                f"training.{key} {length} is more than model.max_positions {model.position_limit}, the number "
                 "of learned positions: lower the one or raise the other."
             )
 

@@ -1,6 +1,7 @@
 """The section `data` of a run configuration: where sentence pairs come from."""
 
 import itertools
+import re
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -131,4 +132,50 @@ class TfdsData(Section):
     shards: int = pydantic.Field(1, ge=1)  # even parts of train_split that workers divide among them
 
 
-Data = Annotated[NumbersData | FilesData | TfdsData, pydantic.Field(discriminator="source")]
+def sections_of(text: str) -> set[str]:
+    """The sections that a text names: 00 and 02 to 04 of "00,02-04". Raises ValueError for any other text."""
+    if not re.fullmatch(r"\d\d(-\d\d)?(, ?\d\d(-\d\d)?)*", text):
+        raise ValueError(f"{text!r} names no sections; write two digits each, such as 02-21 or 00,24")
+    ranges = [[int(end) for end in part.split("-")] for part in text.split(",")]
+    return {f"{section:02}" for ends in ranges for section in range(ends[0], ends[-1] + 1)}
+
+
+class TreebankData(Section):
+    """Bracketed trees of the Penn Treebank's format: sentences to parse, and their trees to be written.
+
+    The splits are sections of the Wall Street Journal by file name, as papers have them, or shares that a seed draws:
+    of whole files, so that no article is in two splits, or of single trees.
+    """
+
+    source: Literal["treebank"]
+    licence: str | None = None  # of the text, for report.md: "LDC User Agreement"
+    source_language: str = "en"
+    target_language: str = "trees"
+    files: list[str] = pydantic.Field(min_length=1)  # files of trees, folders and .zip files with .mrg files in them
+    leaves: Literal["XX", "tags"] = "XX"  # what stands for a word in a tree: the same for all, or its part of speech
+    division: Literal["sections", "files", "trees"] = "sections"
+    train_sections: str = "02-21"
+    validation_sections: str = "22"
+    test_sections: str = "23"
+    validation_share: float = pydantic.Field(0.05, gt=0, lt=1)  # of all trees; the same for the next
+    test_share: float = pydantic.Field(0.1, gt=0, lt=1)
+    seed: int = pydantic.Field(1, ge=0)
+    shards: Literal[1] = 1
+
+    @pydantic.field_validator("train_sections", "validation_sections", "test_sections")
+    @classmethod
+    def check_sections(cls, text: str) -> str:
+        sections_of(text)
+        return text
+
+    @pydantic.model_validator(mode="after")
+    def check_division(self) -> "TreebankData":
+        sections = [*map(sections_of, (self.train_sections, self.validation_sections, self.test_sections))]
+        if len(set.union(*sections)) < sum(map(len, sections)):
+            raise ValueError("a section is in two of train_sections, validation_sections and test_sections")
+        if self.validation_share + self.test_share >= 1:
+            raise ValueError("validation_share and test_share leave nothing for training")
+        return self
+
+
+Data = Annotated[NumbersData | FilesData | TfdsData | TreebankData, pydantic.Field(discriminator="source")]

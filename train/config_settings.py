@@ -15,7 +15,7 @@ def effective_settings(config: RunConfig) -> dict[str, bool | int | float | str]
     """
     sections = config.model_dump(exclude=PATHS)
     model = config.transformer_config(config.tokenizer.vocab_size)
-    sections["model"].update((key, getattr(model, key)) for key in sections["model"] if key != "preset")
+    sections["model"].update((key, getattr(model, key)) for key in model.fields() if key in sections["model"])
     sections["training"].update(dropout=model.dropout, label_smoothing=model.label_smoothing)
     return {
         f"{name}.{key}": value if isinstance(value, bool | int | float | str) else json.dumps(value, ensure_ascii=False)

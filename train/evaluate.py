@@ -18,7 +18,8 @@ import typer
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.console import command_app, exit_codes, on_one_line, prepare_process, quiet_start
-from keras_transformer.options import BatchSize, BeamSize, LengthPenalty, Precision, RunPath
+from keras_transformer.options import BatchSize, BeamSize, Constrained, LengthPenalty, Precision, RunPath, typed
+from keras_transformer.parsing.run import check_constrained, tree_search
 from keras_transformer.run_folder import RunFolder
 from train.config import Data, load_config
 from train.data.corpus import CorpusError
@@ -29,6 +30,7 @@ app = command_app()
 
 @app.command()
 def main(
+    context: typer.Context,
     run: RunPath,
     source: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Sentences to translate, one per line; .gz is unpacked.")
@@ -53,6 +55,7 @@ def main(
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
     batch_size: BatchSize = BATCH_SIZE,
     precision: Precision = "float32",
+    constrained: Constrained = False,
     output: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Write the translations to this file.")
     ] = None,
@@ -64,11 +67,20 @@ def main(
     """Print BLEU in three forms and chrF, with confidence intervals and signatures, and where they are won and lost.
 
     Without --source and --reference: of the test set of the run's configuration (of its validation set if it has none).
+
+    Of a run that was trained on a treebank, print precision, recall and F1 of labelled brackets. The search is then
+    that of its configuration, unless an option says otherwise.
     """
     prepare_process(is_long=True)
     with exit_codes():
         check_files(source, reference, output, plot)
-        options = SearchOptions(beam_size, length_penalty)
+        search = {"beam_size": beam_size, "length_penalty": length_penalty}
+        of_trees = tree_search(run)
+        if constrained:
+            check_constrained(run, of_trees is not None)
+        if of_trees is not None:
+            check_tree_options(source=source, against=against, tokenised=tokenised, plot=plot)
+        options = SearchOptions(**search | (of_trees or {}) | typed(context, search))
         with quiet_start():
             from keras_transformer.inspection.bleu import RAW_BLEU, tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
@@ -81,10 +93,14 @@ def main(
         tune_for_translation()
 
         def load(path: pathlib.Path) -> Translator:
-            return Translator.load(path, options, batch_size=batch_size, precision=precision)
+            settings = {"trees_only": True} if constrained else {}
+            return Translator.load(path, options, batch_size=batch_size, precision=precision, **settings)
 
         translator = load(run)
         data = load_config(RunFolder(run).config).data
+        if of_trees is not None:
+            show(evaluated_trees(translator, data, output), run, options, as_json)
+            return
         pairs = pairs_of_files(source, reference) if source else pairs_of_run(data)
         theirs = other_translations(against, pairs, load) if against else None
         timed = translate_timed(translator, pairs)
@@ -98,11 +114,38 @@ def main(
             card = evaluator.compared(card, str(against), theirs, paired_test)
         if plot:
             draw(card, str(run), plot)
+    show(card, run, options, as_json)
+
+
+def show(card: Any, run: pathlib.Path, options: SearchOptions, as_json: bool) -> None:
+    """Print a Scorecard or a ParsingCard, for a person or as one JSON object."""
     if as_json:
-        search = {"beam_size": beam_size, "length_penalty": length_penalty}
+        search = {"beam_size": options.beam_size, "length_penalty": options.length_penalty}
         print(json.dumps({"run": str(run), **search, **card.as_json()}, ensure_ascii=False))
     else:
         print("\n".join(card.lines()))
+
+
+def evaluated_trees(translator: Any, data: Data, output: pathlib.Path | None) -> Any:
+    """The ParsingCard of the test set of a treebank. The trees are written to `output` with the treebank's tags."""
+    from train.data.prepare import load_corpus
+    from train.evaluation.parsing import parsing_card, tagged_trees
+    from train.evaluation.scorecard import translate_timed
+
+    corpus = load_corpus(data)
+    timed = translate_timed(translator, list(corpus.test))
+    if output:
+        write_lines(output, tagged_trees(corpus.test.trees, [sample.translation for sample in timed.samples]))
+    return parsing_card(timed, corpus.test.trees, corpus.train.trees)
+
+
+def check_tree_options(**given: Any) -> None:
+    """Raises ConfigError for an option that is of text, since the run writes trees."""
+    if names := [name for name, value in given.items() if value]:
+        raise ConfigError(
+            f"--{names[0]} is for runs that translate text, and this one was trained on a treebank, whose test trees "
+            "are scored: leave it out."
+        )
 
 
 def check_files(

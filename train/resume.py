@@ -12,6 +12,8 @@ from typing import Any
 
 from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.files import write_atomically
+from keras_transformer.kinds import load_model_config
+from keras_transformer.model_config import FIRST_KIND, BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 from train.config import RunConfig
 from train.workers.broadcast import Broadcast
@@ -85,7 +87,7 @@ def run_lock(folder: RunFolder) -> Iterator[None]:
         yield
 
 
-def write_configuration(folder: RunFolder, config: RunConfig, transformer_config: TransformerConfig) -> None:
+def write_configuration(folder: RunFolder, config: RunConfig, transformer_config: BaseModelConfig) -> None:
     """Write config.toml and model.json, each in one step: if the process is killed, the old or the new file stays."""
     transformer_config.save(folder.model)
     write_atomically(folder.config, config.to_toml())
@@ -141,6 +143,7 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> None:
         recorded = flattened(folder.config.read_text(encoding="utf-8"))
         if not recorded:
             raise ValueError("it is empty")
+        recorded.setdefault("model.kind", FIRST_KIND)  # a file from before there were kinds
     except (OSError, ValueError) as error:  # ValueError: neither TOML nor UTF-8
         log.warning("%s cannot be read (%s): it is written again from the given configuration", folder.config, error)
         refuse(folder, differences(*model_fields(folder, config)))
@@ -153,17 +156,19 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> None:
 
 
 def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The fields of the TransformerConfig in model.json, and those that `config` asks for; none if there is no file.
+    """The fields of the configuration in model.json, and those that `config` asks for; none if there is no file.
 
     The vocabulary's size and the two rates are not in the model section, so they are taken from model.json.
     """
     if not folder.model.exists():
         return {}, {}
-    recorded = TransformerConfig.load(folder.model)
+    recorded = load_model_config(folder.model)
     asked = config.model.resolve(recorded.vocab_size, recorded.dropout, recorded.label_smoothing)
 
     def fields(model):
-        values = dataclasses.asdict(model) | {"key_dim": model.d_k, "value_dim": model.d_v}
+        values = {"kind": model.kind} | dataclasses.asdict(model)
+        if isinstance(model, TransformerConfig):
+            values |= {"key_dim": model.d_k, "value_dim": model.d_v}
         return {f"model.{name}": value for name, value in values.items()}
 
     return fields(recorded), fields(asked)

@@ -9,9 +9,9 @@ import tempfile
 import keras
 import tensorflow as tf
 
-from keras_transformer.config import TransformerConfig
 from keras_transformer.inspection.projector import write_projector
-from keras_transformer.model import Transformer
+from keras_transformer.kinds import build_model
+from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 from train.config import RunConfig, TrainingConfig
 from train.data.prepare import Data, check_division, keep_check_lines, load_corpus, prepare_data
@@ -73,11 +73,11 @@ def dry_run(config: RunConfig) -> None:
     corpus = load_corpus(config.data)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "tokenizer.model"
-        tokenizer = prepare_tokenizer(config.effective_tokenizer, corpus.train.shards, path, corpus.tags)
+        tokenizer = prepare_tokenizer(config.effective_tokenizer, corpus.train.shards, path, corpus.symbols)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path)
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     if config.training.frozen:
-        freeze(Transformer(transformer_config), config.training.frozen)  # which refuses a name that no layer has
+        freeze(build_model(transformer_config), config.training.frozen)  # which refuses a name that no layer has
     report_preflight(config.training, data, transformer_config, replicas)
 
 
@@ -114,11 +114,11 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
         record_final_scores(folder, progress.step, card.scores, selection.kept.validation.loss)
 
 
-def build(config: TransformerConfig, training: TrainingConfig, strategy: tf.distribute.Strategy) -> keras.Model:
-    """The Transformer with its first weights, which follow from `training.seed`."""
+def build(config: BaseModelConfig, training: TrainingConfig, strategy: tf.distribute.Strategy) -> keras.Model:
+    """The model with its first weights, which follow from `training.seed`."""
     with strategy.scope():
         keras.utils.set_random_seed(training.seed)
-        transformer = Transformer(config, dtype=training.precision)
+        transformer = build_model(config, dtype=training.precision)
     parameters = f"{transformer.count_params():,}"
     log.info("%s parameters; training on %s, %s", parameters, describe(strategy), training.precision)
     return transformer
@@ -134,7 +134,7 @@ def compiled_to_fit(
     compile_for = functools.partial(compiled, transformer, strategy=strategy)
     if not config.training.find_micro_batches:
         return config, compile_for(config.training)
-    transformer_config = transformer.transformer_config
+    transformer_config = transformer.model_config
     training, model = find_micro_batches(config.training, transformer_config, data.batches, strategy, compile_for)
     config = config.model_copy(update={"training": training})
     write_configuration(folder, config, transformer_config)
@@ -143,7 +143,7 @@ def compiled_to_fit(
 
 def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.distribute.Strategy) -> TrainingModel:
     """A TrainingModel that shares the transformer's weights, ready for `fit`."""
-    config = transformer.transformer_config
+    config = transformer.model_config
     freeze(transformer, training.frozen or ())
     with strategy.scope():
         model = TrainingModel(transformer.input, transformer.output)

@@ -17,6 +17,8 @@ class Task:
     learning_rate_factor: float = 1.0
     precision: str = "mixed_bfloat16"  # a Keras policy; torch's autocast uses the same 16 bits
     ema_decay: float | None = None  # no moving average of the weights
+    schedule: str = "paper"
+    clip_norm: float | None = None  # no limit to the norm of the gradients
 
     @property
     def config(self) -> TransformerConfig:

@@ -2,9 +2,10 @@
 
 from typing import Any, NamedTuple
 
+import keras
 from keras import ops
 
-from keras_transformer.model import Transformer, with_attention
+from keras_transformer.kinds import with_attention
 from keras_transformer.tokens import BOS, PAD
 
 ATTENTIONS = {  # by kind, the blocks that attend and the name of their weights
@@ -21,16 +22,16 @@ class Forced(NamedTuple):
     attention: dict[str, Any]  # weights by "decoder_block_N/memory", (B, h, T, S), and so on: see `with_attention`
 
     def weights_of(self, kind: str) -> list:
-        """Return the weights of each block, first to last, of one kind of ATTENTIONS."""
+        """Return the weights of each block, first to last, of one kind of ATTENTIONS; [] if the model has none."""
         side, name = ATTENTIONS[kind]
         names = (f"{side}_block_{number}/{name}" for number in range(1, len(self.attention) + 1))
         return [self.attention[name] for name in names if name in self.attention]
 
 
 class ForcedDecoder:
-    """A Transformer that computes what it makes of given outputs, all positions at once (teacher forcing)."""
+    """A model that computes what it makes of given outputs, all positions at once (teacher forcing)."""
 
-    def __init__(self, transformer: Transformer):
+    def __init__(self, transformer: keras.Model):
         self.model = with_attention(transformer)
 
     def __call__(self, source_ids, target_ids) -> Forced:

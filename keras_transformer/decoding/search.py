@@ -63,8 +63,8 @@ def begin(
         of_prefixes = ops.sum(ops.cast(rules["prefixes"] != PAD, "int32"), axis=1)
         limits = ops.maximum(limits, ops.where(lengths > 0, of_prefixes + 1, 1))
         max_length = ops.maximum(max_length, ops.shape(rules["prefixes"])[1] + 1)
-    if decoder.config.positions == "learned":
-        limits = ops.minimum(limits, decoder.config.max_positions)
+    if decoder.config.position_limit is not None:
+        limits = ops.minimum(limits, decoder.config.position_limit)
     step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)
     start = decoder.start(source_ids, options.beam_size)
     return Beginning(step, start, {**rules, "limits": limits}, max_length)

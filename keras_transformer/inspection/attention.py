@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import keras
 import numpy as np
 from keras import ops
 
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
-from keras_transformer.model import Transformer
 from keras_transformer.sources import encoded_lines, padded
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS
@@ -20,7 +20,8 @@ class PairAttention(NamedTuple):
     """What every head attends to while the model reads a source and is given its target (teacher forcing).
 
     Each query of the decoder reads one piece and writes the next one: it reads BOS first and writes EOS last.
-    weights: float32 by kind, "memory" (layers, h, T, S), "encoder" (layers, h, S, S) and "decoder" (layers, h, T, T).
+    weights: float32 by kind, "memory" (layers, h, T, S), "encoder" (layers, h, S, S) and "decoder" (layers, h, T, T),
+    as far as the model has them.
     """
 
     source: list[str]  # S pieces, EOS last
@@ -52,9 +53,9 @@ class AttentionReader:
     Sides of more than LONGEST pieces are cut, with a warning. Raises ConfigError if there is no pair, or a blank side.
     """
 
-    def __init__(self, transformer: Transformer, tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]]):
-        config, pieces, pairs = transformer.transformer_config, tokenizer.pieces(), list(pairs)
-        longest = min(LONGEST, config.max_positions) if config.positions == "learned" else LONGEST
+    def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]]):
+        pieces, pairs = tokenizer.pieces(), list(pairs)
+        longest = min(LONGEST, transformer.model_config.position_limit or LONGEST)
         if not pairs:
             raise ConfigError("There are no sentence pairs to show the attention of: give at least one.")
         sides = [list(encoded_lines(tokenizer, list(lines), longest)) for lines in zip(*pairs, strict=True)]
@@ -72,7 +73,8 @@ class AttentionReader:
     def __call__(self) -> list[PairAttention]:
         """Compute the attention of all pairs at once. Returns that of each, without padding."""
         made = self.forced(self.source_ids, self.target_ids)
-        weights = {kind: np.stack(list(map(as_float32, made.weights_of(kind))), axis=1) for kind in ATTENTIONS}
+        of_blocks = {kind: list(map(as_float32, made.weights_of(kind))) for kind in ATTENTIONS}
+        weights = {kind: np.stack(each, axis=1) for kind, each in of_blocks.items() if each}
         return [
             pair.with_weights({kind: of_pairs[row] for kind, of_pairs in weights.items()})
             for row, pair in enumerate(self.pairs)
@@ -118,8 +120,8 @@ def head_measures(pairs: Sequence[PairAttention]) -> dict[str, float]:
     near 1. Query t of the decoder reads piece t - 1 and writes piece t; its "same" position is what it reads.
     """
     found = {}
-    for kind, measures in MEASURES.items():
-        for name, measure in measures.items():
+    for kind in pairs[0].weights:
+        for name, measure in MEASURES[kind].items():
             per_query = np.concatenate([measure(pair.weights[kind]) for pair in pairs], axis=-1)  # (layers, h, queries)
             for (block, head), value in np.ndenumerate(per_query.mean(axis=-1, dtype=np.float64)):
                 found[f"{kind}_{block + 1}_head_{head + 1}/{name}"] = float(value)

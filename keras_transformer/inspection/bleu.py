@@ -123,6 +123,10 @@ class Scores:
         score = self.first("BLEU")
         return f"n/a ({score.undefined})" if score.undefined else f"{score.value:.2f}"
 
+    def plotted(self) -> dict[str, float]:
+        """Return the numbers for curves, by name."""
+        return {"bleu": self.plotted_bleu, "chrf": self.chrf, "exact": self.exact}
+
     def lines(self) -> list[str]:
         """One printed line per score. An undefined one has its reason in place of the signature."""
         values = [f"{score.name} {score}" for score in self.measured]

@@ -22,7 +22,6 @@ from keras_transformer.inspection.log_folder import LogFolder
 from keras_transformer.inspection.markdown import escaped
 from keras_transformer.inspection.pictures import draw_attention, picture_summary
 from keras_transformer.inspection.samples import SHOWN, Sample, inspected_table, translate_pairs
-from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
 
 Pairs = Iterable[tuple[str, str]]  # sentences and their translations
@@ -82,7 +81,7 @@ class BleuScore(keras.callbacks.Callback):
 
     def __init__(
         self,
-        transformer: Transformer,
+        transformer: keras.Model,
         tokenizer: Tokenizer,
         pairs: Pairs,
         options: SearchOptions = GREEDY,
@@ -163,7 +162,7 @@ class AttentionPictures(Inspection):
 
     name = "attention"
 
-    def __init__(self, transformer: Transformer, tokenizer: Tokenizer, pairs: Pairs, log: str | os.PathLike | Writer):
+    def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, pairs: Pairs, log: str | os.PathLike | Writer):
         super().__init__(log)
         if importlib.util.find_spec("matplotlib") is None:  # now, not after the first epoch
             raise UserError("AttentionPictures draws with matplotlib, which is not installed: pip install matplotlib.")
@@ -175,6 +174,8 @@ class AttentionPictures(Inspection):
         self.log.write(step, {f"validation/attention/{name}": value for name, value in head_measures(found).items()})
         for order, kind in enumerate(ATTENTIONS, 1):
             for number, (pair, texts) in enumerate(zip(found, self.pairs, strict=True), 1):
+                if kind not in pair.weights:
+                    continue  # a convolutional encoder, or a recurrent model, has no such attention
                 tag = f"attention_pictures/{order}_{kind}_sentence_{number}"
                 description = " → ".join(map(escaped, texts))
                 self.log.add("validation", step, picture_summary(tag, draw_attention(pair, kind), description))

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 import keras
 from keras import ops
 
+from keras_transformer.config import ConfigError
 from keras_transformer.inspection.callbacks import Inspection, Writer
 from keras_transformer.layers.blocks import Block, DecoderBlock
+from keras_transformer.model import states_of
 
 
 class ResidualStream(Inspection):
@@ -29,8 +31,10 @@ class ResidualStream(Inspection):
     def __init__(self, model: keras.Model, batch: Mapping, log: str | os.PathLike | Writer):
         super().__init__(log)
         blocks = [layer for layer in model.layers if isinstance(layer, Block)]
+        if not blocks:
+            raise ConfigError(f"{model.name} has no blocks of a Transformer, so it has no residual stream to measure.")
         self.sides = {block.name: "target" if isinstance(block, DecoderBlock) else "source" for block in blocks}
-        self.states_model = keras.Model(model.input, {block.name: block.output[0] for block in blocks})
+        self.states_model = keras.Model(model.input, {block.name: states_of(block) for block in blocks})
         self.batch = {name: batch[name] for name in model.input}
 
     def inspect(self, step: int) -> None:

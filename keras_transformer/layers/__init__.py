@@ -2,6 +2,7 @@
 
 from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
 from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
+from keras_transformer.layers.convolution import SegmentConvolution
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.embedding import (
     LearnedPositions,
@@ -10,6 +11,8 @@ from keras_transformer.layers.embedding import (
     sinusoidal_encoding,
 )
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
+from keras_transformer.layers.sublayer_block import SublayerBlock
 
 __all__ = [
     "DecoderBlock",
@@ -20,7 +23,10 @@ __all__ = [
     "MultiHeadAttention",
     "PostNormResidual",
     "PreNormResidual",
+    "RestrictedSelfAttention",
+    "SegmentConvolution",
     "SinusoidalPositions",
+    "SublayerBlock",
     "TokenEmbedding",
     "scaled_dot_product_attention",
     "sinusoidal_encoding",

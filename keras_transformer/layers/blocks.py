@@ -66,7 +66,49 @@ RESIDUALS = {"post": PostNormResidual, "pre": PreNormResidual}
 
 
 class Block(keras.layers.Layer):
-    """What both kinds of block have: self-attention, a feed-forward network, and arguments. See EncoderBlock."""
+    """What every kind of block ends with: the feed-forward network and its residual. See EncoderBlock."""
+
+    def __init__(
+        self,
+        d_ff: int,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-6,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if norm not in RESIDUALS:
+            raise ValueError(f"norm must be one of {tuple(RESIDUALS)}. Received: norm={norm!r}")
+        self.d_ff = d_ff
+        self.activation = activation
+        self.dropout = dropout
+        self.norm = norm
+        self.norm_epsilon = norm_epsilon
+        self.feed_forward = FeedForward(d_ff, activation, dtype=self.dtype_policy, name="feed_forward")
+        self.feed_forward_residual = self._residual("feed_forward_residual")
+
+    def _residual(self, name: str) -> Residual:
+        return RESIDUALS[self.norm](self.dropout, self.norm_epsilon, dtype=self.dtype_policy, name=name)
+
+    def feed(self, states):
+        """The feed-forward sublayer. (B, L, d_model) -> (B, L, d_model)"""
+        output = self.feed_forward(self.feed_forward_residual.sublayer_input(states))
+        return self.feed_forward_residual.add_and_norm(states, output)
+
+    def get_config(self) -> dict:
+        return {
+            **super().get_config(),
+            "d_ff": self.d_ff,
+            "activation": self.activation,
+            "dropout": self.dropout,
+            "norm": self.norm,
+            "norm_epsilon": self.norm_epsilon,
+        }
+
+
+class AttentionBlock(Block):
+    """What the two blocks of figure 1 have besides: self-attention, and arguments of every attention."""
 
     def __init__(
         self,
@@ -81,20 +123,11 @@ class Block(keras.layers.Layer):
         attention_bias: bool = False,
         **kwargs,
     ):
-        super().__init__(**kwargs)
-        if norm not in RESIDUALS:
-            raise ValueError(f"norm must be one of {tuple(RESIDUALS)}. Received: norm={norm!r}")
+        super().__init__(d_ff, activation, dropout, norm, norm_epsilon, **kwargs)
         self.num_heads = num_heads
         self.key_dim = key_dim
-        self.d_ff = d_ff
         self.value_dim = value_dim
-        self.activation = activation
-        self.dropout = dropout
-        self.norm = norm
-        self.norm_epsilon = norm_epsilon
         self.attention_bias = attention_bias
-        self.feed_forward = FeedForward(d_ff, activation, dtype=self.dtype_policy, name="feed_forward")
-        self.feed_forward_residual = self._residual("feed_forward_residual")
         self.self_attention = self._attention("self_attention")
         self.self_attention_residual = self._residual("self_attention_residual")
 
@@ -102,14 +135,6 @@ class Block(keras.layers.Layer):
         return MultiHeadAttention(
             self.num_heads, self.key_dim, self.value_dim, self.attention_bias, dtype=self.dtype_policy, name=name
         )
-
-    def _residual(self, name: str) -> Residual:
-        return RESIDUALS[self.norm](self.dropout, self.norm_epsilon, dtype=self.dtype_policy, name=name)
-
-    def feed(self, states):
-        """The feed-forward sublayer. (B, L, d_model) -> (B, L, d_model)"""
-        output = self.feed_forward(self.feed_forward_residual.sublayer_input(states))
-        return self.feed_forward_residual.add_and_norm(states, output)
 
     def compute_mask(self, states, previous_mask=None):
         """Keras' mask of real positions (B, L) stays with the states; a mask of who attends to whom does not."""
@@ -121,18 +146,13 @@ class Block(keras.layers.Layer):
             **super().get_config(),
             "num_heads": self.num_heads,
             "key_dim": self.key_dim,
-            "d_ff": self.d_ff,
             "value_dim": self.value_dim,
-            "activation": self.activation,
-            "dropout": self.dropout,
-            "norm": self.norm,
-            "norm_epsilon": self.norm_epsilon,
             "attention_bias": self.attention_bias,
         }
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class EncoderBlock(Block):
+class EncoderBlock(AttentionBlock):
     """Self-attention, then the feed-forward network (figure 1, left).
 
     Args:
@@ -174,7 +194,7 @@ class ProjectedMemory(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class DecoderBlock(Block):
+class DecoderBlock(AttentionBlock):
     """Causal self-attention, attention to the encoder's output, feed-forward network (figure 1, right).
 
     Args: those of EncoderBlock.

@@ -13,6 +13,8 @@ const selects = { kind: "attention-kind", layer: "attention-layer", head: "atten
 /** Fill the controls and draw; what was selected before stays selected if it still exists. */
 function drawAttention(explanation) {
   const kinds = Object.keys(KINDS).filter((kind) => explanation.attention[kind].length);
+  byId("attention").hidden = !kinds.length; // a model without attention
+  if (!kinds.length) return;
   fillSelect(selects.kind, kinds.map((kind) => [kind, KINDS[kind].label]), kinds[0]);
   const redraw = () => {
     const layers = explanation.attention[byId(selects.kind).value];

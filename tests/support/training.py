@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.inspection.bleu import Score, Scores
-from keras_transformer.model import Transformer
+from keras_transformer.kinds import build_model
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokens import EOS
 from train.config import TrainingConfig
@@ -49,7 +49,7 @@ def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
     """A TrainingModel ready for its first step; `training` changes fields of TRAINING."""
     training = TRAINING.model_copy(update=training)
     keras.utils.set_random_seed(weights_seed)
-    transformer = Transformer(config.replace(dropout=dropout), dtype=training.precision)
+    transformer = build_model(config.replace(dropout=dropout), dtype=training.precision)
     freeze(transformer, training.frozen or ())
     model = TrainingModel(transformer.input, transformer.output)
     model.compile(

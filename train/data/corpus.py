@@ -28,7 +28,11 @@ class Split:
     shards: the Splits that this one is divided into for several workers; by default it is its own only shard.
 
     mixed: the Splits of its weighted entries with their weights, if an epoch is to take shares of them; see Mixture.
+
+    trees: of a treebank, the train.data.trees.Tree of each pair; None for other text.
     """
+
+    trees: list | None = None
 
     def __init__(
         self,
@@ -82,7 +86,7 @@ class Corpus:
     test: Split | None  # None: the data has no test set
     source_language: str
     target_language: str
-    tags: tuple[str, ...] = ()  # before source sentences, each a piece of the tokenizer
+    symbols: tuple[str, ...] = ()  # texts that are one piece of the tokenizer each: tags <2de>, brackets " (NP"
 
 
 def own_shards(split: Split, worker: Worker) -> tuple[Split, ...]:

@@ -12,7 +12,8 @@ import numpy as np
 from keras_transformer.config import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import Tokenizer
-from train.config import FilesData, NumbersData, RowLengths, TfdsData, TrainingConfig
+from train.config import Data as DataConfig
+from train.config import RowLengths, TrainingConfig
 from train.data.batches import PackedBatches, ShardedBatches
 from train.data.cache import CorpusCache
 from train.data.corpus import Corpus, Split, own_shards, skipped_sentence
@@ -22,6 +23,7 @@ from train.data.mixing import Mixture
 from train.data.numbers import numbers_splits
 from train.data.segmentation import BpeDropout
 from train.data.tfds import tfds_splits
+from train.data.treebank import treebank_corpus
 from train.workers.tf_config import ONLY_WORKER, Worker
 
 log = logging.getLogger("train")
@@ -41,16 +43,18 @@ class Data:
     batches: ShardedBatches
 
 
-def load_corpus(data: NumbersData | FilesData | TfdsData) -> Corpus:
-    """The Corpus that the configuration's section `data` describes. Reads no sentences: iterating a split does.
+def load_corpus(data: DataConfig) -> Corpus:
+    """The Corpus that the configuration's section `data` describes. Reads no sentences but those of a treebank.
 
     Raises CorpusError for what can be seen without reading every sentence, such as a missing file.
     """
+    if data.source == "treebank":
+        return treebank_corpus(data)
     tags = data.tags if data.source == "files" else ()
     return Corpus(*SPLITS[data.source](data), data.source_language, data.target_language, tags)
 
 
-def load_test_split(data: NumbersData | FilesData | TfdsData) -> Split:
+def load_test_split(data: DataConfig) -> Split:
     """The Split that scores are of: the test set, or the validation set if there is none. Needs no training files."""
     if data.source == "files":
         return files_test_split(data)

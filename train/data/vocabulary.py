@@ -27,57 +27,57 @@ def share_tokenizer(config: TokenizerConfig, corpus: Corpus, path: pathlib.Path,
     If the corpus has several shards, the chief learns it from its own.
     """
     if broadcast.worker.is_chief:
-        tokenizer = prepare_tokenizer(config, own_shards(corpus.train, broadcast.worker), path, corpus.tags)
+        tokenizer = prepare_tokenizer(config, own_shards(corpus.train, broadcast.worker), path, corpus.symbols)
         broadcast.file(path, path.parent)
         return tokenizer
     return Tokenizer(broadcast.file(path, path.parent))
 
 
 def prepare_tokenizer(
-    config: TokenizerConfig, splits: Iterable[Split], path: pathlib.Path, tags: Sequence[str] = ()
+    config: TokenizerConfig, splits: Iterable[Split], path: pathlib.Path, symbols: Sequence[str] = ()
 ) -> Tokenizer:
     """The tokenizer at `path`. If there is none, the configured model is copied there, or one is learned.
 
-    Each of `tags` is a piece of one that is learned. Raises TokenizerError, CorpusError, or ConfigError if the
-    tokenizer at `path` has another size or divides a tag.
+    Each of `symbols` is a piece of one that is learned. Raises TokenizerError, CorpusError, or ConfigError if the
+    tokenizer at `path` has another size or divides a symbol.
     """
     if not path.exists():
         if config.model:
             given = Tokenizer(config.model)  # refuses what cannot be used before it is copied
-            check_tags(given, tags, config.model)
+            check_symbols(given, symbols, config.model)
             write_atomically(path, given.model_bytes)
         else:
-            learn_tokenizer(config.vocab_size, splits, path, tags)
+            learn_tokenizer(config.vocab_size, splits, path, symbols)
     tokenizer = Tokenizer(path)
     if not config.model and tokenizer.vocab_size != config.vocab_size:
         raise ConfigError(
             f"{path} has {tokenizer.vocab_size} pieces and tokenizer.vocab_size is {config.vocab_size}: the run was "
             "begun with another vocabulary. Use another run_folder."
         )
-    check_tags(tokenizer, tags, path)
+    check_symbols(tokenizer, symbols, path)
     return tokenizer
 
 
-def check_tags(tokenizer: Tokenizer, tags: Iterable[str], path: str | os.PathLike) -> None:
-    """Raises ConfigError if a tag is not one piece of the tokenizer at `path`: the model would read it as a text."""
-    for tag in tags:
-        if (pieces := len(tokenizer.encode(tag))) != 1:
+def check_symbols(tokenizer: Tokenizer, symbols: Iterable[str], path: str | os.PathLike) -> None:
+    """Raises ConfigError if a symbol is not one piece of the tokenizer at `path`: the model would read it as a text."""
+    for symbol in symbols:
+        if (pieces := len(tokenizer.encode(symbol))) != 1:
             raise ConfigError(
-                f"[data] has the tag {tag}, which the tokenizer {path} divides into {pieces} pieces; a tag must be "
+                f"[data] has the symbol {symbol}, which the tokenizer {path} divides into {pieces} pieces; it must be "
                 "one. Use another run_folder, to have a tokenizer trained with it, or a tokenizer.model that has it as "
                 "a user-defined symbol."
             )
 
 
 def learn_tokenizer(
-    vocab_size: int, splits: Iterable[Split], path: str | os.PathLike, tags: Sequence[str] = ()
+    vocab_size: int, splits: Iterable[Split], path: str | os.PathLike, symbols: Sequence[str] = ()
 ) -> None:
     """Train a tokenizer on the source and target text of all `splits`, or on evenly spaced pairs of very many."""
     log.info("training a tokenizer of %d pieces", vocab_size)
     sample, distance = evenly_spaced(itertools.chain.from_iterable(splits), TOKENIZER_PAIRS)
     if distance > 1:
         log.info("it is trained on one pair in %d, %s pairs from beginning to end", distance, f"{len(sample):,}")
-    train_tokenizer(itertools.chain.from_iterable(sample), path, vocab_size, tags)
+    train_tokenizer(itertools.chain.from_iterable(sample), path, vocab_size, symbols)
 
 
 def evenly_spaced(items: Iterable[Item], limit: int) -> tuple[list[Item], int]:

@@ -8,7 +8,7 @@ from keras_transformer.inspection.markdown import table
 from keras_transformer.tokenizer import Tokenizer
 from train.config import Data as DataConfig
 from train.config_data import FilesEntry
-from train.data.corpus import skipped_sentence
+from train.data.corpus import Corpus, skipped_sentence
 from train.data.encoding import EncodedPairs, EncodedShards
 from train.data.prepare import Data
 
@@ -22,6 +22,7 @@ def data_table(config: DataConfig, data: Data) -> str:
     return table(
         ("text", text_of(config)),
         ("licence", config.licence or "not given (the configuration key data.licence)"),
+        *(division_rows(data.corpus) if config.source == "treebank" else []),
         ("training pairs", counts(data.train)),
         ("validation pairs", counts(data.validation)),
         ("source tokens per sentence", length_sentence(data.train, "source")),
@@ -37,7 +38,15 @@ def text_of(config: DataConfig) -> str:
         return f"numbers from {config.minimum:,} to {config.maximum:,}, spelled out by num2words"
     if config.source == "tfds":
         return f"{config.name} of TensorFlow Datasets, split {config.train_split}"
+    if config.source == "treebank":
+        return f"trees of {', '.join(config.files)}"
     return ", ".join(map(entry_text, config.entries("train")))
+
+
+def division_rows(treebank: Corpus) -> list[tuple[str, str]]:
+    """Rows of a table: which trees the splits of a treebank have."""
+    splits = treebank.train, treebank.validation, treebank.test
+    return [(split.name.removeprefix("data."), f"{len(split.trees):,} trees: {split.part}") for split in splits]
 
 
 def entry_text(entry: FilesEntry) -> str:

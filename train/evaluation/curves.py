@@ -7,6 +7,7 @@ import numpy as np
 from train.evaluation.figures import BLUE, GREY, ORANGE, new_figure, save
 from train.loop.metrics_file import parse_record
 
+QUALITIES = ("bracketing_f1", "F1"), ("bleu", "BLEU"), ("exact", "exact, per cent")
 MOST_POINTS = 2_000  # of a curve: more cannot be seen
 
 
@@ -26,14 +27,17 @@ def read_curves(path: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def plot_curves(curves: dict[str, np.ndarray], title: str, path: pathlib.Path) -> None:
-    """Draw three panels over the steps: loss, BLEU (exact translations if BLEU is undefined) and learning rate."""
+    """Draw three panels over the steps: loss, quality and learning rate.
+
+    Quality is F1 of trees; or BLEU; or if that is undefined, the share of exact translations.
+    """
     figure, (loss, bleu, rate) = new_figure(3, 1, 8, 8.5, sharex=True)
     draw(loss, curves, "train/loss", "training, with dropout", BLUE)
     draw(loss, curves, "validation/loss", "validation", ORANGE, "o-")
     loss.set(title=title, ylabel="loss, nats per target token")
     if loss.get_lines():
         loss.legend(frameon=False)
-    name, label = ("bleu", "BLEU") if "validation/bleu" in curves else ("exact", "exact, per cent")
+    name, label = next((name, label) for name, label in QUALITIES if f"validation/{name}" in curves or name == "exact")
     draw(bleu, curves, f"validation/{name}", label, ORANGE, "o-")
     bleu.set(ylabel=f"validation {label}", ylim=(0, None))
     draw(rate, curves, "train/learning_rate", "learning rate", GREY)

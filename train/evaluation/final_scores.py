@@ -5,22 +5,18 @@ import math
 
 from keras_transformer.inspection.bleu import Scores
 from keras_transformer.run_folder import RunFolder
+from train.evaluation.brackets import BracketingScores
 from train.evaluation.curves import read_curves
 from train.loop.metrics_log import MetricsLog
 
 
-def record_final_scores(folder: RunFolder, step: int, scores: Scores, loss: float) -> None:
+def record_final_scores(folder: RunFolder, step: int, scores: Scores | BracketingScores, loss: float) -> None:
     """Record the scores of the report and the validation loss of the kept weights as "final/..." of the last step.
 
     BLEU that is undefined is left out: TensorBoard leaves a run with an empty cell out of parallel coordinates.
     A finished run that is started again finds the same values, and its record stays as it is.
     """
-    measured = {
-        "final/bleu": scores.plotted_bleu,
-        "final/chrf": scores.chrf,
-        "final/exact": scores.exact,
-        "final/loss": loss,
-    }
+    measured = {f"final/{name}": value for name, value in scores.plotted().items()} | {"final/loss": loss}
     values = {name: value for name, value in measured.items() if math.isfinite(value)}
     recorded = {name: tuple(points[-1]) for name, points in read_curves(folder.metrics).items() if name in measured}
     if recorded == {name: (step, value) for name, value in values.items()}:

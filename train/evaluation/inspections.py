@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Callable, Iterable
 
+import keras
 import numpy as np
 
 from keras_transformer.inspection.callbacks import AttentionPictures, Inspection, SampleTranslations
 from keras_transformer.inspection.residual_stream import ResidualStream
-from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
 from train.config import RowLengths, TrainingConfig
 from train.data.batches import Batch, lay_out
@@ -23,13 +23,17 @@ SHORT = 16  # pieces of a side, EOS included, so that a picture of all heads can
 
 
 def inspections_of(
-    training: TrainingConfig, transformer: Transformer, tokenizer: Tokenizer, validator: Validator
+    training: TrainingConfig, transformer: keras.Model, tokenizer: Tokenizer, validator: Validator
 ) -> Callable[[MetricsLog], list[Inspection]]:
     """Return what makes the inspections that write to a log: once per process, and once more after each rewind."""
 
     def inspections(metrics: MetricsLog) -> list[Inspection]:
         first_pairs = one_pair_per_row(validator.pairs, MEASURED)
-        made = [SampleTranslations(validator.bleu, metrics), ResidualStream(transformer, first_pairs, metrics)]
+        made = [SampleTranslations(validator.bleu, metrics)]
+        if transformer.model_config.kind == "transformer":
+            made.append(ResidualStream(transformer, first_pairs, metrics))
+        if not transformer.model_config.memory_attentions:
+            return made
         if pairs := short_pairs(validator.bleu.pairs, tokenizer, training.picture_sentences):
             made.append(AttentionPictures(transformer, tokenizer, pairs, metrics))
         elif training.picture_sentences:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.config import ConfigError
+from keras_transformer.model_config import BaseModelConfig
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches, training_dataset
 from train.evaluation.cost import memory_bytes
@@ -23,7 +24,7 @@ MEMORY = pathlib.Path("/proc/meminfo")
 
 def find_micro_batches(
     training: TrainingConfig,
-    transformer_config: TransformerConfig,
+    transformer_config: BaseModelConfig,
     batches: ShardedBatches,
     strategy: tf.distribute.Strategy,
     compiled: Callable[[TrainingConfig], TrainingModel],

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.model_config import BaseModelConfig
 from train.config import RowLengths, TrainingConfig
 from train.data.encoding import pair_keys
 from train.data.prepare import Data
@@ -21,7 +21,7 @@ WORTH_A_HINT = 0.02  # padding, and the difference between the padding of the tw
 SUSTAINED = 0.6  # part of the speed of a large matrix product that training usually reaches
 
 
-def report_preflight(training: TrainingConfig, data: Data, transformer_config: TransformerConfig, replicas: int):
+def report_preflight(training: TrainingConfig, data: Data, transformer_config: BaseModelConfig, replicas: int):
     """Log all lines, within seconds. Lines about training text describe this worker's shards.
 
     Reads the text of the validation and test sets, but no training text. `replicas`: devices of all workers.
@@ -69,7 +69,7 @@ def row_lines(data: Data) -> Iterator[str]:
 
 
 def cost_lines(
-    training: TrainingConfig, data: Data, transformer_config: TransformerConfig, replicas: int
+    training: TrainingConfig, data: Data, transformer_config: BaseModelConfig, replicas: int
 ) -> Iterator[str]:
     """Tokens and FLOPs of a step; estimates of the run's time and of the memory of one device."""
     batches = data.batches
@@ -88,7 +88,7 @@ def cost_lines(
 
 def warmup_lines(training: TrainingConfig) -> Iterator[str]:
     """A warning if training ends before the learning rate has reached its peak."""
-    if training.warmup_steps > training.steps:
+    if training.schedule == "paper" and training.warmup_steps > training.steps:
         yield (
             f"training.warmup_steps {training.warmup_steps:,} is more than training.steps {training.steps:,}: the "
             "learning rate never reaches its peak; lower warmup_steps or raise steps"

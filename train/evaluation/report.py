@@ -6,20 +6,23 @@ import platform
 
 import numpy as np
 
-from keras_transformer.config import SearchOptions, TransformerConfig
+from keras_transformer.config import SearchOptions
 from keras_transformer.files import write_atomically
 from keras_transformer.inspection.markdown import samples_table, table
 from keras_transformer.inspection.samples import Sample
 from keras_transformer.machine import processor_and_cores, processor_cores, versions
+from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator, load_run
 from train.config import Data as DataConfig
 from train.config import FilesData, RunConfig, TrainingConfig
+from train.data.corpus import Split
 from train.data.prepare import Data
 from train.evaluation.breakdown import words_known
 from train.evaluation.corpus_statistics import data_table
 from train.evaluation.cost import corpus_flops, parameter_count
 from train.evaluation.curves import plot_curves, read_curves
+from train.evaluation.parsing import ParsingCard, parsing_card
 from train.evaluation.reproduction import reproduction_lines
 from train.evaluation.scorecard import Evaluator, Scorecard, Timed, translate_timed
 from train.evaluation.selection import Selection
@@ -31,24 +34,22 @@ PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "sacreble
 
 def write_report(
     config: RunConfig, folder: RunFolder, data: Data, progress: Progress, selection: Selection, devices: str
-) -> Scorecard:
+) -> Scorecard | ParsingCard:
     """Translate the test set (the validation set if there is none) with the run folder's weights.
 
     Writes report.md, the same scores for programs to scores.json, and curves.png if there are metrics. Returns the
-    Scorecard.
+    statistics.
     """
     split = data.corpus.test or data.corpus.validation
-    options = SearchOptions(config.translation.beam_size, config.translation.length_penalty)
+    options = config.translation.search_options(config.translation.beam_size)
     transformer, tokenizer = load_run(folder.path)
     translator = Translator(transformer, tokenizer, options, config.translation.batch_size)
-    own_text = data.corpus.train.shards[: len(data.train.shards)]  # the chief, who writes this, has the first shards
     timed = translate_timed(translator, list(split))
-    counted = words_known(lambda: own_text, [sample.reference for sample in timed.samples])
-    card = Evaluator(config.data.target_language, counted).scorecard(timed)
+    card = scored(config.data, data, split, timed)
     curves = read_curves(folder.metrics)
     if curves:
         plot_curves(curves, folder.path.name, folder.curves)
-    model = transformer.transformer_config
+    model = transformer.model_config
     sections = [
         f"# {folder.path.name}",
         f"{languages(config.data)}.",
@@ -63,8 +64,17 @@ def write_report(
         "## Configuration\n\n```toml\n" + config.to_toml() + "```",
     ]
     write_atomically(folder.report, "\n\n".join(sections) + "\n")
-    write_atomically(folder.scores, scores_json(split.name, card, options, selection))
+    write_atomically(folder.scores, scores_json(split.name, card, options, selection, parameter_count(model)))
     return card
+
+
+def scored(config: DataConfig, data: Data, split: Split, timed: Timed) -> Scorecard | ParsingCard:
+    """The statistics of the translations of a split; of trees if it has them."""
+    if split.trees is not None:
+        return parsing_card(timed, split.trees, data.corpus.train.trees)
+    own_text = data.corpus.train.shards[: len(data.train.shards)]  # the chief, who writes this, has the first shards
+    counted = words_known(lambda: own_text, [sample.reference for sample in timed.samples])
+    return Evaluator(config.target_language, counted).scorecard(timed)
 
 
 def languages(data: DataConfig) -> str:
@@ -79,10 +89,12 @@ def languages(data: DataConfig) -> str:
 def use_text(config: RunConfig) -> str:
     """What the model is for and what it is not for."""
     rows = config.training.row_lengths
+    does = f"translates single sentences, {languages(config.data)},"
+    if config.data.source == "treebank":
+        does = "parses single sentences, with words and punctuation divided by spaces as in the treebank,"
     return "\n".join([
-        f"It translates single sentences, {languages(config.data)}, of the kind that it was trained on (see Data). No "
-        f"training sentence had more than {rows.source} source or {rows.target} target tokens, the end of sentence "
-        "included.",
+        f"It {does} of the kind that it was trained on (see Data). No training sentence had more than {rows.source} "
+        f"source or {rows.target} target tokens, the end of sentence included.",
         "",
         "It is not for",
         "",
@@ -93,7 +105,7 @@ def use_text(config: RunConfig) -> str:
     ])  # fmt: skip
 
 
-def score_text(name: str, card: Scorecard, options: SearchOptions, selection: Selection) -> str:
+def score_text(name: str, card: Scorecard | ParsingCard, options: SearchOptions, selection: Selection) -> str:
     """Scores of the split `name`, the validation of the weights that were kept, and where the score is won and lost."""
     lines = [f"{name}, beam {options.beam_size}, length penalty {options.length_penalty}:", ""]
     lines += [f"- {line}" for line in card.score_lines()]
@@ -102,20 +114,24 @@ def score_text(name: str, card: Scorecard, options: SearchOptions, selection: Se
     return "\n\n".join(["\n".join(lines), *(found.markdown() for found in card.tables())])
 
 
-def scores_json(name: str, card: Scorecard, options: SearchOptions, selection: Selection) -> str:
-    """What `score_text` has, for programs."""
+def scores_json(
+    name: str, card: Scorecard | ParsingCard, options: SearchOptions, selection: Selection, parameters: int
+) -> str:
+    """What `score_text` has, for programs, and the number of parameters."""
     scored = {
         "split": name,
         "beam_size": options.beam_size,
         "length_penalty": options.length_penalty,
         "validation_loss": selection.kept.validation.loss,
+        "validation_perplexity": selection.kept.validation.perplexity,
+        "parameters": parameters,
         **card.as_json(),
     }
     return json.dumps(scored, ensure_ascii=False) + "\n"
 
 
 def training_table(
-    training: TrainingConfig, data: Data, transformer_config: TransformerConfig, progress: Progress, devices: str
+    training: TrainingConfig, data: Data, transformer_config: BaseModelConfig, progress: Progress, devices: str
 ) -> str:
     """What training took. Epochs are updates over the batches of one epoch."""
     batches = data.batches
@@ -137,7 +153,7 @@ def training_table(
 
 
 def cost_table(
-    transformer_config: TransformerConfig,
+    transformer_config: BaseModelConfig,
     weights: pathlib.Path,
     curves: dict[str, np.ndarray],
     timed: Timed,

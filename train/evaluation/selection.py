@@ -32,12 +32,12 @@ class Candidate(NamedTuple):
     validation: Validation
 
     @property
-    def bleu(self) -> float:
-        """Validation BLEU as printed: a difference that nobody can see decides nothing."""
-        return round(self.validation.scores.bleu, 2)
+    def quality(self) -> float:
+        """Validation BLEU, or F1 of trees, as printed: a difference that nobody can see decides nothing."""
+        return round(self.validation.quality, 2)
 
     def __str__(self) -> str:
-        return f"{self.name}: validation BLEU {self.validation.scores.bleu_text}, loss {self.validation.loss:.4f}"
+        return f"{self.name}: validation {self.validation.quality_text}, loss {self.validation.loss:.4f}"
 
 
 class Selection(NamedTuple):
@@ -55,13 +55,14 @@ def select_weights(
 ) -> Selection:
     """Write the best candidate to model.weights.h5 (section 6.1 averages 5 checkpoints for base, 20 for big).
 
-    The best one has the highest BLEU or, if that is the same, the lowest loss. BLEU comes first because label
-    smoothing makes the loss of averaged weights, which are less sure of themselves, look worse than they translate.
+    The best one has the highest BLEU (of trees, F1) or, if that is the same, the lowest loss. BLEU comes first because
+    label smoothing makes the loss of averaged weights, which are less sure of themselves, look worse than they
+    translate.
     """
     candidates = [
         measured(name, weights, transformer, validator) for name, weights in candidate_weights(folder, training)
     ]
-    kept = max(candidates, key=lambda candidate: (candidate.bleu, -candidate.validation.loss))
+    kept = max(candidates, key=lambda candidate: (candidate.quality, -candidate.validation.loss))
     selection = Selection(kept, [candidate for candidate in candidates if candidate is not kept])
     log.info(selection)
     assign_weights(transformer, kept.weights)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from keras_transformer.config import SearchOptions
 from keras_transformer.inspection.bleu import Scores
 from keras_transformer.inspection.callbacks import BleuScore
 from keras_transformer.inspection.samples import Sample
@@ -15,6 +14,7 @@ from train.config import TranslationConfig
 from train.data.batches import padded_batches
 from train.data.encoding import EncodedPairs
 from train.data.prepare import Data
+from train.evaluation.brackets import BracketingScores, bracketing_scores
 
 ROWS = 64  # sentence pairs per validation batch
 
@@ -27,6 +27,27 @@ class Validation(NamedTuple):
     token_accuracy: float  # share of target tokens that have the highest logit, in [0, 1]
     scores: Scores  # of the translations of the first sentences
     samples: list[Sample]  # those sentences and their translations
+    brackets: BracketingScores | None = None  # of the trees that these translations are; None if they are no trees
+
+    @property
+    def quality(self) -> float:
+        """What decides first which weights are better: BLEU, or F1 of the brackets of trees."""
+        return self.scores.bleu if self.brackets is None else self.brackets.f1.value
+
+    @property
+    def quality_text(self) -> str:
+        """The same as logs show it."""
+        return f"BLEU {self.scores.bleu_text}" if self.brackets is None else f"F1 {self.brackets.f1}"
+
+    def plotted(self) -> dict[str, float]:
+        """All numbers for metrics.jsonl, by name."""
+        return {
+            "loss": self.loss,
+            "perplexity": self.perplexity,
+            "token_accuracy": self.token_accuracy,
+            **self.scores.plotted(),
+            **(self.brackets.plotted() if self.brackets else {}),
+        }
 
 
 class Validator:
@@ -40,7 +61,8 @@ class Validator:
         self.pairs = data.validation
         self.sums_of_batch = batch_sums(transformer, xla)
         texts = itertools.islice(data.corpus.validation, translation.validation_sentences)
-        options = SearchOptions(translation.validation_beam_size, translation.length_penalty)
+        self.trees = (data.corpus.validation.trees or [])[: translation.validation_sentences]
+        options = translation.search_options(translation.validation_beam_size)
         self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size)
 
     def __call__(self) -> Validation:
@@ -52,12 +74,19 @@ class Validator:
             token_accuracy=sums.correct / sums.tokens,
             scores=scores,
             samples=self.bleu.samples,
+            brackets=self.brackets(),
         )
+
+    def brackets(self) -> BracketingScores | None:
+        """The scores of the latest translations as trees; None if the text is no treebank."""
+        if not self.trees:
+            return None
+        return bracketing_scores(self.trees, [sample.translation for sample in self.bleu.samples])
 
 
 def batch_sums(transformer: keras.Model, xla: bool):
     """A compiled function from a batch to its TokenSums, without dropout, smoothed as the training loss is."""
-    smoothing = transformer.transformer_config.label_smoothing
+    smoothing = transformer.model_config.label_smoothing
 
     def sums(batch):
         logits = transformer({name: batch[name] for name in transformer.input}, training=False)

@@ -14,8 +14,8 @@ FIELDS = ("best_metric", "best_score", "best_step", "validations_since_best")  #
 def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
     """Count a train.evaluation.validation.Validation after step `progress.step`. Returns whether it is the best so far.
 
-    metric: "bleu", "chrf" or "loss". A score that is undefined, such as BLEU of one-word references, does not count. If
-    the run went by another metric before, the count begins anew.
+    metric: "bleu", "chrf", "loss" or "f1". A score that is undefined, such as BLEU of one-word references, does not
+    count. If the run went by another metric before, the count begins anew.
     """
     score = score_of(validation, metric)
     if not math.isfinite(score):
@@ -31,6 +31,8 @@ def score_of(validation: Any, metric: str) -> float:
     """How good a validation is: the higher, the better; NaN if it is undefined."""
     if metric == "loss":
         return -validation.loss
+    if metric == "f1":
+        return validation.brackets.f1.value if validation.brackets else math.nan
     return validation.scores.chrf if metric == "chrf" else validation.scores.plotted_bleu
 
 

@@ -150,18 +150,11 @@ class AfterEachUpdate(keras.callbacks.Callback):
     def write_validation(self, validation: Any) -> None:
         """Log loss, scores and one translation."""
         step = self.progress.step
-        values = {
-            "validation/loss": validation.loss,
-            "validation/perplexity": validation.perplexity,
-            "validation/token_accuracy": validation.token_accuracy,
-            "validation/bleu": validation.scores.plotted_bleu,
-            "validation/chrf": validation.scores.chrf,
-            "validation/exact": validation.scores.exact,
-        }
+        values = {f"validation/{name}": value for name, value in validation.plotted().items()}
         self.records.metrics.write(step, values)
         log.info(
-            "validation at step %d: loss %.3f  perplexity %.2f  BLEU %s  exact %.1f%%  e.g. %r",
-            step, validation.loss, validation.perplexity, validation.scores.bleu_text, validation.scores.exact,
+            "validation at step %d: loss %.3f  perplexity %.2f  %s  exact %.1f%%  e.g. %r",
+            step, validation.loss, validation.perplexity, validation.quality_text, validation.scores.exact,
             validation.samples[0].translation,
         )  # fmt: skip
 

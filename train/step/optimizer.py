@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.optimizers import paper_optimizer
+from keras_transformer.schedules import ConstantRate
 from train.config import TrainingConfig
 
 NAME = "adam"
@@ -64,9 +65,17 @@ def average_path(weight_path: str) -> str:
 def training_optimizer(d_model: int, training: TrainingConfig) -> keras.optimizers.Optimizer:
     """The library's `paper_optimizer` (section 5.3) for a training step that reduces gradients itself.
 
+    With `schedule = "constant"`, Adam with the constants of Kingma & Ba (2015) takes its place. `clip_norm` scales all
+    gradients down together if their norm is larger (Pascanu et al. 2013); it is that of the mean loss per token, and
+    the norm that the log has is that before. Every replica has the same gradients, so it clips alike.
+
     In float16 it also scales the loss, halves the scale if a gradient overflows, and skips that update.
     """
-    adam = paper_optimizer(d_model, training.warmup_steps, training.learning_rate_factor, GlobalAdam)
+    if training.schedule == "constant":
+        adam = GlobalAdam(ConstantRate(training.learning_rate), beta_1=0.9, beta_2=0.999, epsilon=1e-8, name=NAME)
+    else:
+        adam = paper_optimizer(d_model, training.warmup_steps, training.learning_rate_factor, GlobalAdam)
+    adam.global_clipnorm = training.clip_norm
     adam.ema_decay = training.ema_decay
     if training.precision != "mixed_float16":
         return adam

@@ -1,0 +1,66 @@
+"""The kinds of model, and what belongs to each: the one place that knows them all.
+
+Models are imported when a function first needs them, so that configurations can be read without Keras.
+"""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.model_config import FIRST_KIND, KIND, BaseModelConfig, ConfigError, parse_json, read_config
+from keras_transformer.recurrent.config import RecurrentConfig
+
+if TYPE_CHECKING:
+    import keras
+
+CONFIGS = {config.kind: config for config in (TransformerConfig, RecurrentConfig)}
+
+
+class Kind(NamedTuple):
+    """A model has `model_config`, `precision` and the four inputs of a Transformer, whatever its kind."""
+
+    model: Callable  # from a configuration and the name of a dtype policy to the model
+    decoder: Callable  # from a model to what a search calls: see IncrementalDecoder
+    with_attention: Callable  # from a model to the same with its attention weights: see model.with_attention
+
+
+def kind_of(config: BaseModelConfig) -> Kind:
+    """Return what belongs to the kind of this configuration."""
+    if isinstance(config, RecurrentConfig):
+        from keras_transformer.recurrent.model import RecurrentModel, with_attention
+        from keras_transformer.recurrent.step import RecurrentIncrementalDecoder
+
+        return Kind(RecurrentModel, RecurrentIncrementalDecoder, with_attention)
+    from keras_transformer.decoding.step import IncrementalDecoder
+    from keras_transformer.model import Transformer, with_attention
+
+    return Kind(Transformer, IncrementalDecoder, with_attention)
+
+
+def build_model(config: BaseModelConfig, dtype: str | None = None) -> "keras.Model":
+    """Build the model of a configuration, with random weights; `dtype` as for Transformer."""
+    return kind_of(config).model(config, dtype=dtype)
+
+
+def incremental_decoder(model: "keras.Model") -> Any:
+    """Return the decoder of a model as a function of (state, token)."""
+    return kind_of(model.model_config).decoder(model)
+
+
+def with_attention(model: "keras.Model") -> "keras.Model":
+    """Return the same weights and graph, with the attention weights among the outputs."""
+    return kind_of(model.model_config).with_attention(model)
+
+
+def load_model_config(path: str | os.PathLike) -> BaseModelConfig:
+    """Read a model.json of any kind. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
+
+    def parse(text: str) -> BaseModelConfig:
+        values = parse_json(text)
+        kind = values.get(KIND, FIRST_KIND)
+        if kind not in CONFIGS:
+            raise ConfigError(f"its kind is {kind!r}; this version knows {', '.join(CONFIGS)}.")
+        return CONFIGS[kind].from_values(values)
+
+    return read_config(path, parse)

@@ -1,0 +1,151 @@
+"""A decoder that writes nothing but trees, around one that knows of none.
+
+A search sees a decoder as a function of (state, token). This one adds to the state what the tokens so far have opened,
+and gives every symbol that would make the output no tree (see linear.py) a logit at which it is never chosen. What is
+forbidden does not make the rest more probable: a score stays the model's own log-probability.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from keras import ops
+
+from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.state import select_hypotheses
+from keras_transformer.parsing.linear import is_closing, is_leaf, is_opening
+from keras_transformer.tokenizer import SPACE
+from keras_transformer.tokens import EOS, PAD
+
+DEEPEST = 100  # brackets that may be open at once; the deepest tree of the Penn Treebank's sample has 32
+
+
+class TreeState(NamedTuple):
+    """The state of the inner decoder, and the tree so far of each of K hypotheses. Every leaf begins with B."""
+
+    decoder: Any
+    words: Any  # int32 (B,): of the sentence
+    room: Any  # int32 (B,): tokens of the longest output, EOS included
+    leaves: Any  # int32 (B, K)
+    depth: Any  # int32 (B, K): brackets that are open
+    labels: Any  # int32 (B, K, DEEPEST): their labels, the outermost first
+    is_empty: Any  # bool (B, K): True if the last symbol opened a bracket
+
+    def of_parents(self, parents) -> "TreeState":
+        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
+        leaves, depth, is_empty = (
+            ops.take_along_axis(leaf, parents, axis=1) for leaf in (self.leaves, self.depth, self.is_empty)
+        )
+        labels = select_hypotheses(self.labels, parents)
+        decoder = self.decoder.of_parents(parents)
+        return self._replace(decoder=decoder, leaves=leaves, depth=depth, labels=labels, is_empty=is_empty)
+
+    def of_sentences(self, rows) -> "TreeState":
+        """Return the state of some sentences alone: rows int32 (any number,)."""
+        return TreeState(self.decoder.of_sentences(rows), *(ops.take(leaf, rows, axis=0) for leaf in self[1:]))
+
+    def longer(self, positions: int) -> "TreeState":
+        """Return the state with room for so many positions more, for a search of static shapes."""
+        return self._replace(decoder=self.decoder.longer(positions))
+
+
+class TreeDecoder:
+    """The decoder of a run on a treebank, with whose logits every hypothesis that ends is a tree over its sentence.
+
+    pieces: the written form of every token. options: of the search, whose longest output a tree must fit into; a
+    sentence whose flat tree would not is not constrained.
+    """
+
+    def __init__(self, decoder: Any, pieces: Sequence[str], options: SearchOptions):
+        self.decoder, self.config, self.options = decoder, decoder.config, options
+        symbols = [piece.removeprefix(SPACE) for piece in pieces]
+        numbers = {label: number for number, label in enumerate(sorted({symbol[1:] for symbol in symbols}), 1)}
+
+        def table(values: Any):
+            return ops.convert_to_tensor(np.array(list(values), np.int32))
+
+        self.opens = table(numbers[symbol[1:]] if is_opening(symbol) else 0 for symbol in symbols)  # (V,)
+        self.closes = table(numbers[symbol[1:]] if is_closing(symbol) else 0 for symbol in symbols)
+        self.is_leaf = table(map(is_leaf, symbols)) > 0
+        self.begins_word = table(piece.startswith(SPACE) for piece in pieces) > 0
+
+    def step_weights(self) -> Any:
+        return self.decoder.step_weights()
+
+    def start(self, source_ids, hypotheses: int) -> TreeState:
+        """Run the encoder. The words of a sentence are counted by the spaces before its pieces."""
+        source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
+        tokens = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)
+        words = ops.sum(ops.cast(ops.take(self.begins_word, source_ids), "int32"), axis=1) + 1
+        words = ops.where(tokens > 1, words, 0)  # a source of EOS alone has none
+        room = tokens + self.options.extra_length
+        for most in (self.options.max_length, self.config.position_limit):
+            room = room if most is None else ops.minimum(room, most)
+        nothing = ops.zeros((ops.shape(source_ids)[0], hypotheses), dtype="int32")
+        labels = ops.zeros((ops.shape(source_ids)[0], hypotheses, DEEPEST), dtype="int32")
+        decoder = self.decoder.start(source_ids, hypotheses)
+        return TreeState(decoder, words, room, nothing, nothing, labels, nothing > 0)
+
+    def step(self, weights: Any, state: TreeState, tokens, position, has_room: bool = False):
+        """Feed one token per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
+
+        Shapes: logits float32 (B * K, vocab_size).
+        """
+        logits, decoder = self.decoder.step(weights, state.decoder, tokens, position, has_room)
+        state = self.read(state._replace(decoder=decoder), tokens)
+        is_allowed = ops.reshape(self.allowed(state, position + 1), (-1, logits.shape[-1]))
+        forbidden = ops.logsumexp(ops.where(is_allowed, NEVER, logits), axis=1, keepdims=True)
+        logits = ops.where(is_allowed, logits, NEVER)
+        # PAD is never chosen; with the sum of all forbidden tokens, it leaves the other probabilities as they are
+        return ops.where(ops.arange(logits.shape[-1]) == PAD, forbidden, logits), state
+
+    def read(self, state: TreeState, tokens) -> TreeState:
+        """Return the state after tokens int (B, K); BOS changes nothing."""
+        opened, closed = ops.take(self.opens, tokens), ops.cast(ops.take(self.closes, tokens) > 0, "int32")
+        is_opened = opened > 0
+        is_next = ops.arange(DEEPEST) == ops.expand_dims(state.depth, 2)
+        is_next = ops.logical_and(is_next, ops.expand_dims(is_opened, 2))
+        return state._replace(
+            leaves=state.leaves + ops.cast(ops.take(self.is_leaf, tokens), "int32"),
+            depth=state.depth + ops.cast(is_opened, "int32") - closed,
+            labels=ops.where(is_next, ops.expand_dims(opened, 2), state.labels),
+            is_empty=is_opened,
+        )
+
+    def allowed(self, state: TreeState, length):
+        """Return which tokens may come next, as token number `length` of their outputs: bool (B, K, V).
+
+        A bracket may open only if all words, all closing brackets and EOS still fit behind it.
+        """
+        words, room = ops.expand_dims(state.words, 1), ops.expand_dims(state.room, 1)
+        left = words - state.leaves  # (B, K)
+        is_begun, is_inside = state.leaves + state.depth > 0, state.depth > 0
+        fits = length + left + state.depth + 2 <= room
+        may_open = ops.logical_and(ops.logical_and(left > 0, fits), state.depth < DEEPEST)
+        may_close = ops.logical_and(ops.logical_not(state.is_empty), ops.logical_or(state.depth > 1, left == 0))
+        last = ops.expand_dims(ops.maximum(state.depth - 1, 0), 2)
+        label = ops.where(
+            ops.logical_and(may_close, is_inside), ops.take_along_axis(state.labels, last, axis=2)[..., 0], -1
+        )
+        may_end = ops.logical_and(ops.logical_not(is_inside), left == 0)
+
+        def each(is_possible, of_tokens):  # (B, K), (V,) -> (B, K, V)
+            return ops.logical_and(ops.expand_dims(is_possible, 2), of_tokens)
+
+        opens = self.opens > 0
+        may_come = (
+            each(
+                ops.logical_and(may_open, ops.logical_not(is_begun)),
+                ops.logical_and(opens, ops.logical_not(self.begins_word)),
+            ),
+            each(ops.logical_and(may_open, is_inside), ops.logical_and(opens, self.begins_word)),
+            each(ops.logical_and(left > 0, is_inside), self.is_leaf),
+            ops.expand_dims(label, 2) == self.closes,
+            each(may_end, ops.arange(self.opens.shape[0]) == EOS),
+            ops.expand_dims(ops.broadcast_to(words + 3 > room, ops.shape(left)), 2),  # not constrained
+        )
+        allowed = may_come[0]
+        for more in may_come[1:]:
+            allowed = ops.logical_or(allowed, more)
+        return allowed

@@ -1,0 +1,56 @@
+"""What the outputs of a run are: text, or trees over the words of its sentences."""
+
+import logging
+import os
+import tomllib
+from typing import Any
+
+from keras_transformer.config import ConfigError
+from keras_transformer.run_folder import RunFolder
+
+log = logging.getLogger("keras_transformer")
+
+SEARCH = ("beam_size", "length_penalty", "extra_length")  # keys of the section `translation`, fields of SearchOptions
+
+
+def tree_search(run: str | os.PathLike) -> dict[str, Any] | None:
+    """How a run that was trained on a treebank is searched, as its config.toml says; None for a run that writes text.
+
+    A run folder without a config.toml writes text; so does one whose config.toml is damaged, which is logged.
+    """
+    path = RunFolder(run).config
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        if values["data"]["source"] != "treebank":
+            return None
+        return {name: value for name, value in values["translation"].items() if name in SEARCH}
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        log.warning("%s cannot be read (%s): outputs are taken for text", path, error)
+        return None
+
+
+def check_constrained(run: str | os.PathLike, has_trees: bool, prefix: str = "") -> None:
+    """Raises ConfigError if the option --constrained has nothing to constrain, or contradicts a prefix."""
+    if not has_trees:
+        raise ConfigError(
+            f"--constrained is for trees, and {run} writes text: its configuration does not have data.source = "
+            '"treebank".'
+        )
+    if prefix:
+        raise ConfigError("--constrained and --target-prefix contradict each other: give one of them.")
+
+
+def check_draws_trees(run: str | os.PathLike, has_trees: bool, has_one_output: bool) -> None:
+    """Raises ConfigError if the option --draw has nothing to draw, or cannot."""
+    if not has_trees:
+        raise ConfigError(
+            f'--draw draws trees, and {run} writes text: its configuration does not have data.source = "treebank".'
+        )
+    if not has_one_output:
+        raise ConfigError("--draw draws the best tree of each sentence: leave out --n-best and --scores.")
+    try:
+        import nltk  # noqa: F401
+    except ImportError:
+        raise ConfigError("--draw needs the package nltk, which is not installed: pip install nltk.") from None

@@ -1,0 +1,1 @@
+"""The ancestors: recurrent sequence-to-sequence models, with attention and without (docs/ancestors.md)."""

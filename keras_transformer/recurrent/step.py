@@ -1,0 +1,85 @@
+"""The recurrent decoder as a function of (state, token) to (logits, state): what every search calls."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_transformer.decoding.state import select_hypotheses
+from keras_transformer.masks import segment_mask
+from keras_transformer.recurrent.decoder import Memory, RecurrentState, in_a_row, in_layers
+from keras_transformer.recurrent.model import RecurrentModel, beginning
+from keras_transformer.tokens import PAD
+
+
+class RecurrentDecoderState(NamedTuple):
+    """What the decoder remembers of K hypotheses per sentence: a few vectors each. Every leaf begins with B."""
+
+    parts: Any  # per part of the state of each layer, (B, K, d_model)
+    read: Any  # (B, K, d_model): the attentional state
+    memory: Memory
+
+    def of_parents(self, parents) -> "RecurrentDecoderState":
+        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
+        parts = tuple(select_hypotheses(part, parents) for part in self.parts)
+        return self._replace(parts=parts, read=select_hypotheses(self.read, parents))
+
+    def of_sentences(self, rows) -> "RecurrentDecoderState":
+        """Return the state of some sentences alone: rows int32 (any number,)."""
+
+        def chosen(leaf):
+            return ops.take(leaf, rows, axis=0)
+
+        return RecurrentDecoderState(
+            tuple(map(chosen, self.parts)), chosen(self.read), Memory(*map(chosen, self.memory))
+        )
+
+    def longer(self, positions: int) -> "RecurrentDecoderState":
+        """Return the state itself: it does not grow with the number of positions."""
+        return self
+
+
+class RecurrentIncrementalDecoder:
+    """The decoder of a RecurrentModel, run one position at a time: what IncrementalDecoder is for a Transformer."""
+
+    def __init__(self, model: RecurrentModel):
+        config = model.model_config
+        self.config = config
+        self.beginning = beginning(model)
+        self.embedding = model.get_layer("embedding" if config.shared_embeddings else "target_embedding")
+        self.logits = model.get_layer("embedding" if config.shared_embeddings else "logits")
+        self.decoder = model.get_layer("decoder")
+
+    def step_weights(self):
+        """Return the matrix of the logits, (d_model, vocab_size), computed once per search."""
+        return self.logits.transposed()
+
+    def start(self, source_ids, hypotheses: int) -> RecurrentDecoderState:
+        """Run the encoder. Shapes: source_ids int (B, S), PAD after the end of each sentence."""
+        source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
+        source_ids = ops.pad(source_ids, ((0, 0), (0, 1)), constant_values=PAD)  # a loop has at least one position
+        segments = ops.cast(source_ids != PAD, "int32")
+        first_position = ops.ones_like(segments[:, :1])
+        inputs = {"source_ids": source_ids, "source_segments": segments, "target_segments": first_position}
+        values, *parts = self.beginning(inputs, training=False)
+        memory = Memory(self.decoder.keys(values), values, segment_mask(first_position, segments))
+        parts = tuple(ops.tile(ops.reshape(part, (-1, 1, part.shape[-1])), (1, hypotheses, 1)) for part in parts)
+        return RecurrentDecoderState(parts, ops.zeros_like(parts[0]), memory)
+
+    def step(self, weights, state: RecurrentDecoderState, tokens, position, has_room: bool = False):
+        """Feed one token per hypothesis: tokens int (B, K). Return logits and the new state.
+
+        `position` and `has_room` change nothing. Shapes: logits float32 (B * K, vocab_size); hypothesis k of sentence
+        b is row b * K + k.
+        """
+        hypotheses, width, cell = state.read.shape[1], state.read.shape[2], self.decoder.cells[0]
+
+        def of_hypotheses(part):  # (N, d_model) -> (B, K, d_model)
+            return ops.reshape(part, (-1, hypotheses, width))
+
+        rows = [ops.reshape(part, (-1, width)) for part in (*state.parts, state.read)]
+        layers = in_layers(rows[:-1], cell.parts)
+        projected = cell.project(self.embedding(ops.reshape(tokens, (-1,))))
+        after = self.decoder.step(RecurrentState(layers, rows[-1], None), projected, state.memory)
+        logits = ops.cast(ops.matmul(after.read, weights), "float32")
+        parts = tuple(map(of_hypotheses, in_a_row(after.layers)))
+        return logits, state._replace(parts=parts, read=of_hypotheses(after.read))

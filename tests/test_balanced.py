@@ -1,0 +1,132 @@
+"""A search that writes nothing but trees: what may come next, and the laws of its outputs."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_transformer.config import SearchOptions
+from keras_transformer.decoding import IncrementalDecoder, search
+from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.parsing.balanced import TreeDecoder
+from keras_transformer.parsing.linear import is_tree
+from keras_transformer.tokens import EOS, PAD
+from tests.support.models import LIVELY, assert_close, lively_transformer
+
+PIECES = ["<pad>", "<unk>", "<s>", "</s>", "(S", "▁(S", "▁)S", "▁(NP", "▁)NP", "▁XX", "a", "▁a", "b", "▁b"]
+NUMBERS = {piece: number for number, piece in enumerate(PIECES)}
+OPTIONS = SearchOptions(beam_size=4, extra_length=8, n_best=4)
+
+
+def ids(text):
+    return [NUMBERS[piece] for piece in text.split()]
+
+
+def padded(*rows):
+    batch = np.full((len(rows), max(map(len, rows))), PAD, "int32")
+    for row, tokens in zip(batch, rows, strict=True):
+        row[: len(tokens)] = tokens
+    return batch
+
+
+SOURCES = padded(
+    [*ids("a b ▁a b ▁b"), EOS],  # three words
+    [*ids("a"), EOS],
+    [*ids("b ▁a ▁b ▁a ▁b a"), EOS],
+    [EOS],
+)
+WORDS = (3, 1, 5, 0)
+
+
+def found(options=OPTIONS, sources=SOURCES, static_shapes=False):
+    """The search of a Transformer with random weights, which has never seen a tree."""
+    decoder = TreeDecoder(IncrementalDecoder(lively_transformer()), PIECES, options)
+    hypotheses = search(decoder, sources, options, static_shapes)
+    return ops.convert_to_numpy(hypotheses.ids), ops.convert_to_numpy(hypotheses.scores)
+
+
+def symbols(tokens):
+    return [PIECES[token].removeprefix("▁") for token in tokens if token not in (PAD, EOS)]
+
+
+@pytest.fixture(scope="module")
+def outputs():
+    return found()
+
+
+@pytest.mark.slow
+def test_every_output_is_a_tree_over_the_words_of_its_source(outputs):
+    trees = 0
+    for words, hypotheses, scores in zip(WORDS, *outputs, strict=True):
+        assert scores[0] > NEVER / 2
+        for tokens in hypotheses[scores > NEVER / 2]:
+            assert is_tree(symbols(tokens), words) or (words == 0 and symbols(tokens) == [])
+            trees += 1
+    assert trees >= 3 * 3 and LIVELY.vocab_size == len(PIECES)
+
+
+@pytest.mark.slow
+def test_a_line_has_one_symbol_without_a_space(outputs):
+    for tokens in outputs[0][0]:
+        assert [PIECES[token] for token in tokens if PIECES[token] == "(S"] == ["(S"]
+
+
+@pytest.mark.slow
+def test_scores_are_the_models_own_log_probabilities(outputs):
+    hypotheses, scores = outputs
+    made = ForcedDecoder(lively_transformer())(np.repeat(SOURCES[:1], 4, axis=0), hypotheses[0])
+    lengths = (hypotheses[0] != PAD).sum(1)
+    assert_close(scores[0], ops.convert_to_numpy(made.log_probs).sum(1) / ((5 + lengths) / 6) ** 0.6, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_static_shapes_give_the_same_outputs(outputs):
+    again = found(static_shapes=True)
+    assert np.array_equal(again[0], outputs[0])
+    assert_close(again[1], outputs[1], atol=1e-4)
+
+
+@pytest.mark.slow
+def test_a_tree_fits_into_the_longest_output():
+    """Of 5 words, 9 tokens hold a flat tree, EOS and one more symbol, with which no bracket can begin."""
+    rows, scores = found(SearchOptions(beam_size=4, extra_length=2, n_best=4), SOURCES[2:3])
+    for tokens in rows[0][scores[0] > NEVER / 2]:
+        assert is_tree(symbols(tokens), 5) and symbols(tokens).count("XX") == 5 and len(symbols(tokens)) == 7
+    rows, scores = found(SearchOptions(beam_size=1, extra_length=1, max_length=4), SOURCES[2:3])
+    assert scores[0, 0] > NEVER / 2  # a tree of 5 words cannot fit: the search is free, and what it finds is repaired
+
+
+class Anything:
+    """A decoder for which all tokens are alike."""
+
+    config = LIVELY
+
+    def start(self, source_ids, hypotheses):
+        return ()
+
+    def step(self, weights, state, tokens, position, has_room):
+        return ops.zeros((ops.shape(tokens)[0] * tokens.shape[1], len(PIECES))), state
+
+
+@pytest.mark.parametrize(
+    "output, allowed",
+    [
+        ("", "(S"),
+        ("(S", "▁(S ▁(NP ▁XX"),  # no bracket is empty
+        ("(S ▁XX", "▁(S ▁(NP ▁XX"),  # the outermost bracket has all words
+        ("(S ▁(NP ▁XX", "▁(S ▁(NP ▁XX ▁)NP"),
+        ("(S ▁(NP ▁XX ▁)NP", "▁(S ▁(NP ▁XX"),
+        ("(S ▁(NP ▁XX ▁)NP ▁XX", "▁)S"),
+        ("(S ▁(S ▁(NP ▁XX ▁XX", "▁)NP"),
+        ("(S ▁XX ▁XX ▁)S", "</s>"),
+    ],
+)
+def test_what_may_come_next_over_two_words(output, allowed):
+    decoder = TreeDecoder(Anything(), PIECES, OPTIONS)
+    state = decoder.start(padded([*ids("a ▁b"), EOS]), 1)
+    logits = None
+    for position, token in enumerate([PAD, *ids(output)]):
+        logits, state = decoder.step(None, state, ops.convert_to_tensor([[token]]), position)
+    probabilities = ops.convert_to_numpy(ops.softmax(logits))[0]
+    assert {PIECES[token] for token in np.flatnonzero(probabilities) if token != PAD} == set(allowed.split())
+    assert_close(probabilities[ids(allowed)], [1 / len(PIECES)] * len(allowed.split()))  # as likely as before

@@ -1,0 +1,119 @@
+"""Kinds of model: each configuration is found by its kind, and keys of another kind are refused."""
+
+import json
+import pathlib
+
+import pytest
+
+from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.kinds import build_model, load_model_config, with_attention
+from keras_transformer.recurrent.config import RecurrentConfig
+from tests.support.models import SMALL, batch_of
+from train.config import SET_ELSEWHERE, ModelConfig, check_config
+from train.config_settings import effective_settings
+from train.evaluation.cost import forward_flops, memory_bytes, parameter_count
+
+RECURRENT = RecurrentConfig(vocab_size=23, d_model=8)
+OTHER_VALUES = dict(
+    cell="lstm", encoder_layers=3, decoder_layers=2, d_model=12, bidirectional=False, attention="general",
+    input_feeding=False, reverse_source=True, shared_embeddings=False,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("config", [SMALL, RECURRENT, RECURRENT.replace(**OTHER_VALUES)])
+def test_model_json_says_the_kind(config, tmp_path):
+    config.save(tmp_path / "model.json")
+    assert json.loads((tmp_path / "model.json").read_text())["kind"] == config.kind
+    assert load_model_config(tmp_path / "model.json") == config
+    assert type(config).load(tmp_path / "model.json") == config
+
+
+def test_a_model_json_without_a_kind_is_a_transformer(tmp_path):
+    values = json.loads(SMALL.to_json())
+    del values["kind"]
+    (tmp_path / "model.json").write_text(json.dumps(values))
+    assert load_model_config(tmp_path / "model.json") == SMALL
+
+
+@pytest.mark.parametrize("load", [load_model_config, TransformerConfig.load])
+def test_an_unknown_kind_is_named(load, tmp_path):
+    path = pathlib.Path(tmp_path / "model.json")
+    path.write_text(json.dumps({"kind": "pigeon", "d_model": 8}))
+    with pytest.raises(ConfigError, match=r"model\.json.*'pigeon'"):
+        load(path)
+
+
+def test_every_key_of_the_section_model_arrives_in_the_recurrent_config():
+    assert OTHER_VALUES.keys() == set(RecurrentConfig.fields()) - set(SET_ELSEWHERE)
+    resolved = ModelConfig(kind="recurrent", **OTHER_VALUES).resolve(vocab_size=77, dropout=0.0, label_smoothing=0.3)
+    assert resolved == RecurrentConfig(vocab_size=77, dropout=0.0, label_smoothing=0.3, **OTHER_VALUES)
+
+
+def checked(model):
+    return check_config({"run_folder": "runs/a", "data": {"source": "numbers"}, "model": model}, "a.toml")
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ({"kind": "recurrent", "num_heads": 4}, ["model.num_heads", "4", "recurrent", "transformer"]),
+        ({"kind": "recurrent", "preset": "tiny"}, ["model.preset", "tiny", "recurrent"]),
+        ({"cell": "lstm"}, ["model.cell", "lstm", "transformer", "recurrent"]),
+        ({"kind": "pigeon"}, ["model.kind", "pigeon"]),
+        ({"kind": "recurrent", "attention": "multi"}, ["model.attention", "multi", "additive"]),
+        ({"kind": "recurrent", "reverse_source": True}, ["model.reverse_source", "bidirectional"]),
+        ({"kind": "recurrent", "attention": "none", "input_feeding": True}, ["model.input_feeding", "none"]),
+        ({"kind": "recurrent", "d_model": 7}, ["model.d_model", "7", "even"]),
+    ],
+)
+def test_a_key_that_makes_no_sense_for_the_kind_is_one_sentence(model, words):
+    with pytest.raises(ConfigError) as error:
+        checked(model)
+    assert "\n" not in str(error.value) and str(error.value).startswith("a.toml")
+    assert all(word in str(error.value) for word in words)
+
+
+def test_the_effective_configuration_is_read_as_it_was_written():
+    for model in ({"kind": "recurrent", "cell": "lstm"}, {}):
+        config = checked(model)
+        assert checked(config.model.model_dump(exclude_none=True)) == config
+
+
+def test_the_settings_of_a_recurrent_run_are_those_of_its_kind():
+    settings = effective_settings(checked({"kind": "recurrent"}))
+    assert settings["model.cell"] == "gru" and settings["model.kind"] == "recurrent"
+    assert "model.num_heads" not in settings and "model.preset" not in settings
+
+
+VARIANTS = [
+    RECURRENT,
+    RECURRENT.replace(**OTHER_VALUES),
+    RECURRENT.replace(attention="additive", encoder_layers=2),
+    RECURRENT.replace(attention="none"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", VARIANTS, ids=["dot", "general", "additive", "none"])
+def test_parameters_are_counted_as_the_model_has_them(config):
+    model = build_model(config)
+    assert parameter_count(config) == model.count_params()
+    weights = with_attention(model)(batch_of([[([5, 3], [2, 4])]], 2, 2))
+    assert ("decoder_block_1/memory" in weights) == bool(config.memory_attentions)
+
+
+def test_flops_are_those_of_the_matrix_products():
+    """With one unit and one piece, each gate is one product with the input and one with the state."""
+    config = RecurrentConfig(vocab_size=1, d_model=1, bidirectional=False, attention="none")
+    source, target = 5, 7
+    assert forward_flops(config, source, target) == source * 12 + target * 12 + 2 * target
+    dot = config.replace(attention="dot")
+    assert forward_flops(dot, source, target) == source * 12 + target * (12 + 6 + 4) + 4 * source * target + 2 * target
+    additive = config.replace(attention="additive")
+    more = 2 * source + 2 * target
+    assert forward_flops(additive, source, target) == forward_flops(dot, source, target) + more
+
+
+def test_additive_attention_keeps_the_hidden_layer_of_every_score():
+    kept = [memory_bytes(RECURRENT.replace(attention=kind), 4, 100) for kind in ("dot", "additive")]
+    assert kept[1] - kept[0] >= 4 * 4 * 100 * 100 * RECURRENT.d_model

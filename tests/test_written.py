@@ -1,0 +1,144 @@
+"""Trees as `keras-transformer translate` writes them, and which runs write trees."""
+
+import pytest
+
+import export.__main__
+import keras_transformer.__main__ as command
+from keras_transformer.config import SearchOptions
+from keras_transformer.parsing.run import tree_search
+from keras_transformer.parsing.written import drawing
+from keras_transformer.translator import Translation, Translator
+from tests.support.commands import assert_one_sentence, invoke
+
+CONFIG = """
+[data]
+source = "{source}"
+
+[translation]
+beam_size = 7
+length_penalty = 0.3
+extra_length = 300
+validation_beam_size = 1
+"""
+FLAT = "(S (NP XX )NP (VP XX )VP XX )S"
+
+
+class Parser:
+    """Stands in for a Translator: each line becomes the same tree over three words, and then one without brackets."""
+
+    def load(self, run, options, **settings):
+        self.options, self.settings = options, settings
+        return self
+
+    def translate_n_best(self, lines, first_line, prefixes):
+        self.lines = lines
+        outputs = [Translation(FLAT, -0.5), Translation("XX", -1.5)][: self.options.n_best]
+        return [outputs if line else [Translation("", 0.0)] for line in lines]
+
+
+@pytest.fixture
+def parser(monkeypatch):
+    parser = Parser()
+    monkeypatch.setattr(Translator, "load", parser.load)
+    return parser
+
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "config.toml").write_text(CONFIG.format(source="treebank"), encoding="utf-8")
+    return tmp_path
+
+
+def parse(run, text, *arguments):
+    return invoke(command.app, "translate", run, *arguments, stdin=text)
+
+
+def test_a_line_becomes_a_tree_over_its_words(run, parser, caplog):
+    result = parse(run, b"time  flies .\n\ndogs bark (\n")
+    assert result.stdout.splitlines() == [
+        "(S (NP (XX time)) (VP (XX flies)) (XX .))",
+        "",
+        "(S (NP (XX dogs)) (VP (XX bark)) (XX -LRB-))",
+    ]
+    assert parser.lines == ["time flies .", "", "dogs bark -LRB-"] and not caplog.records
+
+
+def test_an_output_that_is_no_tree_over_the_words_is_repaired_with_a_warning(run, parser, caplog):
+    result = parse(run, b"a b .\ntime flies\n")
+    assert result.stdout.splitlines()[1] == "(S (NP (XX time)) (VP (XX flies)))"
+    (warning,) = caplog.messages
+    assert "line 2" in warning and "2 words" in warning
+
+
+def test_scores_and_several_trees(run, parser):
+    assert parse(run, b"a b c\n", "--scores").stdout == "-0.5000\t(S (NP (XX a)) (VP (XX b)) (XX c))\n"
+    assert parse(run, b"a b c\n", "--n-best", 2).stdout.splitlines() == [
+        "1 ||| (S (NP (XX a)) (VP (XX b)) (XX c)) ||| -0.5000",
+        "1 ||| (S (XX a) (XX b) (XX c)) ||| -1.5000",
+    ]
+
+
+def test_a_drawing_has_the_phrases_above_their_words(run, parser):
+    lines = parse(run, b"time flies .\n\na b c\n", "--draw").stdout.split("\n")
+    assert lines[0].split() == ["S"]
+    drawn = "\n".join(lines)
+    assert drawn.index("NP") < drawn.index("time") and "XX" not in drawn
+    words = next(line for line in lines if "time" in line)
+    assert words.split() == ["time", "flies", "."] and [line for line in lines if line.split() == ["a", "b", "c"]]
+
+
+def test_a_drawing_has_tags_that_are_known():
+    lines = drawing("(S (NP (NN time)) (VP (VBZ flies)) (. .))").split("\n")
+    drawn = [line.split() for line in lines if "NN" in line or "flies" in line]
+    assert drawn == [["NN", "VBZ", "."], ["time", "flies", "."]]
+
+
+def test_a_drawing_of_nothing_is_nothing():
+    assert drawing("") == ""
+
+
+def test_the_search_is_that_of_the_configuration_unless_the_command_line_has_another(run, parser):
+    parse(run, b"a\n")
+    assert parser.options == SearchOptions(7, 0.3, 300)
+    parse(run, b"a\n", "--beam-size", 4, "--extra-length", 50)
+    assert parser.options == SearchOptions(4, 0.3, 50)  # typed, though these are the defaults
+
+
+def test_the_search_is_constrained_if_asked(run, parser):
+    parse(run, b"a\n")
+    assert "trees_only" not in parser.settings
+    parse(run, b"a\n", "--constrained")
+    assert parser.settings["trees_only"] is True
+
+
+def test_an_export_has_that_search_too(run, monkeypatch):
+    exported = []
+    monkeypatch.setattr(export.__main__, "export_run", lambda *arguments: exported.append(arguments[2]))
+    for arguments in ([], ["--beam-size", 4]):
+        assert invoke(export.__main__.app, run, "--to", run / "to", *arguments).exit_code == 0
+    assert exported == [SearchOptions(7, 0.3, 300), SearchOptions(4, 0.3, 300)]
+
+
+@pytest.mark.parametrize("content", [None, CONFIG.format(source="files"), "[data", "[data]\n", "data = 3", "\udcff"])
+def test_other_runs_write_text(tmp_path, content, parser, caplog):
+    if content is not None:
+        (tmp_path / "config.toml").write_bytes(content.encode("utf-8", "surrogateescape"))
+    assert tree_search(tmp_path) is None
+    is_readable = content is None or "files" in content
+    assert is_readable == (not caplog.messages)  # what is damaged is said
+    assert parse(tmp_path, b"a b c\n").stdout == FLAT + "\n" and parser.options == SearchOptions()
+
+
+@pytest.mark.parametrize(
+    "source, arguments, message",
+    [
+        ("files", ["--draw"], "writes text"),
+        ("files", ["--constrained"], "writes text"),
+        ("treebank", ["--constrained", "--target-prefix", "(S"], "--target-prefix"),
+        ("treebank", ["--draw", "--scores"], "--scores"),
+        ("treebank", ["--draw", "--n-best", 2], "--n-best"),
+    ],
+)
+def test_what_contradicts_the_run_is_one_sentence(tmp_path, parser, source, arguments, message):
+    (tmp_path / "config.toml").write_text(CONFIG.format(source=source), encoding="utf-8")
+    assert_one_sentence(parse(tmp_path, b"a\n", *arguments), message)
