@@ -1,0 +1,64 @@
+"""`python -m benchmarks.ablation CONFIG`: what each technique of a recipe is worth, one change at a time.
+
+A training that was stopped goes on where it was: run the same command again.
+"""
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from benchmarks.trials.ablation_table import table
+from benchmarks.trials.training import Folder, Only, Trial, command, train_all
+from benchmarks.worker import BenchmarkError
+from keras_transformer.console import exit_codes
+from keras_transformer.files import write_atomically
+from train.config import RunConfig, load_config
+
+RESULTS = pathlib.Path("benchmarks/results")
+WHOLE = "whole"
+OFF = {  # the value of a key with which a technique does nothing
+    "training.bpe_dropout": 0.0,
+    "training.r_drop": 0.0,
+    "training.label_smoothing": 0.0,
+    "training.dropout": 0.0,
+    "training.average_checkpoints": 1,
+}
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    config: Annotated[pathlib.Path, typer.Argument(help="The whole recipe.")],
+    only: Only = None,
+    folder: Folder = pathlib.Path("runs/ablation"),
+    results: Annotated[pathlib.Path, typer.Option(help="Folder for ablation_CONFIG.md.")] = RESULTS,
+) -> None:
+    """Train the recipe and the recipe without each of its techniques, and compare them on the validation set."""
+    with exit_codes():
+        recipe = load_config(config)
+        outcomes = train_all(trials_of(config, recipe), only, folder / config.stem)
+        if not outcomes or outcomes[0].trial.name != WHOLE:
+            raise BenchmarkError(f"The recipe itself has not been trained: leave --only out, or name {WHOLE} in it.")
+        text = table(recipe, outcomes, command())
+        write_atomically(results / f"ablation_{config.stem}.md", text)
+    print(text)
+
+
+def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
+    """The whole recipe, and one trial per technique that it uses, without it."""
+    trials = [Trial(WHOLE, path)]
+    model = recipe.transformer_config(recipe.tokenizer.vocab_size)
+    for key, off in OFF.items():
+        name = key.removeprefix("training.")
+        value = getattr(recipe.training, name)
+        if value is None:
+            value = getattr(model, name)  # the preset's
+        if value != off:
+            trials.append(Trial(f"without_{name}", path, (f"{key}={off}",)))
+    return trials
+
+
+if __name__ == "__main__":
+    app()

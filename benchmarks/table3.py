@@ -1,0 +1,44 @@
+"""`python -m benchmarks.table3 CONFIG`: rows of the paper's Table 3 (Vaswani et al. 2017), scaled to a small corpus.
+
+A row that was stopped goes on where it was: run the same command again.
+"""
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from benchmarks.trials.table3_rows import ROWS, overrides_of
+from benchmarks.trials.table3_table import table
+from benchmarks.trials.training import Folder, Only, Trial, command, train_all
+from keras_transformer.console import exit_codes
+from keras_transformer.files import write_atomically
+from train.config import load_config
+
+RESULTS = pathlib.Path("benchmarks/results")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    config: Annotated[pathlib.Path, typer.Argument(help="Its model is the row (base).")] = pathlib.Path(
+        "configs/multi30k_table3.toml"
+    ),
+    only: Only = None,
+    folder: Folder = pathlib.Path("runs/table3"),
+    results: Annotated[pathlib.Path, typer.Option(help="Folder for table3.md.")] = RESULTS,
+) -> None:
+    """Train the rows with the same steps and seed, and print their perplexity and BLEU on the validation set."""
+    with exit_codes():
+        base = load_config(config)
+        model = base.transformer_config(base.tokenizer.vocab_size)
+        trials = [Trial(row.name, config, overrides_of(row, model)) for row in ROWS]
+        outcomes = train_all(trials, only, folder)
+        text = table(base, {outcome.trial.name: outcome for outcome in outcomes}, command())
+        write_atomically(results / "table3.md", text)
+    print(text)
+
+
+if __name__ == "__main__":
+    app()
