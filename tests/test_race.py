@@ -22,6 +22,7 @@ from train.evaluation.figures import BLUE, ORANGE
 LOOP = """
 trap 'touch {folder}/$((i + 1)).ckpt; exit 0' INT
 i=$(ls {folder} | grep -c ckpt)
+sleep 0.1
 while :; do i=$((i + 1)); touch {folder}/$i.ckpt; sleep 0.05; done
 """
 
@@ -94,17 +95,21 @@ def test_a_race_that_was_interrupted_goes_on_from_the_last_checkpoints(tmp_path)
     def race(seconds):
         both = [Script(tmp_path / name, name=name) for name in ("one", "two")]
         run(both, Record(path), seconds, turn=0.3)
+        return Record(path)
 
-    race(0.5)
-    first = Record(path)
-    race(1.2)
-    second = Record(path)
+    def turns(record, name):
+        return [line["seconds"] for line in record.lines if line["event"] == "turn" and line["contestant"] == name]
+
+    first = race(0.5)
+    goal = max(first.seconds(name) for name in ("one", "two")) + 0.5
+    second = race(goal)
     for name in ("one", "two"):
         times = [reached.seconds for reached in second.checkpoints(name)]
         assert times == sorted(times)
-        assert first.seconds(name) < 1 < second.seconds(name)
-        turns = [line["seconds"] for line in second.lines if line["event"] == "turn" and line["contestant"] == name]
-        assert turns == sorted(turns) and len(turns) >= 4
+        assert turns(first, name) == turns(second, name)[: len(turns(first, name))]
+        assert turns(first, name)[-1] >= 0.5 and turns(second, name) == sorted(turns(second, name))
+        went_on_from = turns(second, name)[len(turns(first, name))] - 0.3  # a turn takes 0.3 seconds or more
+        assert went_on_from > first.seconds(name) - 0.02 and turns(second, name)[-1] > goal - 0.02  # two roundings
 
 
 def test_if_one_cannot_start_the_other_is_not_left_stopped(tmp_path, monkeypatch):
