@@ -150,6 +150,12 @@ def embedding_layers(config: TransformerConfig, dtype: keras.DTypePolicy) -> tup
     return tuple(TokenEmbedding(config.vocab_size, config.d_model, dtype=dtype, name=name) for name in names)
 
 
+def target_layers(model: keras.Model) -> tuple[TokenEmbedding, TokenEmbedding]:
+    """The layers of a model, of any kind, that embed the target and compute logits."""
+    names = ("embedding", "embedding") if model.model_config.shared_embeddings else ("target_embedding", "logits")
+    return tuple(map(model.get_layer, names))
+
+
 def embed_with_positions(
     embedding: TokenEmbedding, ids, segments, side: str, config: TransformerConfig, dtype: keras.DTypePolicy
 ):

@@ -9,7 +9,7 @@ from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.layers.attention import may_attend
 from keras_transformer.layers.blocks import JoinedProjection, ProjectedMemory
 from keras_transformer.masks import segment_mask
-from keras_transformer.model import Transformer, encoder
+from keras_transformer.model import Transformer, encoder, target_layers
 from keras_transformer.tokens import PAD
 
 
@@ -110,8 +110,7 @@ class IncrementalDecoder:
         config = transformer.transformer_config
         self.config = config
         self.encoder = encoder(transformer)
-        self.embedding = transformer.get_layer("embedding" if config.shared_embeddings else "target_embedding")
-        self.logits = transformer.get_layer("embedding" if config.shared_embeddings else "logits")
+        self.embedding, self.logits = target_layers(transformer)
         self.positions = transformer.get_layer("target_positions")
         self.blocks = [transformer.get_layer(f"decoder_block_{n + 1}") for n in range(config.decoder_layers)]
         self.last_norm = transformer.get_layer("decoder_norm") if config.norm == "pre" else None

@@ -203,22 +203,8 @@ class DecoderBlock(AttentionBlock):
     Returns states (B, T, d_model), self-attention weights (B, h, T, T) and encoder-decoder weights (B, h, T, S).
     """
 
-    def __init__(
-        self,
-        num_heads: int,
-        key_dim: int,
-        d_ff: int,
-        value_dim: int | None = None,
-        activation: str = "relu",
-        dropout: float = 0.0,
-        norm: str = "post",
-        norm_epsilon: float = 1e-6,
-        attention_bias: bool = False,
-        **kwargs,
-    ):
-        super().__init__(
-            num_heads, key_dim, d_ff, value_dim, activation, dropout, norm, norm_epsilon, attention_bias, **kwargs
-        )
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
         self.memory_attention = self._attention("memory_attention")
         self.memory_attention_residual = self._residual("memory_attention_residual")
 

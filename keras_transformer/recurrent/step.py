@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.masks import segment_mask
+from keras_transformer.model import target_layers
 from keras_transformer.recurrent.decoder import Memory, RecurrentState, in_a_row, in_layers
 from keras_transformer.recurrent.model import RecurrentModel, beginning
 from keras_transformer.tokens import PAD
@@ -45,8 +46,7 @@ class RecurrentIncrementalDecoder:
         config = model.model_config
         self.config = config
         self.beginning = beginning(model)
-        self.embedding = model.get_layer("embedding" if config.shared_embeddings else "target_embedding")
-        self.logits = model.get_layer("embedding" if config.shared_embeddings else "logits")
+        self.embedding, self.logits = target_layers(model)
         self.decoder = model.get_layer("decoder")
 
     def step_weights(self):
