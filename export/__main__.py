@@ -22,7 +22,15 @@ from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.config import SearchOptions
 from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
 from keras_transformer.files import read_lines
-from keras_transformer.options import BeamSize, ExtraLength, LengthPenalty, MaxSourceTokens, Precision, RunPath, typed
+from keras_transformer.options import (
+    BeamSize,
+    ExtraLength,
+    LengthPenalty,
+    MaxSourceTokens,
+    Precision,
+    RunPath,
+    or_of_run,
+)
 from keras_transformer.parsing.run import tree_search
 from keras_transformer.run_folder import RunFolder
 
@@ -117,7 +125,7 @@ def export(
             raise ExportError(f"--signature {signatures[0]} is for a SavedModel, not for --format {format}.")
         sentences = (check or RunFolder(run).check_lines) if is_checked else None
         search = {"beam_size": beam_size, "length_penalty": length_penalty, "extra_length": extra_length}
-        options = SearchOptions(**search | (tree_search(run) or {}) | typed(context, search))
+        options = SearchOptions(**or_of_run(context, search, tree_search(run)))
         if format is Format.CTRANSLATE2:
             print(export_ctranslate2(run, to, options, max_source_tokens, sentences, quantization))
         else:

@@ -46,7 +46,7 @@ from keras_transformer.options import (
     TopK,
     TopP,
     WithScores,
-    typed,
+    or_of_run,
 )
 from keras_transformer.parsing.run import check_constrained, check_draws_trees, tree_search
 from keras_transformer.parsing.written import drawing, parsed_sentences, with_trees
@@ -104,7 +104,7 @@ def translate(
             check_draws_trees(run, of_trees is not None, n_best == 1 and not scores)
         search = {"beam_size": beam_size, "length_penalty": length_penalty, "extra_length": extra_length}
         options = SearchOptions(
-            **search | (of_trees or {}) | typed(context, search), n_best=n_best, min_length=min_length,
+            **or_of_run(context, search, of_trees), n_best=n_best, min_length=min_length,
             max_length=max_length, no_repeat_ngram_size=no_repeat_ngram_size, repetition_penalty=repetition_penalty,
             temperature=temperature, top_k=top_k, top_p=top_p, seed=seed,
         )  # fmt: skip

@@ -11,9 +11,10 @@ import typer
 from keras_transformer.batching import LONGEST_SOURCE
 
 
-def typed(context: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
-    """Return those of the options `values` that are on the command line, which others leave at their defaults."""
-    return {name: value for name, value in values.items() if context.get_parameter_source(name).name != "DEFAULT"}
+def or_of_run(context: typer.Context, options: dict[str, Any], of_run: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the options with those that are not on the command line replaced by the run's own, where it has them."""
+    typed = {name: value for name, value in options.items() if context.get_parameter_source(name).name != "DEFAULT"}
+    return options | (of_run or {}) | typed
 
 
 RunPath = Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="The run folder that training wrote.")]

@@ -18,7 +18,7 @@ import typer
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.console import command_app, exit_codes, on_one_line, prepare_process, quiet_start
-from keras_transformer.options import BatchSize, BeamSize, Constrained, LengthPenalty, Precision, RunPath, typed
+from keras_transformer.options import BatchSize, BeamSize, Constrained, LengthPenalty, Precision, RunPath, or_of_run
 from keras_transformer.parsing.run import check_constrained, tree_search
 from keras_transformer.run_folder import RunFolder
 from train.config import Data, load_config
@@ -80,7 +80,7 @@ def main(
             check_constrained(run, of_trees is not None)
         if of_trees is not None:
             check_tree_options(source=source, against=against, tokenised=tokenised, plot=plot)
-        options = SearchOptions(**search | (of_trees or {}) | typed(context, search))
+        options = SearchOptions(**or_of_run(context, search, of_trees))
         with quiet_start():
             from keras_transformer.inspection.bleu import RAW_BLEU, tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
