@@ -25,13 +25,14 @@ def command_of(module):
 
 
 def parse(line):
-    """Let the command line that `line` calls parse its arguments, without running it."""
+    """Parse the arguments of `line` with the command that it calls, which is not run. Returns the context of click."""
     module, *arguments = shlex.split(re.split(r" [<>|] ", line)[0])[2:]
     command = command_of(module)
     context = command.make_context(module, arguments, ignore_unknown_options=False)
     if hasattr(command, "resolve_command"):
         name, subcommand, rest = command.resolve_command(context, [*context._protected_args, *context.args])
-        subcommand.make_context(name, rest, parent=context)
+        return subcommand.make_context(name, rest, parent=context)
+    return context
 
 
 def test_the_configuration_for_ones_own_files_loads(tmp_path):
@@ -50,7 +51,8 @@ def test_its_commands_are_found():
 
 @pytest.mark.parametrize("line", PYTHON_COMMANDS)
 def test_a_command_has_the_arguments_that_it_is_given(line):
-    parse(line)
+    context = parse(line)
+    assert context.params and context.args == []  # all of them were taken
 
 
 def test_a_command_that_is_wrong_would_be_noticed():
