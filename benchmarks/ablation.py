@@ -3,21 +3,23 @@
 A training that was stopped goes on where it was: run the same command again.
 """
 
+import json
 import pathlib
 from typing import Annotated
 
 import typer
 
+from benchmarks.result_files import RESULTS, command_line, write_result
 from benchmarks.trials.ablation_table import table
-from benchmarks.trials.training import Folder, Only, Trial, command, train_all
+from benchmarks.trials.training import Folder, Only, Trial, train_all
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
-from keras_transformer.files import write_atomically
 from train.config import RunConfig, load_config
+from train.config_settings import effective_settings
 
-RESULTS = pathlib.Path("benchmarks/results")
 WHOLE = "whole"
-OFF = {  # the value of a key with which a technique does nothing
+OFF = {  # the value of a key with which a technique does nothing, or is the paper's
+    "model.norm": "post",
     "training.bpe_dropout": 0.0,
     "training.r_drop": 0.0,
     "training.label_smoothing": 0.0,
@@ -41,23 +43,16 @@ def main(
         outcomes = train_all(trials_of(config, recipe), only, folder / config.stem)
         if not outcomes or outcomes[0].trial.name != WHOLE:
             raise BenchmarkError(f"The recipe itself has not been trained: leave --only out, or name {WHOLE} in it.")
-        text = table(recipe, outcomes, command())
-        write_atomically(results / f"ablation_{config.stem}.md", text)
+        text = table(recipe, outcomes, command_line("ablation"))
+        write_result(results / f"ablation_{config.stem}.md", text)
     print(text)
 
 
 def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
     """The whole recipe, and one trial per technique that it uses, without it."""
-    trials = [Trial(WHOLE, path)]
-    model = recipe.transformer_config(recipe.tokenizer.vocab_size)
-    for key, off in OFF.items():
-        name = key.removeprefix("training.")
-        value = getattr(recipe.training, name)
-        if value is None:
-            value = getattr(model, name)  # the preset's
-        if value != off:
-            trials.append(Trial(f"without_{name}", path, (f"{key}={off}",)))
-    return trials
+    used = [(key, off) for key, off in OFF.items() if effective_settings(recipe)[key] != off]
+    changes = [Trial(f"without_{key.rpartition('.')[2]}", path, (f"{key}={json.dumps(off)}",)) for key, off in used]
+    return [Trial(WHOLE, path), *changes]
 
 
 if __name__ == "__main__":

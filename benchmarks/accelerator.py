@@ -18,6 +18,7 @@ import typer
 from benchmarks.on_accelerator.pairs import batch_flops, packed_batches, target_tokens
 from benchmarks.on_accelerator.report import Absence, Measurement, chip_line, notes, page, table
 from benchmarks.on_accelerator.training import Task
+from benchmarks.result_files import command_line
 from keras_transformer.config import ConfigError, preset
 from keras_transformer.console import exit_codes
 from keras_transformer.errors import UserError
@@ -122,7 +123,7 @@ def main(
             f"One step: {tokens // row_length} rows of {row_length} source and {row_length} target positions, bfloat16 "
             f"with float32 weights. {rounds} rounds of {steps} steps."
         )
-        command = " ".join(["python -m benchmarks.accelerator", *sys.argv[1:]])
+        command = command_line("accelerator")
         results.write_text(page(chip, found, command, shape), encoding="utf-8")
 
 

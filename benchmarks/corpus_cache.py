@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import resource
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from benchmarks.result_files import command_line
 from keras_transformer.machine import processor_and_cores, versions
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -176,7 +176,7 @@ def page(pairs: int, stages: dict[str, dict[str, Any]], text: int, cached: int) 
     return "\n".join([
         f"# A corpus of {pairs:,} pairs",
         "",
-        f"`{shlex.join(['python', '-m', 'benchmarks.corpus_cache', *sys.argv[1:]])}`, on {processor_and_cores()}, with "
+        f"`{command_line('corpus_cache')}`, on {processor_and_cores()}, with "
         f"{', '.join(f'{name} {version}' for name, version in packages.items())}.",
         "",
         f"Synthetic text of {text / 2**30:.2f} GiB: {second['tokens'][0]:,} source and {second['tokens'][1]:,} target "

@@ -14,13 +14,13 @@ import typer
 from benchmarks.dependencies.encoders import BASE, KINDS, Effort, train_and_score
 from benchmarks.dependencies.report import draw, markdown
 from benchmarks.dependencies.tasks import VOCABULARY
-from benchmarks.table1 import RESULTS, require_jax
-from benchmarks.worker import BenchmarkError, names_in
+from benchmarks.result_files import RESULTS, command_line, write_result
+from benchmarks.table1 import require_jax
+from benchmarks.trials.sizes import check_same_size
+from benchmarks.worker import names_in
 from keras_transformer.console import exit_codes
-from keras_transformer.files import write_atomically
 from keras_transformer.machine import processor_and_cores, versions
 
-MOST_APART = 0.05  # by which parameters may differ
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -52,20 +52,20 @@ def main(
         kinds, extent = names_in(only, KINDS, "kind of encoder"), QUICK if quick else FULL
         require_jax()
         found = {
-            "command": " ".join(["python -m benchmarks.long_dependencies", *sys.argv[1:]]),
+            "command": command_line("long_dependencies"),
             "machine": processor_and_cores(),
             "versions": ", ".join(" ".join(item) for item in versions(("jax", "keras", "numpy")).items()),
             "distances": extent.distances,
             "effort": extent.effort._asdict(),
             "cells": list(cells(kinds, extent, folder)),
         }
-        check_parameters(found["cells"])
+        for task in VOCABULARY:
+            check_same_size({cell["kind"]: cell["parameters"] for cell in found["cells"] if cell["task"] == task})
         is_whole = not quick and set(kinds) == set(KINDS)
         results = results or (RESULTS if is_whole else None)
         if results:
-            results.mkdir(parents=True, exist_ok=True)
-            write_atomically(results / "long_dependencies.json", json.dumps(found, indent=1) + "\n")
-            write_atomically(results / "long_dependencies.md", markdown(found))
+            write_result(results / "long_dependencies.json", json.dumps(found, indent=1) + "\n")
+            write_result(results / "long_dependencies.md", markdown(found))
             draw(found, results / "long_dependencies.png")
     print(markdown(found))
 
@@ -81,8 +81,7 @@ def cells(kinds: list[str], extent: Extent, folder: pathlib.Path) -> Iterator[di
                 cell = noted(path, setting)
                 if cell is None:
                     cell = setting | train_and_score(kind, task, distance, extent.effort)
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    write_atomically(path, json.dumps(cell, indent=1) + "\n")
+                    write_result(path, json.dumps(cell, indent=1) + "\n")
                 print(f"{task}, distance {distance}, {kind}: {cell['accuracy']:.1%}", file=sys.stderr, flush=True)
                 yield cell
 
@@ -94,14 +93,6 @@ def noted(path: pathlib.Path, setting: dict[str, Any]) -> dict[str, Any] | None:
     except (FileNotFoundError, ValueError):
         return None
     return cell if setting.items() <= cell.items() else None
-
-
-def check_parameters(found: list[dict[str, Any]]) -> None:
-    """Raise BenchmarkError unless all models of a task have about equally many parameters."""
-    for task in VOCABULARY:
-        counts = {cell["kind"]: cell["parameters"] for cell in found if cell["task"] == task}
-        if counts and max(counts.values()) > (1 + MOST_APART) * min(counts.values()):
-            raise BenchmarkError(f"The models must have equally many parameters, {MOST_APART:.0%} apart: {counts}.")
 
 
 if __name__ == "__main__":

@@ -17,11 +17,11 @@ from benchmarks.racing.joeynmt import JoeyNMT
 from benchmarks.racing.ours import Ours
 from benchmarks.racing.racer import Contestant, Runner, Task
 from benchmarks.racing.record import Record, at_marks
+from benchmarks.result_files import RESULTS, command_line, write_result
 from keras_transformer.console import exit_codes
 from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import train_tokenizer
 
-RESULTS = pathlib.Path("benchmarks/results")
 VOCAB_SIZE = 6_000  # of configs/multi30k_en_de.toml
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -53,10 +53,10 @@ def main(
         if train:
             run(contestants, record, 60 * minutes, turn)
         race = score(contestants, record, folder, 60 * minutes)
-        text = table(race, "python -m benchmarks.race " + " ".join(sys.argv[1:]))
+        text = table(race, command_line("race"))
         is_whole = minutes >= 60 and all(60 * minutes in found.scores for found in race.values())
         if place := results or (RESULTS if is_whole else None):
-            write_atomically(place / "race.md", text)
+            write_result(place / "race.md", text)
             draw(race, place / "race.png")
     print(text)
 

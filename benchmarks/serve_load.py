@@ -14,13 +14,13 @@ from typing import Annotated, Any
 
 import typer
 
+from benchmarks.result_files import RESULTS, command_line
 from benchmarks.serve_client import Expected, Load, ask_for, expected_answers
 from benchmarks.serve_table import summary, write_results
 from benchmarks.translate_work import test_lines
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
 
-RESULTS = pathlib.Path(__file__).parent / "results"
 PATIENCE = 300  # seconds for a server to start, on a busy machine
 SMALL_QUEUE = 16  # lines that may wait, in the measurement beyond the queue
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -43,7 +43,7 @@ def main(
         if not sentences:
             raise BenchmarkError(f"{lines} has no sentence to ask.")
         counts = [int(count) for count in clients.split(",")]
-        found: dict[str, Any] = {"command": "python -m benchmarks.serve_load " + " ".join(sys.argv[1:]), "loads": []}
+        found: dict[str, Any] = {"command": command_line("serve_load"), "loads": []}
         found["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
         found["seconds"], found["sentences"], found["small_queue"] = seconds, len(sentences), SMALL_QUEUE
         with server(export) as (url, process):

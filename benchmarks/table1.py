@@ -12,12 +12,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from benchmarks.result_files import RESULTS, command_line, write_result
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
-from keras_transformer.files import write_atomically
 from keras_transformer.machine import processor_and_cores, versions
 
-RESULTS = pathlib.Path(__file__).parent / "results"
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -51,9 +50,8 @@ def main(
         found = measure_all(QUICK if quick else FULL, rounds, cap)
         folder = results or (None if quick else RESULTS)
         if folder:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(folder / "table1.json", json.dumps(found, indent=1) + "\n")
-            write_atomically(folder / "table1.md", markdown(found))
+            write_result(folder / "table1.json", json.dumps(found, indent=1) + "\n")
+            write_result(folder / "table1.md", markdown(found))
             draw(found, folder / "table1.png")
     print(markdown(found))
 
@@ -86,7 +84,7 @@ def measure_all(extent: Extent, rounds: int, cap: float) -> dict[str, Any]:
             layers, steps = layers_needed(kind, n, sizes), steps_inside(kind, n, sizes)
             paths.append({"kind": kind, "n": n, "layers": layers, "steps": steps, "length": layers * steps})
     return {
-        "command": " ".join(["python -m benchmarks.table1", *sys.argv[1:]]),
+        "command": command_line("table1"),
         "machine": processor_and_cores(),
         "versions": ", ".join(" ".join(item) for item in versions(("jax", "keras", "numpy", "scipy")).items()),
         "load_before": load,

@@ -8,14 +8,12 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.result_files import RESULTS, command_line, write_result
 from benchmarks.trials.table3_rows import ROWS, overrides_of
 from benchmarks.trials.table3_table import table
-from benchmarks.trials.training import Folder, Only, Trial, command, train_all
+from benchmarks.trials.training import Folder, Only, Trial, train_all
 from keras_transformer.console import exit_codes
-from keras_transformer.files import write_atomically
 from train.config import load_config
-
-RESULTS = pathlib.Path("benchmarks/results")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -35,8 +33,8 @@ def main(
         model = base.transformer_config(base.tokenizer.vocab_size)
         trials = [Trial(row.name, config, overrides_of(row, model)) for row in ROWS]
         outcomes = train_all(trials, only, folder)
-        text = table(base, {outcome.trial.name: outcome for outcome in outcomes}, command())
-        write_atomically(results / "table3.md", text)
+        text = table(base, {outcome.trial.name: outcome for outcome in outcomes}, command_line("table3"))
+        write_result(results / "table3.md", text)
     print(text)
 
 

@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import os
 import pathlib
-import sys
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
@@ -12,11 +11,11 @@ import typer
 
 from benchmarks.contestants import PACKAGES, PREPARE, USUAL
 from benchmarks.contestants.workload import SIZES, Workload
+from benchmarks.result_files import RESULTS, command_line
 from benchmarks.speed_table import Timings, as_markdown, summary, write_results
 from benchmarks.worker import BenchmarkError, Turn, Worker, names_in
 from keras_transformer.console import exit_codes
 
-RESULTS = pathlib.Path(__file__).parent / "results"
 SECONDS, QUICK_SECONDS = 4.0, 2.5  # length of a contestant's turn in a round
 SAME_LOSS = 1e-4  # relative difference that rounding in float32 explains
 
@@ -45,7 +44,7 @@ def main(
         for size in size_names:
             with workers_for(contestant_names, SIZES[size]) as workers:
                 timings[size] = measure(workers, rounds, QUICK_SECONDS if quick else SECONDS)
-        found = summary(timings, SIZES, rounds, "python -m benchmarks.train_speed " + " ".join(sys.argv[1:]), load)
+        found = summary(timings, SIZES, rounds, command_line("train_speed"), load)
     print(as_markdown(found))
     if results or is_whole:
         write_results(found, results or RESULTS)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from benchmarks.first_translation import first_translations
+from benchmarks.result_files import RESULTS, command_line
 from benchmarks.translate_table import draw_lengths, summary, write_results
 from benchmarks.translate_work import EXPORTS, Work, export, multi30k, random_work
 from benchmarks.translate_worker import TranslateWorker, available, crew, machine_products
@@ -20,7 +21,6 @@ from keras_transformer.console import exit_codes
 from keras_transformer.machine import processor_cores
 
 RUN, DATA = pathlib.Path("runs/multi30k_en_de"), pathlib.Path("data/multi30k")
-RESULTS = pathlib.Path(__file__).parent / "results"
 BEAMS = {"beam4": 4, "greedy": 1}
 MODES = {"all": None, "batch32": 32, "batch1": 1}  # lines per call
 TRIAL_LINES = 128  # of "all" and "batch32", on which settings are tried
@@ -63,7 +63,7 @@ def main(
     with exit_codes():
         names = names_in(contestants, CONTESTANTS, "contestant")
         effort, rounds = (QUICK, 1) if quick else (FULL, rounds)
-        found = {"command": "python -m benchmarks.translate_speed " + " ".join(sys.argv[1:]), "rounds": rounds}
+        found = {"command": command_line("translate_speed"), "rounds": rounds}
         found["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
         found |= measure_all(effort, names, rounds, run, data)
         found = summary(found)

@@ -9,7 +9,8 @@ from benchmarks import long_dependencies
 from benchmarks.dependencies.encoders import BASE, HELD_OUT, KINDS, Effort, inputs_of, model_of
 from benchmarks.dependencies.report import NAMES, markdown, reach
 from benchmarks.dependencies.tasks import ASKED, KEYS, VALUES, VOCABULARY, rows_of
-from benchmarks.long_dependencies import MOST_APART, Extent, cells
+from benchmarks.long_dependencies import Extent, cells
+from benchmarks.trials.sizes import MOST_APART
 from tests.support.models import as_numpy, randomise
 
 every_distance = pytest.mark.parametrize("distance", [4, 8, 100])

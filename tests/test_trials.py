@@ -14,6 +14,7 @@ from benchmarks.trials import training
 from benchmarks.trials.ablation_table import table as ablation_table
 from benchmarks.trials.ancestors_table import curve, draw
 from benchmarks.trials.ancestors_table import table as ancestors_table
+from benchmarks.trials.sizes import check_same_size
 from benchmarks.trials.table3_rows import ROWS, overrides_of, paper_config
 from benchmarks.trials.table3_table import table as table3_table
 from benchmarks.trials.training import TRANSLATIONS, Outcome, Trial, outcome_of, selected, steps_in, trained
@@ -154,9 +155,9 @@ def test_the_ancestors_are_compared_by_length_and_over_time(tmp_path):
 
 
 def test_the_committed_configurations_of_the_ancestors_differ_in_the_model_and_its_optimizer_alone():
-    configs = [load_config(ROOT / f"configs/{file}.toml") for file in ancestors.CONFIGS.values()]
+    configs = [load_config(ROOT / f"configs/multi30k_en_de_{name}.toml") for name in ancestors.LABELS]
     counts = [parameter_count(config.transformer_config(config.tokenizer.vocab_size)) for config in configs]
-    assert max(counts) <= (1 + ancestors.MOST_APART) * min(counts)
+    check_same_size(dict(zip(ancestors.LABELS, counts, strict=True)))  # raises BenchmarkError if they are not
     for same in ("data", "tokenizer", "translation"):
         assert all(getattr(config, same) == getattr(configs[0], same) for config in configs)
     for same in ("tokens_per_batch", "row_lengths", "seed", "average_checkpoints", "checkpoint_every", "bpe_dropout"):
@@ -164,11 +165,10 @@ def test_the_committed_configurations_of_the_ancestors_differ_in_the_model_and_i
 
 
 def test_models_of_unequal_size_are_not_compared():
-    small, large = outcome("a", 30.0, 5.0), outcome("b", 30.0, 5.0)
-    ancestors.check_parameters({"a": small, "b": large})
-    large.run.scores["parameters"] = 1_060
+    check_same_size({})
+    check_same_size({"a": 1_000, "b": 1_050})
     with pytest.raises(BenchmarkError, match=r"a 1,000, b 1,060"):
-        ancestors.check_parameters({"a": small, "b": large})
+        check_same_size({"a": 1_000, "b": 1_060})
 
 
 # trials

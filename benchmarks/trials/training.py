@@ -1,7 +1,6 @@
 """A trial: one training of a series that is compared on the validation set. What a trial has done is not done again."""
 
 import json
-import os
 import pathlib
 import signal
 import statistics
@@ -97,8 +96,8 @@ def steps_in(trial: Trial, minutes: float, folder: pathlib.Path) -> int:
         short += ["training.validate_every=1000000", "translation.validation_sentences=1", "translation.beam_size=1"]
         calibration = trial._replace(overrides=(*trial.overrides, *short))
         python(folder / f"{trial.name}.log", "train", *training_arguments(calibration, path))
-    every = 60 * minutes / statistics.median(step_seconds(path))
-    return max(config.training.checkpoint_every, round(every))
+    steps = round(60 * minutes / statistics.median(step_seconds(path)))
+    return max(config.training.checkpoint_every, steps)
 
 
 def step_seconds(path: pathlib.Path) -> list[float]:
@@ -156,9 +155,3 @@ def train_all(trials: Iterable[Trial], only: str | None, folder: pathlib.Path) -
         print(f"{trial.name}: {' '.join(trial.overrides) or trial.config}", file=sys.stderr, flush=True)
         trained(trial, folder)
     return [outcome for trial in trials if (outcome := outcome_of(trial, folder))]
-
-
-def command() -> str:
-    """The command line of this process, for a result file."""
-    module = pathlib.Path(sys.argv[0]).stem
-    return " ".join(["python", "-m", f"benchmarks.{module}", *map(os.path.normpath, sys.argv[1:])])

@@ -1,0 +1,22 @@
+"""Where benchmarks leave their results, and the command that is written into them."""
+
+import pathlib
+import shlex
+import sys
+from collections.abc import Callable
+from typing import BinaryIO
+
+from keras_transformer.files import write_atomically
+
+RESULTS = pathlib.Path(__file__).parent / "results"
+
+
+def command_line(name: str) -> str:
+    """Return how this process was started: `python -m benchmarks.NAME` and its arguments."""
+    return shlex.join(["python", "-m", f"benchmarks.{name}", *sys.argv[1:]])
+
+
+def write_result(path: pathlib.Path, content: Callable[[BinaryIO], object] | bytes | str) -> None:
+    """Write a file as `write_atomically` does, into a folder that is made if there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content)
