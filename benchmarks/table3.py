@@ -13,7 +13,7 @@ from benchmarks.trials.table3_rows import ROWS, overrides_of
 from benchmarks.trials.table3_table import table
 from benchmarks.trials.training import Folder, Only, Trial, train_all
 from keras_transformer.console import exit_codes
-from train.config import load_config
+from train.config import RunConfig, load_config
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -30,12 +30,16 @@ def main(
     """Train the rows with the same steps and seed, and print their perplexity and BLEU on the validation set."""
     with exit_codes():
         base = load_config(config)
-        model = base.transformer_config(base.tokenizer.vocab_size)
-        trials = [Trial(row.name, config, overrides_of(row, model)) for row in ROWS]
-        outcomes = train_all(trials, only, folder)
+        outcomes = train_all(trials_of(config, base), only, folder)
         text = table(base, {outcome.trial.name: outcome for outcome in outcomes}, command_line("table3"))
         write_result(results / "table3.md", text)
     print(text)
+
+
+def trials_of(path: pathlib.Path, base: RunConfig) -> list[Trial]:
+    """One trial per row of Table 3; that of the row (base) is the configuration as it stands."""
+    model = base.transformer_config(base.tokenizer.vocab_size)
+    return [Trial(row.name, path, overrides_of(row, model)) for row in ROWS]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """report.md line by line, from fixed inputs."""
 
 import collections
+import json
 import types
 
 import numpy as np
@@ -68,6 +69,14 @@ def test_the_scores_come_with_options_signatures_and_the_weights_that_were_kept(
         "the average: validation BLEU 33.10, loss 2.4000"
     ) in lines
     assert all(table.markdown() in text for table in card.tables()) and len(card.tables()) == 2
+
+
+def test_programs_find_the_scores_perplexity_and_parameters():
+    card = Evaluator("de", WordCounts(collections.Counter(fünf=3), "the training text (3 pairs)")).scorecard(TIMED)
+    found = json.loads(report.scores_json("data.test", card, SearchOptions(5, 0.75), SELECTION, 1_234))
+    assert [found[name] for name in ("split", "beam_size", "length_penalty")] == ["data.test", 5, 0.75]
+    assert [found[name] for name in ("validation_loss", "validation_perplexity", "parameters")] == [2.5, 7.0, 1_234]
+    assert found.items() >= card.as_json().items()
 
 
 def test_the_page_says_what_the_model_is_for_and_what_not(config):

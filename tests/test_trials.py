@@ -71,6 +71,13 @@ def test_a_scaled_row_changes_what_the_papers_row_changes_by_the_same_factor(row
     assert found.positions == theirs.positions
 
 
+def test_there_is_a_trial_per_row_and_base_is_the_configuration_itself():
+    base_trial, *others = table3.trials_of(TABLE3_CONFIG, load_config(TABLE3_CONFIG))
+    assert base_trial == Trial("base", TABLE3_CONFIG) and len(others) == len(TABLE_3) + 1
+    for trial in others:
+        assert load_config(trial.config, trial.overrides) != load_config(TABLE3_CONFIG)
+
+
 def test_the_table_names_how_a_row_differs_and_leaves_out_what_was_not_trained():
     found = {"base": outcome("base", 30.0, 5.0), "C_d_ff_1024": outcome("C_d_ff_1024", 29.0, 5.5)}
     lines = table3_table(load_config(TABLE3_CONFIG), found, "python -m benchmarks.table3").splitlines()
@@ -198,16 +205,15 @@ def commands(monkeypatch):
 
 
 def test_a_trial_never_reads_the_test_set_and_is_done_once(commands, tmp_path):
-    trial = Trial("small", TABLE3_CONFIG, ("training.dropout=0.3", "translation.beam_size=5"))
+    trial = Trial("small", TABLE3_CONFIG, ("translation.length_penalty=0.9", "translation.beam_size=5"))
     assert outcome_of(trial, tmp_path) is None
     found = trained(trial, tmp_path)
     (train, *settings), evaluate = commands
     assert train == "train" and settings.count("--set") == 4 and "data.test=[]" in settings
     assert load_config(RunFolder(tmp_path / "small").config).data.test == []
-    assert (
-        evaluate[:2] == ["train.evaluate", str(tmp_path / "small")]
-        and evaluate[evaluate.index("--beam-size") + 1] == "5"
-    )
+    assert evaluate[:2] == ["train.evaluate", str(tmp_path / "small")]
+    assert evaluate[evaluate.index("--beam-size") + 1] == "5"
+    assert evaluate[evaluate.index("--length-penalty") + 1] == "0.9"
     assert found.translations == ["eins", "", "zwei"] and (found.parameters, found.perplexity) == (7, 2.0)
     assert trained(trial, tmp_path).translations == found.translations and len(commands) == 2
     (tmp_path / "small" / TRANSLATIONS).unlink()
@@ -216,11 +222,12 @@ def test_a_trial_never_reads_the_test_set_and_is_done_once(commands, tmp_path):
 
 
 def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
-    trial = Trial("small", TABLE3_CONFIG)
-    assert steps_in(trial, 10.0, tmp_path) == 10 * 60 / 0.5
+    trial = Trial("small", TABLE3_CONFIG, ("training.checkpoint_every=70", "training.dropout=0.3"))
+    assert ancestors.timed(trial, 10.0, tmp_path).overrides == (*trial.overrides, "training.steps=1200")
     assert steps_in(trial, 5.0, tmp_path) == 5 * 60 / 0.5 and len(commands) == 1  # measured once
-    assert load_config(RunFolder(tmp_path / "small_calibration").config).training.steps == training.CALIBRATION_STEPS
-    assert steps_in(trial, 0.1, tmp_path) == load_config(TABLE3_CONFIG).training.checkpoint_every  # at least
+    calibration = load_config(RunFolder(tmp_path / "small_calibration").config).training
+    assert (calibration.steps, calibration.dropout) == (training.CALIBRATION_STEPS, 0.3)
+    assert steps_in(trial, 0.1, tmp_path) == 70  # at least to the first checkpoint
 
 
 def test_only_takes_the_trials_that_it_names():

@@ -71,9 +71,6 @@ def overrides_of(row: Row, model: TransformerConfig) -> tuple[str, ...]:
     if theirs.positions != base.positions:
         settings["positions"] = f'"{theirs.positions}"'
         settings["max_positions"] = model.max_positions
-    if {"d_model", "num_heads"} & settings.keys():  # d_k follows from both, unless it is said
-        settings.setdefault("d_k", model.d_k)
-        settings.setdefault("d_v", model.d_v)
     return tuple(f"{KEYS.get(name, f'model.{name}')}={value}" for name, value in settings.items())
 
 
