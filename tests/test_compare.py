@@ -94,6 +94,15 @@ def test_scores_with_other_signatures_are_told_apart(pair):
     assert f"nc:6|version:2.6.0 ({pair[0]}" not in printed
 
 
+def test_runs_of_a_treebank_are_compared_by_f1(pair):
+    for run, f1 in zip(pair, (61.0, 62.5), strict=True):
+        with open(run / "metrics.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": 3, "validation/bracketing_f1": f1}) + "\n")
+    assert rows_of(compare_command(*pair).stdout)["best validation F1"] == ["61.000 at step 3", "62.500 at step 3"]
+    found = json.loads(compare_command(*pair, "--json").stdout)
+    assert [run["best_validation"]["bracketing_f1"] for run in found["runs"]] == [[3, 61.0], [3, 62.5]]
+
+
 def test_an_undefined_score_is_named_so(pair):
     scores = SCORES | {"scores": [SCORES["scores"][0] | {"value": None, "interval": None}]}
     (pair[0] / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
@@ -124,7 +133,13 @@ def test_json_has_everything(pair):
     one, other = found["runs"]
     assert (one["run"], one["scores"], other["scores"]) == (str(pair[0]), SCORES, None)
     assert (one["steps"], one["minutes"], one["tokens_per_second"]) == (3, 1.5, 4000.0)
-    assert one["best_validation"] == {"loss": [1, 3.0], "bleu": [3, 30.0], "chrf": None, "exact": None}
+    assert one["best_validation"] == {
+        "loss": [1, 3.0],
+        "bleu": [3, 30.0],
+        "chrf": None,
+        "exact": None,
+        "bracketing_f1": None,
+    }
     assert other["settings"]["training.dropout"] == 0.2 and len(other["settings"]) > 40
 
 

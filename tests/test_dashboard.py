@@ -18,7 +18,7 @@ from keras_transformer.run_folder import RunFolder
 from tests.support.events import read_added
 from tests.support.runs import metrics_of, write_config
 from train.config import load_config
-from train.loop.dashboard import CHARTS
+from train.loop.dashboard import CHARTS, OF_TREES
 from train.loop.metrics_log import MetricsLog
 
 
@@ -119,6 +119,18 @@ def test_the_charts_are_grouped_and_have_the_curves_of_training_and_validation(t
     scalars = opened(tmp_path).data_provider.list_scalars(RequestContext(), experiment_id="", plugin_name="scalars")
     curves = [(run, tag) for run, tags in scalars.items() for tag in tags if re.match(pattern, tag)]
     assert sorted(curves) == [("run/tensorboard/train", "loss"), ("run/tensorboard/validation", "loss")]
+
+
+def test_a_run_of_a_treebank_has_a_chart_of_its_brackets_too(tmp_path):
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    run.config.write_text('run_folder = "run"\n[data]\nsource = "treebank"\nfiles = ["trees.mrg"]\n', encoding="utf-8")
+    write(run, 0, 1, validation__bracketing_f1=30.0, train__loss=2.0)
+    layout = json.loads(CustomScalarsPlugin(opened(tmp_path)).layout_impl(RequestContext(), ""))
+    (quality,) = (group for group in layout["category"] if group["title"] == "Quality")
+    assert [chart["title"] for chart in quality["chart"]] == [*CHARTS["Quality"], *OF_TREES]
+    (pattern,) = quality["chart"][-1]["multiline"]["tag"]
+    assert all(re.match(pattern, f"bracketing_{name}") for name in ("f1", "precision", "recall"))
 
 
 def test_a_folder_without_a_configuration_has_no_row(tmp_path):

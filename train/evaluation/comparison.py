@@ -19,6 +19,13 @@ from train.evaluation.tables import INTERVAL_NOTE, Table
 
 NO_SCORES = "not evaluated"
 NO_VALUE = "-"
+VALIDATIONS = {  # from the name of a curve to what it is called
+    "loss": "loss",
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "exact": "exact, per cent",
+    "bracketing_f1": "F1",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +49,7 @@ class Run:
         return None if rates is None else float(np.median(rates[:, 1]))
 
     def best(self, name: str) -> tuple[int, float] | None:
-        """The step and the value of the best validation by "bleu", "chrf", "exact" or "loss"."""
+        """The step and the value of the best validation by one of VALIDATIONS."""
         points = self.curves.get(f"validation/{name}")
         if points is None:
             return None
@@ -64,7 +71,7 @@ class Run:
             "run": self.name,
             "settings": self.settings,
             "scores": self.scores,
-            "best_validation": {name: self.best(name) for name in ("loss", "bleu", "chrf", "exact")},
+            "best_validation": {name: self.best(name) for name in VALIDATIONS},
             "tokens_per_second": self.tokens_per_second,
             "steps": self.steps,
             "minutes": self.minutes,
@@ -118,7 +125,7 @@ def comparison_table(runs: Sequence[Run]) -> Table:
     """One column per run: the settings that differ, the scores of the test set, the best validation, speed."""
     rows = [(key, *(shown(run.settings.get(key)) for run in runs)) for key in differing(runs)]
     rows += score_rows(runs)
-    for name, label in (("loss", "loss"), ("bleu", "BLEU"), ("chrf", "chrF")):
+    for name, label in VALIDATIONS.items():
         found = [run.best(name) for run in runs]
         if any(found):
             rows.append(

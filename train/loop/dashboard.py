@@ -38,12 +38,16 @@ CHARTS = {  # of the tab Custom Scalars: per group, from the title of a chart to
     },
 }
 
+OF_TREES = {"labelled brackets, per cent": "bracketing_(f1|precision|recall)"}  # one more chart of Quality
 
-def layout_summary() -> Summary:
+
+def layout_summary(has_trees: bool) -> Summary:
     """The layout of the tab Custom Scalars: a chart shows its tags of every writer of every run.
 
+    has_trees: whether the run is of a treebank.
     `tensorboard.plugins.custom_scalar.summary.pb` makes the same, but imports TensorFlow.
     """
+    groups = {**CHARTS, "Quality": CHARTS["Quality"] | (OF_TREES if has_trees else {})}
     layout = Layout(
         category=[
             Category(
@@ -53,7 +57,7 @@ def layout_summary() -> Summary:
                     for title, pattern in charts.items()
                 ],
             )
-            for group, charts in CHARTS.items()
+            for group, charts in groups.items()
         ]
     )
     metadata = create_summary_metadata()

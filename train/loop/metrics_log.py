@@ -36,9 +36,10 @@ class MetricsLog:
             start = next((record["time"] for record in records if "time" in record), time.time())
             self.file = PatientFile(folder.metrics)
             self.events = EventFolder(folder.tensorboard, first_step, WRITERS)
-            self.events.add("", 0, start, layout_summary())
-            if folder.config.exists():
-                self.events.add("final", 0, start, settings_summary(load_config(folder.config), start))
+            config = load_config(folder.config) if folder.config.exists() else None
+            self.events.add("", 0, start, layout_summary(bool(config) and config.data.source == "treebank"))
+            if config:
+                self.events.add("final", 0, start, settings_summary(config, start))
         except OSError as error:
             raise UserError(
                 f"The metrics in {folder.path} cannot be written: {error}. Make room, or see who may write there; then "
