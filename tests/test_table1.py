@@ -74,6 +74,9 @@ from benchmarks import table1
 from benchmarks.layer_kinds import timing
 timing.Work = lambda *_: types.SimpleNamespace(seconds=[0.5], is_capped=False, turn=lambda: None)  # compiles nothing
 found = table1.measure_all(table1.Extent((16, 64), (16,)), rounds=1, cap=10.0)
+from benchmarks.layer_kinds.kinds import Sizes
+from benchmarks.layer_kinds.path import layers_needed
+found["long path"] = layers_needed("convolutional", 512, Sizes())
 print(json.dumps(found), file=open(sys.argv[1], "w"))
 print("tensorflow" in sys.modules)
 """
@@ -128,6 +131,7 @@ def test_only_the_recurrent_layer_waits_for_every_word(measured):
 @pytest.mark.slow
 def test_path_lengths_are_those_of_the_reach_of_a_layer(measured):
     found = {(each["kind"], each["n"]): (each["layers"], each["steps"], each["length"]) for each in measured["paths"]}
+    assert measured["long path"] == 511  # though nearly all of the gradient stays near the middle
     for n in (16, 64):
         assert found["self_attention", n] == (1, 1, 1)
         assert found["recurrent", n] == (1, n, n)

@@ -14,9 +14,10 @@ def layers_needed(kind: str, n: int, sizes: Sizes) -> int:
     """Return how many layers a signal needs between the first and the last of n positions.
 
     The gradient of output 0 is taken back through one layer after the other, until it is not zero at input n - 1. Each
-    layer has states that are drawn at random. After each layer the gradient is divided by its largest number: after
-    hundreds of layers it would be too small for float32. A forward recurrent layer never shows position 0 what comes
-    later; there it is the gradient of output n - 1 at input 0.
+    layer has states that are drawn at random. After each layer the gradient at each position is divided by its own
+    largest number: of the many ways back most end near the middle of what is reached, and after hundreds of layers the
+    rim of it would be too small for float32. A forward recurrent layer never shows position 0 what comes later; there
+    it is the gradient of output n - 1 at input 0.
     """
     ends = (n - 1, 0) if kind == "recurrent" else (0, n - 1)
     gradient = np.zeros((1, n, WIDTH), "float32")
@@ -33,7 +34,10 @@ def layers_needed(kind: str, n: int, sizes: Sizes) -> int:
 
 
 def back_through(kind: str, n: int, sizes: Sizes, number: int):
-    """Return the function from (states, gradient of a layer's output) to the gradient of its input, at most 1."""
+    """Return the function from (states, gradient of a layer's output) to the gradient of its input.
+
+    At each position its largest number is 1, or all of it is zero.
+    """
     function = function_of(kind, WIDTH, n, sizes, number)
     weights = [keeping(value) if kind == "recurrent" else value for value in function.weights]
 
@@ -41,7 +45,8 @@ def back_through(kind: str, n: int, sizes: Sizes, number: int):
     def back(states, gradient):
         _, backward = jax.vjp(lambda states: function.apply(weights, states), states)
         [found] = backward(gradient)
-        return found / jnp.max(jnp.abs(found))
+        largest = jnp.max(jnp.abs(found), axis=-1, keepdims=True)
+        return found / jnp.where(largest == 0, 1, largest)
 
     return back
 
