@@ -190,6 +190,18 @@ def test_head_widths_that_are_written_out_are_the_same_model(folder):
         check_unchanged(folder, configuration(folder, "model.key_dim=8"))
 
 
+def test_values_of_the_preset_that_are_written_out_are_the_same_model(folder, caplog):
+    written_out = ("model.d_model=128", "model.encoder_layers=4", "model.key_dim=32")
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder, *written_out))
+    assert len(caplog.messages) == 3 and "model.d_model was not set and is 128" in caplog.messages[0]
+    with pytest.raises(ConfigError, match="model.d_model was not set and is 128; model.num_heads was not set and is 8"):
+        check_unchanged(folder, configuration(folder, "model.d_model=128", "model.num_heads=8"))
+    folder.model.unlink()  # then nothing says what the preset was
+    with pytest.raises(ConfigError, match="model.d_model was not set and is 128"):
+        check_unchanged(folder, configuration(folder, "model.d_model=128"))
+
+
 @pytest.mark.parametrize("name", ["config", "model"])
 def test_an_interrupted_rewrite_keeps_the_old_record(folder, name, monkeypatch):
     path, replace = getattr(folder, name), os.replace

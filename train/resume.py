@@ -150,7 +150,10 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> None:
         return
     changes = differences(recorded, flattened(config.to_toml()))
     changes.pop("run_folder", None)
-    refuse(folder, {key: change for key, change in changes.items() if key.startswith(FIXED)})
+    fixed = {key: change for key, change in changes.items() if key.startswith(FIXED)}
+    if all(key.startswith("model.") for key in fixed) and is_same_model(folder, config):
+        fixed = {}  # a value of the preset is written out, or no longer
+    refuse(folder, fixed)
     for key, (before, now) in changes.items():
         log.info("the configuration has changed since this run began: %s was %s and is %s", key, before, now)
 
@@ -172,6 +175,11 @@ def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], 
         return {f"model.{name}": value for name, value in values.items()}
 
     return fields(recorded), fields(asked)
+
+
+def is_same_model(folder: RunFolder, config: RunConfig) -> bool:
+    """Whether model.json holds the model that `config` asks for, however it says so. False if there is no file."""
+    return folder.model.exists() and not differences(*model_fields(folder, config))
 
 
 def refuse(folder: RunFolder, changes: dict[str, tuple[str, str]]) -> None:
