@@ -108,7 +108,12 @@ class Block(keras.layers.Layer):
 
 
 class AttentionBlock(Block):
-    """What the two blocks of figure 1 have besides: self-attention, and arguments of every attention."""
+    """What the two blocks of figure 1 have besides: an attention sublayer for each name in `attentions`.
+
+    `self_attention` with `self_attention_residual` around it, and in the decoder `memory_attention` likewise.
+    """
+
+    attentions = ("self_attention",)
 
     def __init__(
         self,
@@ -128,13 +133,12 @@ class AttentionBlock(Block):
         self.key_dim = key_dim
         self.value_dim = value_dim
         self.attention_bias = attention_bias
-        self.self_attention = self._attention("self_attention")
-        self.self_attention_residual = self._residual("self_attention_residual")
-
-    def _attention(self, name: str) -> MultiHeadAttention:
-        return MultiHeadAttention(
-            self.num_heads, self.key_dim, self.value_dim, self.attention_bias, dtype=self.dtype_policy, name=name
-        )
+        for attention in self.attentions:
+            layer = MultiHeadAttention(
+                num_heads, key_dim, value_dim, attention_bias, dtype=self.dtype_policy, name=attention
+            )
+            setattr(self, attention, layer)
+            setattr(self, f"{attention}_residual", self._residual(f"{attention}_residual"))
 
     def compute_mask(self, states, previous_mask=None):
         """Keras' mask of real positions (B, L) stays with the states; a mask of who attends to whom does not."""
@@ -203,10 +207,7 @@ class DecoderBlock(AttentionBlock):
     Returns states (B, T, d_model), self-attention weights (B, h, T, T) and encoder-decoder weights (B, h, T, S).
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.memory_attention = self._attention("memory_attention")
-        self.memory_attention_residual = self._residual("memory_attention_residual")
+    attentions = ("self_attention", "memory_attention")
 
     def build(
         self,
