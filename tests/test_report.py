@@ -120,6 +120,8 @@ def test_size_speed_and_core_hours_are_measured(tmp_path, monkeypatch, devices, 
         "training took": took,
     }
     assert cells(report.cost_table(TINY, weights, {}, TIMED, PROGRESS, devices))["training"] == "not recorded"
+    monkeypatch.setattr(report, "processor_cores", lambda: 1)
+    assert " on 1 core of " in cells(report.cost_table(TINY, weights, {}, TIMED, PROGRESS, devices))["training took"]
 
 
 FILES = {"source": "files", "train": [["a/train.en", "a/train.de"]], "validation": [["val.en", "val.de"]]}

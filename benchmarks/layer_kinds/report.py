@@ -23,8 +23,8 @@ DEPARTURES = """\
   positions, 4 n² d FLOPs here. The layer also has four projections, 8 n d² FLOPs. Both parts are equal at n = 2 d: at
   d = 512, sentences of fewer than 1,024 words spend more on projections than on attention.
 - *Seconds of self-attention grow faster than its FLOPs for long sentences* (see GFLOP/s, and the exponents at d = 512).
-  Its scores, n² per head, leave the caches: at n = 2,048 one sentence has 17 MB of them per head, and the softmax passes
-  over them several times without a matrix product.
+  Its scores, n² per head, leave the caches: at n = 2,048 one sentence has 17 MB of them per head, and the softmax
+  passes over them several times without a matrix product.
 - *Restricted self-attention counts more FLOPs than r keys per query.* Blocks of r queries share a window of 2 r - 1
   keys, of which a mask leaves r per query; the last block is filled up. Its projections are those of self-attention,
   and for small r they are nearly all of its cost: so its exponent in d is nearer to 2 than to 1.

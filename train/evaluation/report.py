@@ -165,7 +165,8 @@ def cost_table(
     if "train/tokens_per_second" in curves:
         speed = f"{np.median(curves['train/tokens_per_second'][:, 1]):,.0f} target tokens/s, the median of all updates"
     hours, cores = progress.seconds / 3600, processor_cores()
-    cost = f"{hours * cores:.2f} core hours: {duration(progress.seconds)} on {cores} cores of this machine"
+    its_cores = "1 core" if cores == 1 else f"{cores} cores"
+    cost = f"{hours * cores:.2f} core hours: {duration(progress.seconds)} on {its_cores} of this machine"
     return table(
         ("parameters", f"{parameter_count(transformer_config):,}"),
         ("weights", f"{weights.stat().st_size:,} bytes, float32 ({weights.name})"),
