@@ -25,6 +25,10 @@ OFF = {  # the value of a key with which a technique does nothing, or is the pap
     "training.label_smoothing": 0.0,
     "training.dropout": 0.0,
     "training.average_checkpoints": 1,
+    "training.cooldown_steps": 0,
+    "training.keep_best": False,
+    "training.ema_decay": 1e-9,  # TOML has no null to unset a key: an average that is the weights themselves
+    "training.clip_norm": 1e9,  # and a norm that no gradient has
 }
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -50,7 +54,8 @@ def main(
 
 def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
     """The whole recipe, and one trial per technique that it uses, without it."""
-    used = [(key, off) for key, off in OFF.items() if effective_settings(recipe)[key] != off]
+    settings = effective_settings(recipe)  # without keys that are not set, or of another kind of model
+    used = [(key, off) for key, off in OFF.items() if key in settings and settings[key] != off]
     changes = [Trial(f"without_{key.rpartition('.')[2]}", path, (f"{key}={json.dumps(off)}",)) for key, off in used]
     return [Trial(WHOLE, path), *changes]
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.optimizers import paper_optimizer
     from keras_transformer.recurrent.config import RecurrentConfig
     from keras_transformer.recurrent.model import RecurrentModel
-    from keras_transformer.schedules import ConstantRate, WarmupInverseSquareRoot
+    from keras_transformer.schedules import ConstantRate, LinearCooldown, WarmupInverseSquareRoot
     from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
     from keras_transformer.translator import Translation, Translator, load_run
 
@@ -74,7 +74,7 @@ NAMES_OF = {
     "optimizers": ("paper_optimizer",),
     "recurrent.config": ("RecurrentConfig",),
     "recurrent.model": ("RecurrentModel",),
-    "schedules": ("ConstantRate", "WarmupInverseSquareRoot"),
+    "schedules": ("ConstantRate", "LinearCooldown", "WarmupInverseSquareRoot"),
     "tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
     "translator": ("Translation", "Translator", "load_run"),
 }  # module -> what it gives

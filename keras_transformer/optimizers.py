@@ -4,6 +4,8 @@ import keras
 
 from keras_transformer.schedules import WarmupInverseSquareRoot
 
+PAPER_ADAM = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
+
 
 def paper_optimizer(
     d_model: int,
@@ -17,4 +19,4 @@ def paper_optimizer(
     warm-up: about a tenth of all updates.
     """
     schedule = WarmupInverseSquareRoot(d_model, warmup_steps, factor)
-    return adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9, name="adam")
+    return adam(schedule, **PAPER_ADAM, name="adam")

@@ -19,6 +19,7 @@ class RunFolder:
         self.report = self.path / "report.md"
         self.scores = self.path / "scores.json"  # the scores of the report, for programs
         self.curves = self.path / "curves.png"  # which the report shows
+        self.history = self.path / "history.jsonl"  # which commit and which configuration trained from which step on
         self.training_text = self.path / "training_text.json"  # which text the weights were trained on
         self.lock = self.path / "lock"  # held while a process trains here
         self.check_lines = self.path / "validation.src.txt"  # the source sentences on which `export` compares

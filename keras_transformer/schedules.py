@@ -1,4 +1,4 @@
-"""The paper's learning rate (Vaswani et al. 2017, section 5.3, eq. 3)."""
+"""The paper's learning rate (Vaswani et al. 2017, section 5.3, eq. 3), a constant one, and an end at 0 for both."""
 
 import keras
 from keras import ops
@@ -47,3 +47,32 @@ class ConstantRate(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self) -> dict:
         return {"learning_rate": self.learning_rate}
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class LinearCooldown(keras.optimizers.schedules.LearningRateSchedule):
+    """rate = schedule(step) * min(1, (steps - updates_done) / cooldown_steps)
+
+    Of `steps` updates, the last `cooldown_steps` take a rate that falls linearly to 0: the factor of the first of them
+    is 1, of the last 1 / cooldown_steps. After `steps` updates the rate is 0. Hägele et al. (2024) compare such ends.
+
+    Raises ValueError unless 0 < cooldown_steps <= steps.
+    """
+
+    def __init__(self, schedule: keras.optimizers.schedules.LearningRateSchedule, steps: int, cooldown_steps: int):
+        super().__init__()
+        if not 0 < cooldown_steps <= steps:
+            raise ValueError(f"cooldown_steps must be above 0 and at most steps. Received: {cooldown_steps=}, {steps=}")
+        self.schedule, self.steps, self.cooldown_steps = schedule, steps, cooldown_steps
+
+    def __call__(self, updates_done):
+        left = self.steps - ops.cast(updates_done, "float32")
+        return self.schedule(updates_done) * ops.clip(left / self.cooldown_steps, 0.0, 1.0)
+
+    def get_config(self) -> dict:
+        schedule = keras.saving.serialize_keras_object(self.schedule)
+        return {"schedule": schedule, "steps": self.steps, "cooldown_steps": self.cooldown_steps}
+
+    @classmethod
+    def from_config(cls, config: dict) -> "LinearCooldown":
+        return cls(**{**config, "schedule": keras.saving.deserialize_keras_object(config["schedule"])})

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from benchmarks.on_accelerator.training import Task
 from tests.support.models import as_numpy, assert_close, normal
 from train.config import TrainingConfig
 from train.step.optimizer import training_optimizer
@@ -24,6 +25,12 @@ def test_the_constants_are_the_papers():
     assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.98, 1e-9)
     assert not (optimizer.weight_decay or optimizer.clipnorm or optimizer.global_clipnorm or optimizer.use_ema)
     assert optimizer._learning_rate.get_config() == {"d_model": 64, "warmup_steps": 100, "factor": 0.5}
+
+
+def test_a_task_for_an_accelerator_trains_with_the_same_optimizer():
+    """benchmarks/on_accelerator trains with it too, but slow tests alone run it there."""
+    task = Task("tiny", 64, 16, "explicit", warmup_steps=100, learning_rate_factor=0.5, precision="float32")
+    assert training_optimizer(64, task.training).get_config() == training_optimizer(64, TRAINING).get_config()
 
 
 def test_updates_follow_the_equations_of_adam():
@@ -71,6 +78,16 @@ def test_a_limit_to_the_norm_scales_all_gradients_together(precision):
         optimizer.apply([optimizer.scale_loss(np.array([part * factor], "float32")) for part in (3.0, 4.0)])
         adam = getattr(optimizer, "inner_optimizer", optimizer)
         assert_close([as_numpy(moment)[0] for moment in adam._momentums], 0.1 * np.array(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize("schedule", ["paper", "constant"])
+def test_the_last_updates_of_a_training_may_cool_down(schedule):
+    """The first two of four updates have the rate that they have without a cool-down; then it is 1 and 1/2 of it."""
+    training = TRAINING.model_copy(update={"schedule": schedule, "steps": 4})
+    _, plain = built(training)
+    _, cooled = built(training.model_copy(update={"cooldown_steps": 2}))
+    ratios = [float(cooled._learning_rate(step) / plain._learning_rate(step)) for step in range(5)]
+    assert ratios == pytest.approx([1, 1, 1, 0.5, 0])
 
 
 def test_plain_adam_has_a_constant_rate_and_its_own_constants():

@@ -1,11 +1,14 @@
-"""How a run can be done again: its command, and the commit of the code."""
+"""How a run can be done again: its command, the commits of the code, and what changed on the way."""
 
+import json
 import subprocess
 
 import pytest
 
 from keras_transformer.run_folder import RunFolder
+from train.config import TrainingConfig
 from train.evaluation.reproduction import commit, git, reproduction_lines
+from train.loop.history import Part, history, record_part
 
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
 
@@ -36,19 +39,81 @@ def test_changes_are_named_and_new_files_are_none(checkout):
 def test_there_is_none_outside_git_nor_inside_another_project(checkout, tmp_path, monkeypatch):
     (checkout / "inner").mkdir()
     assert commit(checkout / "inner") is None
-    assert commit(tmp_path) is None or commit(tmp_path) != commit(checkout)
+    assert commit(tmp_path) is None
     monkeypatch.setenv("PATH", "")
     assert commit(checkout) is None
 
 
-def test_the_command_takes_the_effective_configuration_to_a_new_run_folder(checkout, tmp_path):
-    lines = reproduction_lines(RunFolder(tmp_path / "my run"), 7, checkout)
-    assert lines[1] == f"git checkout {commit(checkout)}"
-    assert lines[2] == f"python -m train '{tmp_path}/my run/config.toml' --set 'run_folder=runs/my run_again'"
-    assert "seed, 7," in "".join(lines) and lines[-1] == f"Commit: {commit(checkout)}."
+def test_the_command_takes_the_configuration_of_the_page_to_a_new_run_folder(tmp_path):
+    folder = run_folder(tmp_path / "my run", [Part(0, "abc", {})])
+    lines = reproduction_lines(folder, TrainingConfig(seed=7))
+    assert lines[1:3] == ["git checkout abc", "python -m train config.toml --set 'run_folder=runs/my run_again'"]
+    assert "Its seed, 7, decides the first weights" in "".join(lines) and lines[-1] == "Commit: abc."
 
 
-def test_without_a_commit_the_page_says_so(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    lines = reproduction_lines(RunFolder("runs/mine"), 1, tmp_path)
-    assert lines[1].startswith("python -m train runs/mine/config.toml ") and "not known" in lines[-1]
+def test_a_run_that_started_from_another_has_its_first_weights_from_there(tmp_path):
+    text = "".join(reproduction_lines(RunFolder(tmp_path), TrainingConfig(start_from="runs/base")))
+    assert "Its first weights are those of runs/base." in text and "decides the order of the text and dropout" in text
+
+
+def test_without_a_history_the_page_does_not_know_the_commit(tmp_path):
+    lines = reproduction_lines(RunFolder(tmp_path / "mine"), TrainingConfig())
+    assert lines[1].startswith("python -m train config.toml ") and "not known" in lines[-1]
+
+
+def test_a_run_that_was_only_interrupted_is_one_run(tmp_path):
+    folder = run_folder(tmp_path, [Part(0, "abc", {}), Part(40, "abc", {}), Part(60, "abc", {})])
+    lines = reproduction_lines(folder, TrainingConfig())
+    assert lines == reproduction_lines(run_folder(tmp_path, [Part(0, "abc", {})]), TrainingConfig())
+
+
+def test_a_run_whose_code_or_configuration_changed_says_where(tmp_path):
+    parts = [Part(0, "abc", {}), Part(1_400, "abc", {"training.dropout": ("0.1", "0.2")}), Part(1_600, "def", {})]
+    lines = reproduction_lines(run_folder(tmp_path, parts), TrainingConfig())
+    assert lines[1] == "git checkout def" and "if the same is changed at the same steps" in "".join(lines)
+    assert lines[-3:] == [
+        "- from step 0 on, commit abc",
+        "- from step 1,400 on, commit abc; `training.dropout` was 0.1 and is 0.2",
+        "- from step 1,600 on, commit def",
+    ]
+
+
+# the history
+
+
+def run_folder(path, parts, checkpoint=None):
+    """A run folder with these parts in its history, and one checkpoint."""
+    folder = RunFolder(path)
+    folder.checkpoints.mkdir(parents=True, exist_ok=True)
+    folder.history.write_text("".join(json.dumps(part._asdict()) + "\n" for part in parts), encoding="utf-8")
+    if checkpoint:
+        (folder.checkpoints / f"step-{checkpoint:08d}.npz").touch()
+    return folder
+
+
+def recorded(folder, *arguments, steps=100):
+    record_part(folder, steps, *arguments)
+    return [
+        (part.step, part.commit, {key: tuple(ends) for key, ends in part.changes.items()}) for part in history(folder)
+    ]
+
+
+def test_every_process_that_trains_adds_a_part(tmp_path):
+    folder = run_folder(tmp_path, [])
+    assert recorded(folder, "abc", {"a": ("1", "2")}) == [(0, "abc", {})]  # there is nothing that it could differ from
+    run_folder(tmp_path, [Part(0, "abc", {})], checkpoint=40)
+    assert recorded(folder, "def", {"a": ("1", "2")}) == [(0, "abc", {}), (40, "def", {"a": ("1", "2")})]
+    assert len(recorded(folder, "ghi", {}, steps=40)) == 2  # nothing is left to train
+
+
+def test_a_part_of_which_nothing_is_left_is_replaced_and_its_changes_stay(tmp_path):
+    changes = {"a": ("1", "2"), "b": ("1", "2")}
+    folder = run_folder(tmp_path, [Part(0, "abc", {}), Part(40, "def", changes)], checkpoint=40)
+    found = recorded(folder, "ghi", {"a": ("2", "3"), "b": ("2", "1"), "c": ("5", "6")})
+    assert found == [(0, "abc", {}), (40, "ghi", {"a": ("1", "3"), "c": ("5", "6")})]
+
+
+def test_a_damaged_history_is_logged_and_begun_anew(tmp_path, caplog):
+    folder = run_folder(tmp_path, [], checkpoint=40)
+    folder.history.write_text("half", encoding="utf-8")
+    assert recorded(folder, "abc", {}) == [(40, "abc", {})] and str(folder.history) in caplog.text

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import logging
 import os
+import pathlib
 
 import pytest
 
@@ -152,7 +153,7 @@ def test_a_key_that_may_change_is_logged_with_both_values(folder, caplog):
 
 FIXED = [
     "model.d_model=64", 'model.preset="base"', "tokenizer.vocab_size=500", 'model.norm="pre"', "training.ema_decay=0.9",
-    'training.frozen=["embedding"]',
+    'training.frozen=["embedding"]', 'training.precision="mixed_float16"',
 ]  # fmt: skip
 
 
@@ -160,6 +161,21 @@ FIXED = [
 def test_a_key_that_changes_what_weights_mean_is_refused_by_name(folder, override):
     with pytest.raises(ConfigError, match=override.partition("=")[0]):
         check_unchanged(folder, configuration(folder, override))
+
+
+def test_bfloat16_has_the_checkpoints_of_float32(folder):
+    check_unchanged(folder, configuration(folder, 'training.precision="mixed_bfloat16"'))
+
+
+@pytest.mark.parametrize(("before", "now"), [(None, "a"), ("a", None), ("a", "b")])
+def test_a_run_that_has_begun_starts_from_no_other_weights(folder, before, now):
+    def started(run):
+        return configuration(folder, *([f"training.start_from={run}"] if run else []))
+
+    record(folder, started(before))
+    check_unchanged(folder, started(before and pathlib.Path(before).absolute()))  # written in another way
+    with pytest.raises(ConfigError, match=f"training.start_from is now {now or 'not set'}: a run starts once"):
+        check_unchanged(folder, started(now))
 
 
 def test_before_the_first_checkpoint_anything_may_change(folder):
@@ -222,7 +238,10 @@ def test_an_interrupted_rewrite_keeps_the_old_record(folder, name, monkeypatch):
 def test_the_number_of_micro_batches_that_was_found_stays(folder, caplog):
     record(folder, configuration(folder, "training.micro_batches=4"))
     asked = configuration(folder, "training.find_micro_batches=true")
-    found = with_found_micro_batches(folder, asked)
+    with caplog.at_level(logging.INFO, logger="train"):
+        found = with_found_micro_batches(folder, asked)
+    assert "goes on with training.micro_batches = 4, with which it was begun" in caplog.text
+    caplog.clear()
     assert (found.training.micro_batches, found.training.find_micro_batches) == (4, False)
     check_unchanged(folder, found)
     assert with_found_micro_batches(folder, configuration(folder)).training.micro_batches == 1  # not asked for
@@ -270,7 +289,8 @@ def test_another_model_to_start_from_is_one_sentence_with_both_values(folder, ot
 def test_a_run_that_is_not_finished_is_no_start(folder, other, missing):
     (folder.checkpoints / "step-00000010.npz").unlink()
     getattr(other, missing).unlink()
-    with pytest.raises(ConfigError, match=f"training.start_from is {other.path}, which has no {missing}|model.weights"):
+    name = getattr(other, missing).name
+    with pytest.raises(ConfigError, match=f"training.start_from is {other.path}, which has no {name}: "):
         start(folder, other)
 
 

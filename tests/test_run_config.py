@@ -173,6 +173,7 @@ def test_a_run_that_starts_from_another_has_its_tokenizer_unless_it_names_one(lo
         ("cache_folder=", "cache_folder is '': ", "at least 1 character"),
         ("training.tokens_per_batch=100", "training: tokens_per_batch 100 is less than one row of 128."),
         ("training.histograms_every=-1", "training.histograms_every is -1: ", "than or equal to 0"),
+        ("training.cooldown_steps=100001", "training: cooldown_steps 100001 is more than steps 100000."),
         ("training.profile_steps=[5]", "training.profile_steps: [5] ", "the first and the last step"),
         ("training.profile_steps=[0, 5]", "training.profile_steps: [0, 5] ", "[20, 25]"),
         ("training.profile_steps=[6, 5]", "training.profile_steps: [6, 5] ", "[20, 25]"),

@@ -3,7 +3,7 @@
 import keras
 import pytest
 
-from keras_transformer.schedules import ConstantRate, WarmupInverseSquareRoot
+from keras_transformer.schedules import ConstantRate, LinearCooldown, WarmupInverseSquareRoot
 
 BASE = WarmupInverseSquareRoot(512, 4000)
 
@@ -68,3 +68,28 @@ def test_a_constant_rate_is_the_same_at_every_step():
     assert ConstantRate.from_config(ConstantRate(0.5).get_config()).learning_rate == 0.5
     with pytest.raises(ValueError, match="learning_rate=0"):
         ConstantRate(0)
+
+
+def test_a_cooldown_leaves_the_schedule_as_it_is_until_it_begins():
+    cooled = LinearCooldown(BASE, 10_000, 2_000)
+    for updates_done in (0, 3999, 7999, 8000):
+        assert float(cooled(updates_done)) == float(BASE(updates_done))
+
+
+def test_a_cooldown_takes_the_rate_to_0_in_equal_steps():
+    cooled = LinearCooldown(ConstantRate(0.5), 10, 4)
+    assert [float(cooled(updates_done)) for updates_done in range(5, 12)] == [0.5, 0.5, 0.375, 0.25, 0.125, 0, 0]
+    assert float(LinearCooldown(BASE, 8000, 4000)(6000)) == pytest.approx(float(BASE(6000)) / 2)
+
+
+def test_a_cooldown_comes_back_from_its_config():
+    schedule = LinearCooldown(WarmupInverseSquareRoot(256, 1000, 0.8), 100, 40)
+    restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(schedule))
+    assert isinstance(restored, LinearCooldown) and isinstance(restored.schedule, WarmupInverseSquareRoot)
+    assert [float(restored(step)) for step in (17, 70, 99)] == [float(schedule(step)) for step in (17, 70, 99)]
+
+
+@pytest.mark.parametrize("cooldown_steps", [0, -1, 11])
+def test_a_cooldown_is_a_part_of_the_steps(cooldown_steps):
+    with pytest.raises(ValueError, match=f"Received: cooldown_steps={cooldown_steps}, steps=10"):
+        LinearCooldown(ConstantRate(1.0), 10, cooldown_steps)

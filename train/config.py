@@ -103,6 +103,7 @@ class TrainingConfig(Section):
     warmup_steps: int = pydantic.Field(4_000, ge=1)  # of the paper's schedule
     learning_rate_factor: float = pydantic.Field(1.0, gt=0)  # of the paper's schedule
     learning_rate: float = pydantic.Field(1e-3, gt=0)  # of the constant schedule
+    cooldown_steps: int = pydantic.Field(0, ge=0)  # at the end of `steps`, in which the rate falls linearly to 0
     clip_norm: float | None = pydantic.Field(None, gt=0)  # largest norm of all gradients together; None: any
     start_from: str | None = pydantic.Field(None, min_length=1)  # the run folder whose weights training begins with
     frozen: list[str] | None = pydantic.Field(None, min_length=1)  # layers left as they are: ["embedding", "encoder*"]
@@ -137,6 +138,8 @@ class TrainingConfig(Section):
             raise ValueError(
                 f"average_checkpoints {self.average_checkpoints} is more than keep_checkpoints {self.keep_checkpoints}"
             )
+        if self.cooldown_steps > self.steps:
+            raise ValueError(f"cooldown_steps {self.cooldown_steps} is more than steps {self.steps}")
         if self.profile_steps and self.profile_steps[1] > self.steps:
             raise ValueError(f"profile_steps {self.profile_steps} end after the last of {self.steps} steps")
         return self
@@ -159,7 +162,7 @@ class TranslationConfig(Section):
     extra_length: int = pydantic.Field(50, ge=1)  # tokens that an output may have more than its source
     batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences
     validation_beam_size: int = pydantic.Field(1, ge=1)  # of the BLEU curve
-    validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve: the first ones of the split
+    validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve: at equal distances
 
     def search_options(self, beam_size: int) -> SearchOptions:
         """How to search with so many hypotheses."""

@@ -5,6 +5,7 @@ import dataclasses
 import fcntl
 import logging
 import os
+import pathlib
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from keras_transformer.kinds import load_model_config
 from keras_transformer.model_config import FIRST_KIND, BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 from train.config import RunConfig
+from train.loop.history import Changes
 from train.workers.broadcast import Broadcast
 from train.workers.tf_config import Worker
 
@@ -105,6 +107,11 @@ def with_found_micro_batches(folder: RunFolder, config: RunConfig) -> RunConfig:
     except (OSError, ValueError, KeyError) as error:
         log.warning("%s cannot be read (%s): the number of micro-batches is found anew", folder.config, error)
         return config
+    log.info(
+        "training.find_micro_batches: the run goes on with training.micro_batches = %d, with which it was begun; to "
+        "take more, set that key instead",
+        number,
+    )
     training = config.training.model_copy(update={"micro_batches": number, "find_micro_batches": False})
     return config.model_copy(update={"training": training})
 
@@ -131,14 +138,16 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
         )
 
 
-def check_unchanged(folder: RunFolder, config: RunConfig) -> None:
+def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
     """Compare `config` with what the run folder records, if it has a checkpoint. Logs every key that differs.
+
+    Returns these keys, each with its values before and now as text.
 
     config.toml is the record. If it is damaged or missing, a warning says so and model.json takes its place: the
     caller writes config.toml again. Raises ConfigError if a key differs that changes what the weights mean.
     """
     if not folder.has_begun():
-        return
+        return {}
     try:
         recorded = flattened(folder.config.read_text(encoding="utf-8"))
         if not recorded:
@@ -147,15 +156,19 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> None:
     except (OSError, ValueError) as error:  # ValueError: neither TOML nor UTF-8
         log.warning("%s cannot be read (%s): it is written again from the given configuration", folder.config, error)
         refuse(folder, differences(*model_fields(folder, config)))
-        return
+        return {}
     changes = differences(recorded, flattened(config.to_toml()))
     changes.pop("run_folder", None)
     fixed = {key: change for key, change in changes.items() if key.startswith(FIXED)}
     if all(key.startswith("model.") for key in fixed) and is_same_model(folder, config):
         fixed = {}  # a value of the preset is written out, or no longer
+    if "'mixed_float16'" in changes.get("training.precision", ()):  # which alone scales its loss
+        fixed["training.precision"] = changes["training.precision"]
     refuse(folder, fixed)
+    refuse_another_start(folder, recorded.get("training.start_from"), config.training.start_from)
     for key, (before, now) in changes.items():
         log.info("the configuration has changed since this run began: %s was %s and is %s", key, before, now)
+    return changes
 
 
 def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -182,7 +195,7 @@ def is_same_model(folder: RunFolder, config: RunConfig) -> bool:
     return folder.model.exists() and not differences(*model_fields(folder, config))
 
 
-def refuse(folder: RunFolder, changes: dict[str, tuple[str, str]]) -> None:
+def refuse(folder: RunFolder, changes: Changes) -> None:
     """Raises ConfigError if there are any of these changes."""
     if changes:
         found = "; ".join(f"{key} was {before} and is {now}" for key, (before, now) in changes.items())
@@ -190,6 +203,17 @@ def refuse(folder: RunFolder, changes: dict[str, tuple[str, str]]) -> None:
             f"{folder.path} was begun with another model, tokenizer or optimizer: {found}. Its checkpoints would "
             "not fit: go back to that configuration, or set another run_folder."
         )
+
+
+def refuse_another_start(folder: RunFolder, before: str | None, now: str | None) -> None:
+    """Raises ConfigError if a run that has begun is told that it began elsewhere: its weights would not be those."""
+    if before == now or (before and now and pathlib.Path(before).resolve() == pathlib.Path(now).resolve()):
+        return
+    began = f"from the weights of {before}" if before else "from random weights"
+    raise ConfigError(
+        f"{folder.path} was begun {began}, and training.start_from is now {now or 'not set'}: a run starts once. Go "
+        "back to that configuration, or set another run_folder."
+    )
 
 
 def check_same_on_all_workers(config: RunConfig, broadcast: Broadcast) -> None:
@@ -206,13 +230,14 @@ def check_same_on_all_workers(config: RunConfig, broadcast: Broadcast) -> None:
 
 def without_paths(values: dict[str, Any]) -> dict[str, Any]:
     """Return what all workers must have alike: of the training files their tags and weights, not where they are."""
-    tables = [entry for entry in values.get("data.train", ()) if isinstance(entry, dict)]
-    marks = [(entry.get("tag", ""), entry.get("weight")) for entry in tables]
+    tables = [entry if isinstance(entry, dict) else {} for entry in values.get("data.train", ())]
+    marks = [f"tag {entry.get('tag', '')!r}, weight {entry.get('weight')}" for entry in tables]
+    marked = any(entry.get("tag") or entry.get("weight") for entry in tables)  # then each file's place matters
     alike = {key: value for key, value in values.items() if key not in OWN_KEYS}
-    return alike | {"data.train": [f"tag {tag!r}, weight {weight}" for tag, weight in marks if tag or weight]}
+    return alike | {"data.train": marks if marked else []}
 
 
-def differences(one: dict[str, Any], other: dict[str, Any]) -> dict[str, tuple[str, str]]:
+def differences(one: dict[str, Any], other: dict[str, Any]) -> Changes:
     """Of each key at which two flat configurations differ, both values as text; "not set" for a missing one."""
     return {
         key: tuple(repr(values[key]) if key in values else "not set" for values in (one, other))

@@ -22,9 +22,11 @@ from train.evaluation.inspections import inspections_of
 from train.evaluation.micro_batches import find_micro_batches
 from train.evaluation.preflight import report_preflight
 from train.evaluation.report import write_report
+from train.evaluation.reproduction import commit
 from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validator
 from train.loop.fit import fit
+from train.loop.history import Changes, record_part
 from train.loop.start import begin
 from train.resume import (
     check_same_on_all_workers,
@@ -55,9 +57,9 @@ def run(config: RunConfig) -> RunFolder | None:
     log_as(cluster.worker)
     with run_folder_of(config.run_folder, cluster.worker) as folder, report_lost_workers(cluster):
         config = with_found_micro_batches(folder, config)
-        check_unchanged(folder, config)
+        changes = check_unchanged(folder, config)
         check_start(folder, config, cluster.worker)
-        train(config, folder, cluster)
+        train(config, folder, cluster, changes)
         return folder if cluster.worker.is_chief else None
 
 
@@ -81,10 +83,11 @@ def dry_run(config: RunConfig) -> None:
     report_preflight(config.training, data, transformer_config, replicas)
 
 
-def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
+def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Changes) -> None:
     """Turn text into weights and a report, in a run folder that no other process writes to.
 
-    All workers take every step together. The chief alone does what is done once, before the steps and after them.
+    changes: those of the configuration since the run was trained last. All workers take every step together. The chief
+    alone does what is done once, before the steps and after them.
     """
     strategy, worker = choose_strategy(cluster), cluster.worker
     broadcast = Broadcast(strategy, worker)
@@ -99,6 +102,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster) -> None:
     if worker.is_chief:
         keep_check_lines(corpus.validation, folder.check_lines)
         record_training_text(folder, data, worker)
+        record_part(folder, config.training.steps, commit(), changes)
         report_preflight(config.training, data, transformer_config, strategy.num_replicas_in_sync)
 
     transformer = build(transformer_config, config.training, strategy)

@@ -35,7 +35,7 @@ class JaxTraining:
         last_states, *_ = transformer.get_layer(f"decoder_block_{config.decoder_layers}").output
         self.decoder = keras.Model(transformer.input, last_states)  # everything before the logits
         self.weights = self.decoder.trainable_variables
-        self.optimizer = training_optimizer(config.d_model, task)
+        self.optimizer = training_optimizer(config.d_model, task.training)
         self.optimizer.build(self.weights)
         layers = [layer for layer in self.decoder._flatten_layers() if isinstance(layer, Dropout) and layer.rate > 0]
         self.streams = {id(layer.seed_generator.state): number for number, layer in enumerate(layers)}

@@ -1,8 +1,12 @@
 """The task of a contestant and its answers: plain values, since each contestant has a process of its own."""
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from keras_transformer.config import TransformerConfig, preset
+
+if TYPE_CHECKING:
+    from train.config import TrainingConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,13 +20,19 @@ class Task:
     warmup_steps: int  # of the learning rate, as in train/config.py
     learning_rate_factor: float = 1.0
     precision: str = "mixed_bfloat16"  # a Keras policy; torch's autocast uses the same 16 bits
-    ema_decay: float | None = None  # no moving average of the weights
-    schedule: str = "paper"
-    clip_norm: float | None = None  # no limit to the norm of the gradients
 
     @property
     def config(self) -> TransformerConfig:
         return preset(self.size)
+
+    @property
+    def training(self) -> "TrainingConfig":
+        """What train/ calls it; everything else there has its default."""
+        from train.config import TrainingConfig  # here, since a contestant without this project's step needs none of it
+
+        return TrainingConfig(
+            warmup_steps=self.warmup_steps, learning_rate_factor=self.learning_rate_factor, precision=self.precision
+        )
 
 
 @dataclasses.dataclass(frozen=True)

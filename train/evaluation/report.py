@@ -9,7 +9,6 @@ import numpy as np
 from keras_transformer.config import SearchOptions
 from keras_transformer.files import write_atomically
 from keras_transformer.inspection.markdown import samples_table, table
-from keras_transformer.inspection.samples import Sample
 from keras_transformer.machine import processor_and_cores, processor_cores, versions
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
@@ -26,6 +25,7 @@ from train.evaluation.parsing import ParsingCard, parsing_card
 from train.evaluation.reproduction import reproduction_lines
 from train.evaluation.scorecard import Evaluator, Scorecard, Timed, translate_timed
 from train.evaluation.selection import Selection
+from train.evaluation.spread import spread
 from train.loop.progress import Progress, duration
 
 SAMPLES = 10
@@ -59,8 +59,8 @@ def write_report(
         *["![Loss, BLEU and learning rate over the steps](curves.png)"] * bool(curves),
         "## Size and speed\n\n" + cost_table(model, folder.weights, curves, timed, progress, devices),
         "## Data\n\n" + data_table(config.data, data),
-        "## How to repeat it\n\n" + "\n".join(reproduction_lines(folder, config.training.seed)),
-        f"## Sample translations ({split.name})\n\n" + samples_table(evenly_spaced(timed.samples, SAMPLES)),
+        "## How to repeat it\n\n" + "\n".join(reproduction_lines(folder, config.training)),
+        f"## Sample translations ({split.name})\n\n" + samples_table(spread(timed.samples, SAMPLES)),
         "## Configuration\n\n```toml\n" + config.to_toml() + "```",
     ]
     write_atomically(folder.report, "\n\n".join(sections) + "\n")
@@ -174,8 +174,3 @@ def cost_table(
         ("translation", timed.line().removeprefix("speed ")),
         ("training took", cost if "CPU" in devices else f"{hours:.2f} hours of {devices}; {cost}"),
     )
-
-
-def evenly_spaced(samples: list[Sample], count: int) -> list[Sample]:
-    """`count` of the samples from beginning to end, or all if there are fewer."""
-    return samples[:: max(1, len(samples) // count)][:count]

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 
-from keras_transformer.optimizers import paper_optimizer
-from keras_transformer.schedules import ConstantRate
+from keras_transformer.optimizers import PAPER_ADAM
+from keras_transformer.schedules import ConstantRate, LinearCooldown, WarmupInverseSquareRoot
 from train.config import TrainingConfig
 
+KINGMA_BA_ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
 NAME = "adam"
 AVERAGE = "average"
 
@@ -62,19 +63,29 @@ def average_path(weight_path: str) -> str:
     return f"{NAME}/{weight_path.replace('/', '_')}_{AVERAGE}"
 
 
-def training_optimizer(d_model: int, training: TrainingConfig) -> keras.optimizers.Optimizer:
-    """The library's `paper_optimizer` (section 5.3) for a training step that reduces gradients itself.
+def training_schedule(d_model: int, training: TrainingConfig) -> keras.optimizers.schedules.LearningRateSchedule:
+    """The learning rate of `training.schedule`, with the cool-down of its last `training.cooldown_steps` updates."""
+    if training.schedule == "constant":
+        schedule = ConstantRate(training.learning_rate)
+    else:
+        schedule = WarmupInverseSquareRoot(d_model, training.warmup_steps, training.learning_rate_factor)
+    if not training.cooldown_steps:
+        return schedule
+    return LinearCooldown(schedule, training.steps, training.cooldown_steps)
 
-    With `schedule = "constant"`, Adam with the constants of Kingma & Ba (2015) takes its place. `clip_norm` scales all
-    gradients down together if their norm is larger (Pascanu et al. 2013); it is that of the mean loss per token, and
-    the norm that the log has is that before. Every replica has the same gradients, so it clips alike.
+
+def training_optimizer(d_model: int, training: TrainingConfig) -> keras.optimizers.Optimizer:
+    """Adam with `training_schedule`, for a training step that reduces gradients itself.
+
+    Its constants are the paper's (section 5.3), or with `schedule = "constant"` those of Kingma & Ba (2015).
+    `clip_norm` scales all gradients down together if their norm is larger (Pascanu et al. 2013); it is that of the mean
+    loss per token, and the norm that the log has is that before. Every replica has the same gradients, so it clips
+    alike.
 
     In float16 it also scales the loss, halves the scale if a gradient overflows, and skips that update.
     """
-    if training.schedule == "constant":
-        adam = GlobalAdam(ConstantRate(training.learning_rate), beta_1=0.9, beta_2=0.999, epsilon=1e-8, name=NAME)
-    else:
-        adam = paper_optimizer(d_model, training.warmup_steps, training.learning_rate_factor, GlobalAdam)
+    constants = PAPER_ADAM if training.schedule == "paper" else KINGMA_BA_ADAM
+    adam = GlobalAdam(training_schedule(d_model, training), **constants, name=NAME)
     adam.global_clipnorm = training.clip_norm
     adam.ema_decay = training.ema_decay
     if training.precision != "mixed_float16":

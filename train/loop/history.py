@@ -1,0 +1,55 @@
+"""The history of a run: a line per process that trained it, with its code and what it changed in the configuration."""
+
+import json
+import logging
+from typing import NamedTuple
+
+from keras_transformer.files import write_atomically
+from keras_transformer.run_folder import RunFolder
+from train.loop.checkpoints import Checkpoints, step_of
+
+log = logging.getLogger("train")
+
+Changes = dict[str, tuple[str, str]]  # from each key of the configuration that changed to its values before and after
+
+
+class Part(NamedTuple):
+    """What one process trained."""
+
+    step: int  # updates that had been done before it
+    commit: str | None  # of the code; None outside a git checkout
+    changes: Changes
+
+
+def record_part(folder: RunFolder, steps: int, commit: str | None, changes: Changes) -> None:
+    """Add a line to the history, unless the run has done all of its `steps`.
+
+    A part that begins no later than a part before takes its place, with the changes of both: what that process trained
+    is lost. Before the first step there are no changes.
+    """
+    paths = Checkpoints(folder.checkpoints).paths()
+    step = step_of(paths[-1]) if paths else 0
+    if step >= steps:
+        return
+    parts = history(folder)
+    while parts and parts[-1].step >= step:
+        changes = joined(parts.pop().changes, changes)
+    parts.append(Part(step, commit, changes if step else {}))
+    write_atomically(folder.history, "".join(json.dumps(part._asdict()) + "\n" for part in parts))
+
+
+def joined(first: Changes, then: Changes) -> Changes:
+    """The changes of one process and of the next as one; a key that has its old value again has not changed."""
+    ends = {key: (first.get(key, then.get(key))[0], then.get(key, first.get(key))[1]) for key in first | then}
+    return {key: (before, after) for key, (before, after) in ends.items() if before != after}
+
+
+def history(folder: RunFolder) -> list[Part]:
+    """Return the parts of a run, the first one first; none if there is no file, or a damaged one, which is logged."""
+    if not folder.history.exists():
+        return []
+    try:
+        return [Part(**json.loads(line)) for line in folder.history.read_text(encoding="utf-8").splitlines()]
+    except (ValueError, TypeError) as error:
+        log.warning("%s cannot be read (%s): how the run was trained so far is not known", folder.history, error)
+        return []
