@@ -1,4 +1,4 @@
-"""The kinds of model, and what belongs to each: the one place that knows them all.
+"""The kinds of model, and what belongs to each: how one is read, built and given its decoder.
 
 Models are imported when a function first needs them, so that configurations can be read without Keras.
 """

@@ -88,3 +88,5 @@ def test_workers_may_have_their_own_files_but_not_their_own_weights_and_tags(wir
         check_same_on_all_workers(config('["a", "b"]', light), wire.of_the_other())
     with pytest.raises(ConfigError, match="data.train is .*weight 3.0.* here"):
         check_same_on_all_workers(config('{files = ["a", "b"], weight = 3}', heavy), wire.of_the_other())
+    with pytest.raises(ConfigError, match="data.train is "):
+        check_same_on_all_workers(config(heavy, '["a", "b"]'), wire.of_the_other())

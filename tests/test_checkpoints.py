@@ -109,8 +109,10 @@ def test_a_truncated_file_is_renamed_and_the_checkpoint_before_it_used(checkpoin
     checkpoints.save(*small_model(seed=2), Progress(4))
     torn = checkpoints.paths()[-1]
     torn.write_bytes(torn.read_bytes()[: int(share * torn.stat().st_size)])
-    with pytest.raises(CheckpointError, match=f"{torn} is damaged: "):
-        checkpoints.average(2)
+    means, averaged = checkpoints.average(2)
+    assert averaged == checkpoints.paths()[:1] and f"{torn} is damaged: " in caplog.text
+    for weight in saved[0].weights:
+        np.testing.assert_array_equal(means[weight.path], weight.value)
     fresh = small_model(seed=3)
     assert checkpoints.restore_latest(*fresh) == Progress(2)
     for path, value in values_of(*saved).items():

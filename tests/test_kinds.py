@@ -9,7 +9,7 @@ from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.kinds import build_model, load_model_config, with_attention
 from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.models import SMALL, batch_of
-from train.config import SET_ELSEWHERE, ModelConfig, check_config
+from train.config import SET_ELSEWHERE, ModelConfig, RowLengths, check_config
 from train.config_settings import effective_settings
 from train.evaluation.cost import forward_flops, memory_bytes, parameter_count
 
@@ -115,5 +115,6 @@ def test_flops_are_those_of_the_matrix_products():
 
 
 def test_additive_attention_keeps_the_hidden_layer_of_every_score():
-    kept = [memory_bytes(RECURRENT.replace(attention=kind), 4, 100) for kind in ("dot", "additive")]
-    assert kept[1] - kept[0] >= 4 * 4 * 100 * 100 * RECURRENT.d_model
+    lengths = RowLengths(100, 50)
+    kept = [memory_bytes(RECURRENT.replace(attention=kind), 4, lengths) for kind in ("dot", "additive")]
+    assert kept[1] - kept[0] >= 4 * 4 * 100 * 50 * RECURRENT.d_model

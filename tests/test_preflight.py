@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import preset
+from keras_transformer.recurrent.config import RecurrentConfig
 from train.config import RowLengths, TrainingConfig
 from train.data.batches import PackedBatches, Padding, ShardedBatches
 from train.data.corpus import Corpus, Split
@@ -82,8 +83,18 @@ def test_a_pair_is_its_two_sides_not_their_concatenation():
 
 def test_memory_is_weights_four_times_over_and_what_a_batch_needs():
     weights = 16 * parameter_count(CONFIG)
-    assert memory_bytes(CONFIG, 0, 64) == weights
-    assert memory_bytes(CONFIG, 8, 64) - weights == 2 * (memory_bytes(CONFIG, 4, 64) - weights)
+    square = RowLengths(64, 64)
+    assert memory_bytes(CONFIG, 0, square) == weights
+    assert memory_bytes(CONFIG, 8, square) - weights == 2 * (memory_bytes(CONFIG, 4, square) - weights)
+
+
+@pytest.mark.parametrize("attention", ["additive", "none", None])
+def test_either_side_of_a_row_takes_memory(attention):
+    config = RecurrentConfig(vocab_size=100, attention=attention) if attention else CONFIG
+    short, long_source, long_target = (
+        memory_bytes(config, 1, RowLengths(*lengths)) for lengths in ((8, 8), (512, 8), (8, 512))
+    )
+    assert min(long_source, long_target) - 16 * parameter_count(config) > 10 * (short - 16 * parameter_count(config))
 
 
 @pytest.mark.parametrize(("replicas", "time"), [(1, "16 min 40 s"), (4, "4 min 10 s")])
@@ -100,7 +111,7 @@ def test_time_is_that_of_all_steps_on_all_replicas(replicas, time, monkeypatch):
         f"a step: about 240 target tokens, {flops:.2e} FLOPs; 1,000 steps take about {time} at 60% of the speed of a "
         f"matrix product, devices: {replicas}"
     )
-    expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), 40) / 2**30
+    expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), RowLengths(40, 40)) / 2**30
     assert memory == f"memory of one device: about {expected:.1f} GiB"
 
 
@@ -110,7 +121,7 @@ def test_memory_is_of_the_rows_of_one_micro_batch_of_one_replica(monkeypatch):
     monkeypatch.setattr(preflight, "memory_bytes", lambda config, *shape: asked.append(shape) or 2**31)
     training = TrainingConfig(micro_batches=2)
     _, memory = preflight.cost_lines(training, data, CONFIG, replicas=5)
-    assert asked == [(data.batches.rows_per_batch // 10, 40)] and memory.endswith("about 2.0 GiB")
+    assert asked == [(data.batches.rows_per_batch // 10, RowLengths(40, 40))] and memory.endswith("about 2.0 GiB")
 
 
 def test_a_warm_up_longer_than_the_run_is_a_warning():

@@ -18,7 +18,7 @@ from train.data.corpus import Split
 from train.data.packing import Packing
 from train.evaluation.validation import Sample, Validator
 
-TEXTS = [("one", "eins"), ("two", "zwei"), ("three", "drei")]
+TEXTS = [("one", "eins"), ("two", "zwei"), ("three", "drei"), ("four", "vier")]
 SMOOTHING = 0.3  # not the default
 
 
@@ -85,10 +85,10 @@ def test_called_again_it_returns_the_same_and_follows_the_weights(transformer, v
 
 
 @pytest.mark.slow
-def test_samples_are_the_first_sentences_with_their_references_and_translations(validator):
+def test_samples_are_sentences_of_the_whole_split_with_their_references_and_translations(validator):
     validation = validator()
-    texts = [translation.text for translation in validator.bleu.translator.translate(["one", "two"])]
-    assert validation.samples == [Sample(*pair, text) for pair, text in zip(TEXTS[:2], texts, strict=True)]
+    texts = [translation.text for translation in validator.bleu.translator.translate(["one", "three"])]
+    assert validation.samples == [Sample(*pair, text) for pair, text in zip(TEXTS[::2], texts, strict=True)]
     assert validation.scores.sentences == 2 and validation.scores.exact == 0.0
 
 

@@ -64,8 +64,8 @@ def check_symbols(tokenizer: Tokenizer, symbols: Iterable[str], path: str | os.P
         if (pieces := len(tokenizer.encode(symbol))) != 1:
             raise ConfigError(
                 f"[data] has the symbol {symbol}, which the tokenizer {path} divides into {pieces} pieces; it must be "
-                "one. Use another run_folder, to have a tokenizer trained with it, or a tokenizer.model that has it as "
-                "a user-defined symbol."
+                "one. Name a tokenizer.model that has it as a user-defined symbol, or have one trained with it: "
+                "in another run_folder, without tokenizer.model and training.start_from."
             )
 
 

@@ -3,6 +3,7 @@
 from keras_transformer.config import TransformerConfig
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
+from train.config import RowLengths
 from train.data.encoding import EncodedPairs, EncodedShards
 from train.evaluation import recurrent_cost
 
@@ -80,16 +81,19 @@ def parameter_count(config: BaseModelConfig) -> int:
     return blocks + tables + (2 * norm if config.norm == "pre" else 0)
 
 
-def memory_bytes(config: BaseModelConfig, rows: int, row_length: int) -> int:
+def memory_bytes(config: BaseModelConfig, rows: int, lengths: RowLengths) -> int:
     """Memory that training takes on one device, estimated from shapes in float32.
 
     Weights, gradients and Adam's two moments; for `rows` rows done at once, the logits and their gradient and what the
-    backward pass keeps: per block about 8 arrays of d_model, 2 of d_ff, and per head one of scores. A decoder block
-    counts twice. Every kind of encoder block counts as one with self-attention, which takes the most.
+    backward pass keeps: per position of a block about 8 arrays of d_model and 2 of d_ff, which a decoder block has
+    twice, and per head and attention the scores of the positions it sees, twice. Every kind of encoder block counts as
+    one with self-attention, which takes the most.
     """
     if isinstance(config, RecurrentConfig):
-        per_position = recurrent_cost.kept_per_position(config, row_length)
+        kept = recurrent_cost.kept_per_row(config, lengths)
     else:
-        blocks = config.encoder_layers + 2 * config.decoder_layers
-        per_position = blocks * (8 * config.d_model + 2 * config.d_ff + 2 * config.num_heads * row_length)
-    return 4 * (4 * parameter_count(config) + rows * row_length * (2 * config.vocab_size + per_position))
+        arrays, scores = 8 * config.d_model + 2 * config.d_ff, 2 * config.num_heads
+        kept = lengths.source * config.encoder_layers * (arrays + scores * lengths.source)
+        kept += lengths.target * config.decoder_layers * (2 * arrays + scores * (lengths.source + lengths.target))
+    logits = 2 * lengths.target * config.vocab_size
+    return 4 * (4 * parameter_count(config) + rows * (logits + kept))

@@ -82,7 +82,7 @@ def cost_lines(
     )
     parts = replicas * training.micro_batches
     rows = batches.rows_per_batch * training.passes // parts
-    gigabytes = memory_bytes(transformer_config, rows, batches.row_lengths.target) / 2**30
+    gigabytes = memory_bytes(transformer_config, rows, batches.row_lengths) / 2**30
     yield f"memory of one device: about {gigabytes:.1f} GiB"
 
 

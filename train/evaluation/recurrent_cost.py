@@ -1,6 +1,7 @@
 """What training a recurrent model costs, from shapes alone: the counterparts of the formulas in cost.py."""
 
 from keras_transformer.recurrent.config import RecurrentConfig
+from train.config import RowLengths
 
 GATES = {"gru": 3, "lstm": 4}
 
@@ -43,14 +44,14 @@ def parameter_count(config: RecurrentConfig) -> int:
     return count + config.vocab_size * d_model * (1 if config.shared_embeddings else 3)
 
 
-def kept_per_position(config: RecurrentConfig, row_length: int) -> int:
-    """Numbers per position of a row that the backward pass keeps, without the logits.
+def kept_per_row(config: RecurrentConfig, lengths: RowLengths) -> int:
+    """Numbers of a row that the backward pass keeps, without the logits.
 
-    Per layer about twice its gates and 4 states; per target position a distribution, and for additive attention the
-    hidden layer of every score.
+    Per position of a layer about twice its gates and 4 states; per target position a distribution over the source, and
+    for additive attention the hidden layer of every score.
     """
-    layers = config.encoder_layers + config.decoder_layers
-    kept = layers * (2 * GATES[config.cell] + 4) * config.d_model
+    positions = config.encoder_layers * lengths.source + config.decoder_layers * lengths.target
+    kept = positions * (2 * GATES[config.cell] + 4) * config.d_model
     if config.attention != "none":
-        kept += 4 * row_length + 4 * config.d_model
-    return kept + (row_length * config.d_model if config.attention == "additive" else 0)
+        kept += lengths.target * 4 * (lengths.source + config.d_model)
+    return kept + (lengths.target * lengths.source * config.d_model if config.attention == "additive" else 0)

@@ -1,6 +1,5 @@
 """Validation: loss, scores and sample translations on text that the model is not trained on."""
 
-import itertools
 from typing import NamedTuple
 
 import keras
@@ -15,6 +14,7 @@ from train.data.batches import padded_batches
 from train.data.encoding import EncodedPairs
 from train.data.prepare import Data
 from train.evaluation.brackets import BracketingScores, bracketing_scores
+from train.evaluation.spread import spread
 
 ROWS = 64  # sentence pairs per validation batch
 
@@ -25,8 +25,8 @@ class Validation(NamedTuple):
     loss: float  # label-smoothed cross-entropy, nats per target token
     perplexity: float  # exp(negative log-likelihood per target token)
     token_accuracy: float  # share of target tokens that have the highest logit, in [0, 1]
-    scores: Scores  # of the translations of the first sentences
-    samples: list[Sample]  # those sentences and their translations
+    scores: Scores  # of the translations of the sample
+    samples: list[Sample]  # its sentences and their translations
     brackets: BracketingScores | None = None  # of the trees that these translations are; None if they are no trees
 
     @property
@@ -53,15 +53,16 @@ class Validation(NamedTuple):
 class Validator:
     """Validates the transformer with the weights that it has when called.
 
-    Loss, perplexity and accuracy are of all pairs of the validation split; scores and samples of its first
-    `translation.validation_sentences`. `xla`: compile the computation of the loss.
+    Loss, perplexity and accuracy are of all pairs of the validation split; scores and samples of
+    `translation.validation_sentences` of them at equal distances, so that of several files each has its part. `xla`:
+    compile the computation of the loss.
     """
 
     def __init__(self, transformer: keras.Model, data: Data, translation: TranslationConfig, xla: bool):
         self.pairs = data.validation
         self.sums_of_batch = batch_sums(transformer, xla)
-        texts = itertools.islice(data.corpus.validation, translation.validation_sentences)
-        self.trees = (data.corpus.validation.trees or [])[: translation.validation_sentences]
+        texts = spread(list(data.corpus.validation), translation.validation_sentences)
+        self.trees = spread(data.corpus.validation.trees or [], translation.validation_sentences)
         options = translation.search_options(translation.validation_beam_size)
         self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size)
 

@@ -94,12 +94,26 @@ class Checkpoints:
     def average(self, count: int) -> tuple[dict[str, np.ndarray], list[pathlib.Path]]:
         """Return the mean weights of the last `count` checkpoints (section 6.1), by weight path, and those checkpoints.
 
-        The checkpoint of step 0, which is untrained, is in no average.
+        The checkpoint of step 0, which is untrained, is in no average, and neither is a damaged one, which a warning
+        names. Raises CheckpointError if all are damaged.
         """
-        paths, total = [path for path in self.paths() if step_of(path) > 0][-count:], {}
-        for path in paths:
-            for name, array in read_weights(path).items():
+        paths, total = [], {}
+        for path in reversed([path for path in self.paths() if step_of(path) > 0]):
+            try:
+                weights = read_weights(path)
+            except CheckpointError as error:
+                log.warning("%s It is in no average.", error)
+                continue
+            paths.insert(0, path)
+            for name, array in weights.items():
                 total[name] = total.get(name, 0.0) + array.astype("float64")
+            if len(paths) == count:
+                break
+        if not paths:
+            raise CheckpointError(
+                f"No checkpoint in {self.folder} can be read: there are no weights to translate with. To train from "
+                "the beginning, use another run_folder."
+            )
         return {name: (array / len(paths)).astype("float32") for name, array in total.items()}, paths
 
 
