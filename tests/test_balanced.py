@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.config import SearchOptions
+from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.scores import NEVER
@@ -130,3 +130,17 @@ def test_what_may_come_next_over_two_words(output, allowed):
     probabilities = ops.convert_to_numpy(ops.softmax(logits))[0]
     assert {PIECES[token] for token in np.flatnonzero(probabilities) if token != PAD} == set(allowed.split())
     assert_close(probabilities[ids(allowed)], [1 / len(PIECES)] * len(allowed.split()))  # as likely as before
+
+
+@pytest.mark.parametrize("changes", [{"min_length": 40}, {"no_repeat_ngram_size": 2}])
+def test_rules_that_may_forbid_the_only_token_of_a_tree_are_refused(changes):
+    with pytest.raises(ConfigError) as error:
+        TreeDecoder(Anything(), PIECES, SearchOptions(beam_size=1, **changes))
+    [(name, value)] = changes.items()
+    assert f"{name} is {value} (--{name.replace('_', '-')})" in str(error.value) and "--constrained" in str(error.value)
+
+
+@pytest.mark.parametrize("missing", ["(S", "▁)S", "▁XX"])
+def test_a_tokenizer_without_the_symbols_of_a_tree_is_refused(missing):
+    with pytest.raises(ConfigError, match="treebank"):
+        TreeDecoder(Anything(), [piece for piece in PIECES if piece != missing], OPTIONS)

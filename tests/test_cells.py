@@ -53,6 +53,16 @@ def test_the_recurrent_bias_of_what_is_new_stands_inside_the_reset():
     assert_close(after, [[np.tanh(1 / 4)]])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", CELLS)
+def test_the_matrix_of_the_state_begins_as_an_orthogonal_one_in_any_precision(name, dtype):
+    cell = CELLS[name](3, dtype=dtype)
+    cell.build((None, 2))
+    assert {weight.dtype for weight in cell.weights} == {dtype}
+    kernel = as_numpy(ops.cast(cell.recurrent_kernel, "float32"))
+    assert_close(kernel @ kernel.T, np.eye(3), atol=1e-5 if dtype == "float32" else 0.02)
+
+
 def test_an_lstm_begins_by_remembering():
     cell = LSTMCell(2)
     cell.build((None, 3))

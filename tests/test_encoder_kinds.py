@@ -11,7 +11,7 @@ from keras_transformer.config import ConfigError, SearchOptions, TransformerConf
 from keras_transformer.explainer import Explainer
 from keras_transformer.layers import RestrictedSelfAttention, SegmentConvolution, SublayerBlock
 from keras_transformer.model import Transformer, with_attention
-from keras_transformer.translator import Translator, load_run
+from keras_transformer.translator import Translator, in_precision, load_run
 from tests.support.commands import invoke
 from tests.support.events import read_pictures
 from tests.support.exports import asker
@@ -19,6 +19,7 @@ from tests.support.models import SMALL, as_numpy, assert_close, batch_of, layer_
 from tests.support.runs import SENTENCES, random_run, write_config
 from tests.support.training import TINY, train, training_model
 from train.__main__ import app
+from train.config import RowLengths
 from train.evaluation.cost import encoder_sublayer_flops, forward_flops, memory_bytes, parameter_count
 
 KINDS = {
@@ -48,6 +49,15 @@ def test_packed_pairs_have_the_logits_that_they_have_alone(models, kind):
         alone = as_numpy(models[kind](batch_of([[pair]], 5, 6)))
         assert_close(packed[0, start : start + length], alone[0, :length])
         start += length
+
+
+@every_kind
+def test_all_of_a_model_can_be_bfloat16(models, kind):
+    half = in_precision(models[kind], "bfloat16")
+    assert {weight.dtype for weight in half.weights} == {"bfloat16"}
+    batch = batch_of([PAIRS[:1]], 5, 6)
+    exact = as_numpy(models[kind](batch))
+    assert np.abs(as_numpy(keras.ops.cast(half(batch), "float32")) - exact).max() < 0.1 * exact.std() + 0.05
 
 
 @every_kind
@@ -155,7 +165,8 @@ def test_operations_per_word_are_those_of_table_1():
 
 @every_kind
 def test_memory_is_estimated(kind):
-    assert memory_bytes(SMALL.replace(**KINDS[kind]), 2, 8) > 4 * 4 * parameter_count(SMALL.replace(**KINDS[kind]))
+    config = SMALL.replace(**KINDS[kind])
+    assert memory_bytes(config, 2, RowLengths(8, 8)) > 4 * 4 * parameter_count(config)
 
 
 # configuration

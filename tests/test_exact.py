@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.processes import end, start_fork, start_workers
-from tests.support.training import ORDER, PAIRS, TRAINING, momenta_of, train, training_model, weights_of
+from tests.support.training import ORDER, PAIRS, TINY, TRAINING, momenta_of, train, training_model, weights_of
 from train.data.batches import PackedBatches
 from train.workers.strategy import choose_strategy, describe
 from train.workers.tf_config import read_cluster
@@ -16,13 +17,18 @@ from train.workers.tf_config import read_cluster
 pytestmark = pytest.mark.slow
 
 STEPS = 50
-DROPPING = 8  # steps with dropout
+DROPPING = 8  # steps with dropout, and of a recurrent model
+RECURRENT = RecurrentConfig(vocab_size=TINY.vocab_size, d_model=16, encoder_layers=1, decoder_layers=1, dropout=0.0)
 # steady: where training is chaotic, differences in the last bit grow
 SETTINGS = {"learning_rate_factor": 0.1, "ema_decay": 0.9}
 
 
-def train_in_both_ways(path):
-    """Train without dropout and with it on the devices of this process and its cluster; write the results to `path`."""
+def recurrent_model():
+    return training_model(config=RECURRENT, **SETTINGS)
+
+
+def train_in_all_ways(path):
+    """Train without dropout, with it, and a recurrent model, on the devices of this process and its cluster."""
     import tensorflow as tf
 
     if count := int(os.environ.get("LOGICAL_DEVICES", 0)):
@@ -32,8 +38,9 @@ def train_in_both_ways(path):
     strategy = choose_strategy(cluster)
     batches = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_lengths, ORDER, worker=cluster.worker)
     with strategy.scope():
-        models = [training_model(dropout, xla=True, **SETTINGS) for dropout in (0.0, 0.2)]
-    logs = [train(model, 0, steps, batches) for model, steps in zip(models, (STEPS, DROPPING), strict=True)]
+        models = [*(training_model(dropout, xla=True, **SETTINGS) for dropout in (0.0, 0.2)), recurrent_model()]
+    counts = (STEPS, DROPPING, DROPPING)
+    logs = [train(model, 0, steps, batches) for model, steps in zip(models, counts, strict=True)]
     lists = {"weights": weights_of(models[0]), "momenta": momenta_of(models[0])}
     arrays = {f"{name}/{number}": array for name, values in lists.items() for number, array in enumerate(values)}
     np.savez(path, found=json.dumps({"logs": logs, "devices": describe(strategy)}), **arrays)
@@ -63,6 +70,7 @@ def found(tmp_path_factory):
         model = training_model(xla=True, micro_batches=micro_batches, **SETTINGS)
         logs = [train(model, 0, STEPS)]
         found[name] = {"logs": logs, "weights": weights_of(model), "momenta": momenta_of(model)}
+    found["one"]["logs"].append(train(recurrent_model(), 0, DROPPING))
     return found
 
 
@@ -109,5 +117,14 @@ def test_two_processes_drop_what_two_replicas_of_one_process_drop(found):
             assert step == {name: pytest.approx(value, rel=1e-4) for name, value in expected.items()}
 
 
+# another kind of model
+
+
+@pytest.mark.parametrize("way", ["replicas", "worker0", "worker1"])
+def test_every_step_of_a_recurrent_model_logs_the_same_global_numbers(found, way):
+    for step, expected in zip(found[way]["logs"][-1], found["one"]["logs"][-1], strict=True):
+        assert step == {name: pytest.approx(value, rel=1e-4) for name, value in expected.items()}
+
+
 if __name__ == "__main__":
-    train_in_both_ways(sys.argv[1])
+    train_in_all_ways(sys.argv[1])

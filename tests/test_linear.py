@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nltk.tree import Tree as NltkTree
 
 from keras_transformer.parsing.linear import (
     LEAF,
@@ -154,6 +155,17 @@ def test_a_leaf_may_be_a_tag():
 
 def test_brackets_in_a_sentence_are_escaped_as_in_the_treebank():
     assert penn_words("a ( b ) {") == ["a", "-LRB-", "b", "-RRB-", "-LCB-"]
+    assert penn_words("thanks :) (x}") == ["thanks", ":-RRB-", "-LRB-x-RCB-"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text(st.sampled_from("a(){}:."), min_size=1, max_size=4), min_size=1, max_size=4))
+def test_a_written_tree_can_be_read_again_whatever_its_words(words):
+    escaped = penn_words(" ".join(words))
+    assert len(escaped) == len(words) and penn_words(" ".join(escaped)) == escaped
+    for written in (words, escaped):
+        read = NltkTree.fromstring(penn_tree(["(S", *[LEAF] * len(words), ")S"], written))
+        assert penn_words(" ".join(read.leaves())) == escaped and len(read) == len(words)
 
 
 def test_each_symbol_of_a_line_is_a_piece():

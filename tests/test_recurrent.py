@@ -17,6 +17,7 @@ from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.model import RecurrentModel, parts_of_decoder
 from keras_transformer.recurrent.step import RecurrentIncrementalDecoder
 from keras_transformer.tokens import BOS, EOS, PAD
+from keras_transformer.translator import in_precision
 from tests.support.models import as_numpy, assert_close, batch_of, randomise, softmax, sources
 from tests.support.tables import LENGTH, OUTPUTS, PREFIXES, VOCABULARY, ranked_outputs, tokens_of
 
@@ -192,3 +193,13 @@ def test_in_bfloat16_states_are_bfloat16_and_logits_are_close():
     assert np.abs(as_numpy(ops.cast(logits, "float32")) - exact).max() < 0.1 * exact.std() + 0.05
     state = incremental_decoder(half).start(UNPACKED["source_ids"], 2)
     assert {keras.backend.standardize_dtype(part.dtype) for part in state.parts} == {"bfloat16"}
+
+
+@pytest.mark.parametrize("name", ["general_lstm_deep", "additive"])
+def test_all_of_a_model_can_be_bfloat16_as_for_translating_in_that_precision(name):
+    half = in_precision(model_of(name), "bfloat16")
+    assert {weight.dtype for weight in half.weights} == {"bfloat16"}
+    exact = as_numpy(model_of(name)(PACKED))
+    assert np.abs(as_numpy(ops.cast(half(PACKED), "float32")) - exact).max() < 0.1 * exact.std() + 0.05
+    ids, scores = search(incremental_decoder(half), UNPACKED["source_ids"], SearchOptions(2, extra_length=3))
+    assert keras.backend.standardize_dtype(scores.dtype) == "float32" and (as_numpy(ids)[:, 0] != PAD).any()

@@ -15,7 +15,9 @@ from keras_transformer.config import SearchOptions
 from keras_transformer.explainer import Explainer
 from keras_transformer.kinds import build_model, load_model_config
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.scorer import Scorer
 from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import EOS
 from keras_transformer.translator import Translator, load_run
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.events import read_pictures
@@ -89,6 +91,11 @@ def test_a_served_graph_translates_and_explains_as_the_translator_does(run, atte
     answer = ask("translate", lines)
     assert answer["translations"][:, 0].tolist() == expected
     assert bool(answer["alignments"][0, 0]) == (attention == "dot") and not answer["alignments"][1, 0]
+    scored = ask("score", lines[:1], translation=expected[:1])
+    [pair_score] = Scorer(*pair).score(lines[:1], [expected[0].decode()])
+    assert scored["log_probability"][0] == pytest.approx(pair_score.log_probability, abs=1e-3)
+    ids, nothing = (list(map(int, line.split())) for line in ask("tokenize", lines)["ids"])
+    assert ids == [*pair[1].encode(lines[0]), EOS] and not nothing
     explained = ask("explain", lines[:1])
     assert not any(explained["encoder_attention"]) and not any(explained["decoder_attention"])
     memory = [float(number) for number in explained["memory_attention"][0].split()]

@@ -87,6 +87,15 @@ def test_a_drawing_has_the_phrases_above_their_words(run, parser):
     assert words.split() == ["time", "flies", "."] and [line for line in lines if line.split() == ["a", "b", "c"]]
 
 
+@pytest.mark.parametrize("line, word", [(b"thanks :) !\n", ":-RRB-"), (b"see (x) .\n", "-LRB-x-RRB-")])
+def test_brackets_inside_words_are_escaped_in_trees_and_in_drawings(run, parser, line, word):
+    first, _, last = line.decode().split()
+    assert parse(run, line).stdout == f"(S (NP (XX {first})) (VP (XX {word})) (XX {last}))\n"
+    assert parser.lines == [f"{first} {word} {last}"]
+    drawn = parse(run, line, "--draw")
+    assert drawn.exit_code == 0 and [first, word, last] in [row.split() for row in drawn.stdout.split("\n")]
+
+
 def test_a_drawing_has_tags_that_are_known():
     lines = drawing("(S (NP (NN time)) (VP (VBZ flies)) (. .))").split("\n")
     drawn = [line.split() for line in lines if "NN" in line or "flies" in line]

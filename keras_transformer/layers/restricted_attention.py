@@ -82,7 +82,8 @@ class RestrictedSelfAttention(MultiHeadAttention):
     """Multi-head self-attention in which each position attends to at most r positions around it, itself included.
 
     It has the weights of MultiHeadAttention, and computes what that computes under `masks.neighbourhood_mask`. Its
-    cost grows with n * r; with n * n only if the returned weights are used, which are a matrix of all positions.
+    cost grows with n * r. The returned weights are a matrix of all n * n positions: a graph (tf.function, XLA, Keras'
+    fit and predict) computes it only if something uses it; a call outside of a graph always does.
 
     Args:
         num_heads, key_dim, value_dim, use_bias: see MultiHeadAttention.

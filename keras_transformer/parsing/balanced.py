@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from keras import ops
 
-from keras_transformer.config import SearchOptions
+from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.parsing.linear import is_closing, is_leaf, is_opening
@@ -19,6 +19,27 @@ from keras_transformer.tokenizer import SPACE
 from keras_transformer.tokens import EOS, PAD
 
 DEEPEST = 100  # brackets that may be open at once; the deepest tree of the Penn Treebank's sample has 32
+
+
+def check_rules(options: SearchOptions) -> None:
+    """Raises ConfigError for a rule that may forbid the only token that a tree can go on with."""
+    is_asked = {"min_length": options.min_length > 1, "no_repeat_ngram_size": options.no_repeat_ngram_size > 0}
+    for name in filter(is_asked.get, is_asked):
+        raise ConfigError(
+            f"{name} is {getattr(options, name)} (--{name.replace('_', '-')}), which contradicts a search that writes "
+            "trees alone (--constrained): give one of them."
+        )
+
+
+def check_pieces(pieces: Sequence[str]) -> None:
+    """Raises ConfigError unless a line can begin with an opening bracket that can be closed, and has leaves."""
+    symbols = {piece.removeprefix(SPACE) for piece in pieces}
+    roots = {piece[1:] for piece in pieces if is_opening(piece)}
+    if not roots & {symbol[1:] for symbol in symbols if is_closing(symbol)} or not any(map(is_leaf, symbols)):
+        raise ConfigError(
+            "A search that writes trees alone (--constrained) needs a tokenizer with a piece for each bracket, such as "
+            "'(S' and ')S', and for a word, such as 'XX', but this one lacks them: take a run trained on a treebank."
+        )
 
 
 class TreeState(NamedTuple):
@@ -54,10 +75,13 @@ class TreeDecoder:
     """The decoder of a run on a treebank, with whose logits every hypothesis that ends is a tree over its sentence.
 
     pieces: the written form of every token. options: of the search, whose longest output a tree must fit into; a
-    sentence whose flat tree would not is not constrained.
+    sentence whose flat tree would not is not constrained. Raises ConfigError for options that may forbid the only token
+    that a tree can go on with, and if no tree can be written with the pieces.
     """
 
     def __init__(self, decoder: Any, pieces: Sequence[str], options: SearchOptions):
+        check_rules(options)
+        check_pieces(pieces)
         self.decoder, self.config, self.options = decoder, decoder.config, options
         symbols = [piece.removeprefix(SPACE) for piece in pieces]
         numbers = {label: number for number, label in enumerate(sorted({symbol[1:] for symbol in symbols}), 1)}

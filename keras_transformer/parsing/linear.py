@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 LEAF = "XX"  # each word, without its part of speech
 ROOT = "S"  # the label of the bracket that `repaired` puts around what has none
-ESCAPES = {"(": "-LRB-", ")": "-RRB-", "{": "-LCB-", "}": "-RCB-"}  # as the Penn Treebank writes brackets in the text
+ROUND = str.maketrans({"(": "-LRB-", ")": "-RRB-"})  # as the Penn Treebank writes brackets of the text,
+ESCAPES = ROUND | str.maketrans({"{": "-LCB-", "}": "-RCB-"})  # which are no brackets of a tree
 SYMBOL = re.compile(r"[()][^\s()]*|[^\s()]+")
 
 
@@ -32,8 +33,11 @@ class Constituent(NamedTuple):
 
 
 def penn_words(sentence: str) -> list[str]:
-    """The words of a sentence, which spaces separate; a word that is a bracket is written as in the Penn Treebank."""
-    return [ESCAPES.get(word, word) for word in sentence.split()]
+    """The words of a sentence, which spaces separate; a bracket, alone or in a word, is written as in the treebank.
+
+    see (x) .   ->   see -LRB-x-RRB- .
+    """
+    return sentence.translate(ESCAPES).split()
 
 
 def opening(label: str) -> str:
@@ -173,13 +177,14 @@ def constituents(symbols: Iterable[str]) -> list[Constituent]:
 def penn_tree(symbols: Iterable[str], words: Iterable[str], tags: Iterable[str] | None = None) -> str:
     """Write a tree with its words in the format of the Penn Treebank, on one line.
 
-    tags: the part of speech of each word; if they are not given, those that the symbols have, XX for none.
+    tags: the part of speech of each word; if they are not given, those that the symbols have, XX for none. Round
+    brackets in words are escaped as in `penn_words`, without which the result could not be read.
 
         (S (NP (XX John)) (VP (XX has) (NP (XX a) (XX dog))) (XX .))
     """
     symbols = list(symbols)
     tags = tags or [symbol.removeprefix("/") for symbol in symbols if is_leaf(symbol)]
-    leaves = zip(tags, words, strict=True)
+    leaves = zip(tags, (word.translate(ROUND) for word in words), strict=True)
     parts = []
     for symbol in symbols:
         if is_closing(symbol):

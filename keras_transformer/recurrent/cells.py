@@ -4,6 +4,16 @@ import keras
 from keras import ops
 
 
+def orthogonal(shape: tuple, dtype: str | None = None):
+    """Draw a matrix with orthonormal rows, or columns if it has fewer of them: (rows, columns) -> (rows, columns).
+
+    It is drawn in float32 at least and then cast: TensorFlow has no QR decomposition in bfloat16.
+    """
+    dtype = dtype or keras.config.floatx()
+    drawn = keras.initializers.Orthogonal()(shape, keras.backend.result_type(dtype, "float32"))
+    return ops.cast(drawn, dtype)
+
+
 class Cell(keras.layers.Layer):
     """What both cells have: weights, and a product with the input that does not wait for the state.
 
@@ -31,7 +41,7 @@ class Cell(keras.layers.Layer):
         columns = self.gates * self.units
         self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], columns), initializer="glorot_uniform")
         self.recurrent_kernel = self.add_weight(
-            name="recurrent_kernel", shape=(self.units, columns), initializer="orthogonal"
+            name="recurrent_kernel", shape=(self.units, columns), initializer=orthogonal
         )
         self.bias = self.add_weight(name="bias", shape=(columns,), initializer=self.first_bias)
         self.recurrent_bias = self.add_weight(name="recurrent_bias", shape=(columns,), initializer="zeros")
@@ -98,7 +108,8 @@ class LSTMCell(Cell):
     gates, parts = 4, 2
 
     def first_bias(self, shape: tuple, dtype: str | None = None):
-        return ops.concatenate([ops.zeros(self.units), ops.ones(self.units), ops.zeros(2 * self.units)])
+        begins = [(self.units, 0.0), (self.units, 1.0), (2 * self.units, 0.0)]
+        return ops.concatenate([ops.full((columns,), value, dtype) for columns, value in begins])
 
     def step(self, state: list, projected) -> list:
         """state [h, m]; projected (N, 4 * units) of `project` -> [h', m']"""
