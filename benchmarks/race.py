@@ -3,6 +3,7 @@
 A race that was stopped goes on where it was: run the same command again.
 """
 
+import contextlib
 import json
 import pathlib
 import signal
@@ -80,24 +81,25 @@ def prepare(folder: pathlib.Path, data: pathlib.Path) -> Task:
 def run(contestants: list[Contestant], record: Record, seconds: float, turn: float) -> None:
     """Let the contestants train in turns until each has had its time. Ctrl-C and SIGTERM end both with a checkpoint."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    clocks = {one.name: record.seconds(one.name) for one in contestants}
+    before = {one.name: record.seconds(one.name) for one in contestants}
     runners: dict[str, Runner] = {}
 
-    def recorder(name: str):
-        return lambda step, path, passed: record.add_checkpoint(name, step, clocks[name] + passed, path)
+    def clock(name: str) -> float:
+        return before[name] + runners[name].seconds
 
-    try:
+    def recorder(name: str):
+        return lambda step, path, passed: record.add_checkpoint(name, step, before[name] + passed, path)
+
+    with contextlib.ExitStack() as ends:
         for one in contestants:
-            if clocks[one.name] < seconds:
+            if before[one.name] < seconds:
                 runners[one.name] = Runner(one)
-        while waiting := [name for name in runners if clocks[name] < seconds]:
+                ends.callback(runners[one.name].end, recorder(one.name))
+        while waiting := [name for name in runners if clock(name) < seconds]:
             for name in waiting:
-                clocks[name] += runners[name].run_for(min(turn, seconds - clocks[name] + 1), recorder(name))
-                record.add_turn(name, clocks[name], runners[name].peak_bytes())
-                print(f"{name}: {clocks[name] / 60:.1f} of {seconds / 60:.0f} minutes", file=sys.stderr, flush=True)
-    finally:
-        for name, runner in runners.items():
-            clocks[name] += runner.end(recorder(name))
+                runners[name].run_for(min(turn, seconds - clock(name) + 1), recorder(name))
+                record.add_turn(name, clock(name), runners[name].memory_bytes())
+                print(f"{name}: {clock(name) / 60:.1f} of {seconds / 60:.0f} minutes", file=sys.stderr, flush=True)
 
 
 def score(contestants: list[Contestant], record: Record, folder: pathlib.Path, seconds: float) -> dict[str, Race]:
@@ -108,7 +110,8 @@ def score(contestants: list[Contestant], record: Record, folder: pathlib.Path, s
     found = {}
     for one in contestants:
         scores, signature, last = {}, "", None
-        for mark, reached in at_marks(record.checkpoints(one.name), MARK_SECONDS, seconds).items():
+        checkpoints = record.checkpoints(one.name)
+        for mark, reached in at_marks(checkpoints, MARK_SECONDS, seconds).items():
             path = folder / "translations" / f"{one.name}_{reached.step}.json"
             if not path.exists():
                 print(f"{one.name}: translating at {mark / 60:.0f} minutes", file=sys.stderr, flush=True)
@@ -118,7 +121,8 @@ def score(contestants: list[Contestant], record: Record, folder: pathlib.Path, s
             measured = bleu_of(json.loads(path.read_text("utf-8")), references, [RAW_BLEU]).first("BLEU")
             scores[mark], signature, last = measured.value, measured.signature, reached
         rate = one.tokens(last.path) / last.seconds if last else 0.0
-        found[one.name] = Race(one.label, scores, signature, rate, record.peak_bytes(one.name))
+        between = checkpoints[-1].seconds / len(checkpoints) if checkpoints else 0.0
+        found[one.name] = Race(one.label, scores, signature, rate, between, record.memory_bytes(one.name))
     return found
 
 

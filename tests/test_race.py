@@ -1,6 +1,6 @@
 """The race: contestants run in their turns alone, clocks count that, and an interrupted race goes on."""
 
-import json
+import os
 import signal
 import time
 
@@ -10,13 +10,9 @@ from PIL import Image
 
 from benchmarks.race import prepare, run
 from benchmarks.race_table import Race, conclusion, draw, table
-from benchmarks.racing.joeynmt import JoeyNMT
-from benchmarks.racing.ours import Ours
-from benchmarks.racing.racer import Contestant, Runner, Task
+from benchmarks.racing.racer import Contestant, Runner
 from benchmarks.racing.record import Reached, Record, at_marks, first_mark_with
 from benchmarks.worker import BenchmarkError
-from keras_transformer.tokenizer import train_tokenizer
-from train.config import load_config
 from train.evaluation.figures import BLUE, ORANGE
 
 LOOP = """
@@ -67,24 +63,42 @@ def test_a_contestant_runs_in_its_turns_alone(tmp_path):
     runner, told = Runner(Script(tmp_path)), []
     time.sleep(0.2)
     assert not runner.contestant.checkpoints()  # it is made stopped
-    seconds = runner.run_for(0.6, lambda step, path, passed: told.append((step, passed)))
-    steps = sorted(runner.contestant.checkpoints())
+    runner.run_for(0.6, lambda step, path, passed: told.append((step, passed)))
+    seconds, steps = runner.seconds, sorted(runner.contestant.checkpoints())
     assert seconds >= 0.6 and len(steps) > 1
     time.sleep(0.2)
     assert sorted(runner.contestant.checkpoints())[-1] - steps[-1] <= 1  # what began before the signal came
     assert [step for step, _ in told] == sorted(step for step, _ in told) and set(steps) >= {step for step, _ in told}
     assert all(0 <= passed <= seconds for _, passed in told)
-    assert runner.peak_bytes() > 0
+    assert runner.memory_bytes() > 0
     told.clear()
     runner.end(lambda step, path, passed: told.append(step))
     assert told == sorted(told) and told[-1] == max(runner.contestant.checkpoints()) and runner.process.returncode == 0
+    assert runner.seconds > seconds
+
+
+@pytest.mark.slow
+def test_memory_is_that_of_all_processes(tmp_path):
+    size = 50_000_000
+    runner = Runner(Script(tmp_path, f"{{{{ head -c {size} /dev/zero; sleep 600; }}}} | tail -c {size}"))
+    deadline = time.monotonic() + 100
+    while runner.memory_bytes() < size and time.monotonic() < deadline:
+        runner.run_for(0.1, nothing)
+    assert runner.memory_bytes() >= size  # of `tail`, which keeps what `head` writes; `sh` has hardly any
+    os.killpg(runner.process.pid, signal.SIGKILL)
+    runner.process.wait()
+    while runner.memory_bytes() and time.monotonic() < deadline:  # its children end when the system comes to it
+        time.sleep(0.01)
+    assert runner.memory_bytes() == 0
 
 
 def test_a_contestant_that_ends_by_itself_is_named_with_its_log(tmp_path):
     runner = Runner(Script(tmp_path, "echo broken; exit 3"))
     with pytest.raises(BenchmarkError, match=f"a script ended with exit code 3.*{tmp_path}"):
         runner.run_for(5, nothing)
-    assert runner.log.read_text() == "broken\n" and runner.end(nothing) == 0
+    seconds = runner.seconds
+    runner.end(nothing)
+    assert runner.log.read_text() == "broken\n" and 0 < seconds == runner.seconds
 
 
 @pytest.mark.slow
@@ -112,6 +126,33 @@ def test_a_race_that_was_interrupted_goes_on_from_the_last_checkpoints(tmp_path)
         assert went_on_from > first.seconds(name) - 0.02 and turns(second, name)[-1] > goal - 0.02  # two roundings
 
 
+class Interrupting(Script):
+    """A script during which Ctrl-C is pressed, when its fifth checkpoint is seen."""
+
+    is_pressed = False
+
+    def checkpoints(self):
+        found = super().checkpoints()
+        if len(found) >= 5 and not self.is_pressed:
+            self.is_pressed = True
+            raise KeyboardInterrupt
+        return found
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_turn_that_is_interrupted_counts_until_then(tmp_path):
+    record = Record(tmp_path / "race.jsonl")
+    with pytest.raises(KeyboardInterrupt):
+        run([Interrupting(tmp_path / "script")], record, seconds=600, turn=300)
+    *earlier, last = record.checkpoints("script")
+    assert last.step == max(Script(tmp_path / "script").checkpoints()) >= 5
+    assert [reached.step for reached in earlier] == list(range(1, last.step))  # none is forgotten
+    assert last.seconds >= 5 * 0.05  # a checkpoint takes that, and none is recorded as older than the one before
+    assert [reached.seconds for reached in earlier] == sorted(reached.seconds for reached in earlier)
+    assert last.seconds >= earlier[-1].seconds
+
+
 def test_if_one_cannot_start_the_other_is_not_left_stopped(tmp_path, monkeypatch):
     made, start = [], Runner.__init__
 
@@ -132,8 +173,8 @@ def test_what_ran_after_the_last_checkpoint_is_not_counted(tmp_path):
     record.add_checkpoint("ours", 50, 20.0, tmp_path / "50")
     record.add_turn("ours", 33.0, 1_000)
     again = Record(record.path)
-    assert again.seconds("ours") == 20.0 and again.peak_bytes("ours") == 1_000
-    assert again.seconds("joeynmt") == 0.0 and again.peak_bytes("joeynmt") == 0
+    assert again.seconds("ours") == 20.0 and again.memory_bytes("ours") == 1_000
+    assert again.seconds("joeynmt") == 0.0 and again.memory_bytes("joeynmt") == 0
     assert again.checkpoints("ours") == [Reached(50, 20.0, tmp_path / "50")]
 
 
@@ -150,14 +191,15 @@ def test_the_first_mark_with_a_score_counts():
 
 
 RACE = {
-    "ours": Race("this project", {300.0: 30.0, 600.0: 35.0}, "the signature", 5_000.0, 2**30),
-    "joeynmt": Race("JoeyNMT 2.3", {300.0: 12.0, 600.0: 31.0}, "the signature", 1_000.0, 2**29),
+    "ours": Race("this project", {300.0: 30.0, 600.0: 35.0}, "the signature", 5_000.0, 61.0, 2**30),
+    "joeynmt": Race("JoeyNMT 2.3", {300.0: 12.0, 600.0: 31.0}, "the signature", 1_000.0, 83.0, 2**29),
 }
 
 
 def test_the_table_has_both_scores_at_each_mark_and_when_one_reached_the_other():
     text = table(RACE, "the command")
     assert "| 5 | 30.00 | 12.00 |" in text and "| 10 | 35.00 | 31.00 |" in text and "the signature" in text
+    assert "| seconds between checkpoints | 61 | 83 |" in text and "| memory | 1,024 MiB | 512 MiB |" in text
     assert conclusion(RACE)[0] == "JoeyNMT 2.3 has 31.00 BLEU after 10 minutes; this project had that after 10 minutes."
     slow = {**RACE, "ours": RACE["ours"]._replace(scores={300.0: 3.0})}
     assert conclusion(slow)[0].endswith("had that not yet.")
@@ -169,40 +211,6 @@ def test_the_picture_shows_curves(tmp_path):
     pixels = np.asarray(Image.open(tmp_path / "race.png").convert("RGB"))
     for colour in (BLUE, ORANGE):
         assert np.all(pixels == list(bytes.fromhex(colour[1:])), axis=-1).sum() > 200
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("race")
-    for split in ("train", "val"):
-        for language in ("en", "de"):
-            (folder / f"{split}.{language}").write_text("a dog\na man\n")
-    train_tokenizer(["a dog", "a man"] * 50, folder / "tokenizer.model", 270)
-    return Task(folder, folder / "tokenizer.model")
-
-
-def test_both_train_the_same_model_in_the_same_way(task, tmp_path):
-    (tmp_path / "race.toml").write_text(Ours(tmp_path, task).config())
-    ours = load_config(tmp_path / "race.toml")
-    joeynmt = object.__new__(JoeyNMT)
-    joeynmt.folder, joeynmt.task = tmp_path, task
-    theirs = json.loads(json.dumps(joeynmt.config(tmp_path / "part1", None)))
-    model, training = theirs["model"], theirs["training"]
-    for side, layers in (("encoder", ours.model.encoder_layers), ("decoder", ours.model.decoder_layers)):
-        stack = model[side]
-        assert stack["num_layers"] == layers and stack["num_heads"] == ours.model.num_heads
-        assert stack["hidden_size"] == ours.model.d_model and stack["ff_size"] == ours.model.d_ff
-        assert stack["dropout"] == stack["embeddings"]["dropout"] == ours.training.dropout
-    assert training["label_smoothing"] == ours.training.label_smoothing
-    assert training["learning_rate_warmup"] == ours.training.warmup_steps
-    assert training["learning_rate_factor"] == ours.training.learning_rate_factor
-    vocabulary = (tmp_path / "vocabulary.txt").read_text(encoding="utf-8").split("\n")[:-1]
-    assert len(vocabulary) == len(set(vocabulary)) == 270  # the four special ones have other numbers here
-
-
-def test_an_environment_without_joeynmt_is_named(task, tmp_path):
-    with pytest.raises(BenchmarkError, match="make race-peer"):
-        JoeyNMT(tmp_path, task, tmp_path / "python")
 
 
 def test_text_that_is_missing_is_named(tmp_path):

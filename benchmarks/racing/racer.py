@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from benchmarks.multi30k import lines_of
+from benchmarks.racing.memory import session_bytes
 from benchmarks.worker import BenchmarkError
 
 GLANCE = 0.5  # seconds between two looks at the checkpoints
@@ -30,6 +31,7 @@ class Task(NamedTuple):
     label_smoothing: float = 0.1
     warmup_steps: int = 1_000
     beam_size: int = 5
+    length_penalty: float = 1.0  # alpha in ((5 + length) / 6)^alpha (Wu et al. 2016, eq. 14), which both have
 
     def lines(self, split: str, language: str) -> list[str]:
         """Return the sentences of "train" or "val" in "en" or "de"."""
@@ -74,11 +76,16 @@ def child_hears_ctrl_c() -> Iterator[None]:
 
 
 class Runner:
-    """The processes of one contestant. It is made stopped; only within `run_for` do they run."""
+    """The processes of one contestant. It is made stopped; only within `run_for` and `end` do they run.
+
+    seconds: for which they have run, however a turn ended. `at_checkpoint(step, path, seconds)` is called once for each
+    checkpoint that is written while they run.
+    """
 
     def __init__(self, contestant: Contestant):
         contestant.folder.mkdir(parents=True, exist_ok=True)
         self.contestant, self.log = contestant, contestant.folder / "log.txt"
+        self.seconds, self.known = 0.0, set(contestant.checkpoints())
         with open(self.log, "ab") as log, child_hears_ctrl_c():
             self.process = subprocess.Popen(
                 contestant.command(), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
@@ -86,16 +93,13 @@ class Runner:
             )  # fmt: skip
         self._signal(signal.SIGSTOP)
 
-    def run_for(self, seconds: float, at_checkpoint) -> float:
-        """Let it run. Calls `at_checkpoint(step, path, seconds since it runs)` for each new one. Returns the seconds.
-
-        Raises BenchmarkError if it ends by itself.
-        """
-        known, began = set(self.contestant.checkpoints()), time.monotonic()
+    def run_for(self, seconds: float, at_checkpoint) -> None:
+        """Let it run for a turn. Raises BenchmarkError if it ends by itself."""
+        before, began = self.seconds, time.monotonic()
         self._signal(signal.SIGCONT)
         try:
             while (passed := time.monotonic() - began) < seconds:
-                known |= self._tell_new(known, at_checkpoint, passed)
+                self._tell_new(at_checkpoint, before + passed)
                 if self.process.poll() is not None:
                     raise BenchmarkError(
                         f"{self.contestant.label} ended with exit code {self.process.returncode}; see {self.log}."
@@ -103,21 +107,14 @@ class Runner:
                 time.sleep(min(GLANCE, seconds - passed))
         finally:
             self._signal(signal.SIGSTOP)
-        passed = time.monotonic() - began
-        self._tell_new(known, at_checkpoint, passed)
-        return passed
+            self.seconds = before + time.monotonic() - began
+        self._tell_new(at_checkpoint, self.seconds)
 
-    def _tell_new(self, known: set[int], at_checkpoint, passed: float) -> set[int]:
-        found = self.contestant.checkpoints()
-        for step in sorted(set(found) - known):
-            at_checkpoint(step, found[step], passed)
-        return set(found)
-
-    def end(self, at_checkpoint) -> float:
-        """Let it write a last checkpoint and end. Returns the seconds that this took."""
+    def end(self, at_checkpoint) -> None:
+        """Let it write a last checkpoint and end."""
         if self.process.poll() is not None:
-            return 0.0
-        known, began = set(self.contestant.checkpoints()), time.monotonic()
+            return
+        before, began = self.seconds, time.monotonic()
         self.process.send_signal(self.contestant.stop_signal)
         self._signal(signal.SIGCONT)
         try:
@@ -125,15 +122,19 @@ class Runner:
         except subprocess.TimeoutExpired:
             self._signal(signal.SIGKILL)
             self.process.wait()
-        passed = time.monotonic() - began
-        self._tell_new(known, at_checkpoint, passed)
-        return passed
+        self.seconds = before + time.monotonic() - began
+        self._tell_new(at_checkpoint, self.seconds)
+
+    def _tell_new(self, at_checkpoint, seconds: float) -> None:
+        found = self.contestant.checkpoints()
+        for step in sorted(set(found) - self.known):
+            at_checkpoint(step, found[step], seconds)
+            self.known.add(step)
 
     def _signal(self, number: int) -> None:
         if self.process.poll() is None:
             os.killpg(self.process.pid, number)
 
-    def peak_bytes(self) -> int:
-        """Return the largest memory of its first process so far."""
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
-        return next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("VmHWM:"))
+    def memory_bytes(self) -> int:
+        """Return the memory of all of its processes now, those that read text for it included."""
+        return session_bytes(self.process.pid)

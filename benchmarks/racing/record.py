@@ -35,16 +35,14 @@ class Record:
         """Return for how long a contestant has run until its last checkpoint."""
         return max((reached.seconds for reached in self.checkpoints(name)), default=0.0)
 
-    def peak_bytes(self, name: str) -> int:
-        """Return the largest memory that was seen at the end of a turn."""
-        return max(
-            (line["peak_bytes"] for line in self.lines if line["contestant"] == name and "peak_bytes" in line),
-            default=0,
-        )
+    def memory_bytes(self, name: str) -> int:
+        """Return the largest memory that all processes of a contestant had at the end of a turn."""
+        turns = [line for line in self.lines if line["contestant"] == name and line["event"] == "turn"]
+        return max((line["memory_bytes"] for line in turns), default=0)
 
-    def add_turn(self, name: str, seconds: float, peak_bytes: int) -> None:
-        """Record the end of a turn; `seconds`: of the contestant's clock."""
-        self._add({"contestant": name, "event": "turn", "seconds": round(seconds, 2), "peak_bytes": peak_bytes})
+    def add_turn(self, name: str, seconds: float, memory_bytes: int) -> None:
+        """Record the end of a turn; `seconds`: of the contestant's clock. `memory_bytes`: of all its processes."""
+        self._add({"contestant": name, "event": "turn", "seconds": round(seconds, 2), "memory_bytes": memory_bytes})
 
     def add_checkpoint(self, name: str, step: int, seconds: float, path: pathlib.Path) -> None:
         self._add(
