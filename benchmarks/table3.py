@@ -12,6 +12,7 @@ from benchmarks.result_files import RESULTS, command_line, write_result
 from benchmarks.trials.table3_rows import ROWS, overrides_of
 from benchmarks.trials.table3_table import table
 from benchmarks.trials.training import Folder, Only, Trial, train_all
+from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
 from train.config import RunConfig, load_config
 
@@ -37,7 +38,15 @@ def main(
 
 
 def trials_of(path: pathlib.Path, base: RunConfig) -> list[Trial]:
-    """One trial per row of Table 3; that of the row (base) is the configuration as it stands."""
+    """One trial per row of Table 3; that of the row (base) is the configuration as it stands.
+
+    Raises BenchmarkError if its model is no Transformer.
+    """
+    if base.model.kind != "transformer":
+        raise BenchmarkError(
+            f"Table 3 varies a Transformer, and the model of {path} is of the kind {base.model.kind!r}. Give a "
+            'configuration with model.kind = "transformer".'
+        )
     model = base.transformer_config(base.tokenizer.vocab_size)
     return [Trial(row.name, path, overrides_of(row, model)) for row in ROWS]
 

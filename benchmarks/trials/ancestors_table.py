@@ -15,7 +15,8 @@ NOTE = """
 Every model trains on the same pairs with the same tokenizer, loss and batches, from its committed configuration, for as
 many steps as it makes in that time on this machine, and has about the same number of parameters. Scores are of the
 validation set, which also chose between the last and the averaged weights; the intervals are of 1,000 resamples. One
-seed each. The column "minutes" has the validations in it.
+seed each. Training minutes are those of the steps, compilation included; all minutes have validations and checkpoints
+in them too.
 """
 
 
@@ -26,12 +27,13 @@ def table(outcomes: dict[str, Outcome], minutes: float, command: str) -> str:
         "",
         f"`{command}` on {processor_and_cores()}: {minutes:g} minutes of training steps each.",
         "",
-        "| | configuration | parameters | steps | minutes | target tokens/s | BLEU | chrF |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
+        "| | configuration | parameters | steps | training minutes | all minutes | target tokens/s | BLEU | chrF |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, outcome in outcomes.items():
         run = outcome.run
-        cells = [name, f"`{outcome.trial.config}`", f"{outcome.parameters:,}", f"{run.steps:,}", f"{run.minutes:.1f}"]
+        cells = [name, f"`{outcome.trial.config}`", f"{outcome.parameters:,}", f"{run.steps:,}"]
+        cells += [f"{outcome.train_seconds / 60:.1f}", f"{run.minutes:.1f}"]
         cells += [f"{run.tokens_per_second:,.0f}", outcome.bleu(), f"{run.score('chrF', 'raw text')['value']:.2f}"]
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", "BLEU by the number of words of the source sentence:", ""]

@@ -12,6 +12,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from benchmarks.trials.settings import check_settings
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import INTERRUPTED
 from keras_transformer.errors import Interrupted
@@ -40,6 +41,7 @@ class Outcome(NamedTuple):
     trial: Trial
     run: Run
     translations: list[str]
+    train_seconds: float  # of all steps: compilation included, validations and checkpoints not
 
     @property
     def perplexity(self) -> float:
@@ -59,9 +61,10 @@ def trained(trial: Trial, folder: pathlib.Path) -> Outcome:
     """Train a trial to its end, or go on with it, and translate the validation set with it.
 
     The test set is never read: the scores of report.md are those of the validation set. Raises BenchmarkError if the
-    training fails, Interrupted if it is stopped.
+    training fails, or has begun with other settings, Interrupted if it is stopped.
     """
     path = folder / trial.name
+    check_settings(path, trial.config, settings_of(trial))
     if not RunFolder(path).scores.exists():
         python(folder / f"{trial.name}.log", "train", *training_arguments(trial, path))
     if not (path / TRANSLATIONS).exists():
@@ -75,26 +78,40 @@ def trained(trial: Trial, folder: pathlib.Path) -> Outcome:
 
 def training_arguments(trial: Trial, path: pathlib.Path) -> list[str]:
     """The arguments of `python -m train`: without a test set, into `path`."""
-    settings = [*trial.overrides, "data.test=[]", f"run_folder={json.dumps(str(path))}"]
+    settings = [*settings_of(trial), f"run_folder={json.dumps(str(path))}"]
     return [str(trial.config), *(part for setting in settings for part in ("--set", setting))]
 
 
+def settings_of(trial: Trial) -> list[str]:
+    """What a trial changes in its configuration, which has no test set for any of them."""
+    return [*trial.overrides, "data.test=[]"]
+
+
+def has_ended(trial: Trial, folder: pathlib.Path) -> bool:
+    """Whether a run is there that has been trained and translated to its end."""
+    return (folder / trial.name / TRANSLATIONS).exists()
+
+
 def outcome_of(trial: Trial, folder: pathlib.Path) -> Outcome | None:
-    """What the trial came to; None if it has not ended."""
+    """What the trial came to; None if it has not ended. Raises BenchmarkError if that was with other settings."""
     path = folder / trial.name / TRANSLATIONS
-    if not path.exists():
+    if not has_ended(trial, folder):
         return None
-    return Outcome(trial, read_run(path.parent), path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
+    check_settings(path.parent, trial.config, settings_of(trial))
+    translations = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return Outcome(trial, read_run(path.parent), translations, sum(step_seconds(path.parent)))
 
 
 def steps_in(trial: Trial, minutes: float, folder: pathlib.Path) -> int:
     """How many steps the trial trains in so many minutes on this machine, by a short training of its own."""
     path = folder / f"{trial.name}_calibration"
     config = load_config(trial.config, trial.overrides)
+    short = [f"training.steps={CALIBRATION_STEPS}", f"training.checkpoint_every={CALIBRATION_STEPS}"]
+    short += ["training.validate_every=1000000", "training.cooldown_steps=0"]
+    short += ["translation.validation_sentences=1", "translation.beam_size=1"]
+    calibration = trial._replace(overrides=(*trial.overrides, *short))
+    check_settings(path, calibration.config, settings_of(calibration))
     if not RunFolder(path).metrics.exists() or len(step_seconds(path)) < CALIBRATION_STEPS:
-        short = [f"training.steps={CALIBRATION_STEPS}", f"training.checkpoint_every={CALIBRATION_STEPS}"]
-        short += ["training.validate_every=1000000", "translation.validation_sentences=1", "translation.beam_size=1"]
-        calibration = trial._replace(overrides=(*trial.overrides, *short))
         python(folder / f"{trial.name}.log", "train", *training_arguments(calibration, path))
     steps = round(60 * minutes / statistics.median(step_seconds(path)))
     return max(config.training.checkpoint_every, steps)
@@ -149,9 +166,16 @@ def selected(trials: Iterable[Trial], only: str | None) -> list[Trial]:
 
 
 def train_all(trials: Iterable[Trial], only: str | None, folder: pathlib.Path) -> list[Outcome]:
-    """Train the selected trials one after the other. Return what all trials that have ended came to."""
+    """Train the selected trials one after the other. Return what all trials that have ended came to.
+
+    Raises BenchmarkError before any training if one of them was trained with other settings.
+    """
     trials = list(trials)
-    for trial in selected(trials, only):
+    chosen = selected(trials, only)
+    for trial in trials:
+        if trial in chosen or has_ended(trial, folder):  # now, not after hours of training
+            check_settings(folder / trial.name, trial.config, settings_of(trial))
+    for trial in chosen:
         print(f"{trial.name}: {' '.join(trial.overrides) or trial.config}", file=sys.stderr, flush=True)
         trained(trial, folder)
     return [outcome for trial in trials if (outcome := outcome_of(trial, folder))]

@@ -1,0 +1,44 @@
+"""A run stands for a trial only if it was trained with the trial's settings: old rows and new ones are not mixed."""
+
+import pathlib
+from collections.abc import Sequence
+
+from benchmarks.worker import BenchmarkError
+from keras_transformer.run_folder import RunFolder
+from train.config import RunConfig, load_config
+from train.config_settings import effective_settings
+
+FOUND = {"training.find_micro_batches", "training.micro_batches"}  # config.toml has what was found, not what was asked
+
+
+def has_begun(path: pathlib.Path) -> bool:
+    """Whether there is a run at `path` that training would continue, or that has ended."""
+    return RunFolder(path).has_begun() or RunFolder(path).scores.exists()
+
+
+def check_settings(path: pathlib.Path, config: pathlib.Path, overrides: Sequence[str]) -> None:
+    """Raises BenchmarkError if the run at `path`, if there is one, was begun with other settings.
+
+    Where it is kept does not count, nor does in which words the configuration says the same.
+    """
+    if not has_begun(path):
+        return
+    asked = load_config(config, overrides)
+    before, now = trained_settings(load_config(RunFolder(path).config), asked), trained_settings(asked, asked)
+    changed = [key for key in sorted(before.keys() | now.keys()) if before.get(key) != now.get(key)]
+    if changed:
+        found = "; ".join(f"{key} was {shown(before, key)} and is {shown(now, key)}" for key in changed)
+        raise BenchmarkError(
+            f"{path} is a run with other settings: {found}. Remove that folder, or name another one with --folder."
+        )
+
+
+def trained_settings(config: RunConfig, asked: RunConfig) -> dict[str, bool | int | float | str]:
+    """The settings that must be those that are asked for."""
+    free = FOUND if asked.training.find_micro_batches else set()
+    return {key: value for key, value in effective_settings(config).items() if key not in free}
+
+
+def shown(settings: dict[str, bool | int | float | str], key: str) -> str:
+    """A value for a message."""
+    return repr(settings[key]) if key in settings else "not set"

@@ -1,0 +1,76 @@
+"""Ablations: which techniques a recipe uses, and the table with its paired test."""
+
+import keras
+import numpy as np
+import pytest
+
+from benchmarks import ablation
+from benchmarks.trials.ablation_table import table
+from benchmarks.trials.training import Trial
+from tests.support.models import as_numpy
+from tests.support.places import ROOT
+from tests.support.runs import write_config
+from tests.support.trials import outcome
+from train.config import load_config
+from train.step.optimizer import training_optimizer
+
+
+def test_an_ablation_switches_off_each_technique_that_the_recipe_uses_and_no_other(tmp_path):
+    path = write_config(tmp_path)
+    recipe = load_config(path, ["training.r_drop=5.0", "training.dropout=0.2", "training.label_smoothing=0.0"])
+    trials = ablation.trials_of(path, recipe)
+    assert trials[0] == Trial("whole", path)
+    off = {setting for trial in trials[1:] for setting in trial.overrides}
+    assert {"training.r_drop=0.0", "training.dropout=0.0"} <= off
+    assert not {setting for setting in off if "label_smoothing" in setting or "bpe_dropout" in setting}
+    for trial in trials[1:]:
+        load_config(path, trial.overrides)  # raises ConfigError for a change that is none
+
+
+ON = ["training.ema_decay=0.9", "training.keep_best=true", "training.clip_norm=1.0"]
+WITHOUT = {"without_ema_decay", "without_keep_best", "without_clip_norm"}
+
+
+def test_a_technique_that_is_on_if_its_key_is_set_is_switched_off_too(tmp_path):
+    path = write_config(tmp_path)
+    trials = {trial.name: trial for trial in ablation.trials_of(path, load_config(path, ON))}
+    assert WITHOUT <= trials.keys()
+    assert not WITHOUT & {trial.name for trial in ablation.trials_of(path, load_config(path))}
+    off = [setting for name in WITHOUT for setting in trials[name].overrides]
+    assert not load_config(path, [*ON, *off]).training.keep_best
+
+    def trained(settings):
+        optimizer, weights = training_optimizer(16, load_config(path, settings).training), keras.Variable([1.0, 2.0])
+        for gradient in ([3.0, 4.0], [-3e3, 1e3]):
+            optimizer.apply([keras.ops.array(gradient)], [weights])
+        return as_numpy(weights), as_numpy(optimizer.averages[0] if optimizer.ema_decay else weights)
+
+    plain, on, switched_off = trained([]), trained(ON), trained([*ON, *off])
+    np.testing.assert_allclose(switched_off, plain, rtol=1e-6)  # weights, and their moving average
+    assert np.abs(on[0] - plain[0]).max() > 1e-4 < np.abs(on[0] - on[1]).max()
+
+
+def test_a_technique_of_another_kind_of_model_is_none_of_the_recipe(tmp_path):
+    path = ROOT / "configs/multi30k_en_de_recurrent_dot.toml"
+    names = {trial.name for trial in ablation.trials_of(path, load_config(path))}
+    assert {"whole", "without_dropout", "without_clip_norm"} <= names and "without_norm" not in names
+
+
+def test_an_ablation_compares_translations_in_pairs(tmp_path):
+    recipe = load_config(write_config(tmp_path))
+    references = [f"{number} is the number that is right here" for number in range(60)]
+    pairs = [(None, reference) for reference in references]
+    worse = [text if number % 3 else "something that is wrong" for number, text in enumerate(references)]
+    outcomes = [
+        outcome("whole", 90.0, 2.0, references),
+        outcome("without_dropout", 60.0, 3.0, worse, ["training.dropout=0.0"]),
+        outcome("same", 90.0, 2.0, references, ["training.r_drop=0.0"]),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("benchmarks.trials.ablation_table.validation_pairs", lambda recipe: pairs)
+        text = table(recipe, outcomes, "python -m benchmarks.ablation")
+    rows = {line.split(" | ")[0]: line.split(" | ") for line in text.splitlines() if line.startswith("| ")}
+    assert rows["| the whole recipe"][2:4] == ["", ""]
+    worse, same = rows["| training.dropout=0.0"], rows["| training.r_drop=0.0"]
+    assert float(worse[2]) < -10 and float(worse[3]) < 0.01
+    assert same[2:4] == ["+0.00", "1.0000"]
