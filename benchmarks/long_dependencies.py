@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from benchmarks.dependencies.encoders import BASE, KINDS, Effort, train_and_score
+from benchmarks.dependencies.encoders import BASE, KINDS, Effort, parameters_of, train_and_score
 from benchmarks.dependencies.report import draw, markdown
 from benchmarks.dependencies.tasks import VOCABULARY
 from benchmarks.result_files import RESULTS, command_line, write_result
@@ -51,6 +51,8 @@ def main(
     with exit_codes():
         kinds, extent = names_in(only, KINDS, "kind of encoder"), QUICK if quick else FULL
         require_jax()
+        for task in VOCABULARY:
+            check_same_size({kind: parameters_of(kind, task) for kind in kinds})
         found = {
             "command": command_line("long_dependencies"),
             "machine": processor_and_cores(),
@@ -59,8 +61,6 @@ def main(
             "effort": extent.effort._asdict(),
             "cells": list(cells(kinds, extent, folder)),
         }
-        for task in VOCABULARY:
-            check_same_size({cell["kind"]: cell["parameters"] for cell in found["cells"] if cell["task"] == task})
         is_whole = not quick and set(kinds) == set(KINDS)
         results = results or (RESULTS if is_whole else None)
         if results:

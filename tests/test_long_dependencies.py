@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from benchmarks import long_dependencies
-from benchmarks.dependencies.encoders import BASE, HELD_OUT, KINDS, Effort, inputs_of, model_of
+from benchmarks.dependencies.encoders import BASE, HELD_OUT, KINDS, Effort, inputs_of, model_of, parameters_of
 from benchmarks.dependencies.report import NAMES, markdown, reach
 from benchmarks.dependencies.tasks import ASKED, KEYS, VALUES, VOCABULARY, rows_of
 from benchmarks.long_dependencies import Extent, cells
 from benchmarks.trials.sizes import MOST_APART
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.models import as_numpy, randomise
 
 every_distance = pytest.mark.parametrize("distance", [4, 8, 100])
@@ -61,6 +62,19 @@ def models():
 def test_all_kinds_have_about_equally_many_parameters(models):
     counts = [model.count_params() for model in models.values()]
     assert max(counts) <= (1 + MOST_APART) * min(counts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_are_counted_without_a_model(models, kind):
+    assert parameters_of(kind, "copy") == models[kind].count_params()
+
+
+def test_encoders_of_unequal_size_are_not_trained(tmp_path, monkeypatch):
+    monkeypatch.setattr(long_dependencies, "require_jax", lambda: None)
+    monkeypatch.setattr(long_dependencies, "parameters_of", lambda kind, task: 2_000 if kind == "dilated" else 1_000)
+    monkeypatch.setattr(long_dependencies, "train_and_score", lambda *arguments: pytest.fail("it trains"))
+    result = invoke(long_dependencies.app, "--folder", tmp_path, "--results", tmp_path)
+    assert_one_sentence(result, "self_attention 1,000", "dilated 2,000")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,6 +10,7 @@ from benchmarks.layer_kinds.claims import CLAIMS, MEASURED, STACKED
 from benchmarks.layer_kinds.fit import exponent
 from benchmarks.layer_kinds.graph import count, loop_steps
 from benchmarks.layer_kinds.report import in_d, in_n, markdown
+from benchmarks.result_files import RESULTS
 from benchmarks.worker import BenchmarkError
 from tests.support.processes import run_without_tensorflow
 
@@ -150,6 +151,17 @@ def test_the_file_has_every_layer_beside_the_papers_row(measured):
     assert in_n(measured, "recurrent", 16, "flops_forward").value == pytest.approx(1.0)
     # 8 n d^2 + 4 n^2 d at d = 16: 393,216 at n = 64, eight times the 49,152 at n = 16
     assert in_n(measured, "self_attention", 16, "flops_forward").value == pytest.approx(1.5)
+
+
+def test_the_committed_file_is_what_the_report_makes_of_the_committed_numbers():
+    found = json.loads((RESULTS / "table1.json").read_text(encoding="utf-8"))
+    text = markdown(found)
+    assert (RESULTS / "table1.md").read_text(encoding="utf-8") == text
+    [summary] = [line for line in text.splitlines() if line.startswith("| convolutional") and "O(k · n · d²)" in line]
+    assert "| O(log_k(n)) | 2,047; 11 |" in summary  # as Table 1 prints it: contiguous, dilated
+    [contiguous] = [line for line in text.splitlines() if line.startswith("| convolutional") and "| O(n / k) |" in line]
+    [dilated] = [line for line in text.splitlines() if "dilated" in line and "| O(log_k(n)) |" in line]
+    assert "2,047" in contiguous and "| 11 |" in dilated
 
 
 def test_the_exponent_in_d_is_that_of_the_longest_sentence():

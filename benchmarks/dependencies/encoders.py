@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.dependencies.tasks import ASKED, VALUES, VOCABULARY, rows_of
 from keras_transformer.config import TransformerConfig
+from train.evaluation.cost import parameter_count
 
 # Each block reaches 4 words (k = 9) or 8 words (r = 17) to each side; three blocks, 12, 24, or 28 if dilated.
 BASE = TransformerConfig(
@@ -35,6 +36,14 @@ def config_of(kind: str, vocab_size: int) -> TransformerConfig:
     sublayer = {"recurrent": 6 * d**2 + 6 * d, "convolutional": config.kernel_size * d**2 + d}
     spare = 4 * d**2 - sublayer.get(config.encoder_layer, 4 * d**2)
     return config.replace(d_ff=config.d_ff + round(spare / (2 * d + 1)))
+
+
+def parameters_of(kind: str, task: str) -> int:
+    """The number of parameters of `model_of`, from its configuration: embeddings, blocks, last norm and answers."""
+    config = config_of(kind, VOCABULARY[task])
+    d, layers = config.d_model, config.encoder_layers
+    blocks = parameter_count(config.replace(encoder_layers=2 * layers)) - parameter_count(config)  # as many again
+    return config.vocab_size * d + blocks + 2 * d + (d + 1) * VALUES
 
 
 def model_of(kind: str, task: str):

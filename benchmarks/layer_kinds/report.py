@@ -13,9 +13,15 @@ sentences of n words, under XLA (Keras on JAX, on the processor). Heads are {hea
 operations are counted in the graph that is timed: two FLOPs per multiplication and addition of a matrix product, and
 the longest chain of products of which each waits for the one before it; a loop counts as often as it runs. Seconds are
 medians of {rounds} rounds in which all kinds take turns; a star marks work that was timed once, because one turn took
-more than {cap:g} s. Path length: the gradient of output 0 is taken back through one layer after the other until it is
-not zero at input n - 1; if the layer is a loop, each of its steps counts. An exponent is the slope of a line through
-the points on logarithmic axes, with its standard error; the lengths are those of at least {long} words."""
+more than {cap:g} s. An exponent in n is the slope of a line through the points on logarithmic axes, with its standard
+error; the lengths are those of at least {long} words. An exponent in d is that of two widths, which leave no error to
+estimate.
+
+**Path lengths.** The gradient of output 0 is taken back through one layer after the other until it is not zero at input
+n - 1, and the layers are counted. A forward recurrent layer never shows position 0 what comes later; there it is the
+gradient of output n - 1 at input 0, one layer suffices, and it counts as often as its loop runs. For this measurement
+alone the biases of the GRU keep its update gate near sigmoid(6) = 0.998: with the weights that it begins with, the
+gradient would become too small for float32 on its way through the loop."""
 DEPARTURES = """\
 **Where it departs from the paper, and why.**
 
@@ -34,8 +40,13 @@ DEPARTURES = """\
   exponent in d is below 2, the overhead of a step hides the growth of its product.
 - *Exponents of short times are too small.* A call has a cost of its own, whatever n is.
 - *Path lengths have constants.* A kernel of k words, with its output in the middle, reaches (k - 1) / 2 words further
-  per layer, and a neighbourhood of r words (r - 1) / 2: twice as many layers as n / k and n / r. With dilations 1, 2, 4
-  and so on a stack of log2 n layers reaches n - 1 words."""
+  per layer, and a neighbourhood of r words (r - 1) / 2: that takes 2 k / (k - 1) times n / k layers, 3 times if k is 3,
+  and 2 r / (r - 1) times n / r. With dilations 1, 2, 4 and so on a stack of log2 n layers reaches n - 1 words: log2 and
+  not log_k, because the distances double whatever k is. With distances 1, k, k² and so on it would be log_k."""
+PATHS = """\
+Sequential operations and path lengths are those of the longest sentence measured, n = {longest:,}. For the convolution,
+Table 1 prints O(log_k(n)); the text of section 4 says that this is of dilated convolutions, and O(n / k) of contiguous
+kernels. Of its two path lengths here the first is contiguous, as is everything that is timed, the second dilated."""
 
 
 def named(claim: Claim, sizes: dict[str, int]) -> str:
@@ -53,8 +64,7 @@ def markdown(found: dict[str, Any]) -> str:
         f"{found['load_after']:.2f}. With a load, times are upper bounds; counts are not affected.",
         "![Seconds and FLOPs against the length of a sentence](table1.png)",
         "## Beside the paper", "\n".join(summary_rows(found)),
-        "Sequential operations and path lengths are those of the longest sentence measured, "
-        f"n = {max(found['lengths']):,}.",
+        PATHS.format(longest=max(found["lengths"])),
         notes, DEPARTURES,
         "## Exponents", "\n".join(exponent_rows(found)),
         "## Path lengths", "\n".join(path_rows(found)),
@@ -93,11 +103,16 @@ def table(header: Sequence[str], rows: Sequence[str]) -> list[str]:
     return [row(*header), "|---|" + "---:|" * (len(header) - 1), *rows]
 
 
+def longest_path(found: dict[str, Any], kind: str) -> int:
+    """The path length of the longest sentence."""
+    return max((each["n"], each["length"]) for each in found["paths"] if each["kind"] == kind)[1]
+
+
 def summary_rows(found: dict[str, Any]) -> list[str]:
     longest, rows = max(found["lengths"]), []
     for kind, claim in CLAIMS.items():
         sequential = next(cell["sequential"] for cell in cells_of(found, kind) if cell["n"] == longest)
-        path = max((each for each in found["paths"] if each["kind"] == kind), key=lambda each: each["n"])
+        stacks = (kind, "dilated") if kind == "convolutional" else (kind,)
         rows.append(
             row(
                 named(claim, found["sizes"]),
@@ -106,7 +121,7 @@ def summary_rows(found: dict[str, Any]) -> list[str]:
                 f"O({claim.sequential})",
                 f"{sequential:,}",
                 f"O({claim.path})",
-                f"{path['length']:,}",
+                "; ".join(f"{longest_path(found, stack):,}" for stack in stacks),
             )
         )
     header = ["layer", "complexity, paper", *(f"FLOPs ~ n^, d = {d}" for d in found["widths"])]
