@@ -29,7 +29,7 @@ from train.data import batches
 CONFIG = "configs/multi30k_smoke.toml"
 BOUNDS = {  # lowest and highest, after the last step: docs/results/check_learning.md has what seeds and breaks come to
     "validation/loss": (3.3, 3.6),  # nats per target token, label-smoothed
-    "validation/bleu": (15.0, 40.0),  # greedy, of the first 200 sentences
+    "validation/bleu": (15.0, 40.0),  # greedy, of 200 sentences
 }
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

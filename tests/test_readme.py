@@ -64,7 +64,7 @@ def test_a_command_that_is_wrong_would_be_noticed():
         parse("python -m trainer mine.toml")
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"(?:^|`)make (\w+)", README, re.MULTILINE))))
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"(?:^|`)make ([\w-]+)", README, re.MULTILINE))))
 def test_a_make_target_that_it_names_exists(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
