@@ -100,7 +100,7 @@ def test_the_old_version_ends_what_it_has_begun(folder, written):
     with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
         client = ServingClient(address.url, attempts=1)
         slow = threading.Thread(
-            target=lambda: answers.append(client.predict({"text": ["x"], "spin": [4000.0]}, "repeat")["repeated"])
+            target=lambda: answers.append(client.predict({"text": ["x"], "spin": [2.0]}, "repeat")["repeated"])
         )
         slow.start()
         time.sleep(0.3)

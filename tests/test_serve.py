@@ -16,7 +16,7 @@ from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.echo import write_echo
 from tests.support.processes import start_python
 
-SLOW = 2000.0  # spins that take about a second
+SLOW = 1.0  # seconds of work
 
 
 @pytest.fixture(scope="module")

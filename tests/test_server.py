@@ -24,7 +24,7 @@ from tests.support.echo import write_echo
 OPTIONS = ServerOptions(
     port=0, grpc_port=0, workers=2, batch_rows=8, request_rows=40, queue_rows=20, body_bytes=1 << 20, deadline=20.0
 )
-SLOW = 2000.0  # spins that take about a second
+SLOW = 1.0  # seconds of work
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def at_once(function, arguments):
 
 @pytest.fixture
 def busy(server, predict):
-    """Both workers have a batch that takes about a second."""
+    """Both workers have a batch that takes a second."""
     threads = [
         threading.Thread(target=predict, args=["repeat"], kwargs={"text": ["x" * 3000], "spin": [SLOW]})
         for _ in range(2)

@@ -28,12 +28,15 @@ class Echo(tf.Module):
         autograph=False,
     )
     def repeat(self, text, times=TWICE, spin=AT_ONCE):
-        """Repeat each text; with `spin` work as long as its largest number is high. `rows` shows the whole batch."""
+        """Repeat each text; with `spin` work for so many seconds. `rows` shows the whole batch.
+
+        The clock decides, not a number of products, so that a fast machine is busy as long as a slow one.
+        """
         tf.debugging.assert_greater_equal(times, 1, "times must be at least 1")
-        spins = tf.reduce_max(tf.concat([spin, [0.0]], 0))
-        spun = tf.while_loop(
-            lambda i, x: i < spins, lambda i, x: (i + 1, tf.tanh(x @ x)), (0.0, tf.fill([200, 200], 0.1))
-        )[1]
+        end = tf.timestamp() + tf.cast(tf.reduce_max(tf.concat([spin, [0.0]], 0)), tf.float64)
+        [spun] = tf.while_loop(
+            lambda x: tf.timestamp() < end, lambda x: [tf.tanh(x @ x)], [tf.fill([200, 200], 0.1)]
+        )  # fmt: skip
         rows = tf.fill(tf.shape(text), tf.size(text))
         repeated = tf.map_fn(
             lambda pair: tf.strings.reduce_join(tf.repeat(pair[0], pair[1])),
