@@ -1,6 +1,7 @@
 """`python -m benchmarks.ablation CONFIG`: what each technique of a recipe is worth, one change at a time.
 
-A training that was stopped goes on where it was: run the same command again.
+A training that was stopped goes on where it was: run the same command again. What a finished one came to is kept
+beside the table, so that they may be done on several machines, some at a time.
 """
 
 import json
@@ -11,7 +12,8 @@ import typer
 
 from benchmarks.result_files import RESULTS, command_line, write_result
 from benchmarks.trials.ablation_table import table
-from benchmarks.trials.training import Folder, Only, Trial, train_all
+from benchmarks.trials.outcome import Trial
+from benchmarks.trials.training import Folder, Only, train_all
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
 from train.config import RunConfig, load_config
@@ -39,16 +41,18 @@ def main(
     config: Annotated[pathlib.Path, typer.Argument(help="The whole recipe.")],
     only: Only = None,
     folder: Folder = pathlib.Path("runs/ablation"),
-    results: Annotated[pathlib.Path, typer.Option(help="Folder for ablation_CONFIG.md.")] = RESULTS,
+    results: Annotated[pathlib.Path, typer.Option(help="Folder for ablation_CONFIG.md and its rows.")] = RESULTS,
 ) -> None:
     """Train the recipe and the recipe without each of its techniques, and compare them on the validation set."""
     with exit_codes():
         recipe = load_config(config)
-        outcomes = train_all(trials_of(config, recipe), only, folder / config.stem)
-        if not outcomes or outcomes[0].trial.name != WHOLE:
+        trials, name = trials_of(config, recipe), f"ablation_{config.stem}"
+        outcomes = train_all(trials, only, folder / config.stem, results / name)
+        if WHOLE not in outcomes:
             raise BenchmarkError(f"The recipe itself has not been trained: leave --only out, or name {WHOLE} in it.")
-        text = table(recipe, outcomes, command_line("ablation"))
-        write_result(results / f"ablation_{config.stem}.md", text)
+        changes = {trial.name: ", ".join(trial.overrides) for trial in trials}
+        text = table(recipe, outcomes, changes, command_line("ablation"))
+        write_result(results / f"{name}.md", text)
     print(text)
 
 

@@ -1,31 +1,24 @@
 """`python -m benchmarks.ancestors`: the Transformer and what it replaced, at equal parameters and equal training time.
 
-A training that was stopped goes on where it was: run the same command again.
+A training that was stopped goes on where it was: run the same command again. What a finished one came to is kept
+beside the table.
 """
 
 import json
 import pathlib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from benchmarks.result_files import command_line, write_result
 from benchmarks.trials.ancestors_table import draw, table
-from benchmarks.trials.settings import check_settings, has_begun
+from benchmarks.trials.outcome import Trial
 from benchmarks.trials.sizes import check_same_size
-from benchmarks.trials.training import (
-    Folder,
-    Only,
-    Trial,
-    has_ended,
-    outcome_of,
-    selected,
-    settings_of,
-    steps_in,
-    trained,
-)
+from benchmarks.trials.training import Folder, Only, selected, steps_in, train_all
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
+from keras_transformer.machine import processor_and_cores
 from train.config import load_config
 from train.evaluation.cost import parameter_count
 
@@ -47,21 +40,19 @@ def main(
     configs: Annotated[pathlib.Path, typer.Option(help="The folder of the configurations.")] = pathlib.Path("configs"),
     only: Only = None,
     folder: Folder = pathlib.Path("runs/ancestors"),
-    results: Annotated[pathlib.Path, typer.Option(help="Folder for ancestors.md and ancestors.png.")] = RESULTS,
+    results: Annotated[pathlib.Path, typer.Option(help="Folder for ancestors.md and its rows.")] = RESULTS,
 ) -> None:
     """Train each model for the same time on this machine, and compare them on the validation set."""
     with exit_codes():
         trials = [Trial(name, configs / f"multi30k_en_de_{name}.toml") for name in LABELS]
-        chosen = selected(trials, only)
-        compared = [trial for trial in trials if trial in chosen or has_ended(trial, folder)]
-        check_same_size({LABELS[trial.name]: parameters_of(trial) for trial in compared})
-        for trial in compared:
-            if has_begun(folder / trial.name):  # checked now, not after hours of training
-                check_settings(folder / trial.name, trial.config, settings_of(timed(trial, minutes, folder)))
-        for trial in chosen:
-            trained(timed(trial, minutes, folder), folder)
-        outcomes = {LABELS[trial.name]: outcome_of(timed(trial, minutes, folder), folder) for trial in compared}
-        text = table(outcomes, minutes, command_line("ancestors"))
+        selected(trials, only)  # a name that there is not is a mistake to be told before anything is measured
+        check_same_size({LABELS[trial.name]: parameters_of(trial) for trial in trials})
+        kept = results / "ancestors"
+        trials = timed(trials, minutes, folder, kept / "steps.json")
+        found = train_all(trials, only, folder, kept)
+        outcomes = {LABELS[name]: outcome for name, outcome in found.items()}
+        configurations = {LABELS[trial.name]: trial.config for trial in trials}
+        text = table(outcomes, configurations, minutes, command_line("ancestors"))
         write_result(results / "ancestors.md", text)
         draw(outcomes, results / "ancestors.png")
     print(text)
@@ -73,23 +64,27 @@ def parameters_of(trial: Trial) -> int:
     return parameter_count(config.transformer_config(config.tokenizer.vocab_size))
 
 
-def timed(trial: Trial, minutes: float, folder: pathlib.Path) -> Trial:
-    """The trial with as many steps as it trains in so many minutes: when a run begins, they are noted beside it.
+def timed(trials: Sequence[Trial], minutes: float, folder: pathlib.Path, note: pathlib.Path) -> list[Trial]:
+    """The trials with as many steps as each trains in so many minutes.
 
-    Raises BenchmarkError if it has begun for another time.
+    All are measured on one machine, one after the other, before the first one trains. Their steps are noted: trained
+    on another machine, they are compared at the same time of that first one. Raises BenchmarkError if the note is of
+    another time.
     """
-    note, path = folder / f"{trial.name}_steps.json", folder / trial.name
-    if has_begun(path) and note.exists():
+    if note.exists():
         noted = json.loads(note.read_text(encoding="utf-8"))
         if noted["minutes"] != minutes:
             raise BenchmarkError(
-                f"{path} is a run of {noted['minutes']:g} minutes, not of {minutes:g}. Remove that folder, or name "
-                "another one with --folder."
+                f"{note} has the steps of {noted['minutes']:g} minutes, not of {minutes:g}. Remove {note.parent} and "
+                f"{folder}, or name other folders with --results and --folder."
             )
     else:
-        noted = {"minutes": minutes, "steps": steps_in(trial, minutes, folder)}
-        write_result(note, json.dumps(noted) + "\n")
-    return trial._replace(overrides=(*trial.overrides, f"training.steps={noted['steps']}"))
+        steps = {trial.name: steps_in(trial, minutes, folder) for trial in trials}
+        noted = {"minutes": minutes, "machine": processor_and_cores(), "steps": steps}
+        write_result(note, json.dumps(noted, indent=1) + "\n")
+    return [
+        trial._replace(overrides=(*trial.overrides, f"training.steps={noted['steps'][trial.name]}")) for trial in trials
+    ]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """`python -m benchmarks.table3 CONFIG`: rows of the paper's Table 3 (Vaswani et al. 2017), scaled to a small corpus.
 
-A row that was stopped goes on where it was: run the same command again.
+A row that was stopped goes on where it was: run the same command again. What a finished row came to is kept beside the
+table, so that rows may be trained on several machines, some at a time.
 """
 
 import pathlib
@@ -9,9 +10,10 @@ from typing import Annotated
 import typer
 
 from benchmarks.result_files import RESULTS, command_line, write_result
+from benchmarks.trials.outcome import Trial
 from benchmarks.trials.table3_rows import ROWS, overrides_of
 from benchmarks.trials.table3_table import table
-from benchmarks.trials.training import Folder, Only, Trial, train_all
+from benchmarks.trials.training import Folder, Only, train_all
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
 from train.config import RunConfig, load_config
@@ -26,13 +28,13 @@ def main(
     ),
     only: Only = None,
     folder: Folder = pathlib.Path("runs/table3"),
-    results: Annotated[pathlib.Path, typer.Option(help="Folder for table3.md.")] = RESULTS,
+    results: Annotated[pathlib.Path, typer.Option(help="Folder for table3.md and its rows.")] = RESULTS,
 ) -> None:
     """Train the rows with the same steps and seed, and print their perplexity and BLEU on the validation set."""
     with exit_codes():
         base = load_config(config)
-        outcomes = train_all(trials_of(config, base), only, folder)
-        text = table(base, {outcome.trial.name: outcome for outcome in outcomes}, command_line("table3"))
+        outcomes = train_all(trials_of(config, base), only, folder, results / "table3")
+        text = table(base, outcomes, command_line("table3"))
         write_result(results / "table3.md", text)
     print(text)
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import ablation
 from benchmarks.trials.ablation_table import table
-from benchmarks.trials.training import Trial
+from benchmarks.trials.outcome import Trial
 from tests.support.models import as_numpy
 from tests.support.places import ROOT
 from tests.support.runs import write_config
@@ -61,15 +61,17 @@ def test_an_ablation_compares_translations_in_pairs(tmp_path):
     references = [f"{number} is the number that is right here" for number in range(60)]
     pairs = [(None, reference) for reference in references]
     worse = [text if number % 3 else "something that is wrong" for number, text in enumerate(references)]
-    outcomes = [
-        outcome("whole", 90.0, 2.0, references),
-        outcome("without_dropout", 60.0, 3.0, worse, ["training.dropout=0.0"]),
-        outcome("same", 90.0, 2.0, references, ["training.r_drop=0.0"]),
-    ]
+    outcomes = {
+        "whole": outcome(90.0, 2.0, references),
+        "without_dropout": outcome(60.0, 3.0, worse),
+        "same": outcome(90.0, 2.0, references, machine="another, 2 cores"),
+    }
+    changes = {"whole": "", "without_dropout": "training.dropout=0.0", "same": "training.r_drop=0.0"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("benchmarks.trials.ablation_table.validation_pairs", lambda recipe: pairs)
-        text = table(recipe, outcomes, "python -m benchmarks.ablation")
+        text = table(recipe, outcomes, changes, "python -m benchmarks.ablation")
     rows = {line.split(" | ")[0]: line.split(" | ") for line in text.splitlines() if line.startswith("| ")}
+    assert "on a machine, 2 cores and another, 2 cores: " in text
     assert rows["| the whole recipe"][2:4] == ["", ""]
     worse, same = rows["| training.dropout=0.0"], rows["| training.r_drop=0.0"]
     assert float(worse[2]) < -10 and float(worse[3]) < 0.01

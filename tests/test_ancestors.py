@@ -1,17 +1,12 @@
 """The Transformer beside its ancestors: configurations of one size, and the table with its picture."""
 
-import dataclasses
-import json
-
-import numpy as np
 import pytest
 from PIL import Image
 
 from benchmarks import ancestors
-from benchmarks.trials.ancestors_table import curve, draw, table
+from benchmarks.trials.ancestors_table import draw, table
 from benchmarks.trials.sizes import check_same_size
 from benchmarks.worker import BenchmarkError
-from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.trials import outcome
@@ -19,34 +14,28 @@ from train.config import load_config
 from train.evaluation.cost import parameter_count
 
 
-def with_lengths(found, by_length, path):
-    """The outcome with BLEU by length, and a run folder with 60 steps of half a second and two validations."""
+def with_lengths(found, by_length):
+    """The outcome with BLEU by length and chrF."""
     chrf = {"name": "chrF", "form": "raw text", "value": 50.0, "interval": None, "signature": "sig"}
     lengths = [{"words": words, "bleu": {"value": value}} for words, value in by_length.items()]
-    found.run.scores["scores"].append(chrf)
-    found.run.scores["by_length"] = lengths
-    path.mkdir()
-    steps = [{"step": step, "train/seconds_in_step": 0.5, "train/seconds_waiting": 0.0} for step in range(1, 61)]
-    records = [*steps[:30], {"step": 30, "validation/bleu": 10.0}, *steps[30:], {"step": 60, "validation/bleu": 20.0}]
-    RunFolder(path).metrics.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    curves = {"train/tokens_per_second": np.array([[1, 900.0], [2, 1_100.0]]), "train/loss": np.array([[60, 2.0]])}
-    return found._replace(run=dataclasses.replace(found.run, name=str(path), curves=curves))
+    found.scores["scores"].append(chrf)
+    found.scores["by_length"] = lengths
+    return found
 
 
 def test_the_ancestors_are_compared_by_length_and_over_time(tmp_path):
     outcomes = {
-        "new": with_lengths(outcome("new", 30.0, 5.0), {"up to 10": 40.0, "11 and more": 20.0}, tmp_path / "new"),
-        "old": with_lengths(outcome("old", 20.0, 9.0), {"up to 10": 30.0, "11 and more": None}, tmp_path / "old"),
+        "new": with_lengths(outcome(30.0, 5.0), {"up to 10": 40.0, "11 and more": 20.0}),
+        "old": with_lengths(outcome(20.0, 9.0), {"up to 10": 30.0, "11 and more": None}),
     }
-    text = table(outcomes, 0.5, "python -m benchmarks.ancestors")
+    text = table(outcomes, {"new": "n.toml", "old": "o.toml"}, 0.5, "python -m benchmarks.ancestors")
     rows = [
         line.strip("| ").split(" | ")
         for line in text.splitlines()
         if line.startswith("| new") or line.startswith("| old")
     ]
-    assert rows[0] == ["new", "`c.toml`", "1,000", "60", "1.5", "2.0", "1,000", "30.00 ± 1.00", "50.00"]
+    assert rows[0] == ["new", "`n.toml`", "1,000", "60", "1.5", "2.0", "1,000", "30.00 ± 1.00", "50.00"]
     assert rows[2:] == [["new", "40.0", "20.0"], ["old", "30.0", "n/a"]]
-    assert curve(RunFolder(tmp_path / "new")) == ([0.25, 0.5], [10.0, 20.0])
     draw(outcomes, tmp_path / "ancestors.png")
     with Image.open(tmp_path / "ancestors.png") as picture:
         assert picture.width > 1_000 and len(picture.convert("RGB").getcolors(10**6)) > 3
@@ -63,7 +52,7 @@ def test_the_committed_configurations_of_the_ancestors_differ_in_the_model_and_i
 
 
 def test_models_of_unequal_size_are_not_trained(tmp_path, monkeypatch):
-    monkeypatch.setattr(ancestors, "trained", lambda *arguments: pytest.fail("it trains"))
+    monkeypatch.setattr(ancestors, "train_all", lambda *arguments: pytest.fail("it trains"))
     monkeypatch.setattr(ancestors, "steps_in", lambda *arguments: pytest.fail("it measures"))
     for name in ancestors.LABELS:
         text = (ROOT / f"configs/multi30k_en_de_{name}.toml").read_text(encoding="utf-8")

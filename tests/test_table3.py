@@ -3,9 +3,9 @@
 import pytest
 
 from benchmarks import table3
+from benchmarks.trials.outcome import Trial
 from benchmarks.trials.table3_rows import ROWS, overrides_of, paper_config
 from benchmarks.trials.table3_table import agreement, table
-from benchmarks.trials.training import Trial
 from keras_transformer.config import TABLE_3, base
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
@@ -58,7 +58,7 @@ def test_a_model_that_is_no_transformer_is_one_sentence(tmp_path):
 
 
 def test_the_table_names_how_a_row_differs_and_leaves_out_what_was_not_trained():
-    found = {"base": outcome("base", 30.0, 5.0), "C_d_ff_1024": outcome("C_d_ff_1024", 29.0, 5.5)}
+    found = {"base": outcome(30.0, 5.0), "C_d_ff_1024": outcome(29.0, 5.5)}
     lines = table(load_config(CONFIG), found, "python -m benchmarks.table3").splitlines()
     rows = {line.split(" | ")[0].removeprefix("| "): line.split(" | ") for line in lines if line.startswith("| ")}
     assert "2 of 20 rows" in lines[2]
@@ -72,11 +72,11 @@ def test_the_table_names_how_a_row_differs_and_leaves_out_what_was_not_trained()
 
 def test_a_difference_that_a_seed_could_make_is_no_agreement_and_the_rows_are_counted():
     found = {
-        "base": outcome("base", 30.0, 5.0),
-        "A_1_head": outcome("A_1_head", 29.4, 5.1),  # as in the paper
-        "C_2_layers": outcome("C_2_layers", 29.5, 5.2),  # BLEU is worse by no more than another seed could make it
-        "C_d_model_1024": outcome("C_d_model_1024", 29.0, 4.9),  # BLEU is worse, and better in the paper
-        "A_16_heads": outcome("A_16_heads", 30.6, 5.0),  # in the paper it has another perplexity and the same BLEU
+        "base": outcome(30.0, 5.0),
+        "A_1_head": outcome(29.4, 5.1),  # as in the paper
+        "C_2_layers": outcome(29.5, 5.2),  # BLEU is worse by no more than another seed could make it
+        "C_d_model_1024": outcome(29.0, 4.9),  # BLEU is worse, and better in the paper
+        "A_16_heads": outcome(30.6, 5.0),  # in the paper it has another perplexity and the same BLEU
     }
     lines = agreement(found)
     rows = {line.split(" | ")[0].removeprefix("| "): line.rstrip(" |").split(" | ")[1:] for line in lines[4:-3]}

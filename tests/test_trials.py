@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks import ablation, ancestors, table3
 from benchmarks.trials import training
+from benchmarks.trials.outcome import Trial, curve, machines
 from benchmarks.trials.settings import check_settings
-from benchmarks.trials.training import TRANSLATIONS, Trial, outcome_of, selected, steps_in, train_all, trained
+from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
 from benchmarks.worker import BenchmarkError
 from keras_transformer.errors import Interrupted
 from keras_transformer.run_folder import RunFolder
@@ -46,25 +47,51 @@ def commands(monkeypatch):
 
 def test_a_trial_never_reads_the_test_set_and_is_done_once(commands, tmp_path):
     trial = Trial("small", TABLE3_CONFIG, ("translation.length_penalty=0.9", "translation.beam_size=5"))
-    assert outcome_of(trial, tmp_path) is None
-    found = trained(trial, tmp_path)
+    runs, kept = tmp_path / "runs", tmp_path / "kept"
+    assert outcome_of(trial, kept) is None
+    found = trained(trial, runs, kept)
     (train, *settings), evaluate = commands
     assert train == "train" and settings.count("--set") == 4 and "data.test=[]" in settings
-    assert load_config(RunFolder(tmp_path / "small").config).data.test == []
-    assert evaluate[:2] == ["train.evaluate", str(tmp_path / "small")]
+    assert load_config(RunFolder(runs / "small").config).data.test == []
+    assert evaluate[:2] == ["train.evaluate", str(runs / "small")]
     assert evaluate[evaluate.index("--beam-size") + 1] == "5"
     assert evaluate[evaluate.index("--length-penalty") + 1] == "0.9"
     assert found.train_seconds == 60 * 0.5
     assert found.translations == ["eins", "", "zwei"] and (found.parameters, found.perplexity) == (7, 2.0)
-    assert trained(trial, tmp_path).translations == found.translations and len(commands) == 2
-    (tmp_path / "small" / TRANSLATIONS).unlink()
-    trained(trial, tmp_path)
+    (kept / "small.json").unlink()
+    assert trained(trial, runs, kept) == found and len(commands) == 2
+    (kept / "small.json").unlink()
+    (runs / "small" / TRANSLATIONS).unlink()
+    trained(trial, runs, kept)
     assert [ran[0] for ran in commands] == ["train", "train.evaluate", "train.evaluate"]
+
+
+def test_what_a_trial_came_to_is_kept_without_its_run_folder(commands, tmp_path):
+    """Rows that were trained on another machine are in the table, and are not trained again."""
+    trial = Trial("small", TABLE3_CONFIG)
+    found = trained(trial, tmp_path / "runs", tmp_path / "kept")
+    shutil.rmtree(tmp_path / "runs")
+    assert train_all([trial], "small", tmp_path / "runs", tmp_path / "kept") == {"small": found}
+    assert len(commands) == 2 and not (tmp_path / "runs").exists()
+    assert found.machine and machines([found, found, found._replace(machine="B")]) == f"{found.machine} and B"
+    (tmp_path / "kept/small.json").write_text("{", encoding="utf-8")
+    with pytest.raises(BenchmarkError, match=r"small\.json is damaged: .*Remove it to train small again"):
+        outcome_of(trial, tmp_path / "kept")
+
+
+def test_a_curve_is_over_the_minutes_of_steps(tmp_path):
+    steps = [{"step": step, "train/seconds_in_step": 0.4, "train/seconds_waiting": 0.1} for step in range(1, 61)]
+    records = [*steps[:30], {"step": 30, "validation/bleu": 10.0}, *steps[30:], {"step": 60, "validation/bleu": 20.0}]
+    folder = RunFolder(tmp_path)
+    folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    assert curve(folder) == [(pytest.approx(0.25), 10.0), (pytest.approx(0.5), 20.0)]
 
 
 def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
     trial = Trial("small", TABLE3_CONFIG, ("training.checkpoint_every=70", "training.dropout=0.3"))
-    assert ancestors.timed(trial, 10.0, tmp_path).overrides == (*trial.overrides, "training.steps=1200")
+    note = tmp_path / "kept/steps.json"
+    [timed] = ancestors.timed([trial], 10.0, tmp_path, note)
+    assert timed.overrides == (*trial.overrides, "training.steps=1200")
     assert steps_in(trial, 5.0, tmp_path) == 5 * 60 / 0.5 and len(commands) == 1  # measured once
     calibration = load_config(RunFolder(tmp_path / "small_calibration").config).training
     assert (calibration.steps, calibration.dropout) == (training.CALIBRATION_STEPS, 0.3)
@@ -72,30 +99,33 @@ def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
 
 
 def test_a_run_with_other_settings_is_not_taken_for_the_trial(commands, tmp_path):
+    runs, kept = tmp_path / "runs", tmp_path / "kept"
     old, new = (Trial("small", TABLE3_CONFIG, (f"training.steps={steps}",)) for steps in (1000, 2000))
-    trained(old, tmp_path)
-    for taken in (trained, outcome_of):
-        with pytest.raises(
-            BenchmarkError, match=r"small is .*: training\.steps was 1000 and is 2000\. Remove .*--folder"
-        ):
-            taken(new, tmp_path)
+    trained(old, runs, kept)
+    with pytest.raises(
+        BenchmarkError, match=r"small\.json is of .*: training\.steps was 1000 and is 2000\. .*--results"
+    ):
+        outcome_of(new, kept)
+    (kept / "small.json").unlink()
+    with pytest.raises(BenchmarkError, match=r"small is .*: training\.steps was 1000 and is 2000\. Remove .*--folder"):
+        trained(new, runs, kept)
     with pytest.raises(BenchmarkError, match="training.steps was 1000 and is 2000"):  # before the other one is trained
-        train_all([Trial("other", TABLE3_CONFIG), new], "other", tmp_path)
+        train_all([Trial("other", TABLE3_CONFIG), new], None, runs, kept)
     assert len(commands) == 2
     same = Trial("small", TABLE3_CONFIG, ("training.steps=1000", 'run_folder="elsewhere"', "model.d_model=128"))
-    assert trained(same, tmp_path).parameters == 7 and len(commands) == 2  # the same in other words
+    assert trained(same, runs, kept).parameters == 7 and len(commands) == 2  # the same in other words
 
 
 def test_a_run_that_has_only_begun_goes_on_with_its_own_settings_alone(commands, tmp_path):
     old, new = (Trial("small", TABLE3_CONFIG, (f"training.dropout={rate}",)) for rate in (0.1, 0.2))
-    trained(old, tmp_path)
+    trained(old, tmp_path, tmp_path / "kept")
     folder = RunFolder(tmp_path / "small")
-    for path in (folder.scores, folder.path / TRANSLATIONS):
+    for path in (folder.scores, folder.path / TRANSLATIONS, tmp_path / "kept/small.json"):
         path.unlink()
     folder.checkpoints.mkdir()
     (folder.checkpoints / "step-100.npz").touch()
     with pytest.raises(BenchmarkError, match="training.dropout was 0.1 and is 0.2"):
-        trained(new, tmp_path)
+        trained(new, tmp_path, tmp_path / "kept")
     (folder.checkpoints / "step-100.npz").unlink()  # a run without a checkpoint begins anew
     check_settings(folder.path, new.config, new.overrides)
 
@@ -115,16 +145,14 @@ def test_micro_batches_that_were_found_by_trial_are_no_other_setting(tmp_path):
         check_settings(tmp_path, TABLE3_CONFIG, [])
 
 
-def test_a_run_of_another_time_is_not_taken_for_the_trial(commands, tmp_path):
-    trial = Trial("small", TABLE3_CONFIG)
-    trained(ancestors.timed(trial, 1.0, tmp_path), tmp_path)
-    assert load_config(RunFolder(tmp_path / "small").config).training.steps == 120
-    shutil.rmtree(tmp_path / "small_calibration")
-    assert ancestors.timed(trial, 1.0, tmp_path).overrides == ("training.steps=120",)  # without measuring again
-    with pytest.raises(BenchmarkError, match=r"small is a run of 1 minutes, not of 30\. Remove .*--folder"):
-        ancestors.timed(trial, 30.0, tmp_path)
-    shutil.rmtree(tmp_path / "small")
-    assert ancestors.timed(trial, 30.0, tmp_path).overrides == ("training.steps=3600",)
+def test_steps_are_measured_once_and_noted_for_the_machines_that_follow(commands, tmp_path):
+    trials, note = [Trial("small", TABLE3_CONFIG), Trial("other", TABLE3_CONFIG)], tmp_path / "kept/steps.json"
+    measured = ancestors.timed(trials, 1.0, tmp_path / "runs", note)
+    assert [trial.overrides for trial in measured] == [("training.steps=120",)] * 2
+    shutil.rmtree(tmp_path / "runs")
+    assert ancestors.timed(trials, 1.0, tmp_path / "runs", note) == measured and len(commands) == 2
+    with pytest.raises(BenchmarkError, match=r"steps of 1 minutes, not of 30\. Remove .*--results and --folder"):
+        ancestors.timed(trials, 30.0, tmp_path / "runs", note)
 
 
 def test_a_calibration_of_another_model_is_not_taken(commands, tmp_path):

@@ -1,8 +1,7 @@
 """What each technique of a recipe is worth, as a table with a paired test."""
 
-from benchmarks.trials.training import Outcome
+from benchmarks.trials.outcome import Outcome, machines
 from keras_transformer.inspection.bleu import RAW_BLEU
-from keras_transformer.machine import processor_and_cores
 from train.config import RunConfig
 from train.data.prepare import load_test_split
 from train.evaluation.significance import differences
@@ -15,28 +14,28 @@ of the seed, which moves BLEU on Multi30k by 0.3 to 0.5. Training minutes are th
 """
 
 
-def table(recipe: RunConfig, outcomes: list[Outcome], command: str) -> str:
-    """Return the table; the first outcome is that of the whole recipe."""
-    whole = outcomes[0]
+def table(recipe: RunConfig, outcomes: dict[str, Outcome], changes: dict[str, str], command: str) -> str:
+    """Return the table. `outcomes` and `changes` by the name of the trial; the first is the whole recipe."""
+    whole = next(iter(outcomes.values()))
     references = [reference for _, reference in validation_pairs(recipe)]
     lines = [
         "# What the recipe is made of",
         "",
-        f"`{command}` on {processor_and_cores()}: {recipe.training.steps:,} updates, seed {recipe.training.seed}.",
+        f"`{command}` on {machines(outcomes.values())}: {recipe.training.steps:,} updates, seed "
+        f"{recipe.training.seed}.",
         "",
         "| | BLEU on the validation set | difference | p-value | perplexity | training minutes |",
         "|---|---:|---:|---:|---:|---:|",
     ]
-    for outcome in outcomes:
+    for name, outcome in outcomes.items():
         change = p_value = ""
         if outcome is not whole:
             [found] = differences(outcome.translations, whole.translations, references, [RAW_BLEU])
             change, p_value = f"{found.ours - found.theirs:+.2f}", found.verdict
-        name = ", ".join(outcome.trial.overrides) or "the whole recipe"
-        cells = [name, outcome.bleu(), change, p_value, f"{outcome.perplexity:.3f}"]
+        cells = [changes[name] or "the whole recipe", outcome.bleu(), change, p_value, f"{outcome.perplexity:.3f}"]
         cells.append(f"{outcome.train_seconds / 60:.0f}")
         lines.append("| " + " | ".join(cells) + " |")
-    signature = whole.run.score("BLEU", "raw text")["signature"]
+    signature = whole.score("BLEU")["signature"]
     return "\n".join([*lines, "", f"BLEU: {signature}", NOTE.rstrip(), ""])
 
 

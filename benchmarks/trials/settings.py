@@ -17,26 +17,28 @@ def has_begun(path: pathlib.Path) -> bool:
 
 
 def check_settings(path: pathlib.Path, config: pathlib.Path, overrides: Sequence[str]) -> None:
-    """Raises BenchmarkError if the run at `path`, if there is one, was begun with other settings.
+    """Raises BenchmarkError if the run at `path`, if there is one, was begun with other settings."""
+    if has_begun(path):
+        remedy = "Remove that folder, or name another one with --folder."
+        check_same_settings(load_config(RunFolder(path).config), config, overrides, f"{path} is", remedy)
 
-    Where it is kept does not count, nor does in which words the configuration says the same.
+
+def check_same_settings(
+    trained: RunConfig, config: pathlib.Path, overrides: Sequence[str], subject: str, remedy: str
+) -> None:
+    """Raises BenchmarkError, which has `subject` and `remedy`, unless the settings of `trained` are those asked for.
+
+    Where a run is kept does not count, nor does in which words the configuration says the same.
     """
-    if not has_begun(path):
-        return
     asked = load_config(config, overrides)
-    before, now = trained_settings(load_config(RunFolder(path).config), asked), trained_settings(asked, asked)
+    free = FOUND if asked.training.find_micro_batches else set()
+    before, now = (
+        {key: value for key, value in effective_settings(one).items() if key not in free} for one in (trained, asked)
+    )
     changed = [key for key in sorted(before.keys() | now.keys()) if before.get(key) != now.get(key)]
     if changed:
         found = "; ".join(f"{key} was {shown(before, key)} and is {shown(now, key)}" for key in changed)
-        raise BenchmarkError(
-            f"{path} is a run with other settings: {found}. Remove that folder, or name another one with --folder."
-        )
-
-
-def trained_settings(config: RunConfig, asked: RunConfig) -> dict[str, bool | int | float | str]:
-    """The settings that must be those that are asked for."""
-    free = FOUND if asked.training.find_micro_batches else set()
-    return {key: value for key, value in effective_settings(config).items() if key not in free}
+        raise BenchmarkError(f"{subject} a run with other settings: {found}. {remedy}")
 
 
 def shown(settings: dict[str, bool | int | float | str], key: str) -> str:

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
+from benchmarks.trials.outcome import Outcome, machines
 from benchmarks.trials.table3_rows import ROWS, Row, overrides_of
-from benchmarks.trials.training import Outcome
-from keras_transformer.machine import processor_and_cores
 from train.config import RunConfig
 
 HEAD = (
@@ -18,8 +17,8 @@ by that factor against the row (base) of this table (layers are rounded). A cell
 base. All rows have the same pairs, tokenizer, steps, schedule and seed. PPL (perplexity per piece, without label
 smoothing) and BLEU (raw text, cased, with the 95 per cent interval of 1,000 resamples) are of the validation set, which
 also chose between the last and the averaged weights. Train seconds are those of the steps: compilation included,
-validations and checkpoints not. Each row was trained once. The paper's figures are of newstest2013, after 100,000 steps
-on 4.5 million pairs (300,000 for big).
+validations and checkpoints not; compare them on one machine only. Each row was trained once. The paper's figures are of
+newstest2013, after 100,000 steps on 4.5 million pairs (300,000 for big).
 """
 NOISE = 0.5  # BLEU, by which another seed moves a score on Multi30k: 0.3 to 0.5
 
@@ -30,15 +29,16 @@ def table(base: RunConfig, outcomes: dict[str, Outcome], command: str) -> str:
     lines = [
         "# Table 3, scaled",
         "",
-        f"`{command}` on {processor_and_cores()}: {base.training.steps:,} steps of {base.training.tokens_per_batch:,} "
-        f"target positions, {norm}-norm, seed {base.training.seed}; {len(outcomes)} of {len(ROWS)} rows trained.",
+        f"`{command}` on {machines(outcomes.values())}: {base.training.steps:,} steps of "
+        f"{base.training.tokens_per_batch:,} target positions, {norm}-norm, seed "
+        f"{base.training.seed}; {len(outcomes)} of {len(ROWS)} rows trained.",
         "",
         HEAD,
         "|---|" + "---:|" * (HEAD.count("|") - 2),
     ]
     lines += [table_row(row, base, outcomes[row.name]) for row in ROWS if row.name in outcomes]
     if found := next(iter(outcomes.values()), None):
-        lines += ["", f"BLEU: {found.run.score('BLEU', 'raw text')['signature']}"]
+        lines += ["", f"BLEU: {found.score('BLEU')['signature']}"]
     lines += ["", *agreement(outcomes), NOTE.strip()]
     return "\n".join(lines) + "\n"
 
@@ -118,7 +118,7 @@ def signs_of(row: Row, outcomes: dict[str, Outcome]) -> Signs:
 
 def bleu_of(outcome: Outcome) -> float:
     """BLEU of raw text; 0 if it is undefined."""
-    return outcome.run.score("BLEU", "raw text")["value"] or 0.0
+    return outcome.score("BLEU")["value"] or 0.0
 
 
 def sign(gain: float, limit: float = 0.0) -> str:

@@ -8,17 +8,17 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
+from benchmarks.trials.outcome import Outcome, Trial, outcome_of_run, read_outcome, step_seconds, write_outcome
 from benchmarks.trials.settings import check_settings
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import INTERRUPTED
 from keras_transformer.errors import Interrupted
 from keras_transformer.run_folder import RunFolder
 from train.config import load_config
-from train.evaluation.comparison import Run, read_run, score_text
 
 CALIBRATION_STEPS = 60  # whose median says how long a step takes
 TRANSLATIONS = "validation.hyp.txt"
@@ -27,79 +27,46 @@ Folder = Annotated[pathlib.Path, typer.Option(help="Where the runs are kept; a r
 Only = Annotated[str | None, typer.Option(metavar="NAME,NAME", help="Train these alone; the table has all.")]
 
 
-class Trial(NamedTuple):
-    """A configuration, with what this trial changes in it."""
+def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
+    """Train a trial to its end, or go on with it, translate the validation set with it, and keep what it came to.
 
-    name: str  # of its run folder
-    config: pathlib.Path
-    overrides: tuple[str, ...] = ()  # "training.dropout=0.2", as --set takes them
-
-
-class Outcome(NamedTuple):
-    """What a trial that has ended came to, on the validation set."""
-
-    trial: Trial
-    run: Run
-    translations: list[str]
-    train_seconds: float  # of all steps: compilation included, validations and checkpoints not
-
-    @property
-    def perplexity(self) -> float:
-        """Per token of the tokenizer."""
-        return self.run.scores["validation_perplexity"]
-
-    @property
-    def parameters(self) -> int:
-        return self.run.scores["parameters"]
-
-    def bleu(self) -> str:
-        """BLEU of raw text with half of its 95 per cent interval: "38.62 ± 1.31"."""
-        return score_text(self.run, "BLEU", "raw text")
-
-
-def trained(trial: Trial, folder: pathlib.Path) -> Outcome:
-    """Train a trial to its end, or go on with it, and translate the validation set with it.
-
+    folder: of the run folders. kept: of the outcomes; a trial that has one there is not trained.
     The test set is never read: the scores of report.md are those of the validation set. Raises BenchmarkError if the
     training fails, or has begun with other settings, Interrupted if it is stopped.
     """
+    if outcome := outcome_of(trial, kept):
+        return outcome
     path = folder / trial.name
-    check_settings(path, trial.config, settings_of(trial))
+    check_settings(path, trial.config, trial.settings)
     if not RunFolder(path).scores.exists():
         python(folder / f"{trial.name}.log", "train", *training_arguments(trial, path))
-    if not (path / TRANSLATIONS).exists():
+    translations = path / TRANSLATIONS
+    if not translations.exists():
         options = load_config(RunFolder(path).config).translation
         search = ["--beam-size", str(options.beam_size), "--length-penalty", str(options.length_penalty)]
         unfinished = path / f"{TRANSLATIONS}.part"
         python(folder / f"{trial.name}.log", "train.evaluate", str(path), *search, "--output", str(unfinished))
-        unfinished.replace(path / TRANSLATIONS)
-    return outcome_of(trial, folder)
+        unfinished.replace(translations)
+    outcome = outcome_of_run(path, translations)
+    write_outcome(outcome, kept_as(trial, kept))
+    return outcome
 
 
 def training_arguments(trial: Trial, path: pathlib.Path) -> list[str]:
     """The arguments of `python -m train`: without a test set, into `path`."""
-    settings = [*settings_of(trial), f"run_folder={json.dumps(str(path))}"]
+    settings = [*trial.settings, f"run_folder={json.dumps(str(path))}"]
     return [str(trial.config), *(part for setting in settings for part in ("--set", setting))]
 
 
-def settings_of(trial: Trial) -> list[str]:
-    """What a trial changes in its configuration, which has no test set for any of them."""
-    return [*trial.overrides, "data.test=[]"]
-
-
-def has_ended(trial: Trial, folder: pathlib.Path) -> bool:
-    """Whether a run is there that has been trained and translated to its end."""
-    return (folder / trial.name / TRANSLATIONS).exists()
-
-
-def outcome_of(trial: Trial, folder: pathlib.Path) -> Outcome | None:
+def outcome_of(trial: Trial, kept: pathlib.Path) -> Outcome | None:
     """What the trial came to; None if it has not ended. Raises BenchmarkError if that was with other settings."""
-    path = folder / trial.name / TRANSLATIONS
-    if not has_ended(trial, folder):
-        return None
-    check_settings(path.parent, trial.config, settings_of(trial))
-    translations = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    return Outcome(trial, read_run(path.parent), translations, sum(step_seconds(path.parent)))
+    path = kept_as(trial, kept)
+    return read_outcome(trial, path) if path.exists() else None
+
+
+def kept_as(trial: Trial, kept: pathlib.Path) -> pathlib.Path:
+    """The file of what the trial came to."""
+    return kept / f"{trial.name}.json"
 
 
 def steps_in(trial: Trial, minutes: float, folder: pathlib.Path) -> int:
@@ -110,21 +77,11 @@ def steps_in(trial: Trial, minutes: float, folder: pathlib.Path) -> int:
     short += ["training.validate_every=1000000", "training.cooldown_steps=0"]
     short += ["translation.validation_sentences=1", "translation.beam_size=1"]
     calibration = trial._replace(overrides=(*trial.overrides, *short))
-    check_settings(path, calibration.config, settings_of(calibration))
+    check_settings(path, calibration.config, calibration.settings)
     if not RunFolder(path).metrics.exists() or len(step_seconds(path)) < CALIBRATION_STEPS:
         python(folder / f"{trial.name}.log", "train", *training_arguments(calibration, path))
     steps = round(60 * minutes / statistics.median(step_seconds(path)))
     return max(config.training.checkpoint_every, steps)
-
-
-def step_seconds(path: pathlib.Path) -> list[float]:
-    """How long each step of a run took."""
-    records = map(json.loads, RunFolder(path).metrics.read_text(encoding="utf-8").splitlines())
-    return [
-        record["train/seconds_in_step"] + record["train/seconds_waiting"]
-        for record in records
-        if "train/seconds_in_step" in record
-    ]
 
 
 def python(log: pathlib.Path, module: str, *arguments: str) -> None:
@@ -165,17 +122,19 @@ def selected(trials: Iterable[Trial], only: str | None) -> list[Trial]:
     return [trial for trial in trials if trial.name in only.split(",")]
 
 
-def train_all(trials: Iterable[Trial], only: str | None, folder: pathlib.Path) -> list[Outcome]:
-    """Train the selected trials one after the other. Return what all trials that have ended came to.
+def train_all(
+    trials: Iterable[Trial], only: str | None, folder: pathlib.Path, kept: pathlib.Path
+) -> dict[str, Outcome]:
+    """Train the selected trials one after the other. Return what all trials that have ended came to, by their names.
 
     Raises BenchmarkError before any training if one of them was trained with other settings.
     """
     trials = list(trials)
     chosen = selected(trials, only)
-    for trial in trials:
-        if trial in chosen or has_ended(trial, folder):  # now, not after hours of training
-            check_settings(folder / trial.name, trial.config, settings_of(trial))
+    for trial in trials:  # now, not after hours of training
+        if not outcome_of(trial, kept) and trial in chosen:
+            check_settings(folder / trial.name, trial.config, trial.settings)
     for trial in chosen:
         print(f"{trial.name}: {' '.join(trial.overrides) or trial.config}", file=sys.stderr, flush=True)
-        trained(trial, folder)
-    return [outcome for trial in trials if (outcome := outcome_of(trial, folder))]
+        trained(trial, folder, kept)
+    return {trial.name: outcome for trial in trials if (outcome := outcome_of(trial, kept))}

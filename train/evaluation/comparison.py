@@ -166,6 +166,11 @@ def score_text(run: Run, name: str, form: str) -> str:
     found = run.score(name, form)
     if found is None:
         return NO_VALUE if run.scores else NO_SCORES
+    return score_text_of(found)
+
+
+def score_text_of(found: dict[str, Any]) -> str:
+    """The same of a score as `Score.as_json` has it."""
     if found["value"] is None:
         return "undefined"
     low, high = found["interval"] or (0.0, 0.0)

@@ -1,0 +1,127 @@
+"""What a trial came to, and the file that keeps it: a row that one machine has trained need not be trained again."""
+
+import json
+import pathlib
+import tomllib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from benchmarks.result_files import write_result
+from benchmarks.trials.settings import check_same_settings
+from benchmarks.worker import BenchmarkError
+from keras_transformer.machine import processor_and_cores
+from keras_transformer.run_folder import RunFolder
+from train.config import check_config
+from train.evaluation.comparison import read_run, score_text_of
+from train.loop.history import history
+
+
+class Trial(NamedTuple):
+    """A configuration, with what this trial changes in it."""
+
+    name: str  # of its run folder
+    config: pathlib.Path
+    overrides: tuple[str, ...] = ()  # "training.dropout=0.2", as --set takes them
+
+    @property
+    def settings(self) -> list[str]:
+        """What it changes in its configuration, which has no test set for any of them."""
+        return [*self.overrides, "data.test=[]"]
+
+
+class Outcome(NamedTuple):
+    """What a trial that has ended came to, on the validation set."""
+
+    machine: str  # that trained it: "AMD EPYC, 2 cores"
+    commits: list[str | None]  # of the code that trained it, the first one first
+    config: str  # config.toml
+    scores: dict[str, Any]  # what scores.json holds
+    steps: int
+    tokens_per_second: float  # target tokens: the median of all updates
+    train_seconds: float  # of all steps: compilation included, validations and checkpoints not
+    minutes: float | None  # with validations and checkpoints
+    curve: list[tuple[float, float]]  # of each validation: the minutes of training steps before it, and its BLEU
+    translations: list[str]  # of the validation set
+
+    @property
+    def perplexity(self) -> float:
+        """Per token of the tokenizer."""
+        return self.scores["validation_perplexity"]
+
+    @property
+    def parameters(self) -> int:
+        return self.scores["parameters"]
+
+    def score(self, name: str) -> dict[str, Any]:
+        """A score of raw text, as `Score.as_json` has it."""
+        return next(one for one in self.scores["scores"] if (one["name"], one["form"]) == (name, "raw text"))
+
+    def bleu(self) -> str:
+        """BLEU of raw text with half of its 95 per cent interval: "38.62 ± 1.31"."""
+        return score_text_of(self.score("BLEU"))
+
+
+def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
+    """What the run in that folder came to; this machine has trained it, and translated the validation set."""
+    folder, run = RunFolder(path), read_run(path)
+    return Outcome(
+        processor_and_cores(),
+        list(dict.fromkeys(part.commit for part in history(folder))),
+        folder.config.read_text(encoding="utf-8"),
+        run.scores,
+        run.steps,
+        run.tokens_per_second,
+        sum(step_seconds(path)),
+        run.minutes,
+        curve(folder),
+        translations.read_text(encoding="utf-8").removesuffix("\n").split("\n"),
+    )
+
+
+def write_outcome(outcome: Outcome, path: pathlib.Path) -> None:
+    """Write it as JSON, which `read_outcome` reads."""
+    write_result(path, json.dumps(outcome._asdict(), ensure_ascii=False, indent=1) + "\n")
+
+
+def read_outcome(trial: Trial, path: pathlib.Path) -> Outcome:
+    """Raises BenchmarkError if the file is damaged, or of a run with other settings than the trial's."""
+    try:
+        outcome = Outcome(**json.loads(path.read_text(encoding="utf-8")))
+        before = check_config(tomllib.loads(outcome.config), path)
+    except (ValueError, TypeError) as error:
+        raise BenchmarkError(f"{path} is damaged: {error}. Remove it to train {trial.name} again.") from None
+    remedy = "Remove that file, or name another folder with --results."
+    check_same_settings(before, trial.config, trial.settings, f"{path} is of", remedy)
+    return outcome
+
+
+def step_seconds(path: pathlib.Path) -> list[float]:
+    """How long each step of a run took."""
+    return [seconds for record in records(RunFolder(path)) if (seconds := seconds_in(record)) is not None]
+
+
+def curve(folder: RunFolder) -> list[tuple[float, float]]:
+    """The minutes of training steps before each validation, and its BLEU."""
+    points, seconds = [], 0.0
+    for record in records(folder):
+        seconds += seconds_in(record) or 0.0
+        if record.get("validation/bleu") is not None:
+            points.append((seconds / 60, record["validation/bleu"]))
+    return points
+
+
+def records(folder: RunFolder) -> list[dict[str, Any]]:
+    """The records of metrics.jsonl."""
+    return list(map(json.loads, folder.metrics.read_text(encoding="utf-8").splitlines()))
+
+
+def seconds_in(record: dict[str, Any]) -> float | None:
+    """The seconds of the step that a record is about, with those of waiting for its batch; None if it is about none."""
+    if "train/seconds_in_step" not in record:
+        return None
+    return record["train/seconds_in_step"] + record["train/seconds_waiting"]
+
+
+def machines(outcomes: Iterable[Outcome]) -> str:
+    """The machines that trained, for a heading: each once, or this one if nothing has been trained."""
+    return " and ".join(dict.fromkeys(outcome.machine for outcome in outcomes)) or processor_and_cores()
