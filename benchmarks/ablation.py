@@ -1,4 +1,4 @@
-"""`python -m benchmarks.ablation CONFIG`: what each technique of a recipe is worth, one change at a time.
+"""`python -m benchmarks.ablation CONFIG`: what each technique is worth to a recipe, one change at a time.
 
 A training that was stopped goes on where it was: run the same command again. What a finished one came to is kept
 beside the table, so that they may be done on several machines, some at a time.
@@ -33,6 +33,14 @@ OFF = {  # the value of a key with which a technique does nothing, or is the pap
     "training.clip_norm": 1e9,  # and a norm that no gradient has
 }
 
+ADDED = {  # what a recipe without the technique is tried with: the values of docs/training.md
+    "training.bpe_dropout": 0.1,
+    "training.r_drop": 1.0,
+    "training.cooldown_steps": None,  # a third of the steps
+    "training.ema_decay": 0.999,
+}
+OF_SELECTION = {"training.average_checkpoints", "training.keep_best"}  # they change no update, only which weights stay
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -43,7 +51,7 @@ def main(
     folder: Folder = pathlib.Path("runs/ablation"),
     results: Annotated[pathlib.Path, typer.Option(help="Folder for ablation_CONFIG.md and its rows.")] = RESULTS,
 ) -> None:
-    """Train the recipe and the recipe without each of its techniques, and compare them on the validation set."""
+    """Train the recipe, then without each technique it uses and with each it does not, and compare on validation."""
     with exit_codes():
         recipe = load_config(config)
         trials, name = trials_of(config, recipe), f"ablation_{config.stem}"
@@ -57,11 +65,26 @@ def main(
 
 
 def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
-    """The whole recipe, and one trial per technique that it uses, without it."""
+    """The whole recipe, one trial per technique that it uses, without it, and one per technique of ADDED, with it."""
     settings = effective_settings(recipe)  # without keys that are not set, or of another kind of model
     used = [(key, off) for key, off in OFF.items() if key in settings and settings[key] != off]
-    changes = [Trial(f"without_{key.rpartition('.')[2]}", path, (f"{key}={json.dumps(off)}",)) for key, off in used]
-    return [Trial(WHOLE, path), *changes]
+    values = ADDED | {"training.cooldown_steps": recipe.training.steps // 3}
+    unused = [(key, value) for key, value in values.items() if settings.get(key, OFF[key]) == OFF[key]]
+    return [
+        Trial(WHOLE, path),
+        *(changed(path, "without", key, value) for key, value in used),
+        *(changed(path, "with", key, value) for key, value in unused),
+    ]
+
+
+def changed(path: pathlib.Path, word: str, key: str, value: bool | int | float | str) -> Trial:
+    """The recipe with one key changed. A change in the selection of weights alone goes on from the whole recipe."""
+    return Trial(
+        f"{word}_{key.rpartition('.')[2]}",
+        path,
+        (f"{key}={json.dumps(value)}",),
+        same_updates_as=WHOLE if key in OF_SELECTION else None,
+    )
 
 
 if __name__ == "__main__":

@@ -15,14 +15,17 @@ from train.config import load_config
 from train.step.optimizer import training_optimizer
 
 
-def test_an_ablation_switches_off_each_technique_that_the_recipe_uses_and_no_other(tmp_path):
+def test_an_ablation_switches_off_each_technique_that_the_recipe_uses_and_on_those_it_does_not(tmp_path):
     path = write_config(tmp_path)
     recipe = load_config(path, ["training.r_drop=5.0", "training.dropout=0.2", "training.label_smoothing=0.0"])
     trials = ablation.trials_of(path, recipe)
     assert trials[0] == Trial("whole", path)
-    off = {setting for trial in trials[1:] for setting in trial.overrides}
-    assert {"training.r_drop=0.0", "training.dropout=0.0"} <= off
-    assert not {setting for setting in off if "label_smoothing" in setting or "bpe_dropout" in setting}
+    settings = {trial.name: trial.overrides for trial in trials[1:]}
+    assert settings["without_r_drop"] == ("training.r_drop=0.0",) and "with_r_drop" not in settings
+    assert settings["without_dropout"] == ("training.dropout=0.0",)
+    assert settings["with_bpe_dropout"] == ("training.bpe_dropout=0.1",) and "without_bpe_dropout" not in settings
+    assert settings["with_cooldown_steps"] == (f"training.cooldown_steps={recipe.training.steps // 3}",)
+    assert not {name for name in settings if "label_smoothing" in name}
     for trial in trials[1:]:
         load_config(path, trial.overrides)  # raises ConfigError for a change that is none
 

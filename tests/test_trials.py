@@ -2,14 +2,16 @@
 
 import json
 import pathlib
+import re
 import shutil
 import signal
 
+import numpy as np
 import pytest
 
 from benchmarks import ablation, ancestors, table3
 from benchmarks.trials import training
-from benchmarks.trials.outcome import Trial, curve, machines
+from benchmarks.trials.outcome import Trial, curve, machines, records
 from benchmarks.trials.settings import check_settings
 from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
 from benchmarks.worker import BenchmarkError
@@ -17,6 +19,7 @@ from keras_transformer.errors import Interrupted
 from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
+from tests.support.runs import write_config
 from train.config import load_config
 
 TABLE3_CONFIG = ROOT / "configs/multi30k_table3.toml"
@@ -32,11 +35,11 @@ def commands(monkeypatch):
         if module == "train":
             settings = dict(arguments[index + 1].split("=", 1) for index, a in enumerate(arguments) if a == "--set")
             folder = RunFolder(json.loads(settings["run_folder"]))
-            folder.path.mkdir(parents=True)
+            folder.path.mkdir(parents=True, exist_ok=True)
             overrides = [f"{key}={value}" for key, value in settings.items()]
             folder.config.write_text(load_config(arguments[0], overrides).to_toml(), encoding="utf-8")
-            records = [{"step": 1, "train/seconds_in_step": 0.5, "train/seconds_waiting": 0.0}] * 60
-            folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+            lines = [{"step": 1, "train/seconds_in_step": 0.5, "train/seconds_waiting": 0.0}] * 60
+            folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in lines), encoding="utf-8")
             folder.scores.write_text(json.dumps({"scores": [], "parameters": 7, "validation_perplexity": 2.0}))
         else:
             pathlib.Path(arguments[arguments.index("--output") + 1]).write_text("eins\n\nzwei\n", encoding="utf-8")
@@ -81,9 +84,9 @@ def test_what_a_trial_came_to_is_kept_without_its_run_folder(commands, tmp_path)
 
 def test_a_curve_is_over_the_minutes_of_steps(tmp_path):
     steps = [{"step": step, "train/seconds_in_step": 0.4, "train/seconds_waiting": 0.1} for step in range(1, 61)]
-    records = [*steps[:30], {"step": 30, "validation/bleu": 10.0}, *steps[30:], {"step": 60, "validation/bleu": 20.0}]
+    lines = [*steps[:30], {"step": 30, "validation/bleu": 10.0}, *steps[30:], {"step": 60, "validation/bleu": 20.0}]
     folder = RunFolder(tmp_path)
-    folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in lines), encoding="utf-8")
     assert curve(folder) == [(pytest.approx(0.25), 10.0), (pytest.approx(0.5), 20.0)]
 
 
@@ -166,6 +169,49 @@ def test_only_takes_the_trials_that_it_names():
     assert selected(trials, None) == trials and selected(trials, "b") == trials[1:]
     with pytest.raises(BenchmarkError, match=r"'c'.*a, b"):
         selected(trials, "a,c")
+
+
+def of_selection(tmp_path):
+    """A trial of four steps, and the same without its average."""
+    for side, words in (("a", "one two three"), ("b", "eins zwei drei")):
+        (tmp_path / side).write_text(f"{words}\n" * 200, encoding="utf-8")
+    files = json.dumps([[str(tmp_path / "a"), str(tmp_path / "b")]])
+    numbers = write_config(tmp_path).read_text(encoding="utf-8")
+    config = tmp_path / "files.toml"
+    data = '[data]\nsource = "files"\nsource_language = "en"\ntarget_language = "de"\n'
+    data += f"train = {files}\nvalidation = {files}\n"
+    config.write_text(re.sub(r"\[data\][^[]*", data, numbers), encoding="utf-8")
+    average = ("training.steps=4", "training.checkpoint_every=2", "training.average_checkpoints=2")
+    last = (*average, "training.average_checkpoints=1")
+    return Trial("whole", config, average), Trial("last", config, last, same_updates_as="whole")
+
+
+def test_a_trial_with_the_same_updates_begins_after_them_if_they_are_there(commands, tmp_path):
+    whole, last = of_selection(tmp_path)
+    trained(whole, tmp_path / "runs", tmp_path / "kept")
+    (tmp_path / "runs/whole/checkpoints").mkdir()
+    np.savez(tmp_path / "runs/whole/checkpoints/step-00000004.npz", progress=json.dumps({"seconds": 60}))
+    trained(last, tmp_path / "runs", tmp_path / "kept")
+    assert (tmp_path / "runs/last/checkpoints/step-00000004.npz").exists()
+    assert [ran[0] for ran in commands] == ["train", "train.evaluate"] * 2
+    shutil.rmtree(tmp_path / "runs")
+    (tmp_path / "kept/last.json").unlink()
+    trained(last, tmp_path / "runs", tmp_path / "kept")
+    assert not (tmp_path / "runs/last/checkpoints").exists()
+
+
+@pytest.mark.slow
+def test_a_trial_with_the_same_updates_chooses_its_own_weights(tmp_path):
+    whole, last = of_selection(tmp_path)
+    found = train_all([whole, last], None, tmp_path / "runs", tmp_path / "kept")
+    steps = [record["step"] for record in records(RunFolder(tmp_path / "runs/last")) if "train/loss" in record]
+    assert steps == [1, 2, 3, 4] and found["last"].steps == 4  # none of them once more
+    assert found["last"].train_seconds == found["whole"].train_seconds
+    with np.load(tmp_path / "runs/whole/checkpoints/step-00000004.npz") as before:
+        with np.load(tmp_path / "runs/last/checkpoints/step-00000004.npz") as after:
+            assert all((before[name] == after[name]).all() for name in before.files)
+    report = (tmp_path / "runs/last/report.md").read_text(encoding="utf-8")
+    assert "the average of" not in report and "the average of" in (tmp_path / "runs/whole/report.md").read_text()
 
 
 STOPS_ITS_PARENT = """

@@ -22,6 +22,7 @@ class Trial(NamedTuple):
     name: str  # of its run folder
     config: pathlib.Path
     overrides: tuple[str, ...] = ()  # "training.dropout=0.2", as --set takes them
+    same_updates_as: str | None = None  # the trial that differs only in what is done after the last step
 
     @property
     def settings(self) -> list[str]:

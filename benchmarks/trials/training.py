@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import signal
 import statistics
 import subprocess
@@ -13,7 +14,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.trials.outcome import Outcome, Trial, outcome_of_run, read_outcome, step_seconds, write_outcome
-from benchmarks.trials.settings import check_settings
+from benchmarks.trials.settings import check_settings, has_begun
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import INTERRUPTED
 from keras_transformer.errors import Interrupted
@@ -38,6 +39,8 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
         return outcome
     path = folder / trial.name
     check_settings(path, trial.config, trial.settings)
+    if trial.same_updates_as and not has_begun(path):
+        copy_updates(folder / trial.same_updates_as, path)
     if not RunFolder(path).scores.exists():
         python(folder / f"{trial.name}.log", "train", *training_arguments(trial, path))
     translations = path / TRANSLATIONS
@@ -50,6 +53,13 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
     outcome = outcome_of_run(path, translations)
     write_outcome(outcome, kept_as(trial, kept))
     return outcome
+
+
+def copy_updates(source: pathlib.Path, path: pathlib.Path) -> None:
+    """Begin a run after the last update of another one; without it, it begins at the first."""
+    if has_begun(source):
+        run = RunFolder(source)
+        shutil.copytree(source, path, ignore=shutil.ignore_patterns(run.scores.name, run.lock.name, f"{TRANSLATIONS}*"))
 
 
 def training_arguments(trial: Trial, path: pathlib.Path) -> list[str]:
