@@ -36,7 +36,6 @@ OFF = {  # the value of a key with which a technique does nothing, or is the pap
 ADDED = {  # what a recipe without the technique is tried with: the values of docs/training.md
     "training.bpe_dropout": 0.1,
     "training.r_drop": 1.0,
-    "training.cooldown_steps": None,  # a third of the steps
     "training.ema_decay": 0.999,
 }
 OF_SELECTION = {"training.average_checkpoints", "training.keep_best"}  # they change no update, only which weights stay
@@ -68,8 +67,8 @@ def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
     """The whole recipe, one trial per technique that it uses, without it, and one per technique of ADDED, with it."""
     settings = effective_settings(recipe)  # without keys that are not set, or of another kind of model
     used = [(key, off) for key, off in OFF.items() if key in settings and settings[key] != off]
-    values = ADDED | {"training.cooldown_steps": recipe.training.steps // 3}
-    unused = [(key, value) for key, value in values.items() if settings.get(key, OFF[key]) == OFF[key]]
+    added = ADDED | {"training.cooldown_steps": recipe.training.steps // 3}
+    unused = [(key, value) for key, value in added.items() if settings.get(key, OFF[key]) == OFF[key]]
     return [
         Trial(WHOLE, path),
         *(changed(path, "without", key, value) for key, value in used),

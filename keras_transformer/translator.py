@@ -80,7 +80,7 @@ class Translator:
             raise ConfigError(f"batch_size is {batch_size}; it must be at least 1.")
         max_source_tokens = min(max_source_tokens, transformer.model_config.position_limit or max_source_tokens)
         self.tokenizer, self.options = tokenizer, options
-        self.batch_size, self.max_source_tokens = batch_size, max_source_tokens
+        self.batch_size, self.max_source_tokens, self.trees_only = batch_size, max_source_tokens, trees_only
         decoder = incremental_decoder(in_precision(transformer, precision or transformer.precision))
         if trees_only:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
@@ -105,7 +105,8 @@ class Translator:
         """Return the best translation of each line, in the order of the lines.
 
         `first_line` is the number of the first line in warnings, for lines that are part of a longer text. `prefixes`
-        are the texts with which the translations must begin, one per line; "" for none.
+        are the texts with which the translations must begin, one per line; "" for none. Raises ConfigError if there is
+        not one per line, or if the search writes trees only.
         """
         return [candidates[0] for candidates in self.translate_n_best(lines, first_line, prefixes)]
 
@@ -133,7 +134,9 @@ class Translator:
         return results
 
     def _begins(self, prefixes: list[str], lines: int) -> list[list[int]]:
-        """Return the tokens of each prefix. Raises ConfigError if there is not one per line."""
+        """Return the tokens of each prefix. Raises ConfigError if there is not one per line, or none is allowed."""
+        if self.trees_only:
+            raise ConfigError("trees_only and prefixes contradict each other: give one of them.")
         if len(prefixes) != lines:
             raise ConfigError(f"There are {len(prefixes)} prefixes for {lines} lines: give one per line.")
         return [ids[: self.max_source_tokens - 1] for ids in self.tokenizer.encode_batch(prefixes)]

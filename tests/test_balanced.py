@@ -11,6 +11,7 @@ from keras_transformer.decoding.scores import NEVER
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.parsing.linear import is_tree
 from keras_transformer.tokens import EOS, PAD
+from keras_transformer.translator import Translator
 from tests.support.models import LIVELY, assert_close, lively_transformer
 
 PIECES = ["<pad>", "<unk>", "<s>", "</s>", "(S", "▁(S", "▁)S", "▁(NP", "▁)NP", "▁XX", "a", "▁a", "b", "▁b"]
@@ -144,3 +145,19 @@ def test_rules_that_may_forbid_the_only_token_of_a_tree_are_refused(changes):
 def test_a_tokenizer_without_the_symbols_of_a_tree_is_refused(missing):
     with pytest.raises(ConfigError, match="treebank"):
         TreeDecoder(Anything(), [piece for piece in PIECES if piece != missing], OPTIONS)
+
+
+class Pieces:
+    """A tokenizer that knows PIECES, and encodes every text as one of them."""
+
+    def pieces(self):
+        return PIECES
+
+    def encode_batch(self, lines):
+        return [ids("a") for _ in lines]
+
+
+def test_a_beginning_that_need_not_be_one_of_a_tree_is_refused():
+    translator = Translator(lively_transformer(), Pieces(), OPTIONS, trees_only=True)
+    with pytest.raises(ConfigError, match="trees_only and prefixes"):
+        translator.translate(["a"], prefixes=["(S"])

@@ -135,6 +135,15 @@ def test_the_best_checkpoint_has_the_weights_of_its_step(tmp_path, calm):
 
 
 @pytest.mark.slow
+def test_a_run_that_begins_late_to_keep_the_best_one_keeps_the_best_from_then_on(tmp_path):
+    """The weights of the best validation before, at step 4, are lost: a better one than that may never come."""
+    trained(tmp_path, steps=5)
+    progress, _ = trained(tmp_path, steps=9, keep_best=True, scores=BLEU | {8: 2.5})
+    assert (progress.best_step, progress.best_score) == (8, 2.5)
+    assert checkpoint_names(tmp_path)[0] == "best-00000008.npz"
+
+
+@pytest.mark.slow
 def test_more_patience_continues_a_run_that_had_stopped(tmp_path):
     assert trained(tmp_path, patience=1)[0].step == 6
     progress, _ = trained(tmp_path, patience=2)

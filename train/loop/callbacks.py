@@ -132,7 +132,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
             validation = self.records.validate()
             self.write_validation(validation)
             self.inspect()
-            is_best = count_validation(self.progress, validation, self.training.best_metric)
+            is_lost = self.training.keep_best and not self.records.checkpoints.best_paths()  # the best one so far
+            is_best = count_validation(self.progress, validation, self.training.best_metric, begin_anew=is_lost)
             if is_best and self.training.keep_best:
                 self.save_best()
         if self.training.patience is not None:
