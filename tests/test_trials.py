@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import ablation, ancestors, table3
 from benchmarks.trials import training
-from benchmarks.trials.outcome import Trial, curve, machines, records
+from benchmarks.trials.outcome import Trial, bleu_over_time, machines
 from benchmarks.trials.settings import check_settings
 from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
 from benchmarks.worker import BenchmarkError
@@ -21,6 +21,7 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.runs import write_config
 from train.config import load_config
+from train.evaluation.curves import read_curves
 
 TABLE3_CONFIG = ROOT / "configs/multi30k_table3.toml"
 
@@ -87,7 +88,8 @@ def test_a_curve_is_over_the_minutes_of_steps(tmp_path):
     lines = [*steps[:30], {"step": 30, "validation/bleu": 10.0}, *steps[30:], {"step": 60, "validation/bleu": 20.0}]
     folder = RunFolder(tmp_path)
     folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in lines), encoding="utf-8")
-    assert curve(folder) == [(pytest.approx(0.25), 10.0), (pytest.approx(0.5), 20.0)]
+    found = bleu_over_time(read_curves(folder.metrics))
+    assert found == [[pytest.approx(0.25), 10.0], [pytest.approx(0.5), 20.0]]
 
 
 def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
@@ -204,8 +206,8 @@ def test_a_trial_with_the_same_updates_begins_after_them_if_they_are_there(comma
 def test_a_trial_with_the_same_updates_chooses_its_own_weights(tmp_path):
     whole, last = of_selection(tmp_path)
     found = train_all([whole, last], None, tmp_path / "runs", tmp_path / "kept")
-    steps = [record["step"] for record in records(RunFolder(tmp_path / "runs/last")) if "train/loss" in record]
-    assert steps == [1, 2, 3, 4] and found["last"].steps == 4  # none of them once more
+    steps = read_curves(tmp_path / "runs/last/metrics.jsonl")["train/loss"][:, 0]
+    assert list(steps) == [1, 2, 3, 4] and found["last"].steps == 4  # none of them once more
     assert found["last"].train_seconds == found["whole"].train_seconds
     with np.load(tmp_path / "runs/whole/checkpoints/step-00000004.npz") as before:
         with np.load(tmp_path / "runs/last/checkpoints/step-00000004.npz") as after:

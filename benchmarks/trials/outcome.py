@@ -6,13 +6,15 @@ import tomllib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from benchmarks.result_files import write_result
 from benchmarks.trials.settings import check_same_settings
 from benchmarks.worker import BenchmarkError
 from keras_transformer.machine import processor_and_cores
 from keras_transformer.run_folder import RunFolder
 from train.config import check_config
-from train.evaluation.comparison import read_run, score_text_of
+from train.evaluation.comparison import read_run, score_in, score_text_of
 from train.loop.history import history
 
 
@@ -41,7 +43,7 @@ class Outcome(NamedTuple):
     tokens_per_second: float  # target tokens: the median of all updates
     train_seconds: float  # of all steps: compilation included, validations and checkpoints not
     minutes: float | None  # with validations and checkpoints
-    curve: list[tuple[float, float]]  # of each validation: the minutes of training steps before it, and its BLEU
+    curve: list[list[float]]  # of each validation: the minutes of training steps before it, and its BLEU
     translations: list[str]  # of the validation set
 
     @property
@@ -55,7 +57,7 @@ class Outcome(NamedTuple):
 
     def score(self, name: str) -> dict[str, Any]:
         """A score of raw text, as `Score.as_json` has it."""
-        return next(one for one in self.scores["scores"] if (one["name"], one["form"]) == (name, "raw text"))
+        return score_in(self.scores, name, "raw text")
 
     def bleu(self) -> str:
         """BLEU of raw text with half of its 95 per cent interval: "38.62 ± 1.31"."""
@@ -72,9 +74,9 @@ def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
         run.scores,
         run.steps,
         run.tokens_per_second,
-        sum(step_seconds(path)),
+        float(step_seconds(run.curves).sum()),
         run.minutes,
-        curve(folder),
+        bleu_over_time(run.curves),
         translations.read_text(encoding="utf-8").removesuffix("\n").split("\n"),
     )
 
@@ -96,31 +98,17 @@ def read_outcome(trial: Trial, path: pathlib.Path) -> Outcome:
     return outcome
 
 
-def step_seconds(path: pathlib.Path) -> list[float]:
-    """How long each step of a run took."""
-    return [seconds for record in records(RunFolder(path)) if (seconds := seconds_in(record)) is not None]
+def step_seconds(curves: dict[str, np.ndarray]) -> np.ndarray:
+    """How long each step of a run took, with the wait for its batch: (steps,)."""
+    return curves["train/seconds_in_step"][:, 1] + curves["train/seconds_waiting"][:, 1]
 
 
-def curve(folder: RunFolder) -> list[tuple[float, float]]:
-    """The minutes of training steps before each validation, and its BLEU."""
-    points, seconds = [], 0.0
-    for record in records(folder):
-        seconds += seconds_in(record) or 0.0
-        if record.get("validation/bleu") is not None:
-            points.append((seconds / 60, record["validation/bleu"]))
-    return points
-
-
-def records(folder: RunFolder) -> list[dict[str, Any]]:
-    """The records of metrics.jsonl."""
-    return list(map(json.loads, folder.metrics.read_text(encoding="utf-8").splitlines()))
-
-
-def seconds_in(record: dict[str, Any]) -> float | None:
-    """The seconds of the step that a record is about, with those of waiting for its batch; None if it is about none."""
-    if "train/seconds_in_step" not in record:
-        return None
-    return record["train/seconds_in_step"] + record["train/seconds_waiting"]
+def bleu_over_time(curves: dict[str, np.ndarray]) -> list[list[float]]:
+    """Of each validation, the minutes of training steps before it, and its BLEU."""
+    steps, bleu = curves.get("validation/bleu", np.empty((0, 2))).T
+    minutes = np.concatenate([[0.0], step_seconds(curves).cumsum() / 60])
+    before = np.searchsorted(curves["train/seconds_in_step"][:, 0], steps, side="right")
+    return np.stack([minutes[before], bleu], axis=1).tolist()
 
 
 def machines(outcomes: Iterable[Outcome]) -> str:

@@ -4,13 +4,13 @@ import json
 import pathlib
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from benchmarks.trials.outcome import Outcome, Trial, outcome_of_run, read_outcome, step_seconds, write_outcome
@@ -20,6 +20,7 @@ from keras_transformer.console import INTERRUPTED
 from keras_transformer.errors import Interrupted
 from keras_transformer.run_folder import RunFolder
 from train.config import load_config
+from train.evaluation.curves import read_curves
 
 CALIBRATION_STEPS = 60  # whose median says how long a step takes
 TRANSLATIONS = "validation.hyp.txt"
@@ -88,9 +89,10 @@ def steps_in(trial: Trial, minutes: float, folder: pathlib.Path) -> int:
     short += ["translation.validation_sentences=1", "translation.beam_size=1"]
     calibration = trial._replace(overrides=(*trial.overrides, *short))
     check_settings(path, calibration.config, calibration.settings)
-    if not RunFolder(path).metrics.exists() or len(step_seconds(path)) < CALIBRATION_STEPS:
+    metrics = RunFolder(path).metrics
+    if len(read_curves(metrics).get("train/seconds_in_step", ())) < CALIBRATION_STEPS:
         python(folder / f"{trial.name}.log", "train", *training_arguments(calibration, path))
-    steps = round(60 * minutes / statistics.median(step_seconds(path)))
+    steps = round(60 * minutes / float(np.median(step_seconds(read_curves(metrics)))))
     return max(config.training.checkpoint_every, steps)
 
 

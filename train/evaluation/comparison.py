@@ -59,12 +59,7 @@ class Run:
 
     def score(self, name: str, form: str) -> dict[str, Any] | None:
         """A score of the test set, as `Score.as_json` has it."""
-        found = [
-            score
-            for score in (self.scores or {"scores": ()})["scores"]
-            if (score["name"], score["form"]) == (name, form)
-        ]
-        return found[0] if found else None
+        return score_in(self.scores or {"scores": ()}, name, form)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -102,6 +97,11 @@ def read_scores(folder: RunFolder) -> dict[str, Any] | None:
         raise InputError(
             f"{folder.scores} is damaged: {error}. Remove it, or repeat the command of its training."
         ) from None
+
+
+def score_in(scores: dict[str, Any], name: str, form: str) -> dict[str, Any] | None:
+    """One of the scores that scores.json holds; None if it has none of that name and form."""
+    return next((score for score in scores["scores"] if (score["name"], score["form"]) == (name, form)), None)
 
 
 def minutes_of(folder: RunFolder) -> float | None:
