@@ -17,8 +17,9 @@ def processor() -> str:
 
 
 def processor_and_cores() -> str:
-    """For example "AMD EPYC, 2 cores": all cores of the machine."""
-    return f"{processor()}, {os.cpu_count()} cores"
+    """For example "AMD EPYC, 2 cores", or "AMD EPYC, 2 cores, 1 of them used" if this process may not use all."""
+    cores, used = os.cpu_count() or 1, processor_cores()
+    return f"{processor()}, {cores} core{'s' * (cores != 1)}" + (f", {used} of them used" if used < cores else "")
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
