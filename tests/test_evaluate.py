@@ -203,7 +203,7 @@ def test_a_runs_test_set_needs_no_training_text(tmp_path):
         (["{folder}", "--reference", "{text}"], ["--source", "--reference"]),
         (["{folder}", "--source", "{text}", "--reference", "none.de"], ["none.de", "No such file"]),
         (["{folder}", "--source", "{text}", "--reference", "{empty}"], ["2 lines", "0", "a pair is one line of each"]),
-        (["{folder}", "--source", "{empty}", "--reference", "{other}"], ["{empty}", "{other}", "nothing to score"]),
+        (["{folder}", "--source", "{empty}", "--reference", "{other}"], ["{empty}", "{other}", "no sentence in them"]),
         (["{folder}", "--source", "{text}", "--reference", "{text}"], ["{text}", "--source", "--reference", "both"]),
         (["{folder}", "--beam-size", "0"], ["beam_size is 0"]),
         (["{nothing}"], ["{nothing}", "model.json", "not a run folder"]),

@@ -85,6 +85,7 @@ def main(
             from keras_transformer.inspection.bleu import RAW_BLEU, tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
+            from train.data.files import aligned_pairs
             from train.evaluation.breakdown import training_splits, words_known
             from train.evaluation.scorecard import Evaluator, translate_timed
             from train.evaluation.significance import check_paired_test
@@ -101,7 +102,7 @@ def main(
         if of_trees is not None:
             show(evaluated_trees(translator, data, output), run, options, as_json)
             return
-        pairs = pairs_of_files(source, reference) if source else pairs_of_run(data)
+        pairs = aligned_pairs(source, reference) if source else pairs_of_run(data)
         theirs = other_translations(against, pairs, load) if against else None
         timed = translate_timed(translator, pairs)
         if output:
@@ -167,16 +168,6 @@ def pairs_of_run(data: Data) -> list[tuple[str, str]]:
     from train.data.prepare import load_test_split
 
     return list(load_test_split(data))
-
-
-def pairs_of_files(source: pathlib.Path, reference: pathlib.Path) -> list[tuple[str, str]]:
-    """All lines, empty ones too, because a test set is scored as a whole. Raises CorpusError if there are none."""
-    from train.data.files import read_aligned
-
-    pairs = list(read_aligned(source, reference))
-    if not pairs:
-        raise CorpusError(f"{source} and {reference} are empty: there is nothing to score.")
-    return pairs
 
 
 def other_translations(

@@ -131,6 +131,14 @@ def read_aligned(source_path: pathlib.Path, target_path: pathlib.Path) -> Iterat
         yield source, target
 
 
+def aligned_pairs(source_path: pathlib.Path, target_path: pathlib.Path) -> list[Pair]:
+    """All lines of both files, empty ones too. Raises CorpusError if there are none, or not as many of each."""
+    pairs = list(read_aligned(source_path, target_path))
+    if not pairs:
+        raise CorpusError(f"{source_path} and {target_path} are empty: there is no sentence in them.")
+    return pairs
+
+
 def _not_aligned(shorter: pathlib.Path, longer: pathlib.Path, shorter_lines: int, longer_lines: int) -> CorpusError:
     return CorpusError(
         f"{longer} has {longer_lines:,} lines and {shorter} has {shorter_lines:,}: a pair is one line of each. "

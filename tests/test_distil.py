@@ -1,0 +1,148 @@
+"""`python -m train.distil`: the translation nearest to the reference, of each sentence, and a user's mistakes."""
+
+import functools
+import itertools
+
+import pytest
+import sacrebleu
+
+import train.distil
+from keras_transformer.batching import BATCH_SIZE
+from keras_transformer.config import SearchOptions
+from keras_transformer.translator import Translation, Translator
+from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.runs import random_run
+from train.distil import distil, nearest
+
+distil_command = functools.partial(invoke, train.distil.app)
+
+REFERENCE = "Ein Hund läuft über die Wiese ."
+CANDIDATES = [
+    "Eine Katze schläft .",
+    "Der Hund läuft über die Wiese .",
+    "Ein Hund läuft über das Feld .",
+    "Ein Hund rennt über die Wiese .",
+]
+
+
+@pytest.mark.parametrize("candidates", list(itertools.permutations(CANDIDATES)))
+def test_no_candidate_has_a_higher_sentence_bleu(candidates):
+    scores = [sacrebleu.sentence_bleu(text, [REFERENCE]).score for text in candidates]
+    assert nearest(candidates, REFERENCE) == candidates[scores.index(max(scores))]
+
+
+def test_the_reference_is_nearest_to_itself_and_of_equals_the_most_probable_is_taken():
+    assert nearest([*CANDIDATES, REFERENCE], REFERENCE) == REFERENCE
+    assert nearest(["x y", "y z"], "a b") == "x y"
+    assert nearest(["", ""], "") == ""
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_once):
+    pairs = [(f"source {n}", f"one two three {n}") for n in range(5)]
+    asked = []
+
+    def candidates_of(lines, first_line):
+        asked.extend(enumerate(lines, first_line))
+        return [["four five", f"one two three {line.split()[-1]}"] for line in lines]
+
+    assert distil(pairs, candidates_of, at_once) == [reference for _, reference in pairs]
+    assert asked == [(n + 1, f"source {n}") for n in range(5)]
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """What Translator.load is called with; its Translator has two translations of each line: the line, and "x"."""
+    calls = []
+
+    class Repeating:
+        def translate_n_best(self, lines, first_line):
+            return [[Translation("x", -1.0), Translation(f"{line}\nagain", -2.0)] for line in lines]
+
+    def load(*arguments, **named):
+        calls.append((arguments, named))
+        return Repeating()
+
+    monkeypatch.setattr(Translator, "load", load)
+    return calls
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A mapping from name to path: `source` and `reference` of two sentences, and `output`, which is not there."""
+    (tmp_path / "source").write_text("eins zwei\ndrei vier\n", encoding="utf-8")
+    (tmp_path / "reference").write_text("eins zwei again\nx\n", encoding="utf-8")
+    return {name: tmp_path / name for name in ("source", "reference", "output")}
+
+
+def options_of(files):
+    return [part for name, path in files.items() for part in (f"--{name}", path)]
+
+
+def test_a_line_is_written_for_each_sentence(files, loaded, tmp_path):
+    assert distil_command(tmp_path, *options_of(files)).exit_code == 0
+    assert files["output"].read_text(encoding="utf-8") == "eins zwei again\nx\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "reference", "source"]
+
+
+def test_every_option_arrives(files, loaded, tmp_path):
+    options = ["--beam-size", 3, "--length-penalty", 1.5, "--batch-size", 5, "--precision", "bfloat16"]
+    distil_command(tmp_path, *options_of(files), *options)
+    distil_command(tmp_path, *options_of(files))
+    searches = SearchOptions(beam_size=3, n_best=3, length_penalty=1.5), SearchOptions(beam_size=8, n_best=8)
+    assert loaded == [
+        ((tmp_path, searches[0]), {"batch_size": 5, "precision": "bfloat16"}),
+        ((tmp_path, searches[1]), {"batch_size": BATCH_SIZE, "precision": "float32"}),
+    ]
+
+
+@pytest.mark.slow
+def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_path):
+    folder = random_run(tmp_path / "run")
+    result = distil_command(folder, *options_of(files), "--beam-size", 2)
+    assert result.exit_code == 0, result.output
+    translator = Translator.load(folder, SearchOptions(beam_size=2, n_best=2))
+    n_best = translator.translate_n_best(["eins zwei", "drei vier"])
+    written = files["output"].read_text(encoding="utf-8").split("\n")
+    assert written.pop() == "" and len(written) == 2
+    for text, translations in zip(written, n_best, strict=True):
+        assert text in [one.text for one in translations]
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("changed", "parts"),
+    [
+        ({"source": "none"}, ["none", "No such file"]),
+        ({"reference": "empty"}, ["2 lines", "0", "a pair is one line of each"]),
+        ({"source": "empty", "reference": "empty"}, ["empty", "no sentence"]),
+        ({"output": "source"}, ["--output", "one of the files to be read"]),
+        ({"output": "none/output"}, ["--output", "there is no folder"]),
+        ({"output": "folder"}, ["--output", "it is a folder"]),
+    ],
+)
+def test_a_mistake_is_one_sentence_before_anything_is_translated(files, loaded, tmp_path, changed, parts):
+    (tmp_path / "empty").touch()
+    (tmp_path / "folder").mkdir()
+    files |= {option: tmp_path / name for option, name in changed.items()}
+    assert_one_sentence(distil_command(tmp_path, *options_of(files)), *parts)
+    assert loaded == []
+
+
+def test_a_run_that_writes_trees_is_refused(files, loaded, tmp_path):
+    config = '[data]\nsource = "treebank"\n[translation]\nbeam_size = 21\n'
+    (tmp_path / "config.toml").write_text(config, encoding="utf-8")
+    assert_one_sentence(distil_command(tmp_path, *options_of(files)), tmp_path, "treebank")
+    assert loaded == []
+
+
+@pytest.mark.slow
+def test_a_folder_that_is_no_run_is_one_sentence(files, tmp_path):
+    assert_one_sentence(distil_command(tmp_path, *options_of(files)), tmp_path, "not a run folder")
+
+
+@pytest.mark.slow
+def test_help_answers_without_waiting_for_tensorflow():
+    assert help_of("train.distil").splitlines()[-1] == "imported: set()"

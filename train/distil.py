@@ -1,0 +1,123 @@
+"""`python -m train.distil RUN`: of a model's translations of a text, those nearest to the references.
+
+Sequence-level interpolation (Kim and Rush 2016, section 3.3): a model that is trained on them beside the real pairs
+learns from references and from another model at once.
+"""
+
+from keras_transformer.signals import end_on_signals
+
+if __name__ == "__main__":
+    end_on_signals()  # before the imports below, which take a second
+
+import logging
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from keras_transformer.batching import BATCH_SIZE
+from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.console import (
+    BATCHES_AT_ONCE,
+    command_app,
+    exit_codes,
+    on_one_line,
+    prepare_process,
+    quiet_start,
+)
+from keras_transformer.files import write_atomically
+from keras_transformer.options import BatchSize, LengthPenalty, Precision, RunPath
+from keras_transformer.parsing.run import tree_search
+from train.data.files import aligned_pairs
+from train.evaluation.output_files import check_writable
+
+log = logging.getLogger("train")
+app = command_app()
+
+
+@app.command()
+def main(
+    run: RunPath,
+    source: Annotated[
+        pathlib.Path, typer.Option(metavar="FILE", help="Sentences to translate, one per line; .gz is unpacked.")
+    ],
+    reference: Annotated[
+        pathlib.Path, typer.Option(metavar="FILE", help="Their reference translations, line by line.")
+    ],
+    output: Annotated[pathlib.Path, typer.Option(metavar="FILE", help="Write the chosen translations to this file.")],
+    beam_size: Annotated[
+        int, typer.Option(help="Translations of a sentence to choose from; 1 takes what the model says.")
+    ] = 8,
+    length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    batch_size: BatchSize = BATCH_SIZE,
+    precision: Precision = "float32",
+):
+    """Translate a training text with a trained run, and of each beam write the translation nearest to the reference.
+
+    Nearest is what has the highest sentence BLEU (Kim and Rush 2016, section 3.3). One line per sentence: the output is
+    the target side of a further entry of data.train, whose source side is --source.
+    """
+    prepare_process(is_long=True)
+    with exit_codes():
+        check_files(run, source, reference, output)
+        pairs = aligned_pairs(source, reference)
+        options = SearchOptions(beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty)
+        with quiet_start():
+            from keras_transformer.parallel import tune_for_translation
+            from keras_transformer.translator import Translator
+
+        tune_for_translation()
+        translator = Translator.load(run, options, batch_size=batch_size, precision=precision)
+
+        def candidates_of(lines: Sequence[str], first_line: int) -> list[list[str]]:
+            translated = translator.translate_n_best(lines, first_line)
+            return [[on_one_line(one.text) for one in translations] for translations in translated]
+
+        chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size)
+        write_atomically(output, "".join(f"{text}\n" for text in chosen))
+
+
+def check_files(run: pathlib.Path, source: pathlib.Path, reference: pathlib.Path, output: pathlib.Path) -> None:
+    """Raises ConfigError for a run that writes trees, for an input that is the output, or if that cannot be written."""
+    if tree_search(run) is not None:
+        raise ConfigError(f"{run} was trained on a treebank; distil with a run that translates text.")
+    if output.resolve() in (source.resolve(), reference.resolve()):
+        raise ConfigError(f"--output {output} is one of the files to be read: name another one.")
+    check_writable("--output", output)
+
+
+def distil(
+    pairs: Sequence[tuple[str, str]], candidates_of: Callable[[Sequence[str], int], list[list[str]]], at_once: int
+) -> list[str]:
+    """Return of each pair the translation of its source that is nearest to its target, and log how near they are.
+
+    candidates_of: translates source sentences, given with the number of the first one, counted from 1; the most
+    probable translation of each comes first. It gets `at_once` sentences at a time.
+    """
+    from keras_transformer.inspection.bleu import RAW_BLEU, score_by
+
+    probable, chosen, references = [], [], [reference for _, reference in pairs]
+    for start in range(0, len(pairs), at_once):
+        part = pairs[start : start + at_once]
+        found = candidates_of([source for source, _ in part], start + 1)
+        for candidates, (_, reference) in zip(found, part, strict=True):
+            probable.append(candidates[0])
+            chosen.append(nearest(candidates, reference))
+        log.info("%s of %s sentences", f"{len(chosen):,}", f"{len(pairs):,}")
+    for name, texts in (("the most probable", probable), ("the nearest", chosen)):
+        same = sum(text == reference for text, reference in zip(texts, references, strict=True))
+        bleu = score_by(RAW_BLEU, texts, references)
+        log.info("%s translations: BLEU %s, %s of them the reference; %s", name, bleu, f"{same:,}", bleu.note)
+    return chosen
+
+
+def nearest(candidates: Sequence[str], reference: str) -> str:
+    """Return the candidate with the highest sentence BLEU, of equal ones the first."""
+    import sacrebleu
+
+    return max(candidates, key=lambda text: sacrebleu.sentence_bleu(text, [reference]).score)
+
+
+if __name__ == "__main__":
+    app()
