@@ -22,7 +22,7 @@ MAY_IMPORT_TENSORFLOW = {
     for name in ("datasets", "parallel", "recurrent.loop", "replicas", "scorer", "tokenizer", "translator")
 }
 # the top level of train/
-STORY = {"__init__", "__main__", "run", "resume", "evaluate", "compare", "projector"}
+STORY = {"__init__", "__main__", "run", "resume", "evaluate", "compare", "distil", "projector"}
 STORY |= {"config", "config_data", "config_errors", "config_settings"}
 DRAWERS = {"utils", "helpers", "common", "misc"}
 LONGEST = 300  # lines: a longer file is telling two stories
