@@ -8,6 +8,7 @@ import json
 import pathlib
 from typing import Annotated
 
+import tomli_w
 import typer
 
 from benchmarks.result_files import RESULTS, command_line, write_result
@@ -16,7 +17,7 @@ from benchmarks.trials.outcome import Trial
 from benchmarks.trials.training import Folder, Only, train_all
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
-from train.config import RunConfig, load_config
+from train.config import Data, RunConfig, load_config
 from train.config_settings import effective_settings
 
 WHOLE = "whole"
@@ -57,20 +58,24 @@ def main(
         outcomes = train_all(trials, only, folder / config.stem, results / name)
         if WHOLE not in outcomes:
             raise BenchmarkError(f"The recipe itself has not been trained: leave --only out, or name {WHOLE} in it.")
-        changes = {trial.name: ", ".join(trial.overrides) for trial in trials}
+        changes = {trial.name: trial.change for trial in trials}
         text = table(recipe, outcomes, changes, command_line("ablation"))
         write_result(results / f"{name}.md", text)
     print(text)
 
 
 def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
-    """The whole recipe, one trial per technique that it uses, without it, and one per technique of ADDED, with it."""
+    """The whole recipe, one trial per technique that it uses, without it, and one per technique of ADDED, with it.
+
+    Text that is added to the first entry of data.train, such as distilled text, is a technique too.
+    """
     settings = effective_settings(recipe)  # without keys that are not set, or of another kind of model
     used = [(key, off) for key, off in OFF.items() if key in settings and settings[key] != off]
     added = ADDED | {"training.cooldown_steps": recipe.training.steps // 3}
     unused = [(key, value) for key, value in added.items() if settings.get(key, OFF[key]) == OFF[key]]
     return [
         Trial(WHOLE, path),
+        *without_entries(path, recipe.data),
         *(changed(path, "without", key, value) for key, value in used),
         *(changed(path, "with", key, value) for key, value in unused),
     ]
@@ -84,6 +89,18 @@ def changed(path: pathlib.Path, word: str, key: str, value: bool | int | float |
         (f"{key}={json.dumps(value)}",),
         same_updates_as=WHOLE if key in OF_SELECTION else None,
     )
+
+
+def without_entries(path: pathlib.Path, data: Data) -> list[Trial]:
+    """One trial per entry of data.train but the first, without that entry; none if the data are not of files."""
+    entries = data.model_dump(exclude_none=True)["train"] if data.source == "files" else []
+    trials = []
+    for place, entry in enumerate(entries[1:], start=1):
+        rest = tomli_w.dumps({"data.train": entries[:place] + entries[place + 1 :]}).partition(" = ")[2]
+        files = entry["files"] if isinstance(entry, dict) else entry
+        label = f"without {files if isinstance(files, str) else ' and '.join(files)}"
+        trials.append(Trial(f"without_train_{place + 1}", path, (f"data.train={rest}",), label=label))
+    return trials
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
 """Ablations: which techniques a recipe uses, and the table with its paired test."""
 
+import tomllib
+
 import keras
 import numpy as np
 import pytest
+import tomli_w
 
 from benchmarks import ablation
 from benchmarks.trials.ablation_table import table
@@ -57,6 +60,20 @@ def test_a_technique_of_another_kind_of_model_is_none_of_the_recipe(tmp_path):
     path = ROOT / "configs/multi30k_en_de_recurrent_dot.toml"
     names = {trial.name for trial in ablation.trials_of(path, load_config(path))}
     assert {"whole", "without_dropout", "without_clip_norm"} <= names and "without_norm" not in names
+
+
+def test_each_further_text_of_the_recipe_is_left_out_once(tmp_path):
+    path = write_config(tmp_path)
+    texts = [["a.en", "a.de"], {"files": ["a.en", "made.de"], "tag": "<M>"}, 'more  "quoted".tsv']
+    source = {"source": "files", "train": texts, "validation": ["v.tsv"]}
+    values = tomllib.loads(path.read_text(encoding="utf-8")) | {"data": source}
+    path.write_text(tomli_w.dumps(values), encoding="utf-8")
+    recipe = load_config(path)
+    without = [trial for trial in ablation.trials_of(path, recipe) if trial.name.startswith("without_train")]
+    assert [trial.change for trial in without] == ["without a.en and made.de", f"without {texts[2]}"]
+    first, second, third = recipe.data.train
+    assert [load_config(path, trial.settings).data.train for trial in without] == [[first, third], [first, second]]
+    assert {trial.name for trial in without} == {"without_train_2", "without_train_3"}
 
 
 def test_an_ablation_compares_translations_in_pairs(tmp_path):

@@ -25,6 +25,12 @@ class Trial(NamedTuple):
     config: pathlib.Path
     overrides: tuple[str, ...] = ()  # "training.dropout=0.2", as --set takes them
     same_updates_as: str | None = None  # the trial that differs only in what is done after the last step
+    label: str = ""  # what it changes, where the overrides are too long to be read
+
+    @property
+    def change(self) -> str:
+        """What it changes, in a table; nothing if it is the configuration as it stands."""
+        return self.label or ", ".join(self.overrides)
 
     @property
     def settings(self) -> list[str]:
