@@ -24,7 +24,6 @@ WHOLE = "whole"
 OFF = {  # the value of a key with which a technique does nothing, or is the paper's
     "model.norm": "post",
     "training.bpe_dropout": 0.0,
-    "training.r_drop": 0.0,
     "training.label_smoothing": 0.0,
     "training.dropout": 0.0,
     "training.average_checkpoints": 1,
@@ -36,7 +35,6 @@ OFF = {  # the value of a key with which a technique does nothing, or is the pap
 
 ADDED = {  # what a recipe without the technique is tried with: the values of docs/training.md
     "training.bpe_dropout": 0.1,
-    "training.r_drop": 1.0,
     "training.ema_decay": 0.999,
 }
 OF_SELECTION = {"training.average_checkpoints", "training.keep_best"}  # they change no update, only which weights stay

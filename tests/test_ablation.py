@@ -20,11 +20,11 @@ from train.step.optimizer import training_optimizer
 
 def test_an_ablation_switches_off_each_technique_that_the_recipe_uses_and_on_those_it_does_not(tmp_path):
     path = write_config(tmp_path)
-    recipe = load_config(path, ["training.r_drop=5.0", "training.dropout=0.2", "training.label_smoothing=0.0"])
+    recipe = load_config(path, ["training.ema_decay=0.9", "training.dropout=0.2", "training.label_smoothing=0.0"])
     trials = ablation.trials_of(path, recipe)
     assert trials[0] == Trial("whole", path)
     settings = {trial.name: trial.overrides for trial in trials[1:]}
-    assert settings["without_r_drop"] == ("training.r_drop=0.0",) and "with_r_drop" not in settings
+    assert settings["without_ema_decay"] == ("training.ema_decay=1e-09",) and "with_ema_decay" not in settings
     assert settings["without_dropout"] == ("training.dropout=0.0",)
     assert settings["with_bpe_dropout"] == ("training.bpe_dropout=0.1",) and "without_bpe_dropout" not in settings
     assert settings["with_cooldown_steps"] == (f"training.cooldown_steps={recipe.training.steps // 3}",)
@@ -86,13 +86,13 @@ def test_an_ablation_compares_translations_in_pairs(tmp_path):
         "without_dropout": outcome(60.0, 3.0, worse),
         "same": outcome(90.0, 2.0, references, machine="another, 2 cores"),
     }
-    changes = {"whole": "", "without_dropout": "training.dropout=0.0", "same": "training.r_drop=0.0"}
+    changes = {"whole": "", "without_dropout": "training.dropout=0.0", "same": "training.clip_norm=1e9"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("benchmarks.trials.ablation_table.validation_pairs", lambda recipe: pairs)
         text = table(recipe, outcomes, changes, "python -m benchmarks.ablation")
     rows = {line.split(" | ")[0]: line.split(" | ") for line in text.splitlines() if line.startswith("| ")}
     assert "on a machine, 2 cores and another, 2 cores: " in text
     assert rows["| the whole recipe"][2:4] == ["", ""]
-    worse, same = rows["| training.dropout=0.0"], rows["| training.r_drop=0.0"]
+    worse, same = rows["| training.dropout=0.0"], rows["| training.clip_norm=1e9"]
     assert float(worse[2]) < -10 and float(worse[3]) < 0.01
     assert same[2:4] == ["+0.00", "1.0000"]

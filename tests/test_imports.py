@@ -51,7 +51,6 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "killed": "a run that is killed and resumed",
     "metrics_page": "docs/metrics.md",
     "parity": "independent implementations",
-    "r_drop": "the training step with R-Drop",
     "recurrent_run": "a recurrent model through every door",
     "recurrent_training": "the training step with a recurrent model",
     "readme": "README.md",

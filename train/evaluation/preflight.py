@@ -74,14 +74,14 @@ def cost_lines(
     """Tokens and FLOPs of a step; estimates of the run's time and of the memory of one device."""
     batches = data.batches
     tokens = batches.rows_per_batch * batches.row_lengths.target * (1 - batches.padding.target)
-    flops = corpus_flops(transformer_config, data.train, tokens) * training.passes
+    flops = corpus_flops(transformer_config, data.train, tokens)
     seconds = flops / (SUSTAINED * matrix_flops() * replicas) * training.steps
     yield (
         f"a step: about {tokens:,.0f} target tokens, {flops:.2e} FLOPs; {training.steps:,} steps take about "
         f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}"
     )
     parts = replicas * training.micro_batches
-    rows = batches.rows_per_batch * training.passes // parts
+    rows = batches.rows_per_batch // parts
     gigabytes = memory_bytes(transformer_config, rows, batches.row_lengths) / 2**30
     yield f"memory of one device: about {gigabytes:.1f} GiB"
 
