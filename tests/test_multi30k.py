@@ -178,12 +178,18 @@ def test_a_place_that_is_no_folder_is_a_sentence(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
-def test_the_configurations_read_files_that_it_puts_there():
-    named = set()
+def test_the_configurations_read_files_that_it_puts_there_or_that_their_first_lines_say_how_to_make():
+    named, run_folders = set(), set()
     for path in (ROOT / "configs").glob("multi30k_*.toml"):
-        data = load_config(path).data
-        named |= {pathlib.PurePath(file) for entry in data.train + data.validation + data.test for file in entry}
+        config, text = load_config(path), path.read_text(encoding="utf-8")
+        entries = config.data.train + config.data.validation + config.data.test
+        files = {pathlib.PurePath(file) for entry in entries for file in entry}
+        made = {file for file in files if file.parts[0] == "runs"}
+        assert all(f"python -m train.distil {file.parent} " in text and f"--output {file} " in text for file in made)
+        assert all(f"#   python -m train configs/{file.parent.name}.toml\n" in text for file in made)
+        named, run_folders = named | files - made, run_folders | {file.parent for file in made}
     assert named == {pathlib.PurePath("data/multi30k", name) for name in SUMS}
+    assert run_folders <= {pathlib.PurePath(load_config(path).run_folder) for path in (ROOT / "configs").glob("*.toml")}
 
 
 def test_the_sums_are_those_of_multi30k():
