@@ -188,4 +188,4 @@ def test_the_server_learns_the_deadline_of_a_grpc_client():
     finally:
         server.stop(0)
     [remaining] = found
-    assert remaining is not None and 0 < remaining <= 1_000
+    assert remaining is not None and 0 < remaining <= 1_010  # gRPC sends three digits, rounded up: 1010 for 1000.2
