@@ -117,7 +117,8 @@ def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_pa
     [
         ({"source": "none"}, ["none", "No such file"]),
         ({"reference": "empty"}, ["2 lines", "0", "a pair is one line of each"]),
-        ({"source": "empty", "reference": "empty"}, ["empty", "no sentence"]),
+        ({"source": "empty", "reference": "void"}, ["empty", "void", "no sentence"]),
+        ({"reference": "source"}, ["--source and --reference are both", "name the file of each side"]),
         ({"output": "source"}, ["--output", "one of the files to be read"]),
         ({"output": "none/output"}, ["--output", "there is no folder"]),
         ({"output": "folder"}, ["--output", "it is a folder"]),
@@ -125,6 +126,7 @@ def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_pa
 )
 def test_a_mistake_is_one_sentence_before_anything_is_translated(files, loaded, tmp_path, changed, parts):
     (tmp_path / "empty").touch()
+    (tmp_path / "void").touch()
     (tmp_path / "folder").mkdir()
     files |= {option: tmp_path / name for option, name in changed.items()}
     assert_one_sentence(distil_command(tmp_path, *options_of(files)), *parts)

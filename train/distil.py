@@ -29,7 +29,7 @@ from keras_transformer.console import (
 from keras_transformer.files import write_atomically
 from keras_transformer.options import BatchSize, LengthPenalty, Precision, RunPath
 from keras_transformer.parsing.run import tree_search
-from train.data.files import aligned_pairs
+from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_writable
 
 log = logging.getLogger("train")
@@ -79,9 +79,10 @@ def main(
 
 
 def check_files(run: pathlib.Path, source: pathlib.Path, reference: pathlib.Path, output: pathlib.Path) -> None:
-    """Raises ConfigError for a run that writes trees, for an input that is the output, or if that cannot be written."""
+    """Raises ConfigError for a run that writes trees, files that are the same, or an output that cannot be written."""
     if tree_search(run) is not None:
         raise ConfigError(f"{run} was trained on a treebank; distil with a run that translates text.")
+    check_sides(source, reference)
     if output.resolve() in (source.resolve(), reference.resolve()):
         raise ConfigError(f"--output {output} is one of the files to be read: name another one.")
     check_writable("--output", output)

@@ -23,6 +23,7 @@ from keras_transformer.parsing.run import check_constrained, tree_search
 from keras_transformer.run_folder import RunFolder
 from train.config import Data, load_config
 from train.data.corpus import CorpusError
+from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_picture, check_writable
 
 app = command_app()
@@ -85,7 +86,6 @@ def main(
             from keras_transformer.inspection.bleu import RAW_BLEU, tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
-            from train.data.files import aligned_pairs
             from train.evaluation.breakdown import training_splits, words_known
             from train.evaluation.scorecard import Evaluator, translate_timed
             from train.evaluation.significance import check_paired_test
@@ -155,8 +155,8 @@ def check_files(
     """Raises ConfigError now, not after the translation, for options that do not fit or files that it cannot write."""
     if bool(source) != bool(reference):
         raise ConfigError("--source and --reference belong together: give both, or neither.")
-    if source and source.resolve() == reference.resolve():
-        raise ConfigError(f"--source and --reference are both {source}: name the file of each side.")
+    if source:
+        check_sides(source, reference)
     if plot:
         check_picture("--plot", plot)
     if output:

@@ -7,6 +7,7 @@ import pathlib
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
+from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_lines
 from train.config import FilesData
@@ -129,6 +130,12 @@ def read_aligned(source_path: pathlib.Path, target_path: pathlib.Path) -> Iterat
             raise _not_aligned(target_path, source_path, lines, lines + 1 + sum(1 for _ in sources))
         lines += 1
         yield source, target
+
+
+def check_sides(source: pathlib.Path, reference: pathlib.Path) -> None:
+    """Raises ConfigError if a command's --source and --reference are one file."""
+    if source.resolve() == reference.resolve():
+        raise ConfigError(f"--source and --reference are both {source}: name the file of each side.")
 
 
 def aligned_pairs(source_path: pathlib.Path, target_path: pathlib.Path) -> list[Pair]:
