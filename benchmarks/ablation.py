@@ -19,6 +19,7 @@ from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
 from train.config import Data, RunConfig, load_config
 from train.config_settings import effective_settings
+from train.evaluation.corpus_statistics import entry_text
 
 WHOLE = "whole"
 OFF = {  # the value of a key with which a technique does nothing, or is the paper's
@@ -91,12 +92,12 @@ def changed(path: pathlib.Path, word: str, key: str, value: bool | int | float |
 
 def without_entries(path: pathlib.Path, data: Data) -> list[Trial]:
     """One trial per entry of data.train but the first, without that entry; none if the data are not of files."""
-    entries = data.model_dump(exclude_none=True)["train"] if data.source == "files" else []
-    trials = []
-    for place, entry in enumerate(entries[1:], start=1):
-        rest = tomli_w.dumps({"data.train": entries[:place] + entries[place + 1 :]}).partition(" = ")[2]
-        files = entry["files"] if isinstance(entry, dict) else entry
-        label = f"without {files if isinstance(files, str) else ' and '.join(files)}"
+    if data.source != "files":
+        return []
+    written, trials = data.model_dump(exclude_none=True)["train"], []
+    for place, entry in enumerate(data.entries("train")[1:], start=1):
+        rest = tomli_w.dumps({"data.train": written[:place] + written[place + 1 :]}).partition(" = ")[2]
+        label = f"without {entry_text(entry)}"
         trials.append(Trial(f"without_train_{place + 1}", path, (f"data.train={rest}",), label=label))
     return trials
 

@@ -70,7 +70,7 @@ def test_each_further_text_of_the_recipe_is_left_out_once(tmp_path):
     path.write_text(tomli_w.dumps(values), encoding="utf-8")
     recipe = load_config(path)
     without = [trial for trial in ablation.trials_of(path, recipe) if trial.name.startswith("without_train")]
-    assert [trial.change for trial in without] == ["without a.en and made.de", f"without {texts[2]}"]
+    assert [trial.change for trial in without] == ["without a.en and made.de (tag <M>)", f"without {texts[2]}"]
     first, second, third = recipe.data.train
     assert [load_config(path, trial.settings).data.train for trial in without] == [[first, third], [first, second]]
     assert {trial.name for trial in without} == {"without_train_2", "without_train_3"}
