@@ -184,8 +184,8 @@ def test_the_server_learns_the_deadline_of_a_grpc_client():
     server.start()
     try:
         with pytest.raises(ClientError, match="enough"):
-            ServingClient(f"grpc://127.0.0.1:{port}/model", deadline=1_000.0).translate(["a"])
+            ServingClient(f"grpc://127.0.0.1:{port}/model", deadline=500.0).translate(["a"])
     finally:
         server.stop(0)
     [remaining] = found
-    assert remaining is not None and 0 < remaining <= 1_010  # gRPC sends three digits, rounded up: 1010 for 1000.2
+    assert remaining is not None and 0 < remaining <= 501  # gRPC rounds up to three digits, on a busy machine to 501
