@@ -19,6 +19,7 @@ Rules are tensors by name; a rule that no sentence can ask for is absent, and co
 
 from keras import ops
 
+from keras_transformer.bits import mixed, modulo_2_to_32
 from keras_transformer.config import LONGEST_NGRAM, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
@@ -162,13 +163,9 @@ def of_each(rule):
 def uniform(*numbers):
     """Return a number from 0 to 1, without 1, that is a function of integers, whatever else is in the batch.
 
-    Each integer is mixed into 32 bits by multiplications and shifts, with constants by Wellons (2018, "lowbias32").
     Shapes: int32, broadcast against each other -> float32.
     """
-    mixed = ops.cast(0, "uint32")
+    bits = ops.cast(0, "uint32")
     for number in numbers:
-        mixed = ops.bitwise_xor(mixed, ops.cast(number, "uint32")) + ops.cast(0x9E3779B9, "uint32")
-        mixed = ops.bitwise_xor(mixed, ops.right_shift(mixed, ops.cast(16, "uint32"))) * ops.cast(0x7FEB352D, "uint32")
-        mixed = ops.bitwise_xor(mixed, ops.right_shift(mixed, ops.cast(15, "uint32"))) * ops.cast(0x846CA68B, "uint32")
-        mixed = ops.bitwise_xor(mixed, ops.right_shift(mixed, ops.cast(16, "uint32")))
-    return ops.cast(ops.right_shift(mixed, ops.cast(8, "uint32")), "float32") / 2.0**24
+        bits = mixed(ops.bitwise_xor(bits, modulo_2_to_32(ops.cast(number, "uint32"))) + ops.cast(0x9E3779B9, "uint32"))
+    return ops.cast(ops.right_shift(bits, ops.cast(8, "uint32")), "float32") / 2.0**24

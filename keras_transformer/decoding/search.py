@@ -40,6 +40,11 @@ def search(
     return beam_search(*beginning, options, static_shapes)
 
 
+def larger(length, other):
+    """Return the larger of two lengths; two that are known while a graph is traced give one that is known."""
+    return max(length, other) if isinstance(length, int) and isinstance(other, int) else ops.maximum(length, other)
+
+
 class Beginning(NamedTuple):
     """What `beam_search` takes: see there."""
 
@@ -62,7 +67,7 @@ def begin(
     if "prefixes" in rules:
         of_prefixes = ops.sum(ops.cast(rules["prefixes"] != PAD, "int32"), axis=1)
         limits = ops.maximum(limits, ops.where(lengths > 0, of_prefixes + 1, 1))
-        max_length = ops.maximum(max_length, ops.shape(rules["prefixes"])[1] + 1)
+        max_length = larger(max_length, ops.shape(rules["prefixes"])[1] + 1)
     if decoder.config.position_limit is not None:
         limits = ops.minimum(limits, decoder.config.position_limit)
     step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)

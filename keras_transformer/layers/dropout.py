@@ -3,13 +3,15 @@
 import keras
 from keras import ops
 
+from keras_transformer.bits import mixed
+
 
 def random_bits(shape: tuple, seed):
     """One uint32 for each place of `shape`, a pure function of `seed` and the place's number.
 
-    A counter passes twice through the finalizer "lowbias32" (Wellons 2018, "Prospecting for Hash Functions"). Both
-    passes use the first word of the seed. If only the first pass did, that word would select a window of one sequence
-    of 2^32 numbers, and the windows of wide layers would overlap. Not for cryptography.
+    A counter passes twice through `mixed`. Both passes use the first word of the seed. If only the first pass did, that
+    word would select a window of one sequence of 2^32 numbers, and the windows of wide layers would overlap. Not for
+    cryptography.
 
     XLA fuses this arithmetic into the operation that applies the mask. A generator with a state would need a pass over
     memory of its own, and several times the work on a CPU.
@@ -21,25 +23,8 @@ def random_bits(shape: tuple, seed):
     for length in shape:
         size = size * length
     counter = ops.cast(ops.arange(size), "uint32")
-    stream = _mix(seed[0])
-    return ops.reshape(_mix(_mix(counter + stream) + _mix(stream + seed[1])), shape)
-
-
-def _mix(bits):
-    """The finalizer lowbias32: every bit of the input changes about half the bits of the output."""
-    bits = _modulo_2_to_32(bits)
-    bits = ops.bitwise_xor(bits, ops.right_shift(bits, ops.cast(16, "uint32")))
-    bits = _modulo_2_to_32(bits * ops.cast(0x7FEB352D, "uint32"))
-    bits = ops.bitwise_xor(bits, ops.right_shift(bits, ops.cast(15, "uint32")))
-    bits = _modulo_2_to_32(bits * ops.cast(0x846CA68B, "uint32"))
-    return ops.bitwise_xor(bits, ops.right_shift(bits, ops.cast(16, "uint32")))
-
-
-def _modulo_2_to_32(bits):
-    """`bits`, which uint32 arithmetic has wrapped already, except on PyTorch: there Keras computes it in int64."""
-    if keras.backend.backend() == "torch":
-        return ops.bitwise_and(bits, ops.cast(0xFFFFFFFF, "uint32"))
-    return bits
+    stream = mixed(seed[0])
+    return ops.reshape(mixed(mixed(counter + stream) + mixed(stream + seed[1])), shape)
 
 
 def dropout(inputs, rate: float, seed):
