@@ -47,11 +47,24 @@ class Transformer(keras.Model):
         return self.transformer_config
 
     def get_config(self) -> dict:
-        return {"config": dataclasses.asdict(self.transformer_config), "dtype": self.precision, "name": self.name}
+        config = dataclasses.asdict(self.transformer_config)
+        return {"config": config, "dtype": self.precision, "name": self.name, "frozen": frozen_weights(self)}
 
     @classmethod
     def from_config(cls, config: dict, custom_objects: dict | None = None) -> "Transformer":
-        return cls(TransformerConfig(**config["config"]), config["dtype"], config["name"])
+        return freeze(cls(TransformerConfig(**config["config"]), config["dtype"], config["name"]), config["frozen"])
+
+
+def frozen_weights(model: keras.Model) -> list[str]:
+    """Return the paths of the weights of a model that do not train."""
+    return [weight.path for weight in model.weights if not weight.trainable]
+
+
+def freeze(model: keras.Model, paths: list[str]) -> keras.Model:
+    """Keep the weights at these paths from training. Returns the model."""
+    for weight in model.weights:
+        weight.trainable = weight.path not in paths
+    return model
 
 
 def connect(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple:

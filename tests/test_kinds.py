@@ -3,6 +3,7 @@
 import json
 import pathlib
 
+import keras
 import pytest
 
 from keras_transformer.config import ConfigError, TransformerConfig
@@ -118,3 +119,15 @@ def test_additive_attention_keeps_the_hidden_layer_of_every_score():
     lengths = RowLengths(100, 50)
     kept = [memory_bytes(RECURRENT.replace(attention=kind), 4, lengths) for kind in ("dot", "additive")]
     assert kept[1] - kept[0] >= 4 * 4 * 100 * 50 * RECURRENT.d_model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", [SMALL, RECURRENT], ids=["transformer", "recurrent"])
+def test_a_loaded_model_trains_what_the_saved_one_trained(config, tmp_path):
+    saved = build_model(config)
+    saved.get_layer("embedding").trainable = False
+    saved.weights[-1].trainable = False
+    saved.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    paths = [weight.path for weight in saved.trainable_weights]
+    assert [weight.path for weight in loaded.trainable_weights] == paths and len(paths) == len(saved.weights) - 2

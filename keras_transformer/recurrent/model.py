@@ -5,7 +5,7 @@ import dataclasses
 import keras
 
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.model import INPUTS, embedding_layers
+from keras_transformer.model import INPUTS, embedding_layers, freeze, frozen_weights
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.decoder import RecurrentDecoder
 from keras_transformer.recurrent.layers import FinalStates, Recurrent
@@ -31,11 +31,12 @@ class RecurrentModel(keras.Model):
         self.precision = policy.name
 
     def get_config(self) -> dict:
-        return {"config": dataclasses.asdict(self.model_config), "dtype": self.precision, "name": self.name}
+        config = dataclasses.asdict(self.model_config)
+        return {"config": config, "dtype": self.precision, "name": self.name, "frozen": frozen_weights(self)}
 
     @classmethod
     def from_config(cls, config: dict, custom_objects: dict | None = None) -> "RecurrentModel":
-        return cls(RecurrentConfig(**config["config"]), config["dtype"], config["name"])
+        return freeze(cls(RecurrentConfig(**config["config"]), config["dtype"], config["name"]), config["frozen"])
 
 
 def connect(config: RecurrentConfig, dtype: keras.DTypePolicy) -> tuple:
