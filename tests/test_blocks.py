@@ -11,6 +11,7 @@ from tests.support.models import as_numpy, assert_close, layer_norm, normal, ran
 
 EPSILON = 0.01  # far from the default, so that a block that does not pass it on is seen
 STATES, MEMORY = normal(2, 4, 8), normal(2, 5, 8, seed=1)
+BEFORE = np.tril(np.ones((1, 4, 4), bool))  # a position attends to itself and to those before it
 
 
 def encoder_block(norm, **arguments):
@@ -73,7 +74,7 @@ def test_a_pre_norm_encoder_block_is_x_plus_sublayer_of_layer_norm_of_x_twice():
 
 def test_a_post_norm_decoder_block_attends_to_itself_then_to_the_memory_then_feeds_forward():
     block = randomise(decoder_block("post"))
-    attended, expected_self_weights = block.self_attention(STATES, STATES)
+    attended, expected_self_weights = block.self_attention(STATES, STATES, BEFORE)
     states = normalised(block.self_attention_residual, STATES + as_numpy(attended))
     attended, expected_memory_weights = block.memory_attention(states, MEMORY)
     states = normalised(block.memory_attention_residual, states + as_numpy(attended))
@@ -87,11 +88,20 @@ def test_a_post_norm_decoder_block_attends_to_itself_then_to_the_memory_then_fee
 def test_a_pre_norm_decoder_block_normalises_its_queries_but_not_the_memory():
     block = randomise(decoder_block("pre"))
     query = normalised(block.self_attention_residual, STATES)
-    states = STATES + as_numpy(block.self_attention(query, query)[0])
+    states = STATES + as_numpy(block.self_attention(query, query, BEFORE)[0])
     query = normalised(block.memory_attention_residual, states)
     states = states + as_numpy(block.memory_attention(query, MEMORY)[0])
     expected = states + as_numpy(block.feed_forward(normalised(block.feed_forward_residual, states)))
     assert_close(block(STATES, MEMORY)[0], expected)
+
+
+def test_a_decoder_block_without_a_mask_sees_nothing_of_what_follows():
+    block = randomise(decoder_block("post"))
+    changed = np.concatenate([STATES[:, :2], STATES[:, 2:] + 1.0], axis=1)
+    output, weights, _ = block(STATES, MEMORY)
+    assert (as_numpy(weights)[:, :, ~BEFORE[0]] == 0).all()
+    assert_close(block(changed, MEMORY)[0][:, :2], output[:, :2])
+    assert not np.allclose(as_numpy(block(changed, MEMORY)[0])[:, 2:], as_numpy(output)[:, 2:])
 
 
 def zero_outputs(block):
@@ -116,7 +126,7 @@ def test_sublayers_of_zero_reduce_a_post_norm_block_to_its_layer_norms():
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_each_mask_reaches_the_attention_that_it_is_for(norm):
     block = randomise(decoder_block(norm))
-    self_mask = np.tril(np.ones((1, 4, 4), bool))
+    self_mask = np.eye(4, dtype=bool)[np.newaxis]
     memory_mask = np.array([[[True, True, False, True, False]] * 4] * 2)
     _, self_weights, memory_weights = block(STATES, MEMORY, self_mask, memory_mask)
     assert_close(np.triu(as_numpy(self_weights), k=1), np.zeros((2, 2, 4, 4)), atol=0)

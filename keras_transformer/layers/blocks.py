@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.attention import JoinedProjection, MultiHeadAttention
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.masks import causal_mask
 
 
 class Residual(keras.layers.Layer):
@@ -204,6 +206,7 @@ class DecoderBlock(AttentionBlock):
     Args: those of EncoderBlock.
 
     Shapes: states (B, T, d_model), memory (B, S, d_model), self_mask bool (B, T, T), memory_mask bool (B, T, S).
+    Without `self_mask`, a position attends to itself and to those before it.
     Returns states (B, T, d_model), self-attention weights (B, h, T, T) and encoder-decoder weights (B, h, T, S).
     """
 
@@ -224,6 +227,8 @@ class DecoderBlock(AttentionBlock):
         self.feed_forward_residual.build(states_shape)
 
     def call(self, states, memory, self_mask=None, memory_mask=None):
+        if self_mask is None:
+            self_mask = causal_mask(ops.shape(states)[1])
         query = self.self_attention_residual.sublayer_input(states)
         output, self_weights = self.self_attention(query, query, self_mask)
         states = self.self_attention_residual.add_and_norm(states, output)
