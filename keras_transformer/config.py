@@ -14,6 +14,12 @@ ACTIVATIONS = (  # the activations of Keras that keep the width and need no othe
     "soft_shrink", "softmax", "softplus", "softsign", "sparse_plus", "sparse_sigmoid", "sparsemax", "squareplus",
     "swish", "tanh", "tanh_shrink",
 )  # fmt: skip
+MEANT_FOR = {  # fields that mean something for one value of another field alone
+    "kernel_size": ("encoder_layer", "convolutional"),
+    "dilated": ("encoder_layer", "convolutional"),
+    "neighbourhood": ("encoder_layer", "restricted"),
+    "max_positions": ("positions", "learned"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +72,9 @@ class TransformerConfig(BaseModelConfig):
             self._check(name, getattr(self, name) in allowed, f"one of {', '.join(allowed)}")
         if self.positions == "sinusoidal":
             self._check("d_model", self.d_model % 2 == 0, "even: sinusoids come in pairs of sine and cosine")
+        for name, (key, value) in MEANT_FOR.items():
+            is_meant = getattr(self, key) == value or getattr(self, name) == getattr(type(self), name)
+            self._check(name, is_meant, f'left out, unless model.{key} is "{value}"')
         for name in ("key_dim", "value_dim"):
             if getattr(self, name) is None:
                 expected = f"a multiple of num_heads ({self.num_heads}), or {name} must be given"
@@ -143,7 +152,7 @@ class SearchOptions:
     length_penalty: float = 0.6  # alpha
     extra_length: int = 50  # longest output: as many tokens as the source, and these
     n_best: int = 1  # how many translations of a sentence to return, at most beam_size
-    min_length: int = 1  # tokens of the shortest output, EOS included
+    min_length: int = 1  # tokens of the shortest output, EOS included, if extra_length allows as many
     max_length: int | None = None  # tokens of the longest output, EOS included, if extra_length allows more
     no_repeat_ngram_size: int = 0  # no sequence of so many tokens comes twice; 0: no rule
     repetition_penalty: float = 1.0  # log-probabilities of tokens that the output has are multiplied by it
@@ -183,5 +192,11 @@ class SearchOptions:
             raise ConfigError(f"top_k is {self.top_k}; it must be 0 (all tokens) or more.")
         if not 0 <= self.top_p <= 1:
             raise ConfigError(f"top_p is {self.top_p}; it must be from 0 to 1 (all tokens).")
+        for name in ("top_k", "top_p"):
+            if self.temperature == 0 and getattr(self, name) != getattr(type(self), name):
+                raise ConfigError(
+                    f"{name} is {getattr(self, name)}, but temperature is 0, so that nothing is drawn: "
+                    f"give a temperature too, such as 1, or leave out {name}."
+                )
         if not -(2**31) <= self.seed < 2**31:
             raise ConfigError(f"seed is {self.seed}; it must be from {-(2**31)} to {2**31 - 1}.")

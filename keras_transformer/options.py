@@ -29,7 +29,12 @@ ExtraLength = Annotated[
     int, typer.Option(help="A translation has at most as many tokens as its source, plus this number.")
 ]
 
-MinLength = Annotated[int, typer.Option(help="Tokens of the shortest translation, end of sentence included.")]
+MinLength = Annotated[
+    int,
+    typer.Option(
+        help="Tokens of the shortest translation, end of sentence included, if --extra-length allows as many."
+    ),
+]
 
 MaxLength = Annotated[
     int | None,
@@ -48,9 +53,11 @@ Temperature = Annotated[
     float, typer.Option(help="Above 0: draw tokens from P^(1/temperature) instead of searching, --beam-size times.")
 ]
 
-TopK = Annotated[int, typer.Option(help="Draw among the k most probable tokens; 0: among all.")]
+TopK = Annotated[int, typer.Option(help="With --temperature: draw among the k most probable tokens; 0: among all.")]
 
-TopP = Annotated[float, typer.Option(help="Draw among the fewest most probable tokens whose sum reaches p.")]
+TopP = Annotated[
+    float, typer.Option(help="With --temperature: draw among the fewest most probable tokens whose sum reaches p.")
+]
 
 Seed = Annotated[int, typer.Option(help="Of what is drawn: the same seed, the same translation.")]
 

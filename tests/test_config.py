@@ -140,24 +140,41 @@ def test_every_field_is_a_key_of_the_section_model_or_is_set_by_the_tokenizer_or
 OTHER_VALUES = dict(
     encoder_layers=3, decoder_layers=5, d_model=12, d_ff=7, num_heads=3, key_dim=9, value_dim=11, activation="gelu",
     norm="pre", norm_epsilon=0.5, positions="learned", max_positions=31, attention_bias=True, shared_embeddings=False,
-    encoder_layer="convolutional", kernel_size=5, dilated=True, neighbourhood=9,
+    encoder_layer="convolutional", kernel_size=5, dilated=True,
 )  # fmt: skip
+RESTRICTED = dict(encoder_layer="restricted", neighbourhood=9)
 
 
 def test_every_key_of_the_section_model_arrives_in_the_transformer_config():
-    assert OTHER_VALUES.keys() == set(TransformerConfig.fields()) - set(SET_ELSEWHERE)
-    resolved = ModelConfig(**OTHER_VALUES).resolve(vocab_size=77, dropout=0.0, label_smoothing=0.3)
-    expected = OTHER_VALUES | dict(vocab_size=77, dropout=0.0, label_smoothing=0.3)
-    assert dataclasses.asdict(resolved) == expected
+    assert OTHER_VALUES.keys() | RESTRICTED.keys() == set(TransformerConfig.fields()) - set(SET_ELSEWHERE)
+    for values in (OTHER_VALUES, RESTRICTED):
+        resolved = ModelConfig(**values).resolve(vocab_size=77, dropout=0.0, label_smoothing=0.3)
+        expected = values | dict(vocab_size=77, dropout=0.0, label_smoothing=0.3)
+        assert dataclasses.asdict(resolved).items() >= expected.items()
+
+
+@pytest.mark.parametrize(
+    "values, other",
+    [
+        (dict(kernel_size=5), 'unless model.encoder_layer is "convolutional"'),
+        (dict(dilated=True, encoder_layer="restricted"), 'unless model.encoder_layer is "convolutional"'),
+        (dict(neighbourhood=9, encoder_layer="convolutional"), 'unless model.encoder_layer is "restricted"'),
+        (dict(max_positions=9), 'unless model.positions is "learned"'),
+    ],
+)
+def test_a_field_that_would_mean_nothing_is_refused(values, other):
+    name = next(iter(values))
+    with pytest.raises(ConfigError, match=f"model.{name} is {values[name]}; it must be left out, {other}"):
+        TransformerConfig(**values)
 
 
 def test_keys_that_are_not_given_are_those_of_the_preset():
     assert ModelConfig(preset="big").resolve(vocab_size=77) == big.replace(vocab_size=77)
 
 
-@pytest.mark.parametrize("name", OTHER_VALUES)
+@pytest.mark.parametrize("name", OTHER_VALUES | RESTRICTED)
 def test_a_key_of_the_section_model_has_the_type_of_its_field(name):
-    wrong = 3 if isinstance(OTHER_VALUES[name], str) else "three"
+    wrong = 3 if isinstance((OTHER_VALUES | RESTRICTED)[name], str) else "three"
     with pytest.raises(pydantic.ValidationError, match=name):
         ModelConfig(**{name: wrong})
 

@@ -3,6 +3,8 @@
 import pytest
 
 from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.errors import InputError
+from keras_transformer.explainer import Explainer
 from keras_transformer.translator import Translator
 
 pytestmark = pytest.mark.usefixtures("eager")
@@ -25,6 +27,29 @@ def test_the_options_of_a_sentence_reach_the_search(pair):
     drawn = ids_of(temperature=1.0, seed=1)
     assert drawn == ids_of(temperature=1.0, seed=1) != ids_of(temperature=1.0, seed=2)
     assert ids_of(temperature=1.0, top_k=1, seed=1) == ids_of(temperature=1.0, top_p=1e-6, seed=2)
+
+
+@pytest.mark.parametrize("option", [{"top_k": 5}, {"top_p": 0.9}])
+def test_what_is_drawn_from_means_nothing_unless_something_is_drawn(option):
+    [(name, value)] = option.items()
+    with pytest.raises(ConfigError, match=f"{name} is {value}, but temperature is 0"):
+        SearchOptions(**option)
+    assert SearchOptions(temperature=1.0, **option).temperature == 1.0
+
+
+@pytest.mark.slow
+def test_a_prefix_may_be_longer_than_the_source_and_is_never_cut(pair):
+    long = "the cat sat on the mat"
+    short = Translator(*pair, OPTIONS, max_source_tokens=3)
+    assert short.translate(["a"], prefixes=[long])[0].text.startswith(long)
+    with pytest.raises(InputError, match=r"The prefix 'the cat .* has \d{3,} tokens; at most 511 are possible"):
+        short.translate(["a"], prefixes=[long * 100])
+    with pytest.raises(InputError, match=r"at most \d+ are possible"):
+        Explainer(*pair, OPTIONS).explain("a", prefix=long * 10)
+    with pytest.raises(InputError, match="Prefix 1 has a lone surrogate"):
+        short.translate(["a"], prefixes=["\udcff"])
+    with pytest.raises(InputError, match="Sentence 1 has a lone surrogate"):
+        Explainer(*pair, OPTIONS).explain("\udcff")
 
 
 @pytest.mark.slow

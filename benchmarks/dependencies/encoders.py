@@ -9,14 +9,13 @@ from train.evaluation.cost import parameter_count
 # Each block reaches 4 words (k = 9) or 8 words (r = 17) to each side; three blocks, 12, 24, or 28 if dilated.
 BASE = TransformerConfig(
     vocab_size=1, encoder_layers=3, decoder_layers=1, d_model=32, d_ff=128, num_heads=2, norm="pre", dropout=0.0,
-    kernel_size=9, neighbourhood=17,
 )  # fmt: skip
 KINDS = {
     "self_attention": {},
     "recurrent": {"encoder_layer": "recurrent"},
-    "convolutional": {"encoder_layer": "convolutional"},
-    "dilated": {"encoder_layer": "convolutional", "dilated": True},
-    "restricted": {"encoder_layer": "restricted"},
+    "convolutional": {"encoder_layer": "convolutional", "kernel_size": 9},
+    "dilated": {"encoder_layer": "convolutional", "kernel_size": 9, "dilated": True},
+    "restricted": {"encoder_layer": "restricted", "neighbourhood": 17},
 }
 HELD_OUT = 512  # rows on which accuracy is measured
 
