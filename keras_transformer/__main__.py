@@ -88,7 +88,8 @@ def translate(
     """Translate standard input line by line.
 
     Writes one line to standard output per line of input, an empty one for an empty one; both are UTF-8. A score is
-    the natural log-probability of the translation over the length penalty: at most 0, higher is better.
+    the natural log-probability of the translation over the length penalty: at most 0, higher is better. What a
+    repetition penalty multiplies counts so.
 
     With --n-best above 1, each translation is a line `number ||| text ||| score`; number is that of the input line,
     counted from 1.
@@ -149,7 +150,7 @@ def score(
     """Print how probable the run finds given translations: `log-probability<TAB>score` per pair of lines.
 
     The log-probability is the natural logarithm, of all tokens and the end of sentence. The score is that over the
-    length penalty, as `translate --scores` prints it. If the source is blank, both are 0.
+    length penalty, as `translate --scores` prints it without a repetition penalty. If the source is blank, both are 0.
     """
     with exit_codes():
         texts = [lines_of(path) for path in (source, target)]

@@ -21,8 +21,8 @@ def batches_by_length(lengths: Mapping[int, int], batch_size: int) -> Iterator[l
         yield keys[first : first + batch_size]
 
 
-def list_of_lines(lines: Iterable[str]) -> list[str]:
-    """Return `lines` as a list.
+def list_of_lines(lines: Iterable[str], name: str = "Line") -> list[str]:
+    """Return `lines` as a list; errors call them by `name`.
 
     Raises TypeError if it is one string, whose letters would become sentences, and InputError if a line has half of a
     character that UTF-16 writes as two (a lone surrogate), which UTF-8 cannot express.
@@ -32,5 +32,5 @@ def list_of_lines(lines: Iterable[str]) -> list[str]:
     lines = list(lines)
     for number, line in enumerate(lines, 1):
         if isinstance(line, str) and SURROGATE.search(line):
-            raise InputError(f"Line {number} has a lone surrogate, which is no character: {line[:60]!a}.")
+            raise InputError(f"{name} {number} has a lone surrogate, which is no character: {line[:60]!a}.")
     return lines

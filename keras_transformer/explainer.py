@@ -9,11 +9,12 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.batching import list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.kinds import incremental_decoder
-from keras_transformer.sources import encoded_lines
+from keras_transformer.sources import check_vocabulary, encoded_lines, encoded_prefix
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
 from keras_transformer.translator import different_outputs, load_run, tokens_of
@@ -21,7 +22,10 @@ from keras_transformer.translator import different_outputs, load_run, tokens_of
 
 @dataclasses.dataclass(frozen=True)
 class ExplainedTranslation:
-    """A translation with the pieces that it is made of, EOS last, and the natural log-probability of each."""
+    """A translation with the pieces that it is made of, EOS last, and the natural log-probability of each.
+
+    The log-probabilities are the model's own; in `score`, those that a repetition penalty multiplies count so.
+    """
 
     text: str
     score: float
@@ -57,6 +61,7 @@ class Explainer:
     """
 
     def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, options: SearchOptions | None = None):
+        check_vocabulary(transformer.model_config, tokenizer)
         self.tokenizer, self.options = tokenizer, options or SearchOptions()
         self._decoder, self._forced = incremental_decoder(transformer), ForcedDecoder(transformer)
         self._pieces = tokenizer.pieces()
@@ -70,14 +75,15 @@ class Explainer:
     def explain(self, sentence: str, prefix: str = "") -> Explanation:
         """Translate a sentence and return how; `prefix` is how the translation must begin.
 
-        Raises ConfigError if the sentence is blank.
+        Raises ConfigError if the sentence is blank, and InputError if the prefix is longer than a translation may be.
         """
+        [sentence], [prefix] = list_of_lines([sentence], "Sentence"), list_of_lines([prefix], "Prefix")
         [ids] = encoded_lines(self.tokenizer, [sentence], self.most_tokens)
         if not ids:
             raise ConfigError("The sentence is blank: give one with words.")
         limit = min(self.options.max_length or self.most_tokens, self.most_tokens)
         rules = {"limits": ops.convert_to_tensor([limit], dtype="int32")}
-        if begin := self.tokenizer.encode(prefix)[: self.most_tokens - 1]:
+        if begin := encoded_prefix(self.tokenizer, prefix, self.most_tokens):
             rules["prefixes"] = ops.convert_to_tensor([begin], dtype="int32")
         found, seen = traced_search(self._decoder, ops.convert_to_tensor([ids], dtype="int32"), self.options, rules)
         hypotheses, scores = ops.convert_to_numpy(found.ids[0]), ops.convert_to_numpy(found.scores[0])

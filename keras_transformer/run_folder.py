@@ -3,6 +3,8 @@
 import os
 import pathlib
 
+from keras_transformer.model_config import ConfigError
+
 
 class RunFolder:
     """The paths of all files of a run, as attributes. Creates nothing."""
@@ -23,6 +25,11 @@ class RunFolder:
         self.training_text = self.path / "training_text.json"  # which text the weights were trained on
         self.lock = self.path / "lock"  # held while a process trains here
         self.check_lines = self.path / "validation.src.txt"  # the source sentences on which `export` compares
+
+    def check_exists(self) -> None:
+        """Raises ConfigError if there is no such folder."""
+        if not self.path.is_dir():
+            raise ConfigError(f"There is no run folder {self.path}. `python -m train CONFIG` makes one.")
 
     def has_begun(self) -> bool:
         """Return whether there is a checkpoint to continue from."""

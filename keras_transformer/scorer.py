@@ -10,9 +10,10 @@ from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
+from keras_transformer.errors import InputError
 from keras_transformer.model import Transformer
 from keras_transformer.parallel import at_the_same_time
-from keras_transformer.sources import encoded_lines, padded
+from keras_transformer.sources import check_batch_size, check_vocabulary, encoded_lines, longest_source, padded
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
 from keras_transformer.translator import load_run
@@ -22,8 +23,9 @@ from keras_transformer.translator import load_run
 class ScoredPair:
     """What the model makes of one pair.
 
-    score: `log_probability` over ((5 + tokens) / 6)^alpha, as a Translation has it. log_probability: natural logarithm,
-    of all tokens, EOS included. pieces and piece_log_probabilities: of each token, EOS last.
+    score: `log_probability` over ((5 + tokens) / 6)^alpha, as a Translation has it without a repetition penalty.
+    log_probability: natural logarithm, of all tokens, EOS included. pieces and piece_log_probabilities: of each token,
+    EOS last.
     """
 
     score: float = 0.0
@@ -38,7 +40,7 @@ class Scorer:
         scorer = Scorer.load("runs/numbers")
         scorer.score(["two hundred"], ["zweihundert"])[0].log_probability
 
-    Args: as for Translator; `length_penalty` is alpha.
+    Args: as for Translator; `length_penalty` is alpha. A source is truncated as there.
     """
 
     def __init__(
@@ -50,8 +52,12 @@ class Scorer:
         max_source_tokens: int = LONGEST_SOURCE,
     ):
         SearchOptions(length_penalty=length_penalty)  # raises ConfigError
+        config = transformer.model_config
+        check_vocabulary(config, tokenizer)
+        check_batch_size(batch_size)
         self.tokenizer, self.length_penalty = tokenizer, length_penalty
-        self.batch_size, self.max_source_tokens = batch_size, max_source_tokens
+        self.batch_size, self.max_source_tokens = batch_size, longest_source(config, max_source_tokens)
+        self._longest_target = config.position_limit
         self._pieces = tokenizer.pieces()
         forced, batch = ForcedDecoder(transformer), tf.TensorSpec((None, None), tf.int32)
         self._forced = tf.function(
@@ -66,15 +72,22 @@ class Scorer:
     def score(self, sources: Iterable[str], targets: Iterable[str]) -> list[ScoredPair]:
         """Return what the model makes of each pair. A pair whose source is blank has the score 0 and no pieces.
 
-        Raises ConfigError if there are not as many targets as sources.
+        Raises ConfigError if there are not as many targets as sources, and InputError if a target has more tokens than
+        the model has learned positions.
         """
-        sources, targets = list_of_lines(sources), list_of_lines(targets)
+        sources, targets = list_of_lines(sources, "Source"), list_of_lines(targets, "Target")
         if len(sources) != len(targets):
             raise ConfigError(
                 f"There are {len(sources)} sources and {len(targets)} targets: give one target per source."
             )
         source_ids = list(encoded_lines(self.tokenizer, sources, self.max_source_tokens))
         target_ids = [[*ids, EOS] for ids in self.tokenizer.encode_batch(targets)]
+        for number, ids in enumerate(target_ids, 1):
+            if len(ids) > (self._longest_target or len(ids)):
+                raise InputError(
+                    f"Target {number} has {len(ids)} tokens, EOS included; the model has learned positions for "
+                    f"{self._longest_target} (model.max_positions): leave it out, or divide it."
+                )
         results = [ScoredPair()] * len(sources)
         lengths = {index: max(len(ids), len(target_ids[index])) for index, ids in enumerate(source_ids) if ids}
 

@@ -5,11 +5,51 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from keras_transformer.batching import BYTES_PER_TOKEN
+from keras_transformer.batching import BYTES_PER_TOKEN, LONGEST_SOURCE
+from keras_transformer.errors import InputError
+from keras_transformer.model_config import BaseModelConfig, ConfigError
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, PAD
 
 log = logging.getLogger("keras_transformer")
+
+
+def check_vocabulary(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
+    """Raises ConfigError if the model and the tokenizer do not have as many pieces as each other."""
+    if config.vocab_size != tokenizer.vocab_size:
+        raise ConfigError(
+            f"The model has a vocabulary of {config.vocab_size} and the tokenizer one of {tokenizer.vocab_size}: "
+            "they do not belong together."
+        )
+
+
+def check_batch_size(batch_size: int) -> None:
+    """Raises ConfigError for a number of sentences that makes no batch."""
+    if batch_size < 1:
+        raise ConfigError(f"batch_size is {batch_size}; it must be at least 1.")
+
+
+def longest_source(config: BaseModelConfig, max_source_tokens: int) -> int:
+    """Return how many tokens of a source, EOS included, a model reads if `max_source_tokens` are asked for.
+
+    Raises ConfigError if that is not from 2 to LONGEST_SOURCE.
+    """
+    if not 2 <= max_source_tokens <= LONGEST_SOURCE:
+        raise ConfigError(f"max_source_tokens is {max_source_tokens}; it must be from 2 to {LONGEST_SOURCE}.")
+    return min(max_source_tokens, config.position_limit or max_source_tokens)
+
+
+def encoded_prefix(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
+    """Return the token ids of the text with which an output must begin: fewer than `longest`, since EOS follows.
+
+    Raises InputError if there are more.
+    """
+    ids = tokenizer.encode(text)
+    if len(ids) >= longest:
+        raise InputError(
+            f"The prefix {text[:60]!r} has {len(ids)} tokens; at most {longest - 1} are possible: give a shorter one."
+        )
+    return ids
 
 
 def encoded_lines(tokenizer: Tokenizer, lines: list[str], longest: int, first_line: int = 1) -> Iterator[list[int]]:

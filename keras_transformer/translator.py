@@ -19,7 +19,14 @@ from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.parallel import at_the_same_time
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.run_folder import RunFolder
-from keras_transformer.sources import encoded_lines, padded
+from keras_transformer.sources import (
+    check_batch_size,
+    check_vocabulary,
+    encoded_lines,
+    encoded_prefix,
+    longest_source,
+    padded,
+)
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
 
@@ -34,7 +41,8 @@ class Translation:
     """One translation of one sentence.
 
     score: natural log-probability of the output, EOS included, over ((5 + tokens) / 6)^alpha; at most 0, higher is
-    better. ids: the tokens of the output, EOS included; none if the line is empty.
+    better. A log-probability that a repetition penalty multiplies counts so. ids: the tokens of the output,
+    EOS included; none if the line is empty.
     """
 
     text: str
@@ -74,13 +82,12 @@ class Translator:
         precision: str | None = "float32",
         trees_only: bool = False,
     ):
-        if not 2 <= max_source_tokens <= LONGEST_SOURCE:
-            raise ConfigError(f"max_source_tokens is {max_source_tokens}; it must be from 2 to {LONGEST_SOURCE}.")
-        if batch_size < 1:
-            raise ConfigError(f"batch_size is {batch_size}; it must be at least 1.")
-        max_source_tokens = min(max_source_tokens, transformer.model_config.position_limit or max_source_tokens)
-        self.tokenizer, self.options = tokenizer, options
-        self.batch_size, self.max_source_tokens, self.trees_only = batch_size, max_source_tokens, trees_only
+        config = transformer.model_config
+        check_vocabulary(config, tokenizer)
+        check_batch_size(batch_size)
+        self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
+        self.batch_size, self.max_source_tokens = batch_size, longest_source(config, max_source_tokens)
+        self._longest_output = config.position_limit or LONGEST_SOURCE
         decoder = incremental_decoder(in_precision(transformer, precision or transformer.precision))
         if trees_only:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
@@ -106,7 +113,7 @@ class Translator:
 
         `first_line` is the number of the first line in warnings, for lines that are part of a longer text. `prefixes`
         are the texts with which the translations must begin, one per line; "" for none. Raises ConfigError if there is
-        not one per line, or if the search writes trees only.
+        not one per line, or if the search writes trees only, and InputError if one is longer than any translation.
         """
         return [candidates[0] for candidates in self.translate_n_best(lines, first_line, prefixes)]
 
@@ -119,7 +126,7 @@ class Translator:
         lines_ids = encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line)
         encoded = {index: ids for index, ids in enumerate(lines_ids) if ids}
         lengths = {index: len(ids) for index, ids in encoded.items()}
-        begins = None if prefixes is None else self._begins(list_of_lines(prefixes), len(lines))
+        begins = None if prefixes is None else self._begins(list_of_lines(prefixes, "Prefix"), len(lines))
 
         def translate_batch(indices: list[int]) -> None:
             sources = padded([encoded[index] for index in indices])
@@ -134,12 +141,15 @@ class Translator:
         return results
 
     def _begins(self, prefixes: list[str], lines: int) -> list[list[int]]:
-        """Return the tokens of each prefix. Raises ConfigError if there is not one per line, or none is allowed."""
+        """Return the tokens of each prefix.
+
+        Raises ConfigError if there is not one per line, or none is allowed, and InputError if one is too long.
+        """
         if self.trees_only:
             raise ConfigError("trees_only and prefixes contradict each other: give one of them.")
         if len(prefixes) != lines:
             raise ConfigError(f"There are {len(prefixes)} prefixes for {lines} lines: give one per line.")
-        return [ids[: self.max_source_tokens - 1] for ids in self.tokenizer.encode_batch(prefixes)]
+        return [encoded_prefix(self.tokenizer, prefix, self._longest_output) for prefix in prefixes]
 
     def _read(self, ids: np.ndarray, scores: np.ndarray) -> list[Translation]:
         """Return the hypotheses of one sentence, ids (K, L) and scores (K,), as Translations with different texts."""
@@ -187,8 +197,7 @@ def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
     Raises UserError if a file is missing or damaged.
     """
     folder = RunFolder(path)
-    if not folder.path.is_dir():
-        raise ConfigError(f"There is no run folder {folder.path}. `python -m train CONFIG` makes one.")
+    folder.check_exists()
     for file in (folder.model, folder.tokenizer, folder.weights):
         if not file.exists():
             raise ConfigError(
@@ -197,11 +206,10 @@ def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
             )
     tokenizer = Tokenizer(folder.tokenizer)
     config = load_model_config(folder.model)
-    if config.vocab_size != tokenizer.vocab_size:
-        raise ConfigError(
-            f"{folder.path}: model.json has a vocabulary of {config.vocab_size} and tokenizer.model one of "
-            f"{tokenizer.vocab_size}: they do not belong together."
-        )
+    try:
+        check_vocabulary(config, tokenizer)
+    except ConfigError as error:
+        raise ConfigError(f"{folder.path}: {error}") from None
     return with_weights(build_model(config), folder.weights), tokenizer
 
 

@@ -6,11 +6,14 @@ import pytest
 
 from keras_transformer.__main__ import app
 from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.errors import InputError
+from keras_transformer.explainer import Explainer
+from keras_transformer.kinds import build_model
 from keras_transformer.scorer import ScoredPair, Scorer
 from keras_transformer.sources import encoded_lines, first_bytes
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
-from tests.support.runs import SENTENCES
+from tests.support.runs import SENTENCES, random_run
 
 OPTIONS = SearchOptions(extra_length=6, n_best=4, length_penalty=1.0)
 
@@ -60,6 +63,31 @@ def test_a_blank_source_has_no_score_and_a_blank_target_that_of_the_end(scorer):
 def test_as_many_targets_as_sources_are_needed(scorer):
     with pytest.raises(ConfigError, match="2 sources and 1 targets"):
         scorer.score(["a", "b"], ["c"])
+
+
+@pytest.mark.parametrize("field, value", [("batch_size", 0), ("batch_size", -1), ("max_source_tokens", 1)])
+def test_invalid_limits_are_named(pair, field, value):
+    with pytest.raises(ConfigError, match=f"{field} is {value}; it must be"):
+        Scorer(*pair, **{field: value})
+
+
+@pytest.mark.slow
+def test_learned_positions_bound_both_sides_as_in_a_translation(tmp_path):
+    learned = random_run(tmp_path / "learned", positions="learned", max_positions=12)
+    scorer, source = Scorer.load(learned, length_penalty=1.0), "the cat sat on the mat " * 3
+    [found] = Translator.load(learned, SearchOptions(beam_size=1, length_penalty=1.0, max_length=5)).translate([source])
+    [scored] = scorer.score([source], [found.text])
+    assert (*scorer.tokenizer.encode(found.text), 3) == found.ids, "another output: the scores say nothing"
+    assert scored.score == pytest.approx(found.score, abs=1e-4)
+    with pytest.raises(InputError, match=r"Target 2 has \d+ tokens, EOS included; .* for 12"):
+        scorer.score(["a", "a"], ["a", source])
+
+
+@pytest.mark.parametrize("reader", [Translator, Scorer, Explainer])
+def test_a_tokenizer_of_another_model_is_refused(reader, pair):
+    other = build_model(pair[0].model_config.replace(vocab_size=pair[1].vocab_size + 1))
+    with pytest.raises(ConfigError, match="they do not belong together"):
+        reader(other, pair[1])
 
 
 @pytest.mark.slow

@@ -151,3 +151,8 @@ def test_other_runs_write_text(tmp_path, content, parser, caplog):
 def test_what_contradicts_the_run_is_one_sentence(tmp_path, parser, source, arguments, message):
     (tmp_path / "config.toml").write_text(CONFIG.format(source=source), encoding="utf-8")
     assert_one_sentence(parse(tmp_path, b"a\n", *arguments), message)
+
+
+@pytest.mark.parametrize("option", ["--draw", "--constrained"])
+def test_a_run_folder_that_does_not_exist_is_named_as_such(tmp_path, parser, option):
+    assert_one_sentence(parse(tmp_path / "typo", b"a\n", option), "There is no run folder")

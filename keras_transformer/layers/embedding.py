@@ -89,7 +89,8 @@ class SinusoidalPositions(keras.layers.Layer):
 class LearnedPositions(keras.layers.Layer):
     """Add a learned vector for each position to the embedding (Gehring et al. 2017; Table 3, E).
 
-    A position beyond `max_positions - 1` gets the last vector. Training and translation refuse or cut such lengths.
+    A position beyond `max_positions - 1` gets the last vector. The commands of
+    this project refuse or cut such lengths; who calls `fit` with data of one's own must do so too.
     Shapes: embedded (B, L, d_model), positions int (B, L) -> (B, L, d_model).
     """
 

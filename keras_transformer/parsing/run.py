@@ -33,6 +33,7 @@ def tree_search(run: str | os.PathLike) -> dict[str, Any] | None:
 
 def check_constrained(run: str | os.PathLike, has_trees: bool, prefix: str = "") -> None:
     """Raises ConfigError if the option --constrained has nothing to constrain, or contradicts a prefix."""
+    RunFolder(run).check_exists()
     if not has_trees:
         raise ConfigError(
             f"--constrained is for trees, and {run} writes text: its configuration does not have data.source = "
@@ -44,6 +45,7 @@ def check_constrained(run: str | os.PathLike, has_trees: bool, prefix: str = "")
 
 def check_draws_trees(run: str | os.PathLike, has_trees: bool, has_one_output: bool) -> None:
     """Raises ConfigError if the option --draw has nothing to draw, or cannot."""
+    RunFolder(run).check_exists()
     if not has_trees:
         raise ConfigError(
             f'--draw draws trees, and {run} writes text: its configuration does not have data.source = "treebank".'
