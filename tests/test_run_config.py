@@ -7,6 +7,7 @@ import pytest
 
 from keras_transformer.config import ConfigError, preset
 from tests.support.places import ROOT
+from tests.support.runs import write_config
 from train.config import KEYS, load_config
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
@@ -269,3 +270,13 @@ def test_a_file_that_is_missing_or_cannot_be_read_is_named(tmp_path):
     (tmp_path / "latin.toml").write_bytes('run_folder = "grün"'.encode("latin-1"))
     with pytest.raises(ConfigError, match="latin.toml is not UTF-8: its byte 17 is 0xfc"):
         load_config(tmp_path / "latin.toml")
+
+
+@pytest.mark.parametrize("key", ["learning_rate=1e-5", "warmup_steps=7", "learning_rate_factor=2.0"])
+def test_a_key_of_the_other_schedule_is_refused(tmp_path, key):
+    name = key.partition("=")[0]
+    schedule, other = ("paper", "constant") if name == "learning_rate" else ("constant", "paper")
+    with pytest.raises(ConfigError, match=f'{name} .* is of schedule "{other}", and schedule is "{schedule}"'):
+        load_config(
+            write_config(tmp_path), ["training.warmup_steps=4_000", f"training.schedule={schedule}", f"training.{key}"]
+        )
