@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_transformer.config import ConfigError
 from tests.support.runs import write_config
 from train.config import load_config
-from train.resume import check_same_on_all_workers
+from train.resume import check_same_on_all_workers, without_paths
 from train.workers import broadcast
 from train.workers.broadcast import Broadcast
 from train.workers.tf_config import Worker
@@ -90,3 +90,7 @@ def test_workers_may_have_their_own_files_but_not_their_own_weights_and_tags(wir
         check_same_on_all_workers(config('{files = ["a", "b"], weight = 3}', heavy), wire.of_the_other())
     with pytest.raises(ConfigError, match="data.train is "):
         check_same_on_all_workers(config(heavy, '["a", "b"]'), wire.of_the_other())
+
+
+def test_a_treebank_may_lie_elsewhere_on_another_worker():
+    assert without_paths({"data.files": ["a"], "data.seed": 1}) == without_paths({"data.files": ["b"], "data.seed": 1})

@@ -243,7 +243,11 @@ def test_an_undefined_bleu_is_logged_with_its_reason_and_is_no_number_in_the_cur
     with caplog.at_level(logging.INFO, logger="train"):
         run.step()
     assert math.isnan(run.written[-1][1]["validation/bleu"])
-    assert "BLEU n/a (no reference has four tokens)  exact 25.0%" in caplog.text
+    assert "BLEU n/a (no reference has four tokens)  exact 25.0%" in caplog.text and "patience" not in caplog.text
+    run = Run(validate_every=1, patience=3)
+    run.scores = {"bleu": 0.0, "undefined": "no reference has four tokens"}
+    run.step()
+    assert "the bleu of this validation is undefined" in caplog.text and '"chrf" or "loss"' in caplog.text
 
 
 # a full disk

@@ -22,6 +22,7 @@ from tests.support.training import (
     training_model,
     weights_of,
 )
+from train.config import TrainingConfig
 from train.data.batches import batch_number
 from train.loop.checkpoints import CheckpointError, Checkpoints, read_checkpoint
 from train.loop.divergence import REWINDS, DivergenceCheck, DivergenceError, has_exploded, train_with_rewinds
@@ -113,8 +114,9 @@ def test_a_loss_above_twice_guessing_has_exploded_once_the_run_was_better_than_g
     assert has_exploded(loss, TINY.vocab_size, has_learned) is expected
 
 
-def check(progress, loss, norm=1.0, is_scaled=False):
-    DivergenceCheck(BATCHES, TINY.vocab_size, is_scaled)(progress, {"loss": loss, "gradient_norm": norm})
+def check(progress, loss, norm=1.0, is_scaled=False, schedule="paper"):
+    training = TrainingConfig(precision="mixed_float16" if is_scaled else "float32", schedule=schedule)
+    DivergenceCheck(BATCHES, TINY.vocab_size, training)(progress, {"loss": loss, "gradient_norm": norm})
 
 
 @pytest.mark.parametrize(("loss", "norm"), [(math.nan, 1.0), (1.0, math.inf), (7.0, 1.0)])
@@ -129,6 +131,8 @@ def test_the_error_names_the_step_its_batch_the_values_and_what_to_change(loss, 
         f"norm of {norm:g},", "training.learning_rate_factor", "training.warmup_steps", 'on_divergence = "rewind"',
     ):  # fmt: skip
         assert part in str(caught.value)
+    with pytest.raises(DivergenceError, match="Lower training.learning_rate; then run"):
+        check(progress, loss, norm, schedule="constant")
 
 
 def test_a_run_that_starts_worse_than_guessing_continues_and_has_learned_only_below_it():

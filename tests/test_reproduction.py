@@ -1,14 +1,17 @@
 """How a run can be done again: its command, the commits of the code, and what changed on the way."""
 
+import dataclasses
 import json
 import subprocess
 
+import numpy as np
 import pytest
 
 from keras_transformer.run_folder import RunFolder
 from train.config import TrainingConfig
 from train.evaluation.reproduction import commit, git, reproduction_lines
 from train.loop.history import Part, history, record_part
+from train.loop.progress import Progress
 
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
 
@@ -91,8 +94,8 @@ def run_folder(path, parts, checkpoint=None):
     return folder
 
 
-def recorded(folder, *arguments, steps=100):
-    record_part(folder, steps, *arguments)
+def recorded(folder, *arguments, steps=100, patience=None):
+    record_part(folder, TrainingConfig(steps=steps, patience=patience), *arguments)
     return [
         (part.step, part.commit, {key: tuple(ends) for key, ends in part.changes.items()}) for part in history(folder)
     ]
@@ -104,6 +107,14 @@ def test_every_process_that_trains_adds_a_part(tmp_path):
     run_folder(tmp_path, [Part(0, "abc", {})], checkpoint=40)
     assert recorded(folder, "def", {"a": ("1", "2")}) == [(0, "abc", {}), (40, "def", {"a": ("1", "2")})]
     assert len(recorded(folder, "ghi", {}, steps=40)) == 2  # nothing is left to train
+
+
+def test_a_run_that_has_stopped_early_gets_no_part(tmp_path):
+    folder = run_folder(tmp_path, [Part(0, "abc", {})])
+    progress = Progress(step=40, best_metric="bleu", best_step=20, validations_since_best=2)
+    np.savez(folder.checkpoints / "step-00000040.npz", progress=np.array(json.dumps(dataclasses.asdict(progress))))
+    assert len(recorded(folder, "def", {}, patience=2)) == 1
+    assert len(recorded(folder, "def", {}, patience=3)) == 2  # which trains on
 
 
 def test_a_part_of_which_nothing_is_left_is_replaced_and_its_changes_stay(tmp_path):

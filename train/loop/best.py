@@ -36,6 +36,11 @@ def score_of(validation: Any, metric: str) -> float:
     return validation.scores.chrf if metric == "chrf" else validation.scores.plotted_bleu
 
 
+def has_score(validation: Any, training: TrainingConfig) -> bool:
+    """Return whether `training.best_metric` is defined for a validation."""
+    return math.isfinite(score_of(validation, training.best_metric))
+
+
 def has_stopped_early(progress: Progress, training: TrainingConfig) -> bool:
     """Return whether the last `training.patience` validations were all no better than the best one before them."""
     return (
@@ -43,6 +48,11 @@ def has_stopped_early(progress: Progress, training: TrainingConfig) -> bool:
         and progress.best_metric == training.best_metric
         and progress.validations_since_best >= training.patience
     )
+
+
+def is_done(progress: Progress, training: TrainingConfig) -> bool:
+    """Return whether nothing is left to train."""
+    return progress.step >= training.steps or has_stopped_early(progress, training)
 
 
 def share_best(progress: Progress, broadcast: Broadcast) -> None:

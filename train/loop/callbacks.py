@@ -12,7 +12,7 @@ from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.losses import perplexity
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches
-from train.loop.best import count_validation, has_stopped_early, share_best
+from train.loop.best import count_validation, has_score, has_stopped_early, share_best
 from train.loop.checkpoints import CheckpointError, Checkpoints
 from train.loop.divergence import DivergenceCheck
 from train.loop.metrics_log import MetricsLog
@@ -132,6 +132,12 @@ class AfterEachUpdate(keras.callbacks.Callback):
             validation = self.records.validate()
             self.write_validation(validation)
             self.inspect()
+            if (self.training.patience or self.training.keep_best) and not has_score(validation, self.training):
+                log.warning(
+                    "the %s of this validation is undefined, so that it counts neither for training.patience nor for "
+                    'training.keep_best: set training.best_metric to "chrf" or "loss"',
+                    self.training.best_metric,
+                )
             is_lost = self.training.keep_best and not self.records.checkpoints.best_paths()  # the best one so far
             is_best = count_validation(self.progress, validation, self.training.best_metric, begin_anew=is_lost)
             if is_best and self.training.keep_best:

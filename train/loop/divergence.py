@@ -8,6 +8,7 @@ from collections.abc import Callable
 import keras
 
 from keras_transformer.errors import UserError
+from train.config import TrainingConfig
 from train.data.batches import ShardedBatches
 from train.loop.checkpoints import CheckpointError, Checkpoints
 from train.loop.progress import Progress
@@ -15,8 +16,12 @@ from train.loop.progress import Progress
 log = logging.getLogger("train")
 
 REWINDS = 10  # to one checkpoint; if training diverges on more batches than that, the batches are not the cause
-GENTLER = 'Lower training.learning_rate_factor, raise training.warmup_steps, or try model.norm = "pre"'
-CONTINUE = "then run the same command again to continue from that checkpoint"
+GENTLER = {  # by training.schedule
+    "paper": "Lower training.learning_rate_factor or raise training.warmup_steps",
+    "constant": "Lower training.learning_rate",
+}
+CONTINUE = "then run the same command again: it continues from the last checkpoint, or begins anew if there is none"
+ANOTHER_MODEL = 'A Transformer with model.norm = "pre", in another run_folder, takes higher rates.'
 
 
 class DivergenceError(UserError):
@@ -42,11 +47,12 @@ def has_exploded(loss: float, vocab_size: int, has_learned: bool) -> bool:
 class DivergenceCheck:
     """Raises DivergenceError for the first loss or gradient that is not finite, and for a loss that explodes.
 
-    is_scaled: gradients are scaled, as in float16; then an overflow is normal, and the optimizer skips that update.
+    If gradients are scaled, as in float16, an overflow is normal, and the optimizer skips that update.
     """
 
-    def __init__(self, batches: ShardedBatches, vocab_size: int, is_scaled: bool):
-        self.batches, self.vocab_size, self.is_scaled = batches, vocab_size, is_scaled
+    def __init__(self, batches: ShardedBatches, vocab_size: int, training: TrainingConfig):
+        self.batches, self.vocab_size, self.schedule = batches, vocab_size, training.schedule
+        self.is_scaled = training.precision == "mixed_float16"
 
     def __call__(self, progress: Progress, logs: dict[str, float]) -> None:
         """Check the logs of the update that follows `progress`, which does not count it yet."""
@@ -55,8 +61,8 @@ class DivergenceCheck:
         if not is_finite or has_exploded(loss, self.vocab_size, progress.has_learned):
             raise DivergenceError(
                 self._finding(progress, loss, gradient_norm),
-                f"Training has diverged; the last checkpoint is from an earlier step. {GENTLER}; {CONTINUE}. If that "
-                'batch is the cause, training.on_divergence = "rewind" leaves it out.',
+                f"Training has diverged. {GENTLER[self.schedule]}; {CONTINUE}. {ANOTHER_MODEL} If that batch is the "
+                'cause, training.on_divergence = "rewind" leaves it out.',
             )
         progress.has_learned = progress.has_learned or loss < math.log(self.vocab_size)
 
@@ -71,12 +77,16 @@ class DivergenceCheck:
 
 
 def train_with_rewinds(
-    train_from: Callable[[Progress], None], restore: Callable[[], Progress | None], progress: Progress
+    train_from: Callable[[Progress], None],
+    restore: Callable[[], Progress | None],
+    progress: Progress,
+    schedule: str = "paper",
 ) -> Progress:
     """Train; whenever that diverges, go back to the last checkpoint and leave that batch out. Returns the Progress.
 
     train_from: trains on from a Progress, and raises DivergenceError.
     restore: loads the last checkpoint and returns its Progress.
+    schedule: of the learning rate, whose keys the advice names.
 
     Everything after a checkpoint is a function of it: a process that is killed after a rewind and started again
     diverges on the same batch and rewinds again. All workers see the same losses, so they rewind together.
@@ -92,7 +102,7 @@ def train_with_rewinds(
                 raise CheckpointError(f"{divergence.finding} There is no checkpoint any more to go back to.") from None
             rewinds_to[progress.step] += 1
             if rewinds_to[progress.step] > REWINDS:
-                raise too_many_rewinds(divergence, progress.step) from None
+                raise too_many_rewinds(divergence, progress.step, schedule) from None
             progress.skipped = sorted([*diverged.skipped, diverged.batch])
             log.warning(
                 "%s Going back to step %d and leaving out batch %d; batches left out: %d",
@@ -100,12 +110,12 @@ def train_with_rewinds(
             )  # fmt: skip
 
 
-def too_many_rewinds(divergence: DivergenceError, step: int) -> DivergenceError:
+def too_many_rewinds(divergence: DivergenceError, step: int, schedule: str) -> DivergenceError:
     """Return the error of a run that has gone back to the checkpoint of `step` as often as it may."""
     remove = f" If its weights are bad already, remove step-{step:08d}.npz first." if step else ""
     return DivergenceError(
         f"{divergence.finding} {REWINDS} batches have been left out since the checkpoint of step {step}.",
-        f"The batches are not the cause: training has diverged. {GENTLER}; {CONTINUE}.{remove}",
+        f"The batches are not the cause: training has diverged. {GENTLER[schedule]}; {CONTINUE}.{remove}",
     )
 
 

@@ -15,7 +15,7 @@ from keras_transformer.run_folder import RunFolder
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches, training_dataset
 from train.data.prepare import Data
-from train.loop.best import early_stop_sentence, has_stopped_early
+from train.loop.best import early_stop_sentence, has_stopped_early, is_done
 from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
 from train.loop.checkpoints import Checkpoints, restore_everywhere
 from train.loop.divergence import DivergenceCheck, save_start, train_with_rewinds
@@ -48,17 +48,19 @@ def fit(
     after it, and writes metrics and checkpoints, while the others wait for it in their next step.
     Raises DivergenceError, CheckpointError, and Interrupted if it is asked to stop before the last step.
     """
-    worker, checkpoints = broadcast.worker, Checkpoints(folder.checkpoints, training.keep_checkpoints)
+    worker, checkpoints = (
+        broadcast.worker,
+        Checkpoints(folder.checkpoints, training.keep_checkpoints, training.checkpoint_every),
+    )
     restore = functools.partial(restore_everywhere, checkpoints, model, broadcast)
     if worker.is_chief and (training.start_from or training.on_divergence == "rewind") and not checkpoints.paths():
         save_start(checkpoints, model, Progress())
     progress = restore() or Progress()
     log_start(progress, training)
-    if progress.step >= training.steps or has_stopped_early(progress, training):
+    if is_done(progress, training):
         return progress
     log_compilation, stop_request = LogCompilation(data.batches), StopRequest(is_alone=worker.count == 1)
-    is_scaled = training.precision == "mixed_float16"
-    check_divergence = DivergenceCheck(data.batches, data.tokenizer.vocab_size, is_scaled)
+    check_divergence = DivergenceCheck(data.batches, data.tokenizer.vocab_size, training)
 
     def train_from(progress: Progress) -> None:
         profiled = training.profile_steps if worker.is_chief else None
@@ -75,7 +77,7 @@ def fit(
 
     with stop_request.listening():
         if training.on_divergence == "rewind":
-            progress = train_with_rewinds(train_from, restore, progress)
+            progress = train_with_rewinds(train_from, restore, progress, training.schedule)
         else:
             train_from(progress)
     broadcast.wait()  # until the chief has written the last checkpoint

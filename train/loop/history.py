@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 from keras_transformer.files import write_atomically
 from keras_transformer.run_folder import RunFolder
-from train.loop.checkpoints import Checkpoints, step_of
+from train.config import TrainingConfig
+from train.loop.best import is_done
+from train.loop.checkpoints import Checkpoints, last_progress, step_of
+from train.loop.progress import Progress
 
 log = logging.getLogger("train")
 
@@ -21,15 +24,15 @@ class Part(NamedTuple):
     changes: Changes
 
 
-def record_part(folder: RunFolder, steps: int, commit: str | None, changes: Changes) -> None:
-    """Add a line to the history, unless the run has done all of its `steps`.
+def record_part(folder: RunFolder, training: TrainingConfig, commit: str | None, changes: Changes) -> None:
+    """Add a line to the history, unless nothing is left to train.
 
     A part that begins no later than a part before takes its place, with the changes of both: what that process trained
     is lost. Before the first step there are no changes.
     """
     paths = Checkpoints(folder.checkpoints).paths()
     step = step_of(paths[-1]) if paths else 0
-    if step >= steps:
+    if is_done(last_progress(folder.checkpoints) or Progress(step), training):
         return
     parts = history(folder)
     while parts and parts[-1].step >= step:

@@ -1,0 +1,81 @@
+"""A run whose training is done: nothing may say afterwards that it was trained otherwise."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from keras_transformer.config import ConfigError
+from keras_transformer.run_folder import RunFolder
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.runs import write_config
+from train.__main__ import app
+from train.config import load_config
+from train.loop.history import history
+from train.loop.progress import Progress
+from train.resume import check_unchanged, write_configuration
+
+CONFIG = """
+run_folder = "run"
+[data]
+source = "files"
+train = ["a.tsv"]
+validation = ["b.tsv"]
+[model]
+preset = "tiny"
+[training]
+steps = 40
+patience = 3
+"""
+EARLY = {"best_metric": "bleu", "best_step": 10, "best_score": 1.0, "validations_since_best": 3}
+
+
+@pytest.fixture(params=[Progress(40), Progress(25, **EARLY)], ids=["all steps", "stopped early"])
+def folder(request, tmp_path):
+    """A run folder with the checkpoint of a run that is done."""
+    folder = RunFolder(tmp_path / "run")
+    folder.checkpoints.mkdir(parents=True)
+    progress = np.array(json.dumps(dataclasses.asdict(request.param)))
+    np.savez(folder.checkpoints / f"step-{request.param.step:08d}.npz", progress=progress)
+    config = configuration(folder)
+    write_configuration(folder, config, config.model.resolve(vocab_size=300))
+    return folder
+
+
+def configuration(folder, *overrides):
+    path = folder.path.with_suffix(".toml")
+    path.write_text(CONFIG)
+    return load_config(path, overrides)
+
+
+@pytest.mark.parametrize("override", ["training.seed=2", "training.dropout=0.5", "data.train_pairs=7"])
+def test_what_would_be_trained_otherwise_is_refused(folder, override):
+    key = override.partition("=")[0]
+    with pytest.raises(ConfigError, match=rf"done all of its training, \d+ steps.*{key} was .* and is .*run_folder"):
+        check_unchanged(folder, configuration(folder, override))
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["translation.beam_size=7", "data.test=['c.tsv']", "training.average_checkpoints=2", "training.keep_best=true"],
+)
+def test_what_chooses_and_measures_may_change(folder, override):
+    assert check_unchanged(folder, configuration(folder, override)).keys() == {override.partition("=")[0]}
+
+
+def test_a_run_that_goes_on_may_change(folder):
+    more = ["training.steps=80", "training.patience=9", "training.dropout=0.5"]
+    assert "training.dropout" in check_unchanged(folder, configuration(folder, *more))
+
+
+@pytest.mark.slow
+def test_a_command_that_trains_nothing_leaves_the_run_folder_as_it_is(tmp_path):
+    config, folder = write_config(tmp_path), RunFolder(tmp_path / "run")
+    assert invoke(app, config, "--set", "training.steps=2").exit_code == 0
+    kept = [path.read_bytes() for path in (folder.config, folder.report, folder.history)]
+    refused = invoke(app, config, "--set", "training.steps=2", "--set", "training.seed=2")
+    assert_one_sentence(refused, "training.seed was 1 and is 2")
+    assert kept == [path.read_bytes() for path in (folder.config, folder.report, folder.history)]
+    assert invoke(app, config, "--set", "training.seed=2").exit_code == 0  # five steps
+    assert [part.changes.keys() for part in history(folder)] == [set(), {"training.seed", "training.steps"}]
