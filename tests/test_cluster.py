@@ -1,5 +1,6 @@
 """Two processes that train as one: only the chief writes and logs, both stop together, and a lost one is noticed."""
 
+import json
 import re
 import signal
 import time
@@ -8,9 +9,11 @@ import numpy as np
 import pytest
 
 from keras_transformer.console import INTERRUPTED as EXIT_CODE
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.events import steps_in
 from tests.support.processes import end, start_workers, wait_until
 from tests.support.runs import metrics_of, write_config
+from train.__main__ import app
 from train.loop.checkpoints import read_checkpoint
 
 pytestmark = pytest.mark.slow
@@ -131,3 +134,22 @@ def test_tensorboard_has_every_step_once_however_often_the_workers_were_started(
     calm, disturbed = (steps_in(runs[run].run / "tensorboard") for run in ("calm", "disturbed"))
     assert calm == disturbed and calm["train/loss"] == list(range(1, STEPS + 1))
     assert len(calm["final/_hparams_/session_start_info"]) == len(calm["final/loss"]) == 1
+
+
+def test_a_dry_run_of_a_worker_needs_its_own_shards_alone(tmp_path, monkeypatch):
+    text = "".join(f"one {number}\teins {number}\n" for number in range(40))
+    for name in ("0.tsv", "validation.tsv"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    config = write_config(tmp_path)
+    data = f"""[data]\nsource = "files"\nshards = 2\nvalidation = ["{tmp_path}/validation.tsv"]
+train = ["{tmp_path}/0.tsv", "{tmp_path}/1.tsv"]\n\n[tokenizer]"""
+    config.write_text(re.sub(r"\[data\].*\[tokenizer\]", data, config.read_text(), flags=re.DOTALL), encoding="utf-8")
+    addresses = ["localhost:1", "localhost:2"]
+    for index in (0, 1):
+        cluster = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+        monkeypatch.setenv("TF_CONFIG", json.dumps(cluster))
+        result = invoke(app, config, "--dry-run", "--set", "training.tokens_per_batch=128")
+        if index == 0:
+            assert result.exit_code == 0, result.output
+        else:
+            assert_one_sentence(result, "1.tsv")

@@ -10,8 +10,9 @@ from train.config import FilesData, NumbersData, TokenizerConfig, TrainingConfig
 from train.data.prepare import load_corpus, prepare_data
 from train.data.training_text import record_training_text
 from train.data.vocabulary import prepare_tokenizer
+from train.workers.tf_config import ONLY_WORKER, Worker
 
-TRAINING = TrainingConfig(tokens_per_batch=32, row_length=32)
+TRAINING = TrainingConfig(tokens_per_batch=64, row_length=32)
 
 
 @pytest.fixture
@@ -35,14 +36,16 @@ def folder(tmp_path):
 def start(folder, pair, caplog):
     """A function that prepares the data as a start of the run does. Returns what is warned of."""
 
-    def start(data=None):
+    def start(data=None, worker=ONLY_WORKER):
         entry = list(map(str, pair))
         corpus = load_corpus(data or FilesData(source="files", train=[entry], validation=[entry]))
         vocabulary = TokenizerConfig(vocab_size=290)
         tokenizer = prepare_tokenizer(vocabulary, corpus.train.shards, folder.tokenizer)
         caplog.clear()
         with caplog.at_level(logging.WARNING, "train"):
-            record_training_text(folder, prepare_data(corpus, tokenizer, TRAINING, folder.path / "cache"))
+            record_training_text(
+                folder, prepare_data(corpus, tokenizer, TRAINING, folder.path / "cache", worker), worker
+            )
         return caplog.messages
 
     return start
@@ -103,3 +106,13 @@ def test_a_damaged_record_is_reported_and_written_again(start, folder, content):
     (warning,) = start()
     assert f"{folder.training_text} is damaged" in warning
     assert start() == []
+
+
+@pytest.mark.parametrize("workers", [(ONLY_WORKER, Worker(0, 2)), (Worker(0, 2), ONLY_WORKER)])
+def test_another_number_of_workers_is_no_change_of_the_text(start, pair, workers):
+    entry = list(map(str, pair))
+    data = FilesData(source="files", train=[entry, entry[::-1]], validation=[entry], shards=2)
+    assert [start(data, worker) for worker in workers] == [[], []]
+    pair[0].write_text(pair[0].read_text(encoding="utf-8").replace("one 7\n", "two 7\n"), encoding="utf-8")
+    (warning,) = start(data, workers[0])
+    assert f"{pair[0]} has changed" in warning

@@ -5,10 +5,13 @@ import logging
 import pytest
 
 from keras_transformer.config import ConfigError
+from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from train.config import TokenizerConfig
-from train.data.corpus import Split
-from train.data.vocabulary import evenly_spaced, learn_tokenizer, prepare_tokenizer
+from train.data.corpus import Corpus, Split
+from train.data.vocabulary import evenly_spaced, learn_tokenizer, prepare_tokenizer, share_tokenizer
+from train.workers.broadcast import Broadcast
+from train.workers.tf_config import Worker
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 16, 17, 1_000])
@@ -81,3 +84,15 @@ def test_tags_are_pieces_of_a_learned_tokenizer_and_a_tokenizer_that_divides_one
         with pytest.raises(ConfigError, match=r"symbol <2de>, .*given.model divides into [2-9] pieces"):
             prepare_tokenizer(config, [], path, tags)
     assert not (tmp_path / "copied.model").exists()
+
+
+def test_the_tokenizer_of_an_attempt_without_a_checkpoint_is_made_anew(tmp_path):
+    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
+    corpus, alone = Corpus(train, None, None, "en", "de"), Broadcast(None, Worker())
+    given, folder = TokenizerConfig(model=str(tmp_path / "given.model")), RunFolder(tmp_path / "run")
+    folder.checkpoints.mkdir(parents=True)
+    assert share_tokenizer(TokenizerConfig(vocab_size=280), corpus, folder, alone).vocab_size == 280
+    assert share_tokenizer(given, corpus, folder, alone).vocab_size == 275
+    (folder.checkpoints / "step-00000010.npz").touch()
+    assert share_tokenizer(TokenizerConfig(vocab_size=275), corpus, folder, alone).vocab_size == 275

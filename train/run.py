@@ -14,6 +14,7 @@ from keras_transformer.kinds import build_model
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 from train.config import RunConfig, TrainingConfig
+from train.data.corpus import own_shards
 from train.data.prepare import Data, check_division, keep_check_lines, load_corpus, prepare_data
 from train.data.training_text import record_training_text
 from train.data.vocabulary import prepare_tokenizer, share_tokenizer
@@ -75,8 +76,10 @@ def dry_run(config: RunConfig) -> None:
     corpus = load_corpus(config.data)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "tokenizer.model"
-        tokenizer = prepare_tokenizer(config.effective_tokenizer, corpus.train.shards, path, corpus.symbols)
-    data = prepare_data(corpus, tokenizer, config.training, config.cache_path)
+        tokenizer = prepare_tokenizer(
+            config.effective_tokenizer, own_shards(corpus.train, worker), path, corpus.symbols
+        )
+    data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     if config.training.frozen:
         freeze(build_model(transformer_config), config.training.frozen)  # which refuses a name that no layer has
@@ -95,14 +98,14 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     check_division(config.training, config.data.shards, strategy.num_replicas_in_sync, worker)
 
     corpus = load_corpus(config.data)
-    tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder.tokenizer, broadcast)
+    tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, broadcast)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     write_configuration(folder, config, transformer_config)
     if worker.is_chief:
         keep_check_lines(corpus.validation, folder.check_lines)
         record_training_text(folder, data, worker)
-        record_part(folder, config.training.steps, commit(), changes)
+        record_part(folder, config.training, commit(), changes)
         report_preflight(config.training, data, transformer_config, strategy.num_replicas_in_sync)
 
     transformer = build(transformer_config, config.training, strategy)

@@ -21,7 +21,9 @@ def record_training_text(folder: RunFolder, data: Data, worker: Worker = ONLY_WO
     """Write into the run folder which text this worker's shards are made of.
 
     If the run has a checkpoint and was trained on other pairs, log a warning that names the changed files. The run
-    continues, since a change may be intended; but it is no longer bit for bit the run that it would have been.
+    continues, since a change may be intended; but it is no longer bit for bit the run that it would have been. With
+    another number of workers than before, the chief has more shards, or fewer: then those are compared that it has both
+    times, which are the first ones.
     """
     splits = own_shards(data.corpus.train, worker)
     record = {
@@ -30,7 +32,8 @@ def record_training_text(folder: RunFolder, data: Data, worker: Worker = ONLY_WO
         "files": _files(splits),
     }
     before = _read(folder.training_text) if folder.has_begun() else None
-    if before is not None and before["shards"] != record["shards"]:
+    both = slice(min(len(before["shards"]), len(record["shards"])) if before else None)
+    if before is not None and before["shards"][both] != record["shards"][both]:
         log.warning(
             "the training text is not the one that this run was trained on so far: %s. Training continues on the new "
             "text; restore the old one, or use another run_folder, for a run that can be repeated.",

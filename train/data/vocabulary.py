@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from keras_transformer.config import ConfigError
 from keras_transformer.files import write_atomically
+from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from train.config import TokenizerConfig
 from train.data.corpus import Corpus, Split, own_shards
@@ -21,12 +22,16 @@ TOKENIZER_PAIRS = 1_000_000  # most pairs that a tokenizer is learned from; more
 Item = TypeVar("Item")
 
 
-def share_tokenizer(config: TokenizerConfig, corpus: Corpus, path: pathlib.Path, broadcast: Broadcast) -> Tokenizer:
-    """The chief's tokenizer, on every worker: `prepare_tokenizer` on the chief, a copy at `path` on the others.
+def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, broadcast: Broadcast) -> Tokenizer:
+    """The chief's tokenizer, on every worker: `prepare_tokenizer` on the chief, a copy of it on the others.
 
-    If the corpus has several shards, the chief learns it from its own.
+    If the corpus has several shards, the chief learns it from its own. A tokenizer in a run folder without a checkpoint
+    is of an attempt that came to nothing, and perhaps of another text: it is made anew.
     """
+    path = folder.tokenizer
     if broadcast.worker.is_chief:
+        if not folder.has_begun():
+            path.unlink(missing_ok=True)
         tokenizer = prepare_tokenizer(config, own_shards(corpus.train, broadcast.worker), path, corpus.symbols)
         broadcast.file(path, path.parent)
         return tokenizer
