@@ -75,4 +75,4 @@ race-peer: .race/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) runs exports
+	rm -rf $(VENV) .race runs exports

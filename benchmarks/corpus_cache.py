@@ -18,6 +18,7 @@ import numpy as np
 import typer
 
 from benchmarks.result_files import command_line
+from benchmarks.worker import peak_bytes
 from keras_transformer.machine import processor_and_cores, versions
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -112,7 +113,7 @@ def first_batch(config: str) -> None:
 
 def report(found: dict[str, Any]) -> None:
     """Print a stage's findings and its peak memory in bytes, as JSON."""
-    print(json.dumps(found | {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+    print(json.dumps(found | {"peak": peak_bytes(resource.getrusage(resource.RUSAGE_SELF))}))
 
 
 def run_stage(command: str, config: pathlib.Path) -> dict[str, Any]:

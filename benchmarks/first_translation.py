@@ -7,7 +7,7 @@ import time
 
 from benchmarks.translate_work import Work
 from benchmarks.translators import CONTESTANTS
-from benchmarks.worker import peak_bytes
+from benchmarks.worker import BenchmarkError, peak_bytes
 
 COUNTS = 1, 100  # lines of input
 
@@ -46,9 +46,11 @@ def run(command: list[str], lines: list[str]) -> tuple[float, int]:
     )
     process.stdin.write("".join(f"{line}\n" for line in lines).encode())
     process.stdin.close()
-    process.stdout.readline()
+    first = process.stdout.readline()
     seconds = time.perf_counter() - started
     process.stdout.read()
-    _, _, usage = os.wait4(process.pid, 0)
-    process.returncode = 0  # reaped by wait4
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode or not first.strip():
+        raise BenchmarkError(f"{' '.join(command)} wrote no translation and ended with {process.returncode}.")
     return seconds, peak_bytes(usage)

@@ -76,9 +76,10 @@ def main(
             run(load_config(config))
         lines = (pathlib.Path(folder) / "run" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         updates = update_seconds(map(json.loads, lines))
-    text = table(seconds, updates)
-    write_atomically(to, text)
-    print(text)
+        text = table(seconds, updates)
+        print(text)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(to, text)
 
 
 @contextlib.contextmanager

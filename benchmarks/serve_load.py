@@ -26,6 +26,13 @@ SMALL_QUEUE = 16  # lines that may wait, in the measurement beyond the queue
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
+def counts_in(clients: str) -> list[int]:
+    """Return the numbers of clients in "1,4,16". Raises BenchmarkError for anything else."""
+    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", clients):
+        raise BenchmarkError(f"--clients is {clients!r}; give numbers with commas between them, such as 1,4,16.")
+    return [int(count) for count in clients.split(",")]
+
+
 @app.command()
 def main(
     export: Annotated[pathlib.Path, typer.Argument(metavar="EXPORT", help="The folder that `python -m export` wrote.")],
@@ -42,7 +49,7 @@ def main(
         sentences = lines.read_text(encoding="utf-8").splitlines() if lines else test_lines(data, "en")
         if not sentences:
             raise BenchmarkError(f"{lines} has no sentence to ask.")
-        counts = [int(count) for count in clients.split(",")]
+        counts = counts_in(clients)
         found: dict[str, Any] = {"command": command_line("serve_load"), "loads": []}
         found["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
         found["seconds"], found["sentences"], found["small_queue"] = seconds, len(sentences), SMALL_QUEUE

@@ -24,7 +24,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="Only the size tiny: less than five minutes.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only the size tiny, whatever --sizes says: less than five minutes.")
+    ] = False,
     rounds: Annotated[int, typer.Option(min=1, help="Turns per contestant; the median counts.")] = 5,
     sizes: Annotated[str, typer.Option(help="Separated by commas.")] = ",".join(SIZES),
     contestants: Annotated[str, typer.Option(help="Separated by commas.")] = ",".join(USUAL),

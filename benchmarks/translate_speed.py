@@ -20,7 +20,6 @@ from benchmarks.worker import names_in
 from keras_transformer.console import exit_codes
 from keras_transformer.machine import processor_cores
 
-RUN, DATA = pathlib.Path("runs/multi30k_en_de"), pathlib.Path("data/multi30k")
 BEAMS = {"beam4": 4, "greedy": 1}
 MODES = {"all": None, "batch32": 32, "batch1": 1}  # lines per call
 TRIAL_LINES = 128  # of "all" and "batch32", on which settings are tried
@@ -46,9 +45,9 @@ QUICK = Effort(200, {"multi30k": BEAM_ALONE}, 8, (32, 128))
 @app.command()
 def main(
     quick: Annotated[
-        bool, typer.Option("--quick", help="200 lines, beam 4, no base size: less than six minutes.")
+        bool, typer.Option("--quick", help="200 lines, beam 4, one round, no base size: less than six minutes.")
     ] = False,
-    rounds: Annotated[int, typer.Option(min=1, help="Turns per contestant; the median counts.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns per contestant, without --quick; the median counts.")] = 3,
     contestants: Annotated[str, typer.Option(help="Separated by commas.")] = ",".join(CONTESTANTS),
     run: Annotated[pathlib.Path, typer.Option(help="The run folder of Multi30k.")] = pathlib.Path(
         "runs/multi30k_en_de"

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from benchmarks import serve_load, serve_table
 from benchmarks.serve_client import ask_for, expected_answers
+from benchmarks.worker import BenchmarkError
 from export.client import Translation
 from export.server.options import ServerOptions
 from export.server.process import local_server
@@ -63,3 +64,10 @@ def test_the_smallest_measurement_writes_its_results(folder, tmp_path):
     assert [load["clients"] for load in found["loads"]] == [1, 4]
     page = (tmp_path / "serve_load.md").read_text()
     assert "| 4 | " in page and "refused with 503" in page and (tmp_path / "serve_load.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize("clients", ["one", "", "1,,2", "0", "1;2"])
+def test_numbers_of_clients_are_numbers(clients):
+    with pytest.raises(BenchmarkError, match="such as 1,4,16"):
+        serve_load.counts_in(clients)
+    assert serve_load.counts_in("1,4") == [1, 4]

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import translate_speed, translate_work
+from benchmarks import first_translation, translate_speed, translate_work
 from benchmarks.translate_speed import EVERYTHING, Effort, app
 from benchmarks.translate_table import as_markdown, draw_costs, search_flops, summary
 from benchmarks.translators import CONTESTANTS, in_batches
 from benchmarks.translators.ours import Ours
+from benchmarks.worker import BenchmarkError
 from keras_transformer.config import base
 from tests.support.models import SMALL
 from tests.support.runs import SENTENCES, random_run
@@ -179,3 +180,9 @@ def test_the_plot_shows_every_cost_in_microseconds():
     assert [line.get_ydata() for line in axes.lines] == [pytest.approx([1000, 3000]), pytest.approx([2000, 4000])]
     lowest, highest = axes.get_ylim()
     assert lowest == 0 and 4000 < highest < 8000
+
+
+def test_a_contestant_that_crashes_is_no_fast_one():
+    with pytest.raises(BenchmarkError, match="wrote no translation and ended with 1"):
+        first_translation.run(["-c", "import sys; sys.exit('cannot translate')"], ["a"])
+    assert first_translation.run(["-c", "print('b')"], ["a"])[1] > 1e6

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import ablation, ancestors, table3
 from benchmarks.trials import training
-from benchmarks.trials.outcome import Trial, bleu_over_time, machines
+from benchmarks.trials.outcome import Trial, bleu_over_time, machines, mark
 from benchmarks.trials.settings import check_settings
 from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
 from benchmarks.worker import BenchmarkError
@@ -77,7 +77,8 @@ def test_what_a_trial_came_to_is_kept_without_its_run_folder(commands, tmp_path)
     shutil.rmtree(tmp_path / "runs")
     assert train_all([trial], "small", tmp_path / "runs", tmp_path / "kept") == {"small": found}
     assert len(commands) == 2 and not (tmp_path / "runs").exists()
-    assert found.machine and machines([found, found, found._replace(machine="B")]) == f"{found.machine} and B"
+    assert found.machine and machines([found, found, found._replace(machine="B")]) == f"{found.machine} (a) and B (b)"
+    assert machines([found, found]) == found.machine and mark(found, [found]) == ""
     (tmp_path / "kept/small.json").write_text("{", encoding="utf-8")
     with pytest.raises(BenchmarkError, match=r"small\.json is damaged: .*Remove it to train small again"):
         outcome_of(trial, tmp_path / "kept")

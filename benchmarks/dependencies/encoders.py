@@ -6,6 +6,7 @@ from benchmarks.dependencies.tasks import ASKED, VALUES, VOCABULARY, rows_of
 from keras_transformer.config import TransformerConfig
 from train.evaluation.cost import parameter_count
 
+KERNEL_SIZE, NEIGHBOURHOOD = 9, 17  # k and r
 # Each block reaches 4 words (k = 9) or 8 words (r = 17) to each side; three blocks, 12, 24, or 28 if dilated.
 BASE = TransformerConfig(
     vocab_size=1, encoder_layers=3, decoder_layers=1, d_model=32, d_ff=128, num_heads=2, norm="pre", dropout=0.0,
@@ -13,9 +14,9 @@ BASE = TransformerConfig(
 KINDS = {
     "self_attention": {},
     "recurrent": {"encoder_layer": "recurrent"},
-    "convolutional": {"encoder_layer": "convolutional", "kernel_size": 9},
-    "dilated": {"encoder_layer": "convolutional", "kernel_size": 9, "dilated": True},
-    "restricted": {"encoder_layer": "restricted", "neighbourhood": 17},
+    "convolutional": {"encoder_layer": "convolutional", "kernel_size": KERNEL_SIZE},
+    "dilated": {"encoder_layer": "convolutional", "kernel_size": KERNEL_SIZE, "dilated": True},
+    "restricted": {"encoder_layer": "restricted", "neighbourhood": NEIGHBOURHOOD},
 }
 HELD_OUT = 512  # rows on which accuracy is measured
 
@@ -32,7 +33,7 @@ def config_of(kind: str, vocab_size: int) -> TransformerConfig:
     """The configuration of a kind whose blocks have as many weights as those of self-attention, by choice of d_ff."""
     config = BASE.replace(vocab_size=vocab_size, **KINDS[kind])
     d = config.d_model
-    sublayer = {"recurrent": 6 * d**2 + 6 * d, "convolutional": config.kernel_size * d**2 + d}
+    sublayer = {"recurrent": 6 * d**2 + 6 * d, "convolutional": KERNEL_SIZE * d**2 + d}
     spare = 4 * d**2 - sublayer.get(config.encoder_layer, 4 * d**2)
     return config.replace(d_ff=config.d_ff + round(spare / (2 * d + 1)))
 

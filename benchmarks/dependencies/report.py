@@ -3,16 +3,16 @@
 import pathlib
 from typing import Any
 
-from benchmarks.dependencies.encoders import BASE, HELD_OUT, KINDS
+from benchmarks.dependencies.encoders import BASE, HELD_OUT, KERNEL_SIZE, KINDS, NEIGHBOURHOOD
 from benchmarks.dependencies.tasks import ASKED, VALUES, VOCABULARY
 from benchmarks.layer_kinds.picture import COLOURS
 
 NAMES = {
     "self_attention": "self-attention",
     "recurrent": "recurrent (GRU, forward)",
-    "convolutional": f"convolutional (k = {BASE.kernel_size})",
-    "dilated": f"convolutional, dilated (k = {BASE.kernel_size})",
-    "restricted": f"self-attention, restricted (r = {BASE.neighbourhood})",
+    "convolutional": f"convolutional (k = {KERNEL_SIZE})",
+    "dilated": f"convolutional, dilated (k = {KERNEL_SIZE})",
+    "restricted": f"self-attention, restricted (r = {NEIGHBOURHOOD})",
 }
 CHANCE = 1 / VALUES
 NOTES = """\
@@ -35,9 +35,9 @@ layer must keep what it has read through every step between; self-attention reac
 def reach(kind: str) -> int:
     """Return how many words to each side the whole stack sees."""
     if kind == "restricted":
-        return BASE.encoder_layers * (BASE.neighbourhood // 2)
+        return BASE.encoder_layers * (NEIGHBOURHOOD // 2)
     dilations = [2**number if kind == "dilated" else 1 for number in range(BASE.encoder_layers)]
-    return sum(dilations) * (BASE.kernel_size // 2)
+    return sum(dilations) * (KERNEL_SIZE // 2)
 
 
 def accuracies(found: dict[str, Any], task: str, kind: str) -> dict[int, float]:

@@ -1,6 +1,6 @@
 """What each technique of a recipe is worth, as a table with a paired test."""
 
-from benchmarks.trials.outcome import Outcome, machines
+from benchmarks.trials.outcome import Outcome, machines, mark
 from keras_transformer.inspection.bleu import RAW_BLEU
 from train.config import RunConfig
 from train.data.prepare import load_test_split
@@ -35,7 +35,7 @@ def table(recipe: RunConfig, outcomes: dict[str, Outcome], changes: dict[str, st
             [found] = differences(outcome.translations, whole.translations, references, [RAW_BLEU])
             change, p_value = f"{found.ours - found.theirs:+.2f}", found.verdict
         cells = [changes[name] or "the whole recipe", outcome.bleu(), change, p_value, f"{outcome.perplexity:.3f}"]
-        cells.append(f"{outcome.train_seconds / 60:.0f}")
+        cells.append(f"{outcome.train_seconds / 60:.0f}{mark(outcome, outcomes.values())}")
         lines.append("| " + " | ".join(cells) + " |")
     signature = whole.score("BLEU")["signature"]
     return "\n".join([*lines, "", f"BLEU: {signature}", NOTE.rstrip(), ""])

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import string
 import tomllib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -118,5 +119,16 @@ def bleu_over_time(curves: dict[str, np.ndarray]) -> list[list[float]]:
 
 
 def machines(outcomes: Iterable[Outcome]) -> str:
-    """The machines that trained, for a heading: each once, or this one if nothing has been trained."""
-    return " and ".join(dict.fromkeys(outcome.machine for outcome in outcomes)) or processor_and_cores()
+    """The machines that trained, for a heading: each once, or this one if nothing has been trained.
+
+    If there are several, each is followed by its `mark`.
+    """
+    outcomes = list(outcomes)
+    first = {outcome.machine: outcome for outcome in outcomes}
+    return " and ".join(f"{machine}{mark(first[machine], outcomes)}" for machine in first) or processor_and_cores()
+
+
+def mark(outcome: Outcome, outcomes: Iterable[Outcome]) -> str:
+    """The letter of the machine of an outcome among those of all, such as " (a)"; "" if there is one machine."""
+    every = list(dict.fromkeys(one.machine for one in outcomes))
+    return f" ({string.ascii_lowercase[every.index(outcome.machine)]})" if len(every) > 1 else ""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from benchmarks.trials.outcome import Outcome, machines
+from benchmarks.trials.outcome import Outcome, machines, mark
 from benchmarks.trials.table3_rows import ROWS, Row, overrides_of
 from train.config import RunConfig
 
@@ -17,8 +17,8 @@ by that factor against the row (base) of this table (layers are rounded). A cell
 base. All rows have the same pairs, tokenizer, steps, schedule and seed. PPL (perplexity per piece, without label
 smoothing) and BLEU (raw text, cased, with the 95 per cent interval of 1,000 resamples) are of the validation set, which
 also chose between the last and the averaged weights. Train seconds are those of the steps: compilation included,
-validations and checkpoints not; compare them on one machine only. Each row was trained once. The paper's figures are of
-newstest2013, after 100,000 steps on 4.5 million pairs (300,000 for big).
+validations and checkpoints not; compare them on one machine only, which the letter names if there are several. Each row
+was trained once. The paper's figures are of newstest2013, after 100,000 steps on 4.5 million pairs (300,000 for big).
 """
 NOISE = 0.5  # BLEU, by which another seed moves a score on Multi30k: 0.3 to 0.5
 
@@ -36,15 +36,19 @@ def table(base: RunConfig, outcomes: dict[str, Outcome], command: str) -> str:
         HEAD,
         "|---|" + "---:|" * (HEAD.count("|") - 2),
     ]
-    lines += [table_row(row, base, outcomes[row.name]) for row in ROWS if row.name in outcomes]
+    lines += [
+        table_row(row, base, outcomes[row.name], mark(outcomes[row.name], outcomes.values()))
+        for row in ROWS
+        if row.name in outcomes
+    ]
     if found := next(iter(outcomes.values()), None):
         lines += ["", f"BLEU: {found.score('BLEU')['signature']}"]
     lines += ["", *agreement(outcomes), NOTE.strip()]
     return "\n".join(lines) + "\n"
 
 
-def table_row(row: Row, base: RunConfig, outcome: Outcome) -> str:
-    """One line of the table."""
+def table_row(row: Row, base: RunConfig, outcome: Outcome, machine: str = "") -> str:
+    """One line of the table; `machine` is the mark of the machine that trained it."""
     own = base.transformer_config(base.tokenizer.vocab_size)
     changed = dict(setting.split("=") for setting in overrides_of(row, own))
     is_base = row.name == "base"
@@ -64,7 +68,7 @@ def table_row(row: Row, base: RunConfig, outcome: Outcome) -> str:
         f"{outcome.perplexity:.2f}",
         outcome.bleu(),
         f"{outcome.parameters:,}",
-        f"{outcome.train_seconds:,.0f}",
+        f"{outcome.train_seconds:,.0f}{machine}",
         f"{row.perplexity:.2f}",
         f"{row.bleu}",
         f"{row.millions} million" if row.millions else "",
