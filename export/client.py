@@ -75,6 +75,7 @@ class ServingClient:
         if options is not None:
             constants = self._defaults(signature_name) | options
             inputs = inputs | {name: [value] * rows for name, value in constants.items() if name not in inputs}
+            inputs = {name: self._as_floats(signature_name, name, values) for name, values in inputs.items()}
         starts = range(0, max(rows, 1), self.rows_per_request)
         parts = [
             {name: values[start : start + self.rows_per_request] for name, values in inputs.items()} for start in starts
@@ -107,6 +108,15 @@ class ServingClient:
             if not isinstance(values, list) or len(values) != rows:
                 raise ClientError(f"The output {name!r} does not have one value for each of {rows} rows.")
         return outputs
+
+    def _as_floats(self, signature_name: str, name: str, values: list) -> list:
+        """Return the values of an input; whole numbers as floats if the signature wants floats, as REST takes them."""
+        from tensorflow.core.framework import types_pb2
+
+        wanted = self._signatures[signature_name].inputs
+        if name not in wanted or wanted[name].dtype != types_pb2.DT_FLOAT:
+            return values
+        return [float(value) if type(value) is int else value for value in values]
 
     def _defaults(self, signature_name: str) -> dict[str, Any]:
         """Return the value of each input of a signature that may be left out."""

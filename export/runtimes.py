@@ -18,6 +18,8 @@ from export.translation import Translation
 from export.versions import ExportError
 from keras_transformer.console import quiet_start
 
+PATIENCE = 3_600  # seconds for an answer of the local server: a slow machine is no difference of translations
+
 
 class CRuntime:
     """Translates in a process without Python's TensorFlow, as the C++ server does.
@@ -107,9 +109,9 @@ def served_locally(version: pathlib.Path, rows: int = 16) -> Iterator[dict[str, 
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         (pathlib.Path(folder) / "1").symlink_to(version.absolute(), target_is_directory=True)
         with quiet_start():  # the tokenizer prints a notice at its first use
-            address = stack.enter_context(local_server(folder, ServerOptions(port=0, grpc_port=0)))
+            address = stack.enter_context(local_server(folder, ServerOptions(port=0, grpc_port=0, deadline=PATIENCE)))
             clients = {
-                name: ServingClient(url, rows_per_request=rows, requests_at_once=8)
+                name: ServingClient(url, deadline=PATIENCE, rows_per_request=rows, requests_at_once=8)
                 for name, url in (("REST", address.url), ("gRPC", address.grpc_url))
             }
             clients["REST"].translate([""])

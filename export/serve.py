@@ -77,7 +77,7 @@ def serve(
 def announce(address) -> None:
     """Print how to ask, once the server answers."""
     log.info("serving %s; Ctrl-C ends it", address.name)
-    print(f"page  http://{address.host}:{address.port}/")
+    print(f"page  {address.page_url}")
     print(f"REST  {address.url}:predict")
     print(f"gRPC  {address.grpc_url}", flush=True)
 

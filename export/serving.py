@@ -60,6 +60,8 @@ class ServedTranslator(tf.Module):
         self._decoder = incremental_decoder(transformer)
         layers = transformer.model_config.memory_attentions
         self.alignment_layer = max(min(1, layers), layers - 1) if alignment_layer is None else alignment_layer
+        if alignment_layer is not None and not layers:
+            raise ExportError(f"alignment_layer is {alignment_layer}, but this model attends to no source.")
         if layers and not 1 <= self.alignment_layer <= layers:
             raise ExportError(f"alignment_layer is {alignment_layer}; this model has decoder blocks 1 to {layers}.")
         self._forced = ForcedDecoder(transformer)
@@ -102,11 +104,12 @@ class ServedTranslator(tf.Module):
             pieces (B, K) string: the pieces of each translation, with spaces in between, EOS last
             piece_log_probabilities (B, K) string: of each piece, with spaces in between
             alignments (B, K) string: "0-0 1-2", numbers of words of the source and of the translation
-            truncated (B,) bool: the line was longer than the model takes
+            truncated (B,) bool: the line, or its prefix, was longer than the model takes
         """
         ids, truncated = self.encode(text, self.max_source_tokens)
         lines = tf.size(text)
         rules, prefixes = self.asked(given, lines)
+        truncated |= lengths_of(prefixes) >= self.max_source_tokens
         prefixes = prefixes[:, : self.max_source_tokens - 1]
 
         def run(indices) -> dict:
@@ -204,13 +207,16 @@ class ServedTranslator(tf.Module):
         """Compute the log-probability of given translations, line by line.
 
         A translation that is blank is the empty output, EOS alone. A line without text has the log-probability 0.
-        Shapes: all (B,), as in `translate`, for the one translation that is given.
+        Shapes: all (B,), as in `translate`, for the one translation that is given; `truncated` is true of a translation
+        too that is longer than any output, of which the beginning is scored.
         """
         ids, truncated = self.encode(text, self.max_source_tokens)
         lines = tf.size(text)
         alpha = checked(alpha_of(self._given), length_penalty, lines)
         given = of_each_line("translation", translation, lines)
-        targets = with_end(self.tokenizer.encode(given)[:, : self.longest_output - 1])
+        targets = self.tokenizer.encode(given)
+        truncated |= lengths_of(targets) >= self.longest_output
+        targets = with_end(targets[:, : self.longest_output - 1])
 
         def run(indices) -> dict:
             target_ids = padded(tf.gather(targets, indices))

@@ -1,5 +1,6 @@
 """One request to a server by REST or by gRPC, once: what came back, or why nothing did."""
 
+import ipaddress
 import json
 import urllib.parse
 from typing import Any, Protocol
@@ -38,11 +39,20 @@ class Transport(Protocol):
 def transport_to(url: str, requests_at_once: int) -> Transport:
     """Return the transport to http://HOST:PORT/v1/models/NAME or grpc://HOST:PORT/NAME. Raises ClientError."""
     parts = urllib.parse.urlsplit(url)
+    uses_proxy = not is_loopback(parts.hostname)
     if parts.scheme in ("http", "https") and parts.hostname and "/v1/models/" in parts.path:
-        return RestTransport(url.removesuffix(":predict"), requests_at_once)
+        return RestTransport(url.removesuffix(":predict"), requests_at_once, uses_proxy)
     if parts.scheme == "grpc" and parts.netloc and parts.path.strip("/"):
-        return GrpcTransport(parts.netloc, urllib.parse.unquote(parts.path.strip("/")))
+        return GrpcTransport(parts.netloc, urllib.parse.unquote(parts.path.strip("/")), uses_proxy)
     raise ClientError(f"{url} is no address of a model: give http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME.")
+
+
+def is_loopback(host: str | None) -> bool:
+    """Return whether a host is this machine, which no proxy of the environment can reach for us."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False
 
 
 def on_one_line(message: str) -> str:
@@ -54,10 +64,11 @@ def on_one_line(message: str) -> str:
 class RestTransport:
     """TensorFlow Serving's REST API, in column format."""
 
-    def __init__(self, url: str, requests_at_once: int):
+    def __init__(self, url: str, requests_at_once: int, uses_proxy: bool = True):
         import requests
 
         self.url, self.requests, self.session = url, requests, requests.Session()
+        self.session.trust_env = uses_proxy
         adapter = requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=requests_at_once)
         self.session.mount("http://", adapter)
         self.session.mount("https://", adapter)
@@ -116,14 +127,15 @@ def cause_of(error: BaseException) -> str:
 class GrpcTransport:
     """TensorFlow Serving's gRPC API."""
 
-    def __init__(self, target: str, name: str):
+    def __init__(self, target: str, name: str, uses_proxy: bool = True):
         import grpc
         import tensorflow as tf
         from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
         self.target, self.name, self.grpc, self.tf, self.predict_pb2 = target, name, grpc, tf, predict_pb2
         limits = [("grpc.max_receive_message_length", MESSAGE_BYTES), ("grpc.max_send_message_length", -1)]
-        self.stub = prediction_service_pb2_grpc.PredictionServiceStub(grpc.insecure_channel(target, limits))
+        proxy = [("grpc.enable_http_proxy", int(uses_proxy))]
+        self.stub = prediction_service_pb2_grpc.PredictionServiceStub(grpc.insecure_channel(target, limits + proxy))
 
     def predict(self, signature_name: str, inputs: Columns, seconds: float) -> Columns:
         request = self.predict_pb2.PredictRequest()

@@ -16,7 +16,7 @@ from export.client import ServingClient
 from export.query import app
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.transports import ClientError
+from export.transports import ClientError, is_loopback
 from keras_transformer.errors import InputError
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.echo import write_echo
@@ -189,3 +189,29 @@ def test_the_server_learns_the_deadline_of_a_grpc_client():
         server.stop(0)
     [remaining] = found
     assert remaining is not None and 0 < remaining <= 501  # gRPC rounds up to three digits, on a busy machine to 501
+
+
+@pytest.mark.parametrize("api", ["url", "grpc_url"])
+def test_a_proxy_is_not_asked_for_this_machine(echo, api, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    assert ServingClient(getattr(echo, api), attempts=1).translate(["a"])[0].text == "a"
+
+
+@pytest.mark.parametrize("host, expected", [("localhost", True), ("::1", True), ("127.0.0.9", True), ("a.org", False)])
+def test_this_machine_is_known_by_its_addresses(host, expected):
+    assert is_loopback(host) is expected and not is_loopback(None)
+
+
+@pytest.mark.parametrize("api", ["url", "grpc_url"])
+def test_a_whole_number_will_do_for_a_float(echo, api):
+    client = ServingClient(getattr(echo, api))
+    assert client.predict({"text": ["a"]}, "repeat", {"spin": 0})["repeated"] == ["aa"]
+
+
+@pytest.mark.parametrize("api", ["url", "grpc_url"])
+def test_one_text_may_stand_for_several_rows_whoever_shares_the_batch(echo, api):
+    found = ServingClient(getattr(echo, api)).predict({"text": ["a"], "times": [1, 2, 3]}, "repeat")
+    assert found["repeated"] == ["a", "aa", "aaa"]

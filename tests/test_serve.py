@@ -11,6 +11,7 @@ import requests
 
 from export.client import ServingClient
 from export.serve import app
+from export.server.process import Address
 from export.transports import ClientError
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.echo import write_echo
@@ -109,3 +110,9 @@ def test_mistakes_are_one_sentence(folder, tmp_path):
 def test_help_imports_no_tensorflow(module, option):
     found = " ".join(help_of(module).split())
     assert option in found and found.endswith("imported: set()")
+
+
+def test_an_address_of_ipv6_stands_in_brackets():
+    address = Address("mine", "::1", 8501, 8500)
+    assert (address.url, address.grpc_url) == ("http://[::1]:8501/v1/models/mine", "grpc://[::1]:8500/mine")
+    assert Address("mine", "127.0.0.1", 8501, 8500).page_url == "http://127.0.0.1:8501/"

@@ -116,6 +116,9 @@ def test_a_long_line_is_cut_and_reported(pair, ask):
     lines = ["one two " * 100, "é" * 5_000, "short"]
     found = ask("translate", lines)
     assert found["truncated"].tolist() == [True, True, False]
+    long = ["one two " * 100, "two"]
+    assert ask("score", ["a", "a"], translation=long)["truncated"].tolist() == [True, False]
+    assert ask("translate", ["a", "a"], target_prefix=long)["truncated"].tolist() == [True, False]
     expected = Translator(*pair, OPTIONS, max_source_tokens=LONGEST).translate(lines)
     assert texts_of(found["translations"][:, 0]) == [one.text for one in expected]
 

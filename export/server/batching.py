@@ -81,16 +81,13 @@ class Batcher:
         if not signature.can_join(outputs):
             work = Work(version, signature, outputs, None)
             return [Task(work, inputs, rows, new_future())]
-        if rows <= self.batch_rows:
-            parts = [(inputs, rows)]
-        else:
-            inputs = repeated(inputs, rows)
-            starts = range(0, rows, self.batch_rows)
-            parts = [
-                ({name: array[start : start + self.batch_rows] for name, array in inputs.items()},
-                 min(self.batch_rows, rows - start))
-                for start in starts
-            ]  # fmt: skip
+        inputs = repeated(inputs, rows)
+        starts = range(0, rows, self.batch_rows)
+        parts = [
+            ({name: array[start : start + self.batch_rows] for name, array in inputs.items()},
+             min(self.batch_rows, rows - start))
+            for start in starts
+        ]  # fmt: skip
         return [
             Task(Work(version, signature, outputs, length_class(part)), part, count, new_future())
             for part, count in parts
@@ -168,7 +165,7 @@ def run_together(batch: list[Task]) -> list[Arrays | ServingError]:
     work, total = batch[0].work, sum(task.rows for task in batch)
     inputs = batch[0].inputs
     if len(batch) > 1:
-        inputs = joined([repeated(task.inputs, task.rows) for task in batch])
+        inputs = joined([task.inputs for task in batch])
     try:
         outputs = work.version.run(work.signature, work.outputs, inputs)
         if len(batch) == 1:

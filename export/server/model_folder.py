@@ -116,9 +116,6 @@ class ModelFolder:
         paths = [self.path / str(number) for number in reversed(versions(self.path))]
         return [path for path in paths if (path / SAVED_MODEL).is_file()]
 
-    def close(self) -> None:
-        self._current.close()
-
 
 def fingerprint_of(path: pathlib.Path) -> Fingerprint:
     """Return names, sizes and times of the files of a version: they change when somebody writes to it."""

@@ -36,11 +36,20 @@ class Address(NamedTuple):
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}/v1/models/{self.name}"
+        return f"{self.page_url}v1/models/{self.name}"
+
+    @property
+    def page_url(self) -> str:
+        return f"http://{in_url(self.host)}:{self.port}/"
 
     @property
     def grpc_url(self) -> str:
-        return f"grpc://{self.host}:{self.grpc_port}/{self.name}"
+        return f"grpc://{in_url(self.host)}:{self.grpc_port}/{self.name}"
+
+
+def in_url(host: str) -> str:
+    """Return a host as an address has it: one with colons, of IPv6, in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 class Uvicorn(uvicorn.Server):
