@@ -120,6 +120,7 @@ def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_pa
         ({"source": "empty", "reference": "void"}, ["empty", "void", "no sentence"]),
         ({"reference": "source"}, ["--source and --reference are both", "name the file of each side"]),
         ({"output": "source"}, ["--output", "one of the files to be read"]),
+        ({"output": "distilled.de.gz"}, ["--output", "leave the .gz out"]),
         ({"output": "none/output"}, ["--output", "there is no folder"]),
         ({"output": "folder"}, ["--output", "it is a folder"]),
     ],

@@ -205,6 +205,11 @@ def test_a_runs_test_set_needs_no_training_text(tmp_path):
         (["{folder}", "--source", "{text}", "--reference", "{empty}"], ["2 lines", "0", "a pair is one line of each"]),
         (["{folder}", "--source", "{empty}", "--reference", "{other}"], ["{empty}", "{other}", "no sentence in them"]),
         (["{folder}", "--source", "{text}", "--reference", "{text}"], ["{text}", "--source", "--reference", "both"]),
+        (
+            ["{folder}", "--source", "{text}", "--reference", "{other}", "--output", "{other}"],
+            ["--output {other} is one of the files"],
+        ),
+        (["{folder}", "--against", "{text}", "--output", "{text}"], ["--output {text} is one of the files"]),
         (["{folder}", "--beam-size", "0"], ["beam_size is 0"]),
         (["{nothing}"], ["{nothing}", "model.json", "not a run folder"]),
         (["{nothing}/none"], ["no run folder {nothing}/none"]),

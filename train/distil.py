@@ -30,7 +30,7 @@ from keras_transformer.files import write_atomically
 from keras_transformer.options import BatchSize, LengthPenalty, Precision, RunPath
 from keras_transformer.parsing.run import tree_search
 from train.data.files import aligned_pairs, check_sides
-from train.evaluation.output_files import check_writable
+from train.evaluation.output_files import check_not_read, check_writable
 
 log = logging.getLogger("train")
 app = command_app()
@@ -83,8 +83,9 @@ def check_files(run: pathlib.Path, source: pathlib.Path, reference: pathlib.Path
     if tree_search(run) is not None:
         raise ConfigError(f"{run} was trained on a treebank; distil with a run that translates text.")
     check_sides(source, reference)
-    if output.resolve() in (source.resolve(), reference.resolve()):
-        raise ConfigError(f"--output {output} is one of the files to be read: name another one.")
+    check_not_read("--output", output, (source, reference))
+    if output.suffix == ".gz":
+        raise ConfigError(f"--output {output} ends in .gz, but plain text is written: leave the .gz out.")
     check_writable("--output", output)
 
 

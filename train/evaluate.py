@@ -24,7 +24,7 @@ from keras_transformer.run_folder import RunFolder
 from train.config import Data, load_config
 from train.data.corpus import CorpusError
 from train.data.files import aligned_pairs, check_sides
-from train.evaluation.output_files import check_picture, check_writable
+from train.evaluation.output_files import check_not_read, check_picture, check_writable
 
 app = command_app()
 
@@ -74,7 +74,7 @@ def main(
     """
     prepare_process(is_long=True)
     with exit_codes():
-        check_files(source, reference, output, plot)
+        check_files(source, reference, against, output, plot)
         search = {"beam_size": beam_size, "length_penalty": length_penalty}
         of_trees = tree_search(run)
         if constrained:
@@ -150,7 +150,11 @@ def check_tree_options(**given: Any) -> None:
 
 
 def check_files(
-    source: pathlib.Path | None, reference: pathlib.Path | None, output: pathlib.Path | None, plot: pathlib.Path | None
+    source: pathlib.Path | None,
+    reference: pathlib.Path | None,
+    against: pathlib.Path | None,
+    output: pathlib.Path | None,
+    plot: pathlib.Path | None,
 ) -> None:
     """Raises ConfigError now, not after the translation, for options that do not fit or files that it cannot write."""
     if bool(source) != bool(reference):
@@ -161,6 +165,7 @@ def check_files(
         check_picture("--plot", plot)
     if output:
         check_writable("--output", output)
+        check_not_read("--output", output, (source, reference, against))
 
 
 def pairs_of_run(data: Data) -> list[tuple[str, str]]:

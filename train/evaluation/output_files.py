@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+from collections.abc import Iterable
 
 from keras_transformer.config import ConfigError
 
@@ -21,3 +22,9 @@ def check_writable(option: str, path: pathlib.Path) -> None:
         raise ConfigError(f"{option} {path} cannot be written: there is no folder {path.parent}. Create it first.")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ConfigError(f"{option} {path} cannot be written: it is a folder, or not writable.")
+
+
+def check_not_read(option: str, path: pathlib.Path, read: Iterable[pathlib.Path | None]) -> None:
+    """Raises ConfigError if `path`, given as `option`, is one of the files that the command reads."""
+    if path.resolve() in [other.resolve() for other in read if other is not None]:
+        raise ConfigError(f"{option} {path} is one of the files to be read: name another one.")
