@@ -77,20 +77,22 @@ def test_another_run_begins_with_its_weights(run):
         np.testing.assert_array_equal(as_numpy(weight), as_numpy(expected))
 
 
-def pair_of(run, attention):
+def pair_of(run, attention, cell="gru"):
     """A model with random weights and a tokenizer."""
-    config = RecurrentConfig(vocab_size=300, d_model=16, attention=attention)
+    config = RecurrentConfig(vocab_size=300, d_model=16, attention=attention, cell=cell)
     return randomise(build_model(config), scale=0.5), Tokenizer(run.with_suffix("") / "tokenizer.model")
 
 
-@pytest.mark.parametrize("attention", ["dot", "none"])
-def test_a_served_graph_translates_and_explains_as_the_translator_does(run, attention):
-    pair, lines = pair_of(run, attention), [SENTENCES[0], ""]
+@pytest.mark.parametrize(
+    "attention, cell", [("dot", "gru"), ("none", "gru"), ("general", "lstm"), ("additive", "lstm"), ("none", "lstm")]
+)
+def test_a_served_graph_translates_and_explains_as_the_translator_does(run, attention, cell):
+    pair, lines = pair_of(run, attention, cell), [SENTENCES[0], ""]
     ask = asker(ServedTranslator(*pair, OPTIONS, 40))
     expected = [found.text.encode() for found in Translator(*pair, OPTIONS).translate(lines)]
     answer = ask("translate", lines)
     assert answer["translations"][:, 0].tolist() == expected
-    assert bool(answer["alignments"][0, 0]) == (attention == "dot") and not answer["alignments"][1, 0]
+    assert bool(answer["alignments"][0, 0]) == (attention != "none") and not answer["alignments"][1, 0]
     scored = ask("score", lines[:1], translation=expected[:1])
     [pair_score] = Scorer(*pair).score(lines[:1], [expected[0].decode()])
     assert scored["log_probability"][0] == pytest.approx(pair_score.log_probability, abs=1e-3)
@@ -103,7 +105,7 @@ def test_a_served_graph_translates_and_explains_as_the_translator_does(run, atte
     assert explanation.attention["encoder"] == explanation.attention["decoder"] == []
     assert memory == pytest.approx(np.ravel(explanation.attention["memory"]), abs=2e-3)
     pieces = (len(explanation.translations[0].pieces), len(explanation.source_pieces))
-    assert np.shape(explanation.attention["memory"]) == ((1, 1, *pieces) if attention == "dot" else (0,))
+    assert np.shape(explanation.attention["memory"]) == ((1, 1, *pieces) if attention != "none" else (0,))
 
 
 def test_a_saved_graph_needs_neither_xla_nor_a_new_tensorflow(run, tmp_path):
