@@ -6,7 +6,7 @@ import export.__main__
 import keras_transformer.__main__ as command
 from keras_transformer.config import SearchOptions
 from keras_transformer.parsing.run import tree_search
-from keras_transformer.parsing.written import drawing
+from keras_transformer.parsing.written import drawing, with_trees
 from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, invoke
 
@@ -156,3 +156,9 @@ def test_what_contradicts_the_run_is_one_sentence(tmp_path, parser, source, argu
 @pytest.mark.parametrize("option", ["--draw", "--constrained"])
 def test_a_run_folder_that_does_not_exist_is_named_as_such(tmp_path, parser, option):
     assert_one_sentence(parse(tmp_path / "typo", b"a\n", option), "There is no run folder")
+
+
+def test_outputs_that_become_the_same_tree_are_written_once_with_the_best_score():
+    outputs = [Translation(text, score) for text, score in ((FLAT, -0.5), (FLAT + " )S", -0.7), ("XX", -1.5))]
+    [found] = with_trees(["time flies ."], [outputs], 1)
+    assert [one.score for one in found] == [-0.5, -1.5] and found[0].text != found[1].text

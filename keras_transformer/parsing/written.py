@@ -24,16 +24,18 @@ def with_trees(
     """Replace the text of all outputs of each line by a tree over its words: `(S (NP (XX dogs)) (VP (XX bark)))`.
 
     An output that is no tree over the words is repaired; if it is the best one of its line, a warning names the line.
+    Of outputs that become the same tree the best one stays.
     """
     trees = []
     for number, (line, hypotheses) in enumerate(zip(lines, outputs, strict=True), first_line):
         words = penn_words(line)
         if words and hypotheses and not is_tree(symbols_of(hypotheses[0].text), len(words)):
             log.warning("line %d: the output was no tree over the %d words, and was repaired", number, len(words))
-        trees.append([
-            dataclasses.replace(found, text=penn_tree(repaired(symbols_of(found.text), len(words)), words))
-            for found in hypotheses
-        ])  # fmt: skip
+        found = {}
+        for one in hypotheses:
+            tree = penn_tree(repaired(symbols_of(one.text), len(words)), words)
+            found.setdefault(tree, dataclasses.replace(one, text=tree))
+        trees.append(list(found.values()))
     return trees
 
 
