@@ -182,6 +182,7 @@ def test_the_plot_shows_every_cost_in_microseconds():
     assert lowest == 0 and 4000 < highest < 8000
 
 
+@pytest.mark.slow
 def test_a_contestant_that_crashes_is_no_fast_one():
     with pytest.raises(BenchmarkError, match="wrote no translation and ended with 1"):
         first_translation.run(["-c", "import sys; sys.exit('cannot translate')"], ["a"])

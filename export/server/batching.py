@@ -82,7 +82,7 @@ class Batcher:
             work = Work(version, signature, outputs, None)
             return [Task(work, inputs, rows, new_future())]
         inputs = repeated(inputs, rows)
-        starts = range(0, rows, self.batch_rows)
+        starts = range(0, max(rows, 1), self.batch_rows)
         parts = [
             ({name: array[start : start + self.batch_rows] for name, array in inputs.items()},
              min(self.batch_rows, rows - start))
