@@ -13,6 +13,7 @@ from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.runs import random_run
 from train.distil import distil, nearest
+from train.evaluation.unfinished import Unfinished
 
 distil_command = functools.partial(invoke, train.distil.app)
 
@@ -38,7 +39,7 @@ def test_the_reference_is_nearest_to_itself_and_of_equals_the_most_probable_is_t
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
-def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_once):
+def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_once, tmp_path):
     pairs = [(f"source {n}", f"one two three {n}") for n in range(5)]
     asked = []
 
@@ -46,8 +47,26 @@ def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_on
         asked.extend(enumerate(lines, first_line))
         return [["four five", f"one two three {line.split()[-1]}"] for line in lines]
 
-    assert distil(pairs, candidates_of, at_once) == [reference for _, reference in pairs]
+    found = distil(pairs, candidates_of, at_once, Unfinished(tmp_path / "output", {}))
+    assert found == [reference for _, reference in pairs]
     assert asked == [(n + 1, f"source {n}") for n in range(5)]
+
+
+@pytest.mark.parametrize("stopped_at", [1, 3, 5])
+def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, tmp_path):
+    pairs, asked = [(f"source {n}", f"one two three {n}") for n in range(5)], []
+
+    def candidates_of(lines, first_line):
+        if first_line == stopped_at:
+            raise KeyboardInterrupt
+        asked.append(first_line)
+        return [["four five", f"one two three {line.split()[-1]}"] for line in lines]
+
+    with pytest.raises(KeyboardInterrupt):
+        distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
+    stopped_at = None
+    found = distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
+    assert found == [reference for _, reference in pairs] and asked == [1, 3, 5]
 
 
 @pytest.fixture
@@ -70,6 +89,7 @@ def loaded(monkeypatch):
 @pytest.fixture
 def files(tmp_path):
     """A mapping from name to path: `source` and `reference` of two sentences, and `output`, which is not there."""
+    (tmp_path / "model.weights.h5").write_bytes(b"weights")
     (tmp_path / "source").write_text("eins zwei\ndrei vier\n", encoding="utf-8")
     (tmp_path / "reference").write_text("eins zwei again\nx\n", encoding="utf-8")
     return {name: tmp_path / name for name in ("source", "reference", "output")}
@@ -82,7 +102,7 @@ def options_of(files):
 def test_a_line_is_written_for_each_sentence(files, loaded, tmp_path):
     assert distil_command(tmp_path, *options_of(files)).exit_code == 0
     assert files["output"].read_text(encoding="utf-8") == "eins zwei again\nx\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "reference", "source"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.weights.h5", "output", "reference", "source"]
 
 
 def test_every_option_arrives(files, loaded, tmp_path):

@@ -9,6 +9,9 @@ from keras_transformer.signals import end_on_signals
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
+import contextlib
+import hashlib
+import json
 import logging
 import pathlib
 from collections.abc import Callable, Sequence
@@ -29,8 +32,10 @@ from keras_transformer.console import (
 from keras_transformer.files import write_atomically
 from keras_transformer.options import BatchSize, LengthPenalty, Precision, RunPath
 from keras_transformer.parsing.run import tree_search
+from keras_transformer.run_folder import RunFolder
 from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_not_read, check_writable
+from train.evaluation.unfinished import Unfinished
 
 log = logging.getLogger("train")
 app = command_app()
@@ -56,7 +61,8 @@ def main(
     """Translate a training text with a trained run, and of each beam write the translation nearest to the reference.
 
     Nearest is what has the highest sentence BLEU (Kim and Rush 2016, section 3.3). One line per sentence: the output is
-    the target side of a further entry of data.train, whose source side is --source.
+    the target side of a further entry of data.train, whose source side is --source. If the command is stopped, the same
+    one goes on where it was.
     """
     prepare_process(is_long=True)
     with exit_codes():
@@ -74,8 +80,13 @@ def main(
             translated = translator.translate_n_best(lines, first_line)
             return [[on_one_line(one.text) for one in translations] for translations in translated]
 
-        chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size)
-        write_atomically(output, "".join(f"{text}\n" for text in chosen))
+        weights = hashlib.sha256(RunFolder(run).weights.read_bytes()).hexdigest()
+        text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
+        search = {"beam_size": beam_size, "length_penalty": length_penalty, "precision": precision}
+        with contextlib.closing(Unfinished(output, {"weights": weights, "text": text, **search})) as work:
+            chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work)
+            write_atomically(output, "".join(f"{text}\n" for text in chosen))
+            work.finish()
 
 
 def check_files(run: pathlib.Path, source: pathlib.Path, reference: pathlib.Path, output: pathlib.Path) -> None:
@@ -90,23 +101,29 @@ def check_files(run: pathlib.Path, source: pathlib.Path, reference: pathlib.Path
 
 
 def distil(
-    pairs: Sequence[tuple[str, str]], candidates_of: Callable[[Sequence[str], int], list[list[str]]], at_once: int
+    pairs: Sequence[tuple[str, str]],
+    candidates_of: Callable[[Sequence[str], int], list[list[str]]],
+    at_once: int,
+    work: Unfinished,
 ) -> list[str]:
     """Return of each pair the translation of its source that is nearest to its target, and log how near they are.
 
     candidates_of: translates source sentences, given with the number of the first one, counted from 1; the most
-    probable translation of each comes first. It gets `at_once` sentences at a time.
+    probable translation of each comes first. It gets `at_once` sentences at a time. work: keeps of each sentence the
+    most probable and the nearest translation.
     """
     from keras_transformer.inspection.bleu import RAW_BLEU, score_by
 
-    probable, chosen, references = [], [], [reference for _, reference in pairs]
-    for start in range(0, len(pairs), at_once):
+    for start in range(len(work.results), len(pairs), at_once):
         part = pairs[start : start + at_once]
         found = candidates_of([source for source, _ in part], start + 1)
-        for candidates, (_, reference) in zip(found, part, strict=True):
-            probable.append(candidates[0])
-            chosen.append(nearest(candidates, reference))
-        log.info("%s of %s sentences", f"{len(chosen):,}", f"{len(pairs):,}")
+        work.add([
+            [candidates[0], nearest(candidates, reference)]
+            for candidates, (_, reference) in zip(found, part, strict=True)
+        ])  # fmt: skip
+        log.info("%s of %s sentences", f"{len(work.results):,}", f"{len(pairs):,}")
+    probable, chosen = ([texts[column] for texts in work.results] for column in (0, 1))
+    references = [reference for _, reference in pairs]
     for name, texts in (("the most probable", probable), ("the nearest", chosen)):
         same = sum(text == reference for text, reference in zip(texts, references, strict=True))
         bleu = score_by(RAW_BLEU, texts, references)
