@@ -158,6 +158,27 @@ def test_evaluate_repeats_the_report_and_writes_trees(parsed, tmp_path):
 
 
 @pytest.mark.slow
+def test_against_another_run_or_its_trees_in_a_file(parsed, tmp_path):
+    assert invoke(train.evaluate.app, parsed, "--output", tmp_path / "out.mrg").exit_code == 0
+    by_file = invoke(train.evaluate.app, parsed, "--against", tmp_path / "out.mrg")
+    assert by_file.exit_code == 0 and "No two trees differ in F1." in by_file.stdout, by_file.output
+    found = json.loads(invoke(train.evaluate.app, parsed, "--against", parsed, "--json").stdout)["against"]
+    assert [(one["name"], one["p_value"]) for one in found["differences"]] == [
+        ("F1", 1.0), ("precision", 1.0), ("recall", 1.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [("(S (XX a))\n", ["1 trees", "4 sentences"]), ("(S (XX a))\n" * 4, ["tree 1 has 1 words"]), ("(S", ["never closed"])],
+)
+def test_trees_of_other_sentences_are_no_comparison(parsed, tmp_path, text, parts):
+    (tmp_path / "other.mrg").write_text(text, encoding="utf-8")
+    assert_one_sentence(invoke(train.evaluate.app, parsed, "--against", tmp_path / "other.mrg"), "other.mrg", *parts)
+
+
+@pytest.mark.slow
 def test_evaluate_prints_what_the_right_trees_would_have(parsed, monkeypatch):
     monkeypatch.setattr(Translator, "load", lambda *arguments, **settings: Gold())
     lines = invoke(train.evaluate.app, parsed).stdout.splitlines()
@@ -172,6 +193,6 @@ def test_translate_prints_trees_over_the_words(parsed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["--tokenised"], ["--against", "x"], ["--plot", "x.png"]])
+@pytest.mark.parametrize("arguments", [["--tokenised"], ["--plot", "x.png"]])
 def test_options_of_text_are_refused(parsed, arguments):
     assert_one_sentence(invoke(train.evaluate.app, parsed, *arguments), arguments[0], "treebank")

@@ -8,6 +8,7 @@ from keras_transformer.signals import end_on_signals
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
+import dataclasses
 import json
 import pathlib
 from collections.abc import Callable
@@ -42,7 +43,8 @@ def main(
     against: Annotated[
         pathlib.Path | None,
         typer.Option(
-            metavar="RUN|FILE", help="Compare with another run, or with a file of translations, one per line."
+            metavar="RUN|FILE",
+            help="Compare with another run, or with a file of translations, or of trees, one per line.",
         ),
     ] = None,
     paired_test: Annotated[
@@ -80,7 +82,7 @@ def main(
         if constrained:
             check_constrained(run, of_trees is not None)
         if of_trees is not None:
-            check_tree_options(source=source, against=against, tokenised=tokenised, plot=plot)
+            check_tree_options(source=source, tokenised=tokenised, plot=plot)
         options = SearchOptions(**or_of_run(context, search, of_trees))
         with quiet_start():
             from keras_transformer.inspection.bleu import RAW_BLEU, tokenised_bleu
@@ -100,7 +102,7 @@ def main(
         translator = load(run)
         data = load_config(RunFolder(run).config).data
         if of_trees is not None:
-            show(evaluated_trees(translator, data, output), run, options, as_json)
+            show(evaluated_trees(translator, data, output, against, load, paired_test), run, options, as_json)
             return
         pairs = aligned_pairs(source, reference) if source else pairs_of_run(data)
         theirs = other_translations(against, pairs, load) if against else None
@@ -127,17 +129,55 @@ def show(card: Any, run: pathlib.Path, options: SearchOptions, as_json: bool) ->
         print("\n".join(card.lines()))
 
 
-def evaluated_trees(translator: Any, data: Data, output: pathlib.Path | None) -> Any:
+def evaluated_trees(
+    translator: Any,
+    data: Data,
+    output: pathlib.Path | None,
+    against: pathlib.Path | None,
+    load: Callable[[pathlib.Path], Any],
+    paired_test: str,
+) -> Any:
     """The ParsingCard of the test set of a treebank. The trees are written to `output` with the treebank's tags."""
     from train.data.prepare import load_corpus
     from train.evaluation.parsing import parsing_card, tagged_trees
     from train.evaluation.scorecard import translate_timed
+    from train.evaluation.tree_comparison import compare_trees
 
     corpus = load_corpus(data)
-    timed = translate_timed(translator, list(corpus.test))
+    pairs, trees = list(corpus.test), corpus.test.trees
+    theirs = other_trees(against, pairs, trees, load) if against else None
+    timed = translate_timed(translator, pairs)
+    ours = [sample.translation for sample in timed.samples]
     if output:
-        write_lines(output, tagged_trees(corpus.test.trees, [sample.translation for sample in timed.samples]))
-    return parsing_card(timed, corpus.test.trees, corpus.train.trees)
+        write_lines(output, tagged_trees(trees, ours))
+    card = parsing_card(timed, trees, corpus.train.trees)
+    if theirs is None:
+        return card
+    return dataclasses.replace(card, comparison=compare_trees(str(against), trees, ours, theirs, paired_test))
+
+
+def other_trees(
+    against: pathlib.Path, pairs: list[tuple[str, str]], trees: list, load: Callable[[pathlib.Path], Any]
+) -> list[str]:
+    """The outputs that --against names, as lines of brackets: of another run, or the trees of a file, as --output has.
+
+    Raises CorpusError if the file has not one tree over the words of each sentence.
+    """
+    from keras_transformer.inspection.samples import translate_pairs
+    from train.data.trees import read_trees
+
+    if against.is_dir():
+        return [sample.translation for sample in translate_pairs(load(against), pairs)]
+    found = list(read_trees(against.read_text(encoding="utf-8"), str(against)))
+    if len(found) != len(trees):
+        raise CorpusError(f"--against {against} has {len(found):,} trees, but there are {len(trees):,} sentences.")
+    for number, (one, tree) in enumerate(zip(found, trees, strict=True), 1):
+        if len(one.words) != len(tree.words):
+            raise CorpusError(
+                f"--against {against}: tree {number:,} has {len(one.words)} words and its sentence "
+                f"{len(tree.words)}: give the trees in the order of the sentences."
+            )
+    return [one.pair[1] for one in found]
 
 
 def check_tree_options(**given: Any) -> None:

@@ -77,13 +77,9 @@ def bracketing_scores(trees: Sequence[Tree], outputs: Sequence[str], resamples: 
 
     resamples: of the bootstrap that finds confidence intervals; 0 for none.
     """
-    lines = [symbols_of(output) for output in outputs]
-    counts = [
-        bracket_counts(tree, repaired(symbols, len(tree.words))) for tree, symbols in zip(trees, lines, strict=True)
-    ]
-    well_formed = sum(is_tree(symbols, len(tree.words)) for tree, symbols in zip(trees, lines, strict=True))
-    exact = sum(count.right == count.found == count.expected for count in counts)
-    values = np.array(counts, np.float64).reshape(-1, 3)
+    well_formed = sum(is_tree(symbols_of(output), len(tree.words)) for tree, output in zip(trees, outputs, strict=True))
+    values = counts_of(trees, outputs)
+    exact = int((values == values[:, :1]).all(1).sum())
     whole = rates(values.sum(0))
     if resamples > 1 and len(trees) > 1:
         drawn = np.random.default_rng(1).integers(0, len(trees), (resamples, len(trees)))
@@ -96,6 +92,15 @@ def bracketing_scores(trees: Sequence[Tree], outputs: Sequence[str], resamples: 
         for name, value, middle, margin in zip(MEASURES, whole.tolist(), middles, margins, strict=True)
     )
     return BracketingScores(precision, recall, f1, 100 * exact / len(trees), 100 * well_formed / len(trees), len(trees))
+
+
+def counts_of(trees: Sequence[Tree], outputs: Sequence[str]) -> np.ndarray:
+    """The BracketCounts of each output, repaired if it is no tree over the words of its sentence: (sentences, 3)."""
+    counts = [
+        bracket_counts(tree, repaired(symbols_of(output), len(tree.words)))
+        for tree, output in zip(trees, outputs, strict=True)
+    ]
+    return np.array(counts, np.float64).reshape(-1, 3)
 
 
 def rates(counts: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from train.evaluation.brackets import BracketingScores, RightBranching, bracketi
 from train.evaluation.breakdown import LENGTHS, label
 from train.evaluation.scorecard import Timed
 from train.evaluation.tables import INTERVAL_NOTE, Table
+from train.evaluation.tree_comparison import TreeComparison
 
 PAPER = (  # Vaswani et al. 2017, table 4: F1 on section 23, and the sentences that were trained on
     ("Vaswani et al. 2017, Wall Street Journal only", 91.3, "about 40,000"),
@@ -30,12 +31,15 @@ class ParsingCard:
     parser: RightBranching  # which has these scores
     by_length: dict[str, BracketingScores]  # from the words of a sentence, as printed: "6 to 10"
     training_sentences: int
+    comparison: TreeComparison | None = None  # with other trees
 
     def lines(self) -> list[str]:
         """What a person reads."""
         lines = self.score_lines()
         for table in self.tables():
             lines += ["", *table.lines()]
+        if self.comparison:
+            lines += ["", *self.comparison.table().lines(), "", *self.comparison.sentences()]
         return lines
 
     def score_lines(self) -> list[str]:
@@ -70,6 +74,7 @@ class ParsingCard:
             "training_sentences": self.training_sentences,
             "right_branching": {**self.parser._asdict(), **json_of(self.baseline)},
             "by_length": {words: json_of(found) for words, found in self.by_length.items()},
+            "against": self.comparison.as_json() if self.comparison else None,
         }
 
 

@@ -10,7 +10,13 @@ from keras_transformer.inspection.bleu import RAW_BLEU, RESAMPLES, Measure, Scor
 from keras_transformer.inspection.samples import Sample, translate_pairs
 from keras_transformer.translator import Translator
 from train.evaluation.breakdown import Breakdown, WordCounts, break_down
-from train.evaluation.significance import Difference, LineDifference, differences, largest_differences
+from train.evaluation.significance import (
+    Difference,
+    LineDifference,
+    difference_table,
+    differences,
+    largest_differences,
+)
 from train.evaluation.tables import INTERVAL_NOTE, Table
 
 
@@ -40,21 +46,7 @@ class Comparison:
     breakdown: Breakdown
 
     def table(self) -> Table:
-        rows = [
-            (
-                f"{found.name}, {found.form}",
-                f"{found.ours:.2f}",
-                f"{found.theirs:.2f}",
-                f"{found.ours - found.theirs:+.2f}",
-                found.verdict,
-            )
-            for found in self.differences
-        ]
-        return Table(
-            f"Against {self.name}, with a paired {self.paired_test} test",
-            ("", "this", "other", "difference", "p-value"),
-            rows,
-        )
+        return difference_table(self.name, self.paired_test, self.differences)
 
     def sentences(self) -> list[str]:
         """The lines that differ most, as printed lines."""

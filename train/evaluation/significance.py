@@ -8,6 +8,7 @@ from sacrebleu.significance import PairedTest
 
 from keras_transformer.config import ConfigError
 from keras_transformer.inspection.bleu import MOST_RESAMPLED, RESAMPLES, Measure, affordable
+from train.evaluation.tables import Table
 
 
 class Kind(NamedTuple):
@@ -50,6 +51,22 @@ class LineDifference(NamedTuple):
     theirs: str
     our_chrf: float  # of this sentence alone, per cent
     their_chrf: float
+
+
+def difference_table(name: str, paired_test: str, found: Sequence[Difference]) -> Table:
+    """A table of differences from what is called `name`."""
+    rows = [
+        (
+            f"{one.name}, {one.form}",
+            f"{one.ours:.2f}",
+            f"{one.theirs:.2f}",
+            f"{one.ours - one.theirs:+.2f}",
+            one.verdict,
+        )
+        for one in found
+    ]
+    title = f"Against {name}, with a paired {paired_test} test"
+    return Table(title, ("", "this", "other", "difference", "p-value"), rows)
 
 
 def check_paired_test(name: str) -> None:
