@@ -171,10 +171,15 @@ def test_against_another_run_or_its_trees_in_a_file(parsed, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "parts"),
-    [("(S (XX a))\n", ["1 trees", "4 sentences"]), ("(S (XX a))\n" * 4, ["tree 1 has 1 words"]), ("(S", ["never closed"])],
+    [
+        ("(S (XX a))\n", ["1 trees", "4 sentences"]),
+        ("(S (XX a))\n" * 4, ["tree 1 has 1 words"]),
+        ("(S", ["never closed"]),
+        ("\udcff", ["not UTF-8"]),
+    ],
 )
 def test_trees_of_other_sentences_are_no_comparison(parsed, tmp_path, text, parts):
-    (tmp_path / "other.mrg").write_text(text, encoding="utf-8")
+    (tmp_path / "other.mrg").write_text(text, encoding="utf-8", errors="surrogateescape")
     assert_one_sentence(invoke(train.evaluate.app, parsed, "--against", tmp_path / "other.mrg"), "other.mrg", *parts)
 
 

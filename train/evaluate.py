@@ -164,11 +164,12 @@ def other_trees(
     Raises CorpusError if the file has not one tree over the words of each sentence.
     """
     from keras_transformer.inspection.samples import translate_pairs
+    from train.data.files import lines_of
     from train.data.trees import read_trees
 
     if against.is_dir():
         return [sample.translation for sample in translate_pairs(load(against), pairs)]
-    found = list(read_trees(against.read_text(encoding="utf-8"), str(against)))
+    found = list(read_trees("\n".join(lines_of(against)), str(against)))
     if len(found) != len(trees):
         raise CorpusError(f"--against {against} has {len(found):,} trees, but there are {len(trees):,} sentences.")
     for number, (one, tree) in enumerate(zip(found, trees, strict=True), 1):
