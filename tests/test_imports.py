@@ -60,6 +60,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "search_options": "SearchOptions, from a script to translations",
     "serving_files": "serving/ and docs/serving.md",
     "serving_runtime": "an export in TensorFlow's C++ runtime",
+    "several_languages": "tags of target languages, from text to translations",
     "shards": "a corpus in shards",
     "tensorboard": "docs/tensorboard.md",
     "stock_fit": "what a user writes with stock Keras",
