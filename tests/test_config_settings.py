@@ -36,8 +36,3 @@ def test_paths_of_the_run_and_keys_that_are_off_are_not(settings):
 def test_lists_are_json(settings):
     assert settings('training.frozen=["embedding", "encoder*"]')["training.frozen"] == '["embedding", "encoder*"]'
     assert all(isinstance(value, bool | int | float | str) for value in settings().values())
-
-
-@pytest.mark.parametrize("given", ["tokenizer.model=a.model", "training.start_from=runs/a"])
-def test_the_size_of_a_vocabulary_that_is_given_elsewhere_is_no_setting(settings, given):
-    assert "tokenizer.vocab_size" in settings() and "tokenizer.vocab_size" not in settings(given)
