@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from benchmarks.dependencies.encoders import BASE, KINDS, Effort, parameters_of, train_and_score
+from benchmarks.dependencies.encoders import KINDS, Effort, config_of, parameters_of, train_and_score
 from benchmarks.dependencies.report import draw, markdown
 from benchmarks.dependencies.tasks import VOCABULARY
 from benchmarks.result_files import RESULTS, command_line, write_result
@@ -76,7 +76,7 @@ def cells(kinds: list[str], extent: Extent, folder: pathlib.Path) -> Iterator[di
         for task in VOCABULARY:
             for kind in kinds:
                 setting = {"task": task, "kind": kind, "distance": distance, **extent.effort._asdict()}
-                setting["base"] = BASE.to_json()
+                setting["base"] = config_of(kind, VOCABULARY[task]).to_json()
                 path = folder / f"{task}_{kind}_{distance}_{extent.effort.steps}.json"
                 cell = noted(path, setting)
                 if cell is None:

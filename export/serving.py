@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from export.explained import EXPLAINED_LINES, explained_line, no_explanation
 from export.request import PREFIX, Option, alpha_of, checked, of_each_line, options_of
-from export.slices import in_slices
+from export.slices import in_slices, lengths_of, padded
 from export.versions import ExportError
 from export.written import EMPTY, alignments, fill_up, joined, without_duplicates, written
 from keras_transformer.batching import BYTES_PER_TOKEN
@@ -144,6 +144,7 @@ class ServedTranslator(tf.Module):
             ids, truncated = self.encode(text, min(EXPLAINED_TOKENS, self.max_source_tokens))
         rules, prefixes = self.asked(given, lines)
         rules["limits"] = tf.minimum(rules["limits"], EXPLAINED_TOKENS)
+        truncated |= lengths_of(prefixes) >= EXPLAINED_TOKENS
         prefixes = prefixes[:, : EXPLAINED_TOKENS - 1]
 
         def one_line(line) -> dict:
@@ -289,17 +290,6 @@ def first_bytes(text, most: int):
     return tf.where(tf.strings.length(text) > most, cut, text)
 
 
-def lengths_of(ragged):
-    """Return the number of items of each row, int32 (B,)."""
-    return tf.cast(ragged.row_lengths(), tf.int32)
-
-
 def with_end(pieces):
     """Append EOS to each row of an int32 RaggedTensor (B, None)."""
     return tf.concat([pieces, tf.fill([pieces.nrows(), 1], EOS)], axis=1)
-
-
-def padded(ids):
-    """Fill up with PAD: an int32 RaggedTensor (B, None) -> int32 (B, S), S at least 1."""
-    longest = tf.maximum(tf.reduce_max(ids.row_lengths()), 1)
-    return ids.to_tensor(PAD, shape=tf.stack([-1, longest]))

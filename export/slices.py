@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_transformer.tokens import PAD
+
 SLICE_ROWS = 64  # sentences that are searched together, at most
 SLICE_TOKENS = 2_048  # positions that they take together, at most, unless one sentence alone is longer
 
@@ -44,3 +46,14 @@ def slice_rows(lengths):
     """Return how many of the next items, in rising order of length, one slice takes: int32 (at least 1,) -> ()."""
     counts = tf.range(1, tf.size(lengths) + 1)
     return tf.maximum(tf.reduce_sum(tf.cast(counts * lengths <= SLICE_TOKENS, tf.int32)), 1)
+
+
+def lengths_of(ragged):
+    """Return the number of items of each row, int32 (B,)."""
+    return tf.cast(ragged.row_lengths(), tf.int32)
+
+
+def padded(ids):
+    """Fill up with PAD: an int32 RaggedTensor (B, None) -> int32 (B, S), S at least 1."""
+    longest = tf.maximum(tf.reduce_max(ids.row_lengths()), 1)
+    return ids.to_tensor(PAD, shape=tf.stack([-1, longest]))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 from keras_transformer.model_config import BaseModelConfig, ConfigError, is_number
 
@@ -81,6 +82,16 @@ class TransformerConfig(BaseModelConfig):
                 self._check("d_model", self.d_model % self.num_heads == 0, expected)
             else:
                 self._check_count(name)
+
+    @classmethod
+    def from_values(cls, values: dict[str, Any]) -> "TransformerConfig":
+        """As BaseModelConfig has it; a field of an older file that means nothing beside the others is skipped."""
+        read = {
+            name: value
+            for name, value in values.items()
+            if name not in MEANT_FOR or values.get(MEANT_FOR[name][0]) == MEANT_FOR[name][1]
+        }
+        return super().from_values(read)
 
     @property
     def d_k(self) -> int:

@@ -52,7 +52,9 @@ class Transformer(keras.Model):
 
     @classmethod
     def from_config(cls, config: dict, custom_objects: dict | None = None) -> "Transformer":
-        return freeze(cls(TransformerConfig(**config["config"]), config["dtype"], config["name"]), config["frozen"])
+        return freeze(
+            cls(TransformerConfig(**config["config"]), config["dtype"], config["name"]), config.get("frozen", [])
+        )
 
 
 def frozen_weights(model: keras.Model) -> list[str]:

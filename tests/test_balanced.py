@@ -150,6 +150,8 @@ def test_a_tokenizer_without_the_symbols_of_a_tree_is_refused(missing):
 class Pieces:
     """A tokenizer that knows PIECES, and encodes every text as one of them."""
 
+    vocab_size = LIVELY.vocab_size
+
     def pieces(self):
         return PIECES
 

@@ -57,9 +57,9 @@ def test_without_a_checkpoint_nothing_is_restored(checkpoints):
 @pytest.mark.parametrize("stops", [[], [9], [9, 10, 11], [13], [11, 13, 14]])
 def test_a_run_that_was_stopped_has_the_checkpoints_of_one_that_was_not(tmp_path, stops):
     model, optimizer = small_model()
-    checkpoints = Checkpoints(tmp_path / "checkpoints", keep=3, every=4)
+    checkpoints = Checkpoints(tmp_path / "checkpoints", keep=3)
     for step in sorted([4, 8, 12, 16, *stops]):
-        checkpoints.save(model, optimizer, Progress(step))
+        checkpoints.save(model, optimizer, Progress(step, is_interim=step in stops))
         assert names(checkpoints)[-1] == f"step-{step:08d}.npz"
     assert names(checkpoints) == ["step-00000008.npz", "step-00000012.npz", "step-00000016.npz"]
 

@@ -153,6 +153,13 @@ def test_every_key_of_the_section_model_arrives_in_the_transformer_config():
         assert dataclasses.asdict(resolved).items() >= expected.items()
 
 
+def test_a_field_that_means_nothing_is_skipped_in_an_older_file():
+    values = {"kind": "transformer", **dataclasses.asdict(base), "max_positions": 256, "kernel_size": 9}
+    assert TransformerConfig.from_values(values) == base
+    learned = {**values, "positions": "learned"}
+    assert TransformerConfig.from_values(learned) == base.replace(positions="learned", max_positions=256)
+
+
 @pytest.mark.parametrize(
     "values, other",
     [

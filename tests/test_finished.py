@@ -49,7 +49,7 @@ def configuration(folder, *overrides):
     return load_config(path, overrides)
 
 
-@pytest.mark.parametrize("override", ["training.seed=2", "training.dropout=0.5", "data.train_pairs=7"])
+@pytest.mark.parametrize("override", ["training.seed=2", "training.dropout=0.5", "data.train_pairs=7", "data.shards=2"])
 def test_what_would_be_trained_otherwise_is_refused(folder, override):
     key = override.partition("=")[0]
     with pytest.raises(ConfigError, match=rf"done all of its training, \d+ steps.*{key} was .* and is .*run_folder"):
@@ -62,6 +62,20 @@ def test_what_would_be_trained_otherwise_is_refused(folder, override):
 )
 def test_what_chooses_and_measures_may_change(folder, override):
     assert check_unchanged(folder, configuration(folder, override)).keys() == {override.partition("=")[0]}
+
+
+@pytest.mark.parametrize("override", ["model.d_model=128", "training.dropout=0.3", "training.label_smoothing=0.1"])
+def test_values_of_the_preset_may_be_written_out(folder, override):
+    check_unchanged(folder, configuration(folder, override))
+
+
+def test_the_same_configuration_is_that_of_a_run_from_before_some_keys_or_with_others(folder):
+    lines = folder.config.read_text(encoding="utf-8").splitlines(keepends=True)
+    older = [line for line in lines if not line.startswith(("bpe_dropout", "schedule", "cooldown_steps", "xla"))]
+    assert len(older) == len(lines) - 4
+    older.insert(older.index("[training]\n") + 1, "r_drop = 0.0\n")
+    folder.config.write_text("".join(older), encoding="utf-8")
+    check_unchanged(folder, configuration(folder))
 
 
 def test_a_run_that_goes_on_may_change(folder):

@@ -150,6 +150,8 @@ def test_the_logs_of_a_model_do_not_need_a_label_for_padding(fitted):
 class Letters:
     """A tokenizer whose pieces are the first letters and the space."""
 
+    vocab_size = 23
+
     def pieces(self):
         return ["<pad>", "<unk>", "<s>", "</s>", *"abcdefghijklmnopqr "]
 

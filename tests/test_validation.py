@@ -25,6 +25,8 @@ SMOOTHING = 0.3  # not the default
 class Tokenizer:
     """Every line is its length in letters; every output is read as its ids."""
 
+    vocab_size = TINY.vocab_size
+
     def encode_batch(self, lines):
         return [[4 + len(line)] for line in lines]
 

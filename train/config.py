@@ -85,9 +85,6 @@ class ModelConfig(ModelFields):
         return defaults.replace(vocab_size=vocab_size, **given)
 
 
-OF_SCHEDULE = {"warmup_steps": "paper", "learning_rate_factor": "paper", "learning_rate": "constant"}
-
-
 class TrainingConfig(Section):
     """How weights are found: batches, schedule, regularisation, checkpoints (Vaswani et al. 2017, section 5)."""
 
@@ -140,12 +137,6 @@ class TrainingConfig(Section):
             raise ValueError(
                 f"average_checkpoints {self.average_checkpoints} is more than keep_checkpoints {self.keep_checkpoints}"
             )
-        for name, schedule in OF_SCHEDULE.items():
-            if self.schedule != schedule and getattr(self, name) != type(self).model_fields[name].default:
-                raise ValueError(
-                    f'{name} {getattr(self, name)} is of schedule "{schedule}", and schedule is "{self.schedule}": '
-                    f"leave {name} out, or set the other schedule"
-                )
         if self.cooldown_steps > self.steps:
             raise ValueError(f"cooldown_steps {self.cooldown_steps} is more than steps {self.steps}")
         if self.profile_steps and self.profile_steps[1] > self.steps:

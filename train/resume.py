@@ -16,9 +16,8 @@ from keras_transformer.files import write_atomically
 from keras_transformer.kinds import load_model_config
 from keras_transformer.model_config import FIRST_KIND, BaseModelConfig
 from keras_transformer.run_folder import RunFolder
-from train.config import RunConfig, TrainingConfig
-from train.loop.best import is_done
-from train.loop.checkpoints import last_progress
+from train.config import RunConfig
+from train.loop.finished import refuse_untrained
 from train.loop.history import Changes
 from train.workers.broadcast import Broadcast
 from train.workers.tf_config import Worker
@@ -31,12 +30,6 @@ FIXED = (  # sections and keys that decide what a weight means, or which arrays 
 OWN_KEYS = (  # paths, which may differ between workers
     "run_folder", "cache_folder", "data.train", "data.validation", "data.test", "data.files", "data.data_dir",
     "tokenizer.model", "training.start_from",
-)  # fmt: skip
-AFTER_TRAINING = (  # sections and keys that a run may change when all its steps are done: they choose and measure
-    "translation.", "data.licence", "data.validation", "data.test", "training.average_checkpoints",
-    "training.keep_", "training.checkpoint_every", "training.validate_every", "training.best_metric",
-    "training.patience", "training.log_every", "training.picture_sentences", "training.histograms_every",
-    "training.profile_steps", "training.on_divergence", "training.xla",
 )  # fmt: skip
 
 
@@ -173,7 +166,7 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
     if "'mixed_float16'" in changes.get("training.precision", ()):  # which alone scales its loss
         fixed["training.precision"] = changes["training.precision"]
     refuse(folder, fixed)
-    refuse_untrained(folder, config.training, changes)
+    refuse_untrained(folder, config, changes, OWN_KEYS)
     refuse_another_start(folder, recorded.get("training.start_from"), config.training.start_from)
     for key, (before, now) in changes.items():
         log.info("the configuration has changed since this run began: %s was %s and is %s", key, before, now)
@@ -211,24 +204,6 @@ def refuse(folder: RunFolder, changes: Changes) -> None:
         raise ConfigError(
             f"{folder.path} was begun with another model, tokenizer or optimizer: {found}. Its checkpoints would "
             "not fit: go back to that configuration, or set another run_folder."
-        )
-
-
-def refuse_untrained(folder: RunFolder, training: TrainingConfig, changes: Changes) -> None:
-    """Raises ConfigError if nothing is left to train and a key changes that decides what training does.
-
-    config.toml and report.md would otherwise say that the weights were trained so.
-    """
-    progress = last_progress(folder.checkpoints)
-    if progress is None or not is_done(progress, training):
-        return
-    chosen = {key for key in changes if key in OWN_KEYS or key.startswith(AFTER_TRAINING)}
-    untrained = {key: change for key, change in changes.items() if key not in chosen}
-    if untrained:
-        found = "; ".join(f"{key} was {before} and is {now}" for key, (before, now) in untrained.items())
-        raise ConfigError(
-            f"{folder.path} has done all of its training, {progress.step} steps, and nothing would be trained with "
-            f"what has changed: {found}. Set another run_folder, or go back to that configuration."
         )
 
 

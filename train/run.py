@@ -38,7 +38,7 @@ from train.resume import (
     write_configuration,
 )
 from train.step.freezing import freeze
-from train.step.optimizer import training_optimizer
+from train.step.optimizer import check_schedule, training_optimizer
 from train.step.training_model import TrainingModel
 from train.workers.broadcast import Broadcast
 from train.workers.rendezvous import log_as, report_lost_workers
@@ -54,6 +54,7 @@ def run(config: RunConfig) -> RunFolder | None:
     Returns the RunFolder on the chief, None on every other worker.
     Raises UserError for what the user can correct, and Interrupted if training stops before the last step.
     """
+    check_schedule(config.training)
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
     with run_folder_of(config.run_folder, cluster.worker) as folder, report_lost_workers(cluster):
@@ -69,6 +70,7 @@ def dry_run(config: RunConfig) -> None:
 
     A worker of a cluster does its own part without waiting for the others.
     """
+    check_schedule(config.training)
     worker = read_cluster(os.environ.get("TF_CONFIG")).worker
     replicas = choose_strategy().num_replicas_in_sync * worker.count  # as many devices on every worker as here
     check_division(config.training, config.data.shards, replicas, worker)

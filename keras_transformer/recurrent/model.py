@@ -36,7 +36,9 @@ class RecurrentModel(keras.Model):
 
     @classmethod
     def from_config(cls, config: dict, custom_objects: dict | None = None) -> "RecurrentModel":
-        return freeze(cls(RecurrentConfig(**config["config"]), config["dtype"], config["name"]), config["frozen"])
+        return freeze(
+            cls(RecurrentConfig(**config["config"]), config["dtype"], config["name"]), config.get("frozen", [])
+        )
 
 
 def connect(config: RecurrentConfig, dtype: keras.DTypePolicy) -> tuple:

@@ -54,7 +54,10 @@ def _files(splits: tuple[Split, ...]) -> dict[str, list[int]]:
 
 
 def _changed_files(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    paths = sorted(before["files"].keys() | now["files"].keys())
+    paths = before["files"].keys() | now["files"].keys()
+    if len(before["shards"]) != len(now["shards"]):  # files of the other shards belong to another worker
+        paths = before["files"].keys() & now["files"].keys()
+    paths = sorted(paths)
     return [f"{path} has changed" for path in paths if before["files"].get(path) != now["files"].get(path)]
 
 

@@ -30,12 +30,23 @@ def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, 
     """
     path = folder.tokenizer
     if broadcast.worker.is_chief:
-        if not folder.has_begun():
-            path.unlink(missing_ok=True)
-        tokenizer = prepare_tokenizer(config, own_shards(corpus.train, broadcast.worker), path, corpus.symbols)
+        shards = own_shards(corpus.train, broadcast.worker)
+        if is_left_over(folder, config):
+            fresh = path.with_name(f"{path.name}.new")
+            fresh.unlink(missing_ok=True)
+            prepare_tokenizer(config, shards, fresh, corpus.symbols)
+            os.replace(fresh, path)
+        tokenizer = prepare_tokenizer(config, shards, path, corpus.symbols)
         broadcast.file(path, path.parent)
         return tokenizer
     return Tokenizer(broadcast.file(path, path.parent))
+
+
+def is_left_over(folder: RunFolder, config: TokenizerConfig) -> bool:
+    """Whether the run folder's tokenizer is of an attempt without checkpoint or weights, and not the given one."""
+    if not folder.tokenizer.exists() or folder.has_begun() or folder.weights.exists():
+        return False
+    return not config.model or pathlib.Path(config.model).resolve() != folder.tokenizer.resolve()
 
 
 def prepare_tokenizer(

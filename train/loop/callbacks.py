@@ -1,5 +1,6 @@
 """The callbacks of `model.fit`: what follows each update, and what the first step of a process compiles."""
 
+import dataclasses
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -64,8 +65,9 @@ class AfterEachUpdate(keras.callbacks.Callback):
         if self.is_due(self.training.validate_every):
             self.validate()
             self.model.stop_training = self.model.stop_training or has_stopped_early(self.progress, self.training)
-        if self.is_due(self.training.checkpoint_every) or self.model.stop_training:
-            self.save()
+        is_due = self.is_due(self.training.checkpoint_every) or has_stopped_early(self.progress, self.training)
+        if is_due or self.model.stop_training:
+            self.save(is_interim=not is_due)
 
     def on_train_begin(self, logs=None):
         self.stopwatch, self.process = Stopwatch(), psutil.Process()
@@ -175,7 +177,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
                 self.progress.step, error,
             )  # fmt: skip
 
-    def save(self) -> None:
+    def save(self, is_interim: bool) -> None:
         """Write a checkpoint. On a full disk log the error and keep training, but raise for the last checkpoint.
 
         Without the last one the steps since the one before it would be lost.
@@ -184,7 +186,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
             return
         step = self.progress.step
         try:
-            self.records.checkpoints.save(self.model, self.model.optimizer, self.progress)
+            progress = dataclasses.replace(self.progress, is_interim=is_interim)
+            self.records.checkpoints.save(self.model, self.model.optimizer, progress)
         except OSError as error:
             message = f"The checkpoint of step {step} could not be written: {error}. Earlier ones are unchanged."
             if step == self.training.steps or self.model.stop_training:

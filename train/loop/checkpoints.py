@@ -30,16 +30,16 @@ class CheckpointError(UserError):
 class Checkpoints:
     """The folder `checkpoints/` of a run: step-00001000.npz and so on, the last `keep` of them; and best-00000800.npz.
 
-    One at a step that is no multiple of `every`, as a run has that is stopped, goes when the next one is written: so
-    a run that was stopped and continued has the checkpoints, and their average, of one that was not.
+    One that was written because the run was stopped (`Progress.is_interim`) goes when the next one is written: so a run
+    that was stopped and continued has the checkpoints, and their average, of one that was not.
 
     A file holds every weight under "model/<path>", every optimizer variable (the count of updates is one) under
     "optimizer/<path>", and `progress`, the JSON of a Progress. It is written atomically, so a file of that name is
     complete; and a zip archive has a checksum per array, so damage is noticed when it is read.
     """
 
-    def __init__(self, folder: str | os.PathLike, keep: int = 5, every: int = 1):
-        self.folder, self.keep, self.every = pathlib.Path(folder), keep, every
+    def __init__(self, folder: str | os.PathLike, keep: int = 5):
+        self.folder, self.keep = pathlib.Path(folder), keep
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def paths(self) -> list[pathlib.Path]:
@@ -49,10 +49,10 @@ class Checkpoints:
     def save(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress) -> None:
         """Write the checkpoint of `progress.step`, then remove those before the last `keep`."""
         path = self.folder / f"step-{progress.step:08d}.npz"
+        interim = [other for other in self.paths()[-1:] if other != path and is_interim(other)]
         self._write(path, model, optimizer, progress)
-        for other in self.paths():
-            if other < path and step_of(other) % self.every:
-                other.unlink()
+        for other in interim:
+            other.unlink()
         for old in self.paths()[: -self.keep]:
             old.unlink()
 
@@ -132,10 +132,23 @@ def step_of(path: pathlib.Path) -> int:
 def last_progress(folder: str | os.PathLike) -> Progress | None:
     """Return the Progress of the newest checkpoint in a folder; None if there is none, or it is damaged."""
     try:
-        newest = max(path for path in pathlib.Path(folder).iterdir() if NAME.fullmatch(path.name))
-        return Progress(**json.loads(str(read_checkpoint(newest, "progress")["progress"])))
-    except (OSError, ValueError, LookupError, TypeError, CheckpointError):
+        return progress_in(max(path for path in pathlib.Path(folder).iterdir() if NAME.fullmatch(path.name)))
+    except (OSError, ValueError):
         return None
+
+
+def progress_in(path: pathlib.Path) -> Progress | None:
+    """Return the Progress that a checkpoint holds; None if it is damaged."""
+    try:
+        return Progress(**json.loads(str(read_checkpoint(path, "progress")["progress"])))
+    except (CheckpointError, ValueError, LookupError, TypeError):
+        return None
+
+
+def is_interim(path: pathlib.Path) -> bool:
+    """Return whether a checkpoint was written because the run was stopped."""
+    progress = progress_in(path)
+    return progress is not None and progress.is_interim
 
 
 def assign(path: pathlib.Path, arrays: dict[str, np.ndarray], variables: dict[str, keras.Variable]) -> None:

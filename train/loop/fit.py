@@ -48,10 +48,7 @@ def fit(
     after it, and writes metrics and checkpoints, while the others wait for it in their next step.
     Raises DivergenceError, CheckpointError, and Interrupted if it is asked to stop before the last step.
     """
-    worker, checkpoints = (
-        broadcast.worker,
-        Checkpoints(folder.checkpoints, training.keep_checkpoints, training.checkpoint_every),
-    )
+    worker, checkpoints = broadcast.worker, Checkpoints(folder.checkpoints, training.keep_checkpoints)
     restore = functools.partial(restore_everywhere, checkpoints, model, broadcast)
     if worker.is_chief and (training.start_from or training.on_divergence == "rewind") and not checkpoints.paths():
         save_start(checkpoints, model, Progress())

@@ -1,0 +1,57 @@
+"""A run whose training is done: which keys of its configuration may still change."""
+
+from collections.abc import Collection
+
+from keras_transformer.config import ConfigError
+from keras_transformer.kinds import load_model_config
+from keras_transformer.run_folder import RunFolder
+from train.config import KEYS, RunConfig
+from train.loop.best import is_done
+from train.loop.checkpoints import last_progress
+from train.loop.history import Changes
+
+SECTIONS = ("translation.", "model.")  # all of them: another model has been refused before
+AFTER_TRAINING = {  # what chooses among weights, and measures them
+    "data.licence", "data.validation_split", "data.test_split", "data.validation_sections", "data.test_sections",
+    "training.average_checkpoints", "training.keep_checkpoints", "training.keep_best", "training.checkpoint_every",
+    "training.validate_every", "training.best_metric", "training.patience", "training.log_every",
+    "training.picture_sentences", "training.histograms_every", "training.profile_steps", "training.on_divergence",
+    "training.xla",
+}  # fmt: skip
+
+
+def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, paths: Collection[str]) -> None:
+    """Raises ConfigError if nothing is left to train and a key changes that decides what training does.
+
+    config.toml and report.md would otherwise say that the weights were trained so. The keys `paths` name files, which
+    may have moved.
+    """
+    progress = last_progress(folder.checkpoints)
+    if progress is None or not is_done(progress, config.training):
+        return
+    untrained = [
+        f"{key} was {before} and is {now}"
+        for key, (before, now) in changes.items()
+        if key not in AFTER_TRAINING and key not in paths and not key.startswith(SECTIONS)
+        if key in KEYS and not is_default(config, key, before, now) and not is_of_preset(folder, config, key)
+    ]
+    if untrained:
+        raise ConfigError(
+            f"{folder.path} has done all of its training, {progress.step} steps, and nothing would be trained with "
+            f"what has changed: {'; '.join(untrained)}. Set another run_folder, or go back to that configuration."
+        )
+
+
+def is_default(config: RunConfig, key: str, before: str, now: str) -> bool:
+    """Whether a key that an older record does not have has its default."""
+    section, _, name = key.partition(".")
+    fields = type(getattr(config, section)).model_fields
+    return before == "not set" and name in fields and now == repr(fields[name].default)
+
+
+def is_of_preset(folder: RunFolder, config: RunConfig, key: str) -> bool:
+    """Whether a rate of training is written out, or no longer, and is the one that the model was trained with."""
+    if key not in ("training.dropout", "training.label_smoothing") or not folder.model.exists():
+        return False
+    recorded, name = load_model_config(folder.model), key.partition(".")[2]
+    return getattr(recorded, name) == getattr(config.transformer_config(recorded.vocab_size), name)
