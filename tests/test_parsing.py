@@ -201,3 +201,11 @@ def test_translate_prints_trees_over_the_words(parsed):
 @pytest.mark.parametrize("arguments", [["--tokenised"], ["--plot", "x.png"]])
 def test_options_of_text_are_refused(parsed, arguments):
     assert_one_sentence(invoke(train.evaluate.app, parsed, *arguments), arguments[0], "treebank")
+
+
+@pytest.mark.slow
+def test_the_treebank_is_not_overwritten(parsed):
+    treebank = parsed.parent / "all.mrg"
+    result = invoke(train.evaluate.app, parsed, "--output", treebank)
+    assert_one_sentence(result, f"--output {treebank} is one of the files to be read")
+    assert treebank.read_text(encoding="utf-8") == TREES

@@ -8,7 +8,7 @@ import pytest
 from keras_transformer.config import ConfigError, preset
 from tests.support.places import ROOT
 from tests.support.runs import write_config
-from train.config import KEYS, load_config
+from train.config import KEYS, FilesData, load_config
 from train.step.optimizer import check_schedule
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
@@ -281,3 +281,9 @@ def test_a_key_of_the_other_schedule_is_refused(tmp_path, key):
     config = load_config(write_config(tmp_path), changes)  # as one of an older run may be read
     with pytest.raises(ConfigError, match=f'{name} is .* of schedule "{other}", and .*schedule is "{schedule}"'):
         check_schedule(config.training)
+
+
+def test_the_paths_of_text_files_are_those_of_every_split():
+    entry = {"files": ["c.en", "c.de"], "tag": "<BT>"}
+    data = FilesData(source="files", train=[["a.en", "a.de"], entry], validation=["b.tsv"], test=[{"files": "d.tsv"}])
+    assert data.paths == ["a.en", "a.de", "c.en", "c.de", "b.tsv", "d.tsv"]

@@ -110,6 +110,12 @@ class FilesData(Section):
         return [entry if isinstance(entry, FilesEntry) else FilesEntry(files=entry) for entry in entries]
 
     @property
+    def paths(self) -> list[str]:
+        """All files, of every split."""
+        entries = itertools.chain.from_iterable(map(self.entries, ("train", "validation", "test")))
+        return [path for one in entries for path in ([one.files] if isinstance(one.files, str) else one.files)]
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """All tags, each once, in the order of the entries."""
         entries = itertools.chain.from_iterable(map(self.entries, ("train", "validation", "test")))

@@ -101,6 +101,8 @@ def main(
 
         translator = load(run)
         data = load_config(RunFolder(run).config).data
+        if output:
+            check_not_read("--output", output, map(pathlib.Path, getattr(data, "paths", getattr(data, "files", ()))))
         if of_trees is not None:
             show(evaluated_trees(translator, data, output, against, load, paired_test), run, options, as_json)
             return
