@@ -91,8 +91,8 @@ def test_an_ablation_compares_translations_in_pairs(tmp_path):
         patch.setattr("benchmarks.trials.ablation_table.validation_pairs", lambda recipe: pairs)
         text = table(recipe, outcomes, changes, "python -m benchmarks.ablation")
     rows = {line.split(" | ")[0]: line.split(" | ") for line in text.splitlines() if line.startswith("| ")}
-    assert "on a machine, 2 cores and another, 2 cores: " in text
+    assert "on a machine, 2 cores (a) and another, 2 cores (b): " in text
     assert rows["| the whole recipe"][2:4] == ["", ""]
     worse, same = rows["| training.dropout=0.0"], rows["| training.clip_norm=1e9"]
     assert float(worse[2]) < -10 and float(worse[3]) < 0.01
-    assert same[2:4] == ["+0.00", "1.0000"]
+    assert same[2:4] == ["+0.00", "1.0000"] and "(b)" in same[-1] and "(a)" in worse[-1]

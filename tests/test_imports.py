@@ -44,7 +44,6 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "export_command": "python -m export",
     "export_ctranslate2": "python -m export --format ctranslate2",
     "export_translate": "python -m export.translate",
-    "finished": "a run whose training is done",
     "forks": "tests/support/forks.py",
     "front_door": "import keras_transformer",
     "imports": "the map of the folders",
