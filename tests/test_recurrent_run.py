@@ -93,8 +93,8 @@ def test_a_served_graph_translates_and_explains_as_the_translator_does(run, atte
     answer = ask("translate", lines)
     assert answer["translations"][:, 0].tolist() == expected
     assert bool(answer["alignments"][0, 0]) == (attention != "none") and not answer["alignments"][1, 0]
-    scored = ask("score", lines[:1], translation=expected[:1])
-    [pair_score] = Scorer(*pair).score(lines[:1], [expected[0].decode()])
+    scored = ask("score", lines[:1], translation=["two cats"])  # an output of random weights may be read as too long
+    [pair_score] = Scorer(*pair).score(lines[:1], ["two cats"])
     assert scored["log_probability"][0] == pytest.approx(pair_score.log_probability, abs=1e-3)
     ids, nothing = (list(map(int, line.split())) for line in ask("tokenize", lines)["ids"])
     assert ids == [*pair[1].encode(lines[0]), EOS] and not nothing
