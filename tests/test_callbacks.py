@@ -128,7 +128,7 @@ def test_a_request_stops_training_after_that_step_with_its_checkpoint(is_alone):
     run.request.is_made = True
     run.step(stop_requests=1.0)
     assert run.model.stop_training
-    assert [progress["step"] for progress in run.saved] == [2]
+    assert [(progress["step"], progress["is_interim"]) for progress in run.saved] == [(2, True)]
 
 
 def test_each_of_several_workers_stops_by_the_sum_of_all_requests():
@@ -157,7 +157,7 @@ def test_validation_and_checkpoints_come_every_so_many_steps_and_after_the_last(
     run = Run(steps=7, **{key: 3})
     for _ in range(7):
         run.step()
-    assert run.steps_of(what) == [3, 6, 7]
+    assert run.steps_of(what) == [3, 6, 7] and not any(progress["is_interim"] for progress in run.saved)
 
 
 def test_every_worker_stops_by_the_validations_of_the_chief():
