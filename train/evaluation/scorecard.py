@@ -10,13 +10,7 @@ from keras_transformer.inspection.bleu import RAW_BLEU, RESAMPLES, Measure, Scor
 from keras_transformer.inspection.samples import Sample, translate_pairs
 from keras_transformer.translator import Translator
 from train.evaluation.breakdown import Breakdown, WordCounts, break_down
-from train.evaluation.significance import (
-    Difference,
-    LineDifference,
-    difference_table,
-    differences,
-    largest_differences,
-)
+from train.evaluation.significance import PairedComparison, differences, largest_differences
 from train.evaluation.tables import INTERVAL_NOTE, Table
 
 
@@ -36,17 +30,10 @@ class Timed(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
-    """Other translations of the same sentences, and how they differ."""
+class Comparison(PairedComparison):
+    """Other translations of the same sentences, and how they differ; `lines` are LineDifferences."""
 
-    name: str  # of the run folder or the file
-    paired_test: str
-    differences: list[Difference]
-    lines: list[LineDifference]
     breakdown: Breakdown
-
-    def table(self) -> Table:
-        return difference_table(self.name, self.paired_test, self.differences)
 
     def sentences(self) -> list[str]:
         """The lines that differ most, as printed lines."""
@@ -64,13 +51,7 @@ class Comparison:
         return lines
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "paired_test": self.paired_test,
-            "differences": [found._asdict() for found in self.differences],
-            "lines": [found._asdict() for found in self.lines],
-            **self.breakdown.as_json(),
-        }
+        return {**super().as_json(), **self.breakdown.as_json()}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Is one set of translations better than another of the same text? Paired tests, and the lines that differ most."""
 
+import dataclasses
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sacrebleu
 from sacrebleu.significance import PairedTest
@@ -53,20 +54,36 @@ class LineDifference(NamedTuple):
     their_chrf: float
 
 
-def difference_table(name: str, paired_test: str, found: Sequence[Difference]) -> Table:
-    """A table of differences from what is called `name`."""
-    rows = [
-        (
-            f"{one.name}, {one.form}",
-            f"{one.ours:.2f}",
-            f"{one.theirs:.2f}",
-            f"{one.ours - one.theirs:+.2f}",
-            one.verdict,
-        )
-        for one in found
-    ]
-    title = f"Against {name}, with a paired {paired_test} test"
-    return Table(title, ("", "this", "other", "difference", "p-value"), rows)
+@dataclasses.dataclass(frozen=True)
+class PairedComparison:
+    """Other outputs for the same sentences, and how they differ."""
+
+    name: str  # of the run folder or the file
+    paired_test: str
+    differences: list[Difference]
+    lines: list[Any]  # the sentences that differ most, as NamedTuples
+
+    def table(self) -> Table:
+        rows = [
+            (
+                f"{found.name}, {found.form}",
+                f"{found.ours:.2f}",
+                f"{found.theirs:.2f}",
+                f"{found.ours - found.theirs:+.2f}",
+                found.verdict,
+            )
+            for found in self.differences
+        ]
+        title = f"Against {self.name}, with a paired {self.paired_test} test"
+        return Table(title, ("", "this", "other", "difference", "p-value"), rows)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "paired_test": self.paired_test,
+            "differences": [found._asdict() for found in self.differences],
+            "lines": [found._asdict() for found in self.lines],
+        }
 
 
 def check_paired_test(name: str) -> None:

@@ -1,16 +1,14 @@
 """Is one parser better than another? Paired tests of bracketing scores, and the sentences that differ most."""
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from keras_transformer.parsing.linear import penn_tree, repaired, symbols_of
 from train.data.trees import Tree
 from train.evaluation.brackets import MEASURES, SIGNATURE, counts_of, rates
-from train.evaluation.significance import PAIRED_TESTS, Difference, difference_table
-from train.evaluation.tables import Table
+from train.evaluation.significance import PAIRED_TESTS, Difference, PairedComparison
 
 SEED = 12345  # sacreBLEU's
 AT_ONCE = 1_000  # resamples that are in memory together
@@ -27,17 +25,8 @@ class TreeDifference(NamedTuple):
     their_f1: float
 
 
-@dataclasses.dataclass(frozen=True)
-class TreeComparison:
-    """Other trees over the same sentences, and how they differ."""
-
-    name: str  # of the run folder or the file
-    paired_test: str
-    differences: list[Difference]
-    lines: list[TreeDifference]
-
-    def table(self) -> Table:
-        return difference_table(self.name, self.paired_test, self.differences)
+class TreeComparison(PairedComparison):
+    """Other trees over the same sentences, and how they differ; `lines` are TreeDifferences."""
 
     def sentences(self) -> list[str]:
         """The sentences that differ most, as printed lines."""
@@ -52,14 +41,6 @@ class TreeComparison:
                 f"    other  F1 {found.their_f1:5.1f} {found.theirs}",
             ]
         return lines
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "paired_test": self.paired_test,
-            "differences": [found._asdict() for found in self.differences],
-            "lines": [found._asdict() for found in self.lines],
-        }
 
 
 def compare_trees(

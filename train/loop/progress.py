@@ -19,9 +19,7 @@ class Progress:
     best_score: float = 0.0  # of the best validation: the higher, the better
     best_step: int = 0  # after which it was
     validations_since_best: int = 0
-    is_interim: bool = (
-        False  # of a checkpoint: it was written because the run was stopped, and the next one replaces it
-    )
+    is_interim: bool = False  # of a checkpoint of a run that was stopped: the next one replaces it
 
     @property
     def batch(self) -> int:
