@@ -37,7 +37,7 @@ def main(
     ),
     data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k.")] = pathlib.Path("data/multi30k"),
     peer: Annotated[pathlib.Path, typer.Option(help="The Python that has JoeyNMT.")] = pathlib.Path(".race/bin/python"),
-    peer_batch: Annotated[int, typer.Option(min=1, help="Tokens of a batch of JoeyNMT, padding included.")] = 4096,
+    peer_batch: Annotated[int, typer.Option(min=1, help="Tokens of a batch of JoeyNMT, padding included.")] = 2048,
     peer_workers: Annotated[int, typer.Option(min=0, help="Processes in which JoeyNMT reads text.")] = 2,
     train: Annotated[bool, typer.Option(" /--no-train", help="Only score what is there.")] = True,
     results: Annotated[

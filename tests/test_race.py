@@ -1,18 +1,22 @@
 """The race: contestants run in their turns alone, clocks count that, and an interrupted race goes on."""
 
 import os
+import pathlib
 import signal
 import time
 
 import numpy as np
 import pytest
+import yaml
 from PIL import Image
 
 from benchmarks.race import prepare, run
 from benchmarks.race_table import Race, conclusion, draw, table
-from benchmarks.racing.racer import Contestant, Runner
+from benchmarks.racing.joeynmt import JoeyNMT
+from benchmarks.racing.racer import Contestant, Runner, Task
 from benchmarks.racing.record import Reached, Record, at_marks, first_mark_with
 from benchmarks.worker import BenchmarkError
+from keras_transformer.tokenizer import train_tokenizer
 from train.evaluation.figures import BLUE, ORANGE
 
 LOOP = """
@@ -216,3 +220,14 @@ def test_the_picture_shows_curves(tmp_path):
 def test_text_that_is_missing_is_named(tmp_path):
     with pytest.raises(BenchmarkError, match="train.en.gz.*make multi30k"):
         prepare(tmp_path / "race", tmp_path / "data")
+
+
+def test_joeynmt_reads_what_was_meant(tmp_path):
+    """YAML 1.1 reads 1e-09, which JSON writes for a small number, as text."""
+    train_tokenizer(["a b c d e f"] * 9, tmp_path / "tokenizer.model", 267)
+    there = pathlib.Path("/bin/true")  # which, like a Python with JoeyNMT, exits with 0
+    peer = JoeyNMT(tmp_path, Task(tmp_path, tmp_path / "tokenizer.model"), there)
+    *_, path, _ = peer.command()
+    meant = peer.config(tmp_path / "part1", None)
+    assert yaml.safe_load(pathlib.Path(path).read_text(encoding="utf-8")) == meant
+    assert meant["training"]["batch_size"] == 2048 and meant["training"]["batch_type"] == "token"

@@ -51,7 +51,7 @@ num_heads = {task.num_heads}
 
 [training]
 steps = 1_000_000
-tokens_per_batch = 3072
+tokens_per_batch = 2048
 row_length = 64
 source_row_length = 62
 dropout = {task.dropout}
