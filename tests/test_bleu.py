@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+import sacrebleu
 
 from keras_transformer.inspection.bleu import (
     CHRF,
@@ -11,6 +12,7 @@ from keras_transformer.inspection.bleu import (
     RAW_BLEU,
     affordable,
     all_measures,
+    raw_bleu,
     score,
     tokenise,
     tokenised_bleu,
@@ -67,6 +69,26 @@ def test_a_line_has_the_score_its_form_and_its_signature():
         assert line.startswith(f"{found.name} {found.value:.2f} ")
         assert f"  {found.form} " in line and line.endswith(f"  {found.signature}")
     assert scores.lines()[-1] == "exact 25.00 per cent of 4 sentences"
+
+
+@pytest.mark.parametrize(
+    ("language", "tokenizer"),
+    [("zh", "zh"), ("zh-TW", "zh"), ("ZH_cn", "zh"), ("ja", "char"), ("th", "char"), ("ko", "13a"), ("", "13a")],
+)
+def test_a_language_without_spaces_is_split_as_sacrebleu_does(language, tokenizer):
+    """13a would take a sentence for one word, and its BLEU for undefined."""
+    references, translations = ["我很喜欢这只黑猫。", "他在家。"], ["我喜欢这只黑猫。", "他在家。"]
+    found = score(translations, references, [raw_bleu(language)]).first("BLEU")
+    expected = sacrebleu.corpus_bleu(translations, [references], tokenize=tokenizer, force=True).score
+    assert found.value == pytest.approx(expected) and f"tok:{tokenizer}" in found.signature
+    assert bool(found.undefined) == (tokenizer == "13a") and (found.value > 50) == (tokenizer != "13a")
+
+
+def test_text_without_spaces_has_no_form_of_moses():
+    """Which would leave it as it is."""
+    raw, lower, chrf = all_measures("zh")
+    assert (raw.tokenizer, lower.tokenizer) == ("zh", "zh") and chrf == CHRF
+    assert len(all_measures("ko")) == 4
 
 
 @pytest.mark.parametrize("measure", all_measures("de"))

@@ -4,7 +4,7 @@ import collections
 
 import pytest
 
-from keras_transformer.inspection.bleu import RAW_BLEU, score, tokenised_bleu
+from keras_transformer.inspection.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
 from keras_transformer.inspection.samples import Sample
 from train.config import FilesData, TfdsData
 from train.data.corpus import Corpus, CorpusError, Split
@@ -108,12 +108,19 @@ def split_of(*targets):
 
 def test_the_target_side_of_every_shard_is_counted():
     counted = words_in_training([split_of("a b", "a"), split_of("a c")])
-    assert counted == (collections.Counter({"a": 3, "b": 1, "c": 1}), "the training text (3 pairs)")
+    assert counted == (collections.Counter({"a": 3, "b": 1, "c": 1}), "the training text (3 pairs)", "")
+
+
+def test_words_of_a_language_without_spaces_are_its_characters():
+    counted = words_in_training([split_of("我喜欢 TensorFlow。")], "zh")
+    assert counted.counts == collections.Counter(["我", "喜", "欢", "TensorFlow", "。"])
+    (found,) = break_down([Sample("x", "我喜", "喜我")], counted, raw_bleu("zh")).frequencies
+    assert (found.words, found.found) == (2, 100.0)
 
 
 def test_a_long_training_text_is_counted_from_its_beginning_and_named_so(monkeypatch):
     monkeypatch.setattr(breakdown, "MOST_PAIRS", 2)
-    counts, text = words_in_training([split_of("a b", "a", "a", "z")])
+    counts, text, _ = words_in_training([split_of("a b", "a", "a", "z")])
     assert counts == {"a": 2, "b": 1} and text == "the first 2 pairs of the training text"
 
 
@@ -121,7 +128,7 @@ def test_without_the_training_text_the_references_are_counted_and_the_cause_is_n
     def missing():
         raise CorpusError("there is no such file")
 
-    counts, text = words_known(missing, ["x y", "x"])
+    counts, text, _ = words_known(missing, ["x y", "x"])
     assert counts == {"x": 2, "y": 1} and "references" in text and "there is no such file" in text
 
 

@@ -38,6 +38,13 @@ def test_the_reference_is_nearest_to_itself_and_of_equals_the_most_probable_is_t
     assert nearest(["", ""], "") == ""
 
 
+def test_in_a_language_without_spaces_characters_are_compared():
+    """As one word each, no candidate would be nearer than another."""
+    candidates, reference = ["他在家里睡觉。", "我喜欢黑猫。"], "我很喜欢黑猫。"
+    assert nearest(candidates, reference, "zh") == candidates[1]
+    assert nearest(candidates, reference) == candidates[0]
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
 def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_once, tmp_path):
     pairs = [(f"source {n}", f"one two three {n}") for n in range(5)]

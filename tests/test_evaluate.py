@@ -15,7 +15,7 @@ from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.processes import start_python
 from tests.support.runs import random_run, write_config
-from train.config import FilesData, load_config
+from train.config import load_config
 
 evaluate_command = functools.partial(invoke, train.evaluate.app)
 
@@ -183,13 +183,12 @@ def test_source_reference_and_output_are_the_files_that_they_name(folder, files,
     assert result.stdout.splitlines()[4] == "exact 50.00 per cent of 2 sentences"
 
 
-def test_a_runs_test_set_needs_no_training_text(tmp_path):
-    (tmp_path / "test.tsv").write_text("a\tb\nc\td\n", encoding="utf-8")
-    data = {"source": "files", "train": [["none.en", "none.de"]], "validation": [str(tmp_path / "test.tsv")]}
-    expected = [("a", "b"), ("c", "d")]
-    assert train.evaluate.pairs_of_run(FilesData(**data)) == expected
-    data |= {"validation": ["none.tsv"], "test": [str(tmp_path / "test.tsv")]}
-    assert train.evaluate.pairs_of_run(FilesData(**data)) == expected
+def test_a_run_without_a_configuration_scores_given_files(files, loaded, tmp_path):
+    """A run of examples/fit.py has none."""
+    result = evaluate_command(tmp_path / "run", *files)
+    assert result.exit_code == 0, result.output
+    assert "exact 100.00 per cent of 2 sentences" in result.stdout and "the run has no config.toml" in result.stdout
+    assert_one_sentence(evaluate_command(tmp_path / "run"), tmp_path / "run", "config.toml", "--source and --reference")
 
 
 # mistakes

@@ -72,6 +72,15 @@ def test_the_scores_come_with_options_signatures_and_the_weights_that_were_kept(
     assert all(table.markdown() in text for table in card.tables()) and len(card.tables()) == 2
 
 
+def test_pairs_that_were_left_out_of_the_scores_are_counted():
+    card = Evaluator("de", WordCounts(collections.Counter(), "the training text")).scorecard(TIMED)
+    arguments = "data.test", card, SearchOptions(), SELECTION
+    text = report.score_text(*arguments, collections.Counter({"empty source": 2}))
+    assert "- pairs that were left out: 2 empty source\n" in text
+    assert report.score_text(*arguments, collections.Counter()) == report.score_text(*arguments)
+    assert "left out" not in report.score_text(*arguments)
+
+
 def test_programs_find_the_scores_perplexity_and_parameters():
     card = Evaluator("de", WordCounts(collections.Counter(fünf=3), "the training text (3 pairs)")).scorecard(TIMED)
     found = json.loads(report.scores_json("data.test", card, SearchOptions(5, 0.75), SELECTION, 1_234))

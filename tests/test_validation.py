@@ -46,7 +46,7 @@ def validator(transformer):
 
 
 def validator_of(transformer, **translation):
-    corpus = types.SimpleNamespace(validation=Split("validation", lambda: iter(TEXTS)))
+    corpus = types.SimpleNamespace(validation=Split("validation", lambda: iter(TEXTS)), target_language="zh")
     data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=PAIRS)
     return Validator(transformer, data, TranslationConfig(**translation), xla=False)
 
@@ -92,6 +92,7 @@ def test_samples_are_sentences_of_the_whole_split_with_their_references_and_tran
     texts = [translation.text for translation in validator.bleu.translator.translate(["one", "three"])]
     assert validation.samples == [Sample(*pair, text) for pair, text in zip(TEXTS[::2], texts, strict=True)]
     assert validation.scores.sentences == 2 and validation.scores.exact == 0.0
+    assert "tok:zh" in validation.scores.first("BLEU").signature  # as the target language asks
 
 
 def test_it_translates_with_the_options_of_the_configuration(transformer):

@@ -33,6 +33,7 @@ from keras_transformer.files import write_atomically
 from keras_transformer.options import BatchSize, LengthPenalty, Precision, RunPath
 from keras_transformer.parsing.run import tree_search
 from keras_transformer.run_folder import RunFolder
+from train.config import load_config
 from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_not_read, check_writable
 from train.evaluation.unfinished import Unfinished
@@ -84,7 +85,7 @@ def main(
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         search = {"beam_size": beam_size, "length_penalty": length_penalty, "precision": precision}
         with contextlib.closing(Unfinished(output, {"weights": weights, "text": text, **search})) as work:
-            chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work)
+            chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work, target_language(run))
             write_atomically(output, "".join(f"{text}\n" for text in chosen))
             work.finish()
 
@@ -105,20 +106,21 @@ def distil(
     candidates_of: Callable[[Sequence[str], int], list[list[str]]],
     at_once: int,
     work: Unfinished,
+    language: str = "",
 ) -> list[str]:
     """Return of each pair the translation of its source that is nearest to its target, and log how near they are.
 
     candidates_of: translates source sentences, given with the number of the first one, counted from 1; the most
     probable translation of each comes first. It gets `at_once` sentences at a time. work: keeps of each sentence the
-    most probable and the nearest translation.
+    most probable and the nearest translation. language: of the translations, which decides what a word is.
     """
-    from keras_transformer.inspection.bleu import RAW_BLEU, score_by
+    from keras_transformer.inspection.bleu import raw_bleu, score_by
 
     for start in range(len(work.results), len(pairs), at_once):
         part = pairs[start : start + at_once]
         found = candidates_of([source for source, _ in part], start + 1)
         work.add([
-            [candidates[0], nearest(candidates, reference)]
+            [candidates[0], nearest(candidates, reference, language)]
             for candidates, (_, reference) in zip(found, part, strict=True)
         ])  # fmt: skip
         log.info("%s of %s sentences", f"{len(work.results):,}", f"{len(pairs):,}")
@@ -126,16 +128,25 @@ def distil(
     references = [reference for _, reference in pairs]
     for name, texts in (("the most probable", probable), ("the nearest", chosen)):
         same = sum(text == reference for text, reference in zip(texts, references, strict=True))
-        bleu = score_by(RAW_BLEU, texts, references)
+        bleu = score_by(raw_bleu(language), texts, references)
         log.info("%s translations: BLEU %s, %s of them the reference; %s", name, bleu, f"{same:,}", bleu.note)
     return chosen
 
 
-def nearest(candidates: Sequence[str], reference: str) -> str:
+def nearest(candidates: Sequence[str], reference: str, language: str = "") -> str:
     """Return the candidate with the highest sentence BLEU, of equal ones the first."""
     import sacrebleu
 
-    return max(candidates, key=lambda text: sacrebleu.sentence_bleu(text, [reference]).score)
+    from keras_transformer.inspection.bleu import tokenizer_of
+
+    tokenizer = tokenizer_of(language)
+    return max(candidates, key=lambda text: sacrebleu.sentence_bleu(text, [reference], tokenize=tokenizer).score)
+
+
+def target_language(run: pathlib.Path) -> str:
+    """Return the language that a run translates into; "" if it has no config.toml, as a run of examples/fit.py."""
+    path = RunFolder(run).config
+    return load_config(path).data.target_language if path.exists() else ""
 
 
 if __name__ == "__main__":

@@ -21,8 +21,7 @@ from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.console import command_app, exit_codes, on_one_line, prepare_process, quiet_start
 from keras_transformer.options import BatchSize, BeamSize, Constrained, LengthPenalty, Precision, RunPath, or_of_run
 from keras_transformer.parsing.run import check_constrained, tree_search
-from keras_transformer.run_folder import RunFolder
-from train.config import Data, load_config
+from train.config import Data
 from train.data.corpus import CorpusError
 from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_not_read, check_picture, check_writable
@@ -84,12 +83,15 @@ def main(
         if of_trees is not None:
             check_tree_options(source=source, tokenised=tokenised, plot=plot)
         options = SearchOptions(**or_of_run(context, search, of_trees))
+        settings = {name: getattr(options, name) for name in ("beam_size", "length_penalty", "extra_length")}
+        settings |= {"constrained": constrained} if of_trees is not None else {}
         with quiet_start():
-            from keras_transformer.inspection.bleu import RAW_BLEU, tokenised_bleu
+            from keras_transformer.inspection.bleu import tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
             from train.evaluation.breakdown import training_splits, words_known
             from train.evaluation.scorecard import Evaluator, translate_timed
+            from train.evaluation.scored_text import data_of_run, other_translations, pairs_of_run
             from train.evaluation.significance import check_paired_test
 
         check_paired_test(paired_test)
@@ -100,33 +102,32 @@ def main(
             return Translator.load(path, options, batch_size=batch_size, precision=precision, **settings)
 
         translator = load(run)
-        data = load_config(RunFolder(run).config).data
+        data = data_of_run(run, has_text=source is not None)
         if output:
             check_not_read("--output", output, map(pathlib.Path, getattr(data, "paths", getattr(data, "files", ()))))
         if of_trees is not None:
-            show(evaluated_trees(translator, data, output, against, load, paired_test), run, options, as_json)
+            show(evaluated_trees(translator, data, output, against, load, paired_test), run, settings, as_json)
             return
-        pairs = aligned_pairs(source, reference) if source else pairs_of_run(data)
+        pairs = aligned_pairs(source, reference) if source else pairs_of_run(data, output)
         theirs = other_translations(against, pairs, load) if against else None
         timed = translate_timed(translator, pairs)
         if output:
             write_lines(output, [sample.translation for sample in timed.samples])
-        language = data.target_language
-        counted = words_known(lambda: training_splits(data), [sample.reference for sample in timed.samples])
-        evaluator = Evaluator(language, counted, tokenised_bleu(language) if tokenised else RAW_BLEU)
+        language = data.target_language if data else ""
+        counted = words_known(lambda: training_splits(data), [sample.reference for sample in timed.samples], language)
+        evaluator = Evaluator(language, counted, tokenised_bleu(language) if tokenised else None)
         card = evaluator.scorecard(timed)
         if theirs:
             card = evaluator.compared(card, str(against), theirs, paired_test)
         if plot:
             draw(card, str(run), plot)
-    show(card, run, options, as_json)
+    show(card, run, settings, as_json)
 
 
-def show(card: Any, run: pathlib.Path, options: SearchOptions, as_json: bool) -> None:
-    """Print a Scorecard or a ParsingCard, for a person or as one JSON object."""
+def show(card: Any, run: pathlib.Path, settings: dict[str, Any], as_json: bool) -> None:
+    """Print a Scorecard or a ParsingCard, for a person or, with the settings of the search, as one JSON object."""
     if as_json:
-        search = {"beam_size": options.beam_size, "length_penalty": options.length_penalty}
-        print(json.dumps({"run": str(run), **search, **card.as_json()}, ensure_ascii=False))
+        print(json.dumps({"run": str(run), **settings, **card.as_json()}, ensure_ascii=False))
     else:
         print("\n".join(card.lines()))
 
@@ -209,34 +210,6 @@ def check_files(
     if output:
         check_writable("--output", output)
         check_not_read("--output", output, (source, reference, against))
-
-
-def pairs_of_run(data: Data) -> list[tuple[str, str]]:
-    """The pairs of the test set, or of the validation set if there is none. Needs no training text."""
-    from train.data.prepare import load_test_split
-
-    return list(load_test_split(data))
-
-
-def other_translations(
-    against: pathlib.Path, pairs: list[tuple[str, str]], load: Callable[[pathlib.Path], Any]
-) -> list[str]:
-    """The translations that --against names: of another run, which `load` opens, or the lines of a file.
-
-    Raises CorpusError if the file has not one line per pair.
-    """
-    from keras_transformer.inspection.samples import translate_pairs
-    from train.data.files import lines_of
-
-    if against.is_dir():
-        return [sample.translation for sample in translate_pairs(load(against), pairs)]
-    lines = list(lines_of(against))
-    if len(lines) != len(pairs):
-        raise CorpusError(
-            f"--against {against} has {len(lines):,} lines, but there are {len(pairs):,} sentences: give the file one "
-            "translation per line, in the order of the sentences."
-        )
-    return lines
 
 
 def draw(card: Any, name: str, path: pathlib.Path) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from sacrebleu.significance import PairedTest
 
 RESAMPLES = 1_000  # of the bootstrap, as the command `sacrebleu` takes
 FEWEST_RESAMPLES = 100
+USUAL_TOKENIZER = "13a"  # of sacreBLEU: words between spaces, punctuation alone
+UNSPACED = {"zh": "zh", "yue": "zh"} | dict.fromkeys(("ja", "th", "lo", "km", "my", "bo"), "char")  # written without
 MOST_RESAMPLED = 5_000_000  # sentences of all resamples together: sacreBLEU holds their counts in 72 bytes each
 
 logging.getLogger("sacrebleu").setLevel(logging.WARNING)  # it logs each step of a paired test
@@ -23,7 +26,8 @@ class Measure:
     name: str  # "BLEU" or "chrF"
     form: str  # "raw text", as it is printed
     lowercase: bool = False
-    language: str | None = None  # Moses normalises and tokenises by its rules; None: sacreBLEU tokenises ("13a")
+    language: str | None = None  # Moses normalises and tokenises by its rules; None: sacreBLEU tokenises
+    tokenizer: str = USUAL_TOKENIZER  # of sacreBLEU
 
     def metric(self) -> sacrebleu.metrics.base.Metric:
         """Return a new metric of sacreBLEU. It has a signature once it has scored something."""
@@ -31,7 +35,8 @@ class Measure:
             return sacrebleu.metrics.CHRF(lowercase=self.lowercase)
         if self.language is not None:
             return sacrebleu.metrics.BLEU(tokenize="none", lowercase=True, force=True)
-        return sacrebleu.metrics.BLEU(lowercase=self.lowercase, force=self.lowercase)  # warns of tokenised text once
+        force = self.lowercase  # the other form has warned of tokenised text
+        return sacrebleu.metrics.BLEU(lowercase=self.lowercase, force=force, tokenize=self.tokenizer)
 
     def texts(self, lines: Sequence[str]) -> Sequence[str]:
         """Return the lines as the metric takes them."""
@@ -43,6 +48,19 @@ LOWER_BLEU = Measure("BLEU", "raw text, lower-cased", lowercase=True)
 CHRF = Measure("chrF", "raw text")
 
 
+def tokenizer_of(language: str) -> str:
+    """Return how sacreBLEU finds the words of a language, such as "de" or "zh-TW": UNSPACED has those without spaces.
+
+    For Japanese that is by characters: sacreBLEU's own choice, "ja-mecab", needs further packages.
+    """
+    return UNSPACED.get(re.split("[-_]", language.lower())[0], USUAL_TOKENIZER)
+
+
+def raw_bleu(language: str) -> Measure:
+    """BLEU of raw text in a language, cased."""
+    return dataclasses.replace(RAW_BLEU, tokenizer=tokenizer_of(language))
+
+
 def tokenised_bleu(language: str) -> Measure:
     """BLEU of Moses-tokenised, lower-cased text, as in papers on Multi30k. Not comparable with BLEU of raw text."""
     rules = "" if has_rules(language) else f" by Moses' general rules (it has none for {language!r})"
@@ -50,8 +68,15 @@ def tokenised_bleu(language: str) -> Measure:
 
 
 def all_measures(language: str) -> tuple[Measure, ...]:
-    """BLEU in its three forms, and chrF. `language`: of the translations."""
-    return RAW_BLEU, LOWER_BLEU, tokenised_bleu(language), CHRF
+    """BLEU in its three forms, and chrF. `language`: of the translations; without spaces, Moses' form is left out."""
+    tokenizer = tokenizer_of(language)
+    raw, lower = (dataclasses.replace(measure, tokenizer=tokenizer) for measure in (RAW_BLEU, LOWER_BLEU))
+    return (raw, lower, *[tokenised_bleu(language)] * has_spaces(language), CHRF)
+
+
+def has_spaces(language: str) -> bool:
+    """Return whether there are spaces between the words of a language."""
+    return tokenizer_of(language) == USUAL_TOKENIZER
 
 
 @dataclasses.dataclass(frozen=True)

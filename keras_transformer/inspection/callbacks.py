@@ -17,7 +17,7 @@ from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding.forced import ATTENTIONS
 from keras_transformer.errors import UserError
 from keras_transformer.inspection.attention import AttentionReader, head_measures
-from keras_transformer.inspection.bleu import Scores, score
+from keras_transformer.inspection.bleu import CHRF, Scores, raw_bleu, score
 from keras_transformer.inspection.log_folder import LogFolder
 from keras_transformer.inspection.markdown import escaped
 from keras_transformer.inspection.pictures import draw_attention, picture_summary
@@ -75,6 +75,7 @@ class BleuScore(keras.callbacks.Callback):
         pairs: sentences and their references.
         options: how to search; greedy by default.
         batch_size: sentences translated together, at most.
+        language: of the translations, such as "zh"; BLEU splits some into characters, which have no spaces.
 
     Attributes: `samples` and `scores`, of the last time.
     """
@@ -86,6 +87,7 @@ class BleuScore(keras.callbacks.Callback):
         pairs: Pairs,
         options: SearchOptions = GREEDY,
         batch_size: int = BATCH_SIZE,
+        language: str = "",
     ):
         super().__init__()
         from keras_transformer.translator import Translator  # here, because it alone needs TensorFlow
@@ -94,6 +96,7 @@ class BleuScore(keras.callbacks.Callback):
         if not self.pairs:
             raise ConfigError("There are no sentence pairs to translate: give at least one.")
         self.translator = Translator(transformer, tokenizer, options, batch_size, precision=None)
+        self.measures = raw_bleu(language), CHRF
         self.samples: list[Sample] | None = None
         self.scores: Scores | None = None
 
@@ -101,7 +104,7 @@ class BleuScore(keras.callbacks.Callback):
         """Translate and score with the weights as they are."""
         self.samples = translate_pairs(self.translator, self.pairs)
         _, references, translations = zip(*self.samples, strict=True)
-        self.scores = score(translations, references)
+        self.scores = score(translations, references, self.measures)
         return self.scores
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

@@ -2,13 +2,14 @@
 
 import bisect
 import collections
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+import sacrebleu
 
-from keras_transformer.inspection.bleu import CHRF, RAW_BLEU, Measure, Score, score_by
+from keras_transformer.inspection.bleu import CHRF, RAW_BLEU, Measure, Score, score_by, tokenizer_of
 from keras_transformer.inspection.samples import Sample
 from train.config import Data as DataConfig
 from train.data.corpus import CorpusError, Split
@@ -18,7 +19,6 @@ from train.evaluation.tables import Table
 LENGTHS = (5, 10, 15, 20, 30, 40, 60)  # words of the longest sentence of each bin; the last bin is longer
 FREQUENCIES = (0, 1, 4, 9, 99, 999)  # occurrences of the most frequent word of each bin; the last bin is more frequent
 MOST_PAIRS = 200_000  # training pairs whose words are counted, which takes some seconds
-TOKENIZER = Tokenizer13a()
 
 
 class LengthBin(NamedTuple):
@@ -52,6 +52,7 @@ class WordCounts(NamedTuple):
 
     counts: collections.Counter
     text: str  # as printed: "the training text (29,000 pairs)"
+    language: str = ""  # which decides what a word is
 
 
 class Breakdown(NamedTuple):
@@ -104,7 +105,7 @@ class Breakdown(NamedTuple):
 
 def break_down(samples: Sequence[Sample], counted: WordCounts, bleu: Measure = RAW_BLEU) -> Breakdown:
     """Return the Breakdown of translations. `bleu`: the form of BLEU that the bins of lengths have."""
-    return Breakdown(by_length(samples, bleu), by_frequency(samples, counted.counts), counted.text)
+    return Breakdown(by_length(samples, bleu), by_frequency(samples, counted.counts, counted.language), counted.text)
 
 
 def by_length(samples: Sequence[Sample], bleu: Measure = RAW_BLEU) -> list[LengthBin]:
@@ -122,11 +123,11 @@ def length_bin(words: str, samples: Sequence[Sample], bleu: Measure) -> LengthBi
     return LengthBin(words, len(samples), bleu_score, chrf_score, lengths[0] / max(1, lengths[1]))
 
 
-def by_frequency(samples: Sequence[Sample], counts: collections.Counter) -> list[FrequencyBin]:
+def by_frequency(samples: Sequence[Sample], counts: collections.Counter, language: str = "") -> list[FrequencyBin]:
     """Return the bins of frequencies that have words of references, the rarest first."""
     expected, written, matched = (collections.Counter() for _ in range(3))  # words by bin
     for sample in samples:
-        reference, translation = (words_of([text]) for text in (sample.reference, sample.translation))
+        reference, translation = (words_of([text], language) for text in (sample.reference, sample.translation))
         for text, totals in ((reference, expected), (translation, written), (reference & translation, matched)):
             for word, count in text.items():
                 totals[bisect.bisect_left(FREQUENCIES, counts[word])] += count
@@ -154,33 +155,41 @@ def label(bounds: Sequence[int], place: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def words_of(lines: Iterable[str]) -> collections.Counter:
+def words_of(lines: Iterable[str], language: str = "") -> collections.Counter:
     """Count the words of some lines as BLEU tokenises raw text: punctuation stands alone, case is kept."""
-    return collections.Counter(word for line in lines for word in TOKENIZER(line).split())
+    tokenize = word_splitter(tokenizer_of(language))
+    return collections.Counter(word for line in lines for word in tokenize(line).split())
 
 
-def words_in_training(splits: Iterable[Split]) -> WordCounts:
+@functools.cache
+def word_splitter(tokenizer: str) -> Callable[[str], str]:
+    """The function of sacreBLEU that puts spaces between words, by the name of its tokenizer."""
+    return sacrebleu.metrics.BLEU(tokenize=tokenizer).tokenizer
+
+
+def words_in_training(splits: Iterable[Split], language: str = "") -> WordCounts:
     """Count the target words of the training text, of its first MOST_PAIRS pairs. Raises CorpusError without it."""
     pairs = itertools.islice(itertools.chain.from_iterable(splits), MOST_PAIRS + 1)
     targets = [target for _, target in pairs]
-    words = words_of(targets[:MOST_PAIRS])
+    words = words_of(targets[:MOST_PAIRS], language)
     if len(targets) > MOST_PAIRS:
-        return WordCounts(words, f"the first {MOST_PAIRS:,} pairs of the training text")
-    return WordCounts(words, f"the training text ({len(targets):,} pairs)")
+        return WordCounts(words, f"the first {MOST_PAIRS:,} pairs of the training text", language)
+    return WordCounts(words, f"the training text ({len(targets):,} pairs)", language)
 
 
-def words_known(splits: Callable[[], Iterable[Split]], references: Sequence[str]) -> WordCounts:
+def words_known(splits: Callable[[], Iterable[Split]], references: Sequence[str], language: str = "") -> WordCounts:
     """Count the words of the training text, whose Splits `splits` returns; of the references if it cannot be read."""
     try:
-        return words_in_training(splits())
+        return words_in_training(splits(), language)
     except CorpusError as error:
-        return WordCounts(
-            words_of(references), f"these references themselves, because the training text cannot be read ({error})"
-        )
+        found = f"these references themselves, because the training text cannot be read ({error})"
+        return WordCounts(words_of(references, language), found, language)
 
 
-def training_splits(data: DataConfig) -> tuple[Split, ...]:
-    """The Splits of the training text of a configuration. Downloads nothing. Raises CorpusError."""
+def training_splits(data: DataConfig | None) -> tuple[Split, ...]:
+    """The Splits of the training text of a configuration. Downloads nothing. Raises CorpusError, for None as well."""
+    if data is None:
+        raise CorpusError("the run has no config.toml")
     if data.source == "tfds":
         data = data.model_copy(update={"download": False})
     return load_corpus(data).train.shards

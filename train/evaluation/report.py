@@ -1,5 +1,6 @@
 """report.md, the model card: what was trained, on what, for what, how good and how large it is, how to repeat it."""
 
+import collections
 import json
 import pathlib
 import platform
@@ -15,7 +16,7 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator, load_run
 from train.config import Data as DataConfig
 from train.config import FilesData, RunConfig, TrainingConfig
-from train.data.corpus import Split
+from train.data.corpus import Split, skipped_sentence
 from train.data.prepare import Data
 from train.evaluation.breakdown import words_known
 from train.evaluation.corpus_statistics import data_table
@@ -54,7 +55,7 @@ def write_report(
         f"# {folder.path.name}",
         f"{languages(config.data)}.",
         "## Use\n\n" + use_text(config),
-        "## Scores\n\n" + score_text(split.name, card, options, selection),
+        "## Scores\n\n" + score_text(split.name, card, options, selection, split.skipped),
         "## Training\n\n" + training_table(config.training, data, model, progress, devices),
         *["![Loss, BLEU and learning rate over the steps](curves.png)"] * bool(curves),
         "## Size and speed\n\n" + cost_table(model, folder.weights, curves, timed, progress, devices),
@@ -73,7 +74,7 @@ def scored(config: DataConfig, data: Data, split: Split, timed: Timed) -> Scorec
     if split.trees is not None:
         return parsing_card(timed, split.trees, data.corpus.train.trees)
     own_text = data.corpus.train.shards[: len(data.train.shards)]  # the chief, who writes this, has the first shards
-    counted = words_known(lambda: own_text, [sample.reference for sample in timed.samples])
+    counted = words_known(lambda: own_text, [sample.reference for sample in timed.samples], config.target_language)
     return Evaluator(config.target_language, counted).scorecard(timed)
 
 
@@ -105,10 +106,21 @@ def use_text(config: RunConfig) -> str:
     ])  # fmt: skip
 
 
-def score_text(name: str, card: Scorecard | ParsingCard, options: SearchOptions, selection: Selection) -> str:
-    """Scores of the split `name`, the validation of the weights that were kept, and where the score is won and lost."""
+def score_text(
+    name: str,
+    card: Scorecard | ParsingCard,
+    options: SearchOptions,
+    selection: Selection,
+    skipped: collections.Counter | None = None,
+) -> str:
+    """Scores of the split `name`, the validation of the weights that were kept, and where the score is won and lost.
+
+    skipped: pairs of the split that were left out, by reason.
+    """
     lines = [f"{name}, beam {options.beam_size}, length penalty {options.length_penalty}:", ""]
     lines += [f"- {line}" for line in card.score_lines()]
+    if skipped:
+        lines.append(f"- pairs that were left out: {skipped_sentence(skipped)}")
     perplexity = selection.kept.validation.perplexity
     lines.append(f"- validation perplexity {perplexity:.3f} per token; {selection}")
     return "\n\n".join(["\n".join(lines), *(found.markdown() for found in card.tables())])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from keras_transformer.console import on_one_line
-from keras_transformer.inspection.bleu import RAW_BLEU, RESAMPLES, Measure, Scores, all_measures, score
+from keras_transformer.inspection.bleu import RESAMPLES, Measure, Scores, all_measures, raw_bleu, score
 from keras_transformer.inspection.samples import Sample, translate_pairs
 from keras_transformer.translator import Translator
 from train.evaluation.breakdown import Breakdown, WordCounts, break_down
@@ -98,12 +98,12 @@ class Evaluator:
     """How translations of one test set are measured.
 
     language: of the translations. counted: how often words occur in the training text. length_bleu: the form of BLEU
-    that sentences of each length have.
+    that sentences of each length have; None for that of raw text.
     """
 
     language: str
     counted: WordCounts
-    length_bleu: Measure = RAW_BLEU
+    length_bleu: Measure | None = None
 
     def scorecard(self, timed: Timed) -> Scorecard:
         """Score translations in all forms, with confidence intervals."""
@@ -128,7 +128,7 @@ class Evaluator:
         return dataclasses.replace(card, comparison=comparison)
 
     def break_down(self, samples: Sequence[Sample]) -> Breakdown:
-        return break_down(samples, self.counted, self.length_bleu)
+        return break_down(samples, self.counted, self.length_bleu or raw_bleu(self.language))
 
 
 def translate_timed(translator: Translator, pairs: list[tuple[str, str]]) -> Timed:

@@ -64,7 +64,8 @@ class Validator:
         texts = spread(list(data.corpus.validation), translation.validation_sentences)
         self.trees = spread(data.corpus.validation.trees or [], translation.validation_sentences)
         options = translation.search_options(translation.validation_beam_size)
-        self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size)
+        language = data.corpus.target_language
+        self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size, language)
 
     def __call__(self) -> Validation:
         sums = total_sums(self.sums_of_batch, self.pairs)

@@ -1,0 +1,66 @@
+"""The text that `python -m train.evaluate` scores: a run's own test set, or files; and what it is compared with."""
+
+import logging
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+from keras_transformer.config import ConfigError
+from keras_transformer.inspection.samples import translate_pairs
+from keras_transformer.run_folder import RunFolder
+from train.config import Data, load_config
+from train.data.corpus import CorpusError, skipped_sentence
+from train.data.files import lines_of
+from train.data.prepare import load_test_split
+
+log = logging.getLogger("train")
+
+
+def data_of_run(run: pathlib.Path, has_text: bool) -> Data | None:
+    """The section `data` of the run's configuration; None for a run without one, such as that of examples/fit.py.
+
+    Raises ConfigError if it has none and there is no other text to score.
+    """
+    path = RunFolder(run).config
+    if path.exists():
+        return load_config(path).data
+    if not has_text:
+        raise ConfigError(f"{run} has no {path.name}, which would name a test set: give --source and --reference.")
+    return None
+
+
+def pairs_of_run(data: Data, output: pathlib.Path | None) -> list[tuple[str, str]]:
+    """The pairs of the test set, or of the validation set if there is none. Needs no training text.
+
+    Pairs with an empty side are left out, which is logged. Raises ConfigError if the translations are to be written to
+    `output`: its lines would not be those of the files.
+    """
+    split = load_test_split(data)
+    pairs = list(split)
+    if split.skipped:
+        found = f"pairs of {split.name} without text on one side: {skipped_sentence(split.skipped)}"
+        if output:
+            raise ConfigError(
+                f"There are {found}. They are not translated, so the lines of --output {output} would not be those of "
+                "the references. Give the two files with --source and --reference: then each line is translated."
+            )
+        log.warning("%s; they are left out", found)
+    return pairs
+
+
+def other_translations(
+    against: pathlib.Path, pairs: list[tuple[str, str]], load: Callable[[pathlib.Path], Any]
+) -> list[str]:
+    """The translations that --against names: of another run, which `load` opens, or the lines of a file.
+
+    Raises CorpusError if the file has not one line per pair.
+    """
+    if against.is_dir():
+        return [sample.translation for sample in translate_pairs(load(against), pairs)]
+    lines = list(lines_of(against))
+    if len(lines) != len(pairs):
+        raise CorpusError(
+            f"--against {against} has {len(lines):,} lines, but there are {len(pairs):,} sentences: give the file one "
+            "translation per line, in the order of the sentences."
+        )
+    return lines
