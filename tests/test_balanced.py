@@ -97,6 +97,9 @@ def test_a_tree_fits_into_the_longest_output():
     assert scores[0, 0] > NEVER / 2  # a tree of 5 words cannot fit: the search is free, and what it finds is repaired
 
 
+MORE = [*PIECES, "XX", "/b", ")S", ")NP"]  # which are part of the word before, though they look like symbols
+
+
 class Anything:
     """A decoder for which all tokens are alike."""
 
@@ -106,7 +109,7 @@ class Anything:
         return ()
 
     def step(self, weights, state, tokens, position, has_room):
-        return ops.zeros((ops.shape(tokens)[0] * tokens.shape[1], len(PIECES))), state
+        return ops.zeros((ops.shape(tokens)[0] * tokens.shape[1], len(MORE))), state
 
 
 @pytest.mark.parametrize(
@@ -123,18 +126,18 @@ class Anything:
     ],
 )
 def test_what_may_come_next_over_two_words(output, allowed):
-    decoder = TreeDecoder(Anything(), PIECES, OPTIONS)
+    decoder = TreeDecoder(Anything(), MORE, OPTIONS)
     state = decoder.start(padded([*ids("a ▁b"), EOS]), 1)
     logits = None
     for position, token in enumerate([PAD, *ids(output)]):
         logits, state = decoder.step(None, state, ops.convert_to_tensor([[token]]), position)
     probabilities = ops.convert_to_numpy(ops.softmax(logits))[0]
-    assert {PIECES[token] for token in np.flatnonzero(probabilities) if token != PAD} == set(allowed.split())
-    assert_close(probabilities[ids(allowed)], [1 / len(PIECES)] * len(allowed.split()))  # as likely as before
+    assert {MORE[token] for token in np.flatnonzero(probabilities) if token != PAD} == set(allowed.split())
+    assert_close(probabilities[ids(allowed)], [1 / len(MORE)] * len(allowed.split()))  # as likely as before
 
 
-@pytest.mark.parametrize("changes", [{"min_length": 40}, {"no_repeat_ngram_size": 2}])
-def test_rules_that_may_forbid_the_only_token_of_a_tree_are_refused(changes):
+@pytest.mark.parametrize("changes", [{"min_length": 40}, {"no_repeat_ngram_size": 2}, {"repetition_penalty": 0.4}])
+def test_rules_that_contradict_a_search_for_trees_are_refused(changes):
     with pytest.raises(ConfigError) as error:
         TreeDecoder(Anything(), PIECES, SearchOptions(beam_size=1, **changes))
     [(name, value)] = changes.items()

@@ -22,8 +22,12 @@ DEEPEST = 100  # brackets that may be open at once; the deepest tree of the Penn
 
 
 def check_rules(options: SearchOptions) -> None:
-    """Raises ConfigError for a rule that may forbid the only token that a tree can go on with."""
-    is_asked = {"min_length": options.min_length > 1, "no_repeat_ngram_size": options.no_repeat_ngram_size > 0}
+    """Raises ConfigError for a rule that may forbid the only token that a tree can go on with, or allow what is none."""
+    is_asked = {
+        "min_length": options.min_length > 1,
+        "no_repeat_ngram_size": options.no_repeat_ngram_size > 0,
+        "repetition_penalty": options.repetition_penalty < 1,  # which raises the score of what is forbidden
+    }
     for name in filter(is_asked.get, is_asked):
         raise ConfigError(
             f"{name} is {getattr(options, name)} (--{name.replace('_', '-')}), which contradicts a search that writes "
@@ -33,9 +37,9 @@ def check_rules(options: SearchOptions) -> None:
 
 def check_pieces(pieces: Sequence[str]) -> None:
     """Raises ConfigError unless a line can begin with an opening bracket that can be closed, and has leaves."""
-    symbols = {piece.removeprefix(SPACE) for piece in pieces}
+    after_space = {piece[1:] for piece in pieces if piece.startswith(SPACE)}
     roots = {piece[1:] for piece in pieces if is_opening(piece)}
-    if not roots & {symbol[1:] for symbol in symbols if is_closing(symbol)} or not any(map(is_leaf, symbols)):
+    if not roots & {symbol[1:] for symbol in after_space if is_closing(symbol)} or not any(map(is_leaf, after_space)):
         raise ConfigError(
             "A search that writes trees alone (--constrained) needs a tokenizer with a piece for each bracket, such as "
             "'(S' and ')S', and for a word, such as 'XX', but this one lacks them: take a run trained on a treebank."
@@ -90,8 +94,10 @@ class TreeDecoder:
             return ops.convert_to_tensor(np.array(list(values), np.int32))
 
         self.opens = table(numbers[symbol[1:]] if is_opening(symbol) else 0 for symbol in symbols)  # (V,)
-        self.closes = table(numbers[symbol[1:]] if is_closing(symbol) else 0 for symbol in symbols)
-        self.is_leaf = table(map(is_leaf, symbols)) > 0
+        # a closing bracket or a leaf without a space before it would be part of the symbol before
+        after_space = [piece[1:] if piece.startswith(SPACE) else "" for piece in pieces]
+        self.closes = table(numbers[symbol[1:]] if is_closing(symbol) else 0 for symbol in after_space)
+        self.is_leaf = table(map(is_leaf, after_space)) > 0
         self.begins_word = table(piece.startswith(SPACE) for piece in pieces) > 0
 
     def step_weights(self) -> Any:
