@@ -14,7 +14,7 @@ TRAINING = TrainingConfig(warmup_steps=100, learning_rate_factor=0.5)
 
 def built(training=TRAINING):
     """A variable of three numbers and its optimizer."""
-    variable = keras.Variable(normal(3))
+    variable = keras.Variable(normal(3), name="weight")
     optimizer = training_optimizer(64, training)
     optimizer.build([variable])
     return variable, optimizer
@@ -127,6 +127,13 @@ def test_float16_begins_with_a_scale_that_suits_a_sum_over_the_tokens_of_a_batch
     _, optimizer = built(TRAINING.model_copy(update=changes))
     assert float(optimizer.scale_loss(1.0)) == scale
     assert scale * tokens_per_batch == pytest.approx(2**15, rel=0.5)  # what Keras begins with for a mean
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+def test_every_optimizer_of_a_process_has_the_same_names_in_checkpoints(precision):
+    """As the second one has, of a run whose micro-batches are found by trial."""
+    first, second = (built(TRAINING.model_copy(update={"precision": precision}))[1] for _ in range(2))
+    assert [one.path for one in first.variables] == [one.path for one in second.variables]
 
 
 def test_float16_divides_by_the_scale_before_the_update():

@@ -11,7 +11,8 @@ from keras_transformer.schedules import ConstantRate, LinearCooldown, WarmupInve
 from train.config import TrainingConfig
 
 KINGMA_BA_ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
-NAME = "adam"
+NAME = "adam"  # of the optimizer, and with it of its variables in checkpoints
+SCALER_NAME = "loss_scale_optimizer"  # Keras would number the second one of a process
 AVERAGE = "average"
 OF_SCHEDULE = {"warmup_steps": "paper", "learning_rate_factor": "paper", "learning_rate": "constant"}
 
@@ -103,4 +104,5 @@ def training_optimizer(d_model: int, training: TrainingConfig) -> keras.optimize
     if training.precision != "mixed_float16":
         return adam
     # Keras' first scale, 2^15, is for a mean; our loss is a sum over tokens, and would overflow until it has come down
-    return keras.optimizers.LossScaleOptimizer(adam, 2.0 ** (15 - training.tokens_per_batch.bit_length()))
+    scale = 2.0 ** (15 - training.tokens_per_batch.bit_length())
+    return keras.optimizers.LossScaleOptimizer(adam, scale, name=SCALER_NAME)
