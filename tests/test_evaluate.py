@@ -143,7 +143,7 @@ def test_against_a_run_its_translations_are_compared(folder, long_files, loaded,
     assert [call[0][0] for call in loaded] == [folder, other]
     assert loaded[0][1:] == loaded[1][1:] and loaded[0][0][1] == loaded[1][0][1] == SearchOptions(beam_size=2)
     lines = result.stdout.splitlines()
-    assert f"Against {other}, with a paired bootstrap test:" in lines
+    assert f"Against {other}, with a paired randomization test:" in lines
     assert lines[-1] == "No two translations differ in sentence chrF."  # both repeat their lines
 
 

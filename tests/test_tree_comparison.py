@@ -62,6 +62,15 @@ def test_equal_parsers_do_not_differ_and_clear_differences_are_seen(paired_test)
     assert (mirrored.ours, mirrored.theirs) == (f1.theirs, f1.ours) and mirrored.p_value < 0.01
 
 
+@pytest.mark.parametrize("paired_test", ["bootstrap", "randomization"])
+def test_one_tree_is_never_significant(paired_test):
+    ours, theirs = np.array([[9.0, 9, 9]]), np.array([[1.0, 9, 9]])
+    assert [one.p_value for one in differences(ours, theirs, paired_test)] == [1.0] * 3
+    same = np.array([[5.0, 9, 9]])
+    f1 = differences(np.concatenate([ours, same]), np.concatenate([theirs, same]), paired_test)[0]
+    assert f1.p_value == 1.0
+
+
 def test_the_trees_that_differ_most_are_shown_with_the_treebanks():
     ours, theirs = [GOLD] * 9, [GOLD] * 7 + [FLAT, ""]
     found = compare_trees("other", TREES, ours, theirs)
@@ -72,5 +81,7 @@ def test_the_trees_that_differ_most_are_shown_with_the_treebanks():
     assert (first.our_f1, first.their_f1) == (100.0, pytest.approx(50.0))
     assert found.differences[0].ours == rates(counts_of(TREES, ours).sum(0))[2] == 100.0
     printed = "\n".join([*found.table().lines(), *found.sentences()])
-    assert "Against other, with a paired bootstrap test" in printed and "line 8" in printed and first.theirs in printed
+    assert (
+        "Against other, with a paired randomization test" in printed and "line 8" in printed and first.theirs in printed
+    )
     assert compare_trees("other", TREES, ours, ours).sentences() == ["No two trees differ in F1."]

@@ -47,8 +47,8 @@ def main(
         ),
     ] = None,
     paired_test: Annotated[
-        str, typer.Option(help="Of --against: bootstrap (1,000 resamples) or randomization (10,000 trials).")
-    ] = "bootstrap",
+        str, typer.Option(help="Of --against: randomization (10,000 trials) or bootstrap (1,000 resamples).")
+    ] = "randomization",
     tokenised: Annotated[
         bool,
         typer.Option("--tokenised", help="By length: BLEU of Moses-tokenised, lower-cased text instead of raw text."),

@@ -20,6 +20,7 @@ class Kind(NamedTuple):
     most: int  # sentences of all resamples together, which must fit in memory
 
 
+DEFAULT_TEST = "randomization"
 PAIRED_TESTS = {
     "bootstrap": Kind("bs", RESAMPLES, MOST_RESAMPLED),  # Koehn 2004
     "randomization": Kind("ar", 10_000, 10 * MOST_RESAMPLED),  # Riezler and Maxwell 2005
@@ -97,11 +98,13 @@ def differences(
     theirs: Sequence[str],
     references: Sequence[str],
     measures: Sequence[Measure],
-    paired_test: str = "bootstrap",
+    paired_test: str = DEFAULT_TEST,
 ) -> list[Difference]:
-    """Compare two sets of translations by each measure, with a two-sided test of sacreBLEU.
+    """Compare two sets of translations by each measure, with a paired test of sacreBLEU.
 
-    The p-value is the probability of a difference at least this large between two equally good systems.
+    The p-value is the probability of a difference at least this large between two equally good systems. That of
+    randomization is two-sided. That of sacreBLEU's bootstrap is about half of it: it counts how often the size of a
+    difference exceeds the mean of these sizes by as much as was observed, and is never above about 0.4.
     """
     kind = PAIRED_TESTS[paired_test]
     return [difference(measure, ours, theirs, references, kind) for measure in measures]
@@ -113,8 +116,9 @@ def difference(
     """Return the Difference by one measure. The first system of sacreBLEU's test, its baseline, is `theirs`.
 
     sacreBLEU counts the resamples with a larger difference and not those with the same, so that two equal systems would
-    get the smallest p-value. Therefore: no difference has a p-value of 1. And if k sentences differ, of the 2^k ways to
-    exchange translations two have the observed difference, none and all: randomization gives no less than 2^(1 - k).
+    get the smallest p-value, and so would one sentence, of which all resamples are the same. Therefore: no difference
+    has a p-value of 1. And if k sentences differ, of the 2^k ways to exchange translations two have the observed
+    difference, none and all: no test gives less than 2^(1 - k).
     """
     resamples = affordable(kind.resamples, len(references), kind.most)
     systems = [("theirs", measure.texts(theirs)), ("ours", measure.texts(ours))]
@@ -131,10 +135,15 @@ def difference(
     p_value = our_result.p_value if resamples else None
     if our_result.score == their_result.score:
         p_value = 1.0
-    elif p_value is not None and kind.abbreviation == "ar":
+    elif p_value is not None:
         differing = sum(one != other for one, other in zip(systems[0][1], systems[1][1], strict=True))
-        p_value = max(p_value, 2.0 ** (1 - differing))
+        p_value = max(p_value, least_p_value(differing))
     return Difference(measure.name, measure.form, our_result.score, their_result.score, p_value, str(signature))
+
+
+def least_p_value(differing: int) -> float:
+    """Return the smallest p-value that so many sentences, at least one, can have: 2^(1 - differing)."""
+    return 2.0 ** (1 - differing)
 
 
 def largest_differences(

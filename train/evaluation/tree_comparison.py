@@ -8,7 +8,7 @@ import numpy as np
 from keras_transformer.parsing.linear import penn_tree, repaired, symbols_of
 from train.data.trees import Tree
 from train.evaluation.brackets import MEASURES, SIGNATURE, counts_of, rates
-from train.evaluation.significance import PAIRED_TESTS, Difference, PairedComparison
+from train.evaluation.significance import DEFAULT_TEST, PAIRED_TESTS, Difference, PairedComparison, least_p_value
 
 SEED = 12345  # sacreBLEU's
 AT_ONCE = 1_000  # resamples that are in memory together
@@ -44,7 +44,7 @@ class TreeComparison(PairedComparison):
 
 
 def compare_trees(
-    name: str, trees: Sequence[Tree], ours: Sequence[str], theirs: Sequence[str], paired_test: str = "bootstrap"
+    name: str, trees: Sequence[Tree], ours: Sequence[str], theirs: Sequence[str], paired_test: str = DEFAULT_TEST
 ) -> TreeComparison:
     """Compare two sets of outputs, lines of brackets, for the sentences of `trees`; `theirs` is called `name`."""
     counts = counts_of(trees, ours), counts_of(trees, theirs)
@@ -57,7 +57,7 @@ def differences(ours: np.ndarray, theirs: np.ndarray, paired_test: str) -> list[
     ours, theirs: counts (sentences, 3) of right, found and expected phrases. The p-value is the probability of a
     difference at least this large between two equally good parsers: "bootstrap" draws sentences with replacement and
     centres the differences (Koehn 2004), "randomization" exchanges the two outputs of each sentence by a fair coin
-    (Riezler and Maxwell 2005). No difference has a p-value of 1.
+    (Riezler and Maxwell 2005). No difference has a p-value of 1, and k sentences that differ one of at least 2^(1 - k).
     """
     observed = rates(ours.sum(0)) - rates(theirs.sum(0))
     resamples = PAIRED_TESTS[paired_test].resamples
@@ -68,7 +68,8 @@ def differences(ours: np.ndarray, theirs: np.ndarray, paired_test: str) -> list[
     if paired_test == "bootstrap":
         found -= found.mean(0)
     at_least = (np.abs(found) >= np.abs(observed) - 1e-9).sum(0)
-    p_values = np.where(observed == 0, 1.0, (at_least + 1) / (resamples + 1)).tolist()
+    least = least_p_value(max(1, int((ours != theirs).any(1).sum())))
+    p_values = np.where(observed == 0, 1.0, np.maximum((at_least + 1) / (resamples + 1), least)).tolist()
     signature = f"{SIGNATURE}; {paired_test}, {resamples:,} resamples, seed {SEED}"
     both = zip(MEASURES, rates(ours.sum(0)).tolist(), rates(theirs.sum(0)).tolist(), p_values, strict=True)
     precision, recall, f1 = (Difference(name, "labelled brackets", *values, signature) for name, *values in both)
