@@ -8,8 +8,10 @@ import types
 import numpy as np
 import pytest
 
+from keras_transformer.run_folder import RunFolder
 from tests.support.training import checkpoint_names, fit_in, reusable, scores_of, weights_of
 from train.config import TrainingConfig
+from train.evaluation.selection import candidate_weights
 from train.evaluation.validation import Sample, Validation
 from train.loop.best import count_validation, has_stopped_early, share_best
 from train.loop.checkpoints import read_checkpoint
@@ -144,6 +146,28 @@ def test_a_run_that_begins_late_to_keep_the_best_one_keeps_the_best_from_then_on
 
 
 @pytest.mark.slow
+def test_a_best_checkpoint_of_steps_that_were_done_otherwise_is_replaced(tmp_path):
+    """Step 4 is the best, and its process dies before the checkpoint of step 6; then the scores are others."""
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path, steps=9, keep_best=True, killed_at=6)
+    assert checkpoint_names(tmp_path) == ["best-00000004.npz", "step-00000003.npz"]
+    assert [name for name, _ in candidates_of(tmp_path)] == ["the last checkpoint"]  # whose best step is 2
+    progress, _ = trained(tmp_path, steps=5, keep_best=True, scores={4: 0.5})
+    assert (progress.best_step, progress.best_score, progress.validations_since_best) == (4, 0.5, 2)  # steps 4, 5
+    progress, _ = trained(tmp_path, steps=7, keep_best=True, scores={6: 0.7})
+    assert (progress.best_step, checkpoint_names(tmp_path)[0]) == (6, "best-00000006.npz")
+
+
+@pytest.mark.slow
+def test_a_run_that_stops_keeping_the_best_one_and_begins_again_keeps_the_best_from_then_on(tmp_path):
+    trained(tmp_path, steps=3, keep_best=True)
+    trained(tmp_path, steps=5)
+    progress, _ = trained(tmp_path, steps=7, keep_best=True)
+    assert (progress.best_step, progress.best_score) == (6, 2.0)
+    assert checkpoint_names(tmp_path)[0] == "best-00000006.npz"
+
+
+@pytest.mark.slow
 def test_more_patience_continues_a_run_that_had_stopped(tmp_path):
     assert trained(tmp_path, patience=1)[0].step == 6
     progress, _ = trained(tmp_path, patience=2)
@@ -156,9 +180,15 @@ def test_a_full_disk_for_the_best_checkpoint_is_logged_and_training_continues(tm
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("train.loop.checkpoints.Checkpoints.save_best", full)
-    progress, _ = trained(tmp_path, steps=4, keep_best=True)
-    assert progress.step == 4 and checkpoint_names(tmp_path)[-1] == "step-00000004.npz"
+    progress, _ = trained(tmp_path, keep_best=True, patience=2)
+    assert progress.step == 8 and checkpoint_names(tmp_path)[-1] == "step-00000008.npz"  # as with a best checkpoint
+    assert (progress.best_step, progress.best_score) == (4, 3.0)
     assert "best checkpoint, of step 2," in caplog.text and "No space left" in caplog.text
+
+
+def candidates_of(folder):
+    """The sets of weights from which a finished run chooses."""
+    return candidate_weights(RunFolder(folder), TrainingConfig(average_checkpoints=2, keep_best=True))
 
 
 def assert_same(arrays, others):

@@ -22,7 +22,7 @@ DEEPEST = 100  # brackets that may be open at once; the deepest tree of the Penn
 
 
 def check_rules(options: SearchOptions) -> None:
-    """Raises ConfigError for a rule that may forbid the only token that a tree can go on with, or allow what is none."""
+    """Raises ConfigError for a rule that may forbid the only token that a tree can go on with, or allow another one."""
     is_asked = {
         "min_length": options.min_length > 1,
         "no_repeat_ngram_size": options.no_repeat_ngram_size > 0,

@@ -11,20 +11,25 @@ from train.workers.broadcast import Broadcast
 FIELDS = ("best_metric", "best_score", "best_step", "validations_since_best")  # of Progress
 
 
-def count_validation(progress: Progress, validation: Any, metric: str, begin_anew: bool = False) -> bool:
+def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
     """Count a train.evaluation.validation.Validation after step `progress.step`. Returns whether it is the best so far.
 
     metric: "bleu", "chrf", "loss" or "f1". A score that is undefined, such as BLEU of one-word references, does not
-    count. If the run went by another metric before, or with `begin_anew`, no validation before counts.
+    count. If the run went by another metric before, no validation before counts.
     """
     score = score_of(validation, metric)
     if not math.isfinite(score):
         return False
-    is_best = begin_anew or progress.best_metric != metric or score > progress.best_score
+    is_best = progress.best_metric != metric or score > progress.best_score
     if is_best:
-        progress.best_metric, progress.best_score, progress.best_step = metric, score, progress.step
+        take_as_best(progress, validation, metric)
     progress.validations_since_best = 0 if is_best else progress.validations_since_best + 1
     return is_best
+
+
+def take_as_best(progress: Progress, validation: Any, metric: str) -> None:
+    """Let a validation after step `progress.step` be the best so far. `validations_since_best` stays as it is."""
+    progress.best_metric, progress.best_score, progress.best_step = metric, score_of(validation, metric), progress.step
 
 
 def score_of(validation: Any, metric: str) -> float:

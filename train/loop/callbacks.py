@@ -13,7 +13,7 @@ from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.losses import perplexity
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches
-from train.loop.best import count_validation, has_score, has_stopped_early, share_best
+from train.loop.best import count_validation, has_score, has_stopped_early, share_best, take_as_best
 from train.loop.checkpoints import CheckpointError, Checkpoints
 from train.loop.divergence import DivergenceCheck
 from train.loop.metrics_log import MetricsLog
@@ -140,10 +140,9 @@ class AfterEachUpdate(keras.callbacks.Callback):
                     'training.keep_best: set training.best_metric to "chrf" or "loss"',
                     self.training.best_metric,
                 )
-            is_lost = self.training.keep_best and not self.records.checkpoints.best_paths()  # the best one so far
-            is_best = count_validation(self.progress, validation, self.training.best_metric, begin_anew=is_lost)
-            if is_best and self.training.keep_best:
-                self.save_best()
+            is_best = count_validation(self.progress, validation, self.training.best_metric)
+            if self.training.keep_best and has_score(validation, self.training):
+                self.keep_best(validation, is_best)
         if self.training.patience is not None:
             share_best(self.progress, self.broadcast)
 
@@ -167,10 +166,16 @@ class AfterEachUpdate(keras.callbacks.Callback):
             validation.samples[0].translation,
         )  # fmt: skip
 
-    def save_best(self) -> None:
-        """Write the best checkpoint. On a full disk log the error and keep training, as `save` does."""
+    def keep_best(self, validation: Any, is_best: bool) -> None:
+        """Write the best checkpoint, if this validation is the best so far or the best one's checkpoint is missing.
+
+        For `patience` only a better validation is one. On a full disk log the error and keep training, as `save` does.
+        """
+        if not is_best and not self.records.checkpoints.lacks_best(self.progress):
+            return
         try:
             self.records.checkpoints.save_best(self.model, self.model.optimizer, self.progress)
+            take_as_best(self.progress, validation, self.training.best_metric)
         except OSError as error:
             log.error(
                 "The best checkpoint, of step %d, could not be written: %s. Training continues; make room.",

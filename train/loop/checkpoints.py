@@ -68,6 +68,15 @@ class Checkpoints:
         """Return the best checkpoint; none if none is kept, two if a process was killed between them."""
         return sorted(path for path in self.folder.iterdir() if BEST.fullmatch(path.name))
 
+    def lacks_best(self, progress: Progress) -> bool:
+        """Return whether the best checkpoint is not that of `progress.best_step`.
+
+        So it is if it was not kept or not written then, and if it is of steps that were done anew with other settings.
+        One of a later step than `progress.step` was written by a process that was killed, and will come again.
+        """
+        steps = [step_of(path) for path in self.best_paths()]
+        return progress.best_step not in steps and all(step <= progress.step for step in steps)
+
     @staticmethod
     def _write(
         path: pathlib.Path, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress
