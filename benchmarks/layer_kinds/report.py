@@ -34,8 +34,8 @@ DEPARTURES = """\
 - *Restricted self-attention counts more FLOPs than r keys per query.* Blocks of r queries share a window of 2 r - 1
   keys, of which a mask leaves r per query; the last block is filled up. Its projections are those of self-attention,
   and for small r they are nearly all of its cost: so its exponent in d is nearer to 2 than to 1.
-- *As a mask on full attention, the restriction saves no FLOPs.* The row is there to show it; where its seconds
-  differ from those of full attention, they were taken at another moment of the machine.
+- *As a mask on full attention, the restriction saves no FLOPs.* The row is there to show it: its
+  seconds should be those of full attention and of the mask. docs/table1.md names the pair of which that is not true.
 - *The recurrent layer is linear in n, as the paper has it, and slow nevertheless.* Each step is a product of one row
   per sentence with a matrix, which leaves most of the processor idle and reads the whole matrix again. Where its
   exponent in d is below 2, the overhead of a step hides the growth of its product.

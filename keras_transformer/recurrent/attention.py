@@ -43,7 +43,7 @@ class Attention(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class DotAttention(Attention):
-    """e_i = s . h_i (Luong et al. 2015, eq. 8, "dot"); s and h have the same width."""
+    """e_i = s . h_i (Luong et al. 2015, section 3.1, "dot"); s and h have the same width."""
 
     def scores(self, query, keys):
         """(B, Q, d), (B, S, d) -> (B, Q, S)"""
@@ -52,7 +52,7 @@ class DotAttention(Attention):
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class GeneralAttention(DotAttention):
-    """e_i = s^T W h_i (Luong et al. 2015, eq. 8, "general")."""
+    """e_i = s^T W h_i (Luong et al. 2015, section 3.1, "general")."""
 
     def build(self, query_shape: tuple, memory_shape: tuple | None = None, mask_shape: tuple | None = None):
         shape = (query_shape[-1], (memory_shape or query_shape)[-1])
