@@ -102,7 +102,7 @@ class RecurrentDecoder(keras.layers.Layer):
         self.concatenated = (
             None if attention == "none" else keras.layers.Dense(units, "tanh", dtype=policy, name="attentional_state")
         )
-        self.dropout = Dropout(dropout, dtype=policy)
+        self.dropouts = [Dropout(dropout, dtype=policy) for _ in self.cells[1:]]  # one stream of masks each
 
     def build(
         self,
@@ -188,7 +188,7 @@ class RecurrentDecoder(keras.layers.Layer):
         """Return what the input of every layer but the first is multiplied by, (B, T, units), drawn before the loop."""
         if not (training and self.dropout_rate):
             return []
-        return [self.dropout(ops.ones_like(embedded), training=True) for _ in self.cells[1:]]
+        return [dropout(ops.ones_like(embedded), training=True) for dropout in self.dropouts]
 
     def compute_output_shape(
         self,
