@@ -52,6 +52,14 @@ def test_the_summary_of_these_sentences():
     assert (scores.exact, scores.well_formed, scores.sentences) == (20.0, 100.0, 10)
 
 
+def test_a_sentence_of_punctuation_alone_is_neither_exact_nor_not():
+    """EVALB deletes all of its words and skips it."""
+    trees = [tree("(FRAG XX )FRAG", ":"), tree(THIS_IS)]
+    assert bracketing_scores(trees, ["(S XX )S", "(S XX XX XX XX )S"]).exact == 0.0
+    assert bracketing_scores(trees, ["(S XX )S", THIS_IS]).exact == 100.0
+    assert bracketing_scores(trees[:1], ["(FRAG XX )FRAG"]).exact == 0.0
+
+
 def test_a_repeated_phrase_is_right_as_often_as_it_is_expected():
     assert counts("(S (A (A XX )A )A XX )S", "(S (A (A (A XX )A )A )A XX )S") == (3, 4, 3)
 

@@ -75,11 +75,13 @@ class BracketingScores:
 def bracketing_scores(trees: Sequence[Tree], outputs: Sequence[str], resamples: int = 0) -> BracketingScores:
     """Score lines of brackets, each repaired if it is no tree over the words of its sentence.
 
+    A sentence of nothing but punctuation has no phrase that counts; EVALB skips it, and `exact` is of the others.
     resamples: of the bootstrap that finds confidence intervals; 0 for none.
     """
     well_formed = sum(is_tree(symbols_of(output), len(tree.words)) for tree, output in zip(trees, outputs, strict=True))
     values = counts_of(trees, outputs)
-    exact = int((values == values[:, :1]).all(1).sum())
+    has_words = np.array([words_before(tree.tags)[-1] > 0 for tree in trees])
+    exact = int((values == values[:, :1]).all(1)[has_words].sum())
     whole = rates(values.sum(0))
     if resamples > 1 and len(trees) > 1:
         drawn = np.random.default_rng(1).integers(0, len(trees), (resamples, len(trees)))
@@ -91,7 +93,9 @@ def bracketing_scores(trees: Sequence[Tree], outputs: Sequence[str], resamples: 
         Score(name, "labelled brackets", value, SIGNATURE, "", middle, margin)
         for name, value, middle, margin in zip(MEASURES, whole.tolist(), middles, margins, strict=True)
     )
-    return BracketingScores(precision, recall, f1, 100 * exact / len(trees), 100 * well_formed / len(trees), len(trees))
+    return BracketingScores(
+        precision, recall, f1, 100 * exact / max(1, has_words.sum()), 100 * well_formed / len(trees), len(trees)
+    )
 
 
 def counts_of(trees: Sequence[Tree], outputs: Sequence[str]) -> np.ndarray:
