@@ -20,6 +20,7 @@ from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
 from keras_transformer.machine import processor_and_cores
 from train.config import load_config
+from train.config_settings import effective_settings
 from train.evaluation.cost import parameter_count
 
 RESULTS = pathlib.Path("docs/results")
@@ -48,11 +49,12 @@ def main(
         selected(trials, only)  # a name that there is not is a mistake to be told before anything is measured
         check_same_size({LABELS[trial.name]: parameters_of(trial) for trial in trials})
         kept = results / "ancestors"
-        trials = timed(trials, minutes, folder, kept / "steps.json")
+        trials, machine = timed(trials, minutes, folder, kept / "steps.json")
         found = train_all(trials, only, folder, kept)
         outcomes = {LABELS[name]: outcome for name, outcome in found.items()}
         configurations = {LABELS[trial.name]: trial.config for trial in trials}
-        text = table(outcomes, configurations, minutes, command_line("ancestors"))
+        time = f"{minutes:g} minutes of {machine}"
+        text = table(outcomes, configurations, time, command_line("ancestors"))
         write_result(results / "ancestors.md", text)
         draw(outcomes, results / "ancestors.png")
     print(text)
@@ -64,27 +66,31 @@ def parameters_of(trial: Trial) -> int:
     return parameter_count(config.transformer_config(config.tokenizer.vocab_size))
 
 
-def timed(trials: Sequence[Trial], minutes: float, folder: pathlib.Path, note: pathlib.Path) -> list[Trial]:
-    """The trials with as many steps as each trains in so many minutes.
+def timed(trials: Sequence[Trial], minutes: float, folder: pathlib.Path, note: pathlib.Path) -> tuple[list[Trial], str]:
+    """The trials with as many steps as each trains in so many minutes, and the machine on which that was measured.
 
     All are measured on one machine, one after the other, before the first one trains. Their steps are noted: trained
     on another machine, they are compared at the same time of that first one. Raises BenchmarkError if the note is of
-    another time.
+    another time or of other settings.
     """
+    settings = {trial.name: effective_settings(load_config(trial.config, trial.overrides)) for trial in trials}
+    remedy = f"Remove {note.parent} and {folder}, or name other folders with --results and --folder."
     if note.exists():
         noted = json.loads(note.read_text(encoding="utf-8"))
         if noted["minutes"] != minutes:
-            raise BenchmarkError(
-                f"{note} has the steps of {noted['minutes']:g} minutes, not of {minutes:g}. Remove {note.parent} and "
-                f"{folder}, or name other folders with --results and --folder."
-            )
+            raise BenchmarkError(f"{note} has the steps of {noted['minutes']:g} minutes, not of {minutes:g}. {remedy}")
+        for name, now in settings.items():
+            before = noted["settings"].get(name, {})
+            if changed := [key for key in sorted(before.keys() | now.keys()) if before.get(key) != now.get(key)]:
+                raise BenchmarkError(f"{note} has the steps of {name} with another {', '.join(changed)}. {remedy}")
     else:
         steps = {trial.name: steps_in(trial, minutes, folder) for trial in trials}
-        noted = {"minutes": minutes, "machine": processor_and_cores(), "steps": steps}
+        noted = {"minutes": minutes, "machine": processor_and_cores(), "steps": steps, "settings": settings}
         write_result(note, json.dumps(noted, indent=1) + "\n")
-    return [
+    trials = [
         trial._replace(overrides=(*trial.overrides, f"training.steps={noted['steps'][trial.name]}")) for trial in trials
     ]
+    return trials, noted["machine"]
 
 
 if __name__ == "__main__":

@@ -4,14 +4,19 @@ import pytest
 from PIL import Image
 
 from benchmarks import ancestors
+from benchmarks.ancestors import timed
 from benchmarks.trials.ancestors_table import draw, table
+from benchmarks.trials.outcome import Trial
 from benchmarks.trials.sizes import check_same_size
 from benchmarks.worker import BenchmarkError
+from keras_transformer.machine import processor_and_cores
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.trials import outcome
 from train.config import load_config
 from train.evaluation.cost import parameter_count
+
+CONFIG = "[training]\ndropout = 0.15\n"
 
 
 def with_lengths(found, by_length):
@@ -25,23 +30,54 @@ def with_lengths(found, by_length):
 
 def test_the_ancestors_are_compared_by_length_and_over_time(tmp_path):
     outcomes = {
-        "new": with_lengths(outcome(30.0, 5.0), {"up to 10": 40.0, "11 and more": 20.0}),
-        "old": with_lengths(outcome(20.0, 9.0), {"up to 10": 30.0, "11 and more": None}),
+        "new": with_lengths(outcome(30.0, 5.0, config=CONFIG), {"up to 10": 40.0, "11 and more": 20.0}),
+        "old": with_lengths(outcome(20.0, 9.0, config=CONFIG), {"up to 10": 30.0, "11 and more": None}),
     }
-    text = table(outcomes, {"new": "n.toml", "old": "o.toml"}, 0.5, "python -m benchmarks.ancestors")
+    text = table(
+        outcomes, {"new": "n.toml", "old": "o.toml"}, "30 minutes of a machine", "python -m benchmarks.ancestors"
+    )
     rows = [
         line.strip("| ").split(" | ")
         for line in text.splitlines()
         if line.startswith("| new") or line.startswith("| old")
     ]
-    assert rows[0] == ["new", "`n.toml`", "1,000", "60", "1.5", "2.0", "1,000", "30.00 ± 1.00", "50.00"]
+    assert rows[0] == ["new", "`n.toml`", "1,000", "0.15", "60", "1.5", "2.0", "1,000", "30.00 ± 1.00", "50.00"]
     assert rows[2:] == [["new", "40.0", "20.0"], ["old", "30.0", "n/a"]]
     draw(outcomes, tmp_path / "ancestors.png")
     with Image.open(tmp_path / "ancestors.png") as picture:
         assert picture.width > 1_000 and len(picture.convert("RGB").getcolors(10**6)) > 3
 
 
-def test_the_committed_configurations_of_the_ancestors_differ_in_the_model_and_its_optimizer_alone():
+def test_rows_of_several_machines_say_of_which_they_are():
+    outcomes = {
+        name: with_lengths(outcome(30.0, 5.0, config=CONFIG, machine=f"machine of {name}"), {"all": 1.0})
+        for name in ("new", "old")
+    }
+    text = table(outcomes, {"new": "n.toml", "old": "o.toml"}, "30 minutes of a machine", "the command")
+    assert "`the command` on machine of new (a) and machine of old (b): as many training steps each as take 30" in text
+    assert "| 60 | 1.5 (a) | 2.0 |" in text and "| 60 | 1.5 (b) | 2.0 |" in text
+
+
+def test_steps_that_were_measured_are_taken_again_and_only_for_the_same_settings(tmp_path, monkeypatch):
+    measured = []
+    monkeypatch.setattr(ancestors, "steps_in", lambda trial, *rest: measured.append(trial.name) or 100)
+    trial = Trial("dot", ROOT / "configs/multi30k_en_de_recurrent_dot.toml")
+    note = tmp_path / "steps.json"
+    ([first], machine), ([again], same) = (timed([trial], 30.0, tmp_path / "runs", note) for _ in range(2))
+    assert first.overrides == again.overrides == ("training.steps=100",)
+    assert machine == same == processor_and_cores() and measured == ["dot"]
+    with pytest.raises(BenchmarkError, match="the steps of dot with another training.dropout.*Remove"):
+        timed([trial._replace(overrides=("training.dropout=0.5",))], 30.0, tmp_path / "runs", note)
+    with pytest.raises(BenchmarkError, match="30 minutes, not of 20.*Remove"):
+        timed([trial], 20.0, tmp_path / "runs", note)
+
+
+def test_the_committed_steps_are_of_the_committed_configurations(tmp_path):
+    trials = [Trial(name, ROOT / f"configs/multi30k_en_de_{name}.toml") for name in ancestors.LABELS]
+    assert len(timed(trials, 30.0, tmp_path, ROOT / "docs/results/ancestors/steps.json")[0]) == 5
+
+
+def test_the_committed_configurations_of_the_ancestors_have_the_same_text_batches_and_search():
     configs = [load_config(ROOT / f"configs/multi30k_en_de_{name}.toml") for name in ancestors.LABELS]
     counts = [parameter_count(config.transformer_config(config.tokenizer.vocab_size)) for config in configs]
     check_same_size(dict(zip(ancestors.LABELS, counts, strict=True)))  # raises BenchmarkError if they are not

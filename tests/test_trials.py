@@ -96,7 +96,7 @@ def test_a_curve_is_over_the_minutes_of_steps(tmp_path):
 def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
     trial = Trial("small", TABLE3_CONFIG, ("training.checkpoint_every=70", "training.dropout=0.3"))
     note = tmp_path / "kept/steps.json"
-    [timed] = ancestors.timed([trial], 10.0, tmp_path, note)
+    [timed], _ = ancestors.timed([trial], 10.0, tmp_path, note)
     assert timed.overrides == (*trial.overrides, "training.steps=1200")
     assert steps_in(trial, 5.0, tmp_path) == 5 * 60 / 0.5 and len(commands) == 1  # measured once
     calibration = load_config(RunFolder(tmp_path / "small_calibration").config).training

@@ -1,35 +1,41 @@
 """The Transformer beside its ancestors, as a table and a picture."""
 
 import pathlib
+import tomllib
 
 import numpy as np
 
-from benchmarks.trials.outcome import Outcome, machines
+from benchmarks.trials.outcome import Outcome, machines, mark
 from train.evaluation.figures import BLUE, GREEN, GREY, ORANGE, new_figure, save
 
 COLOURS = (BLUE, ORANGE, GREEN, GREY, "#CC79A7", "#56B4E9")
 NOTE = """
 Every model trains on the same pairs with the same tokenizer, loss and batches, from its committed configuration, for as
-many steps as it makes in that time on one machine (60 steps of each are measured first), and has about the same number
-of parameters. Scores are of the validation set, which also chose between the last and the averaged weights; the
-intervals are of 1,000 resamples. One seed each. Training minutes are those of the steps, compilation included; all
-minutes have validations and checkpoints in them too.
+many steps as it makes in that time on that machine (60 steps of each are measured first), and has about the same number
+of parameters. Schedule, learning rate and dropout are what such models usually have, and were tuned for none of them:
+the recurrent ones have more dropout. The one without attention differs in more than that from the others: it has LSTM
+cells, and an encoder of one direction that reads the sentence backwards, as in its paper. Times are of the machine that
+trained the row, which a letter names if there are several. Scores are of the validation set, which also chose between
+the last and the averaged weights; the intervals are of 1,000 resamples. One seed each. Training minutes are those of
+the steps, compilation included; all minutes have validations and checkpoints in them too.
 """
 
 
-def table(outcomes: dict[str, Outcome], configs: dict[str, pathlib.Path], minutes: float, command: str) -> str:
-    """Return ancestors.md; `outcomes` and `configs` by the name of the model."""
+def table(outcomes: dict[str, Outcome], configs: dict[str, pathlib.Path], time: str, command: str) -> str:
+    """Return ancestors.md; `outcomes` and `configs` by the name of the model. time: "30 minutes of AMD EPYC"."""
     lines = [
         "# What attention replaced",
         "",
-        f"`{command}` on {machines(outcomes.values())}: {minutes:g} minutes of training steps each.",
+        f"`{command}` on {machines(outcomes.values())}: as many training steps each as take {time}.",
         "",
-        "| | configuration | parameters | steps | training minutes | all minutes | target tokens/s | BLEU | chrF |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| | configuration | parameters | dropout | steps | training minutes | all minutes | target tokens/s | BLEU "
+        "| chrF |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, outcome in outcomes.items():
-        cells = [name, f"`{configs[name]}`", f"{outcome.parameters:,}", f"{outcome.steps:,}"]
-        cells += [f"{outcome.train_seconds / 60:.1f}", f"{outcome.minutes:.1f}"]
+        machine, dropout = mark(outcome, outcomes.values()), tomllib.loads(outcome.config)["training"]["dropout"]
+        cells = [name, f"`{configs[name]}`", f"{outcome.parameters:,}", f"{dropout}", f"{outcome.steps:,}"]
+        cells += [f"{outcome.train_seconds / 60:.1f}{machine}", f"{outcome.minutes:.1f}"]
         cells += [f"{outcome.tokens_per_second:,.0f}", outcome.bleu(), f"{outcome.score('chrF')['value']:.2f}"]
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", "BLEU by the number of words of the source sentence:", ""]
