@@ -9,7 +9,6 @@ from benchmarks.trials.ancestors_table import draw, table
 from benchmarks.trials.outcome import Trial
 from benchmarks.trials.sizes import check_same_size
 from benchmarks.worker import BenchmarkError
-from keras_transformer.machine import processor_and_cores
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.trials import outcome
@@ -56,20 +55,6 @@ def test_rows_of_several_machines_say_of_which_they_are():
     text = table(outcomes, {"new": "n.toml", "old": "o.toml"}, "30 minutes of a machine", "the command")
     assert "`the command` on machine of new (a) and machine of old (b): as many training steps each as take 30" in text
     assert "| 60 | 1.5 (a) | 2.0 |" in text and "| 60 | 1.5 (b) | 2.0 |" in text
-
-
-def test_steps_that_were_measured_are_taken_again_and_only_for_the_same_settings(tmp_path, monkeypatch):
-    measured = []
-    monkeypatch.setattr(ancestors, "steps_in", lambda trial, *rest: measured.append(trial.name) or 100)
-    trial = Trial("dot", ROOT / "configs/multi30k_en_de_recurrent_dot.toml")
-    note = tmp_path / "steps.json"
-    ([first], machine), ([again], same) = (timed([trial], 30.0, tmp_path / "runs", note) for _ in range(2))
-    assert first.overrides == again.overrides == ("training.steps=100",)
-    assert machine == same == processor_and_cores() and measured == ["dot"]
-    with pytest.raises(BenchmarkError, match="the steps of dot with another training.dropout.*Remove"):
-        timed([trial._replace(overrides=("training.dropout=0.5",))], 30.0, tmp_path / "runs", note)
-    with pytest.raises(BenchmarkError, match="30 minutes, not of 20.*Remove"):
-        timed([trial], 20.0, tmp_path / "runs", note)
 
 
 def test_the_committed_steps_are_of_the_committed_configurations(tmp_path):

@@ -153,12 +153,15 @@ def test_micro_batches_that_were_found_by_trial_are_no_other_setting(tmp_path):
 
 def test_steps_are_measured_once_and_noted_for_the_machines_that_follow(commands, tmp_path):
     trials, note = [Trial("small", TABLE3_CONFIG), Trial("other", TABLE3_CONFIG)], tmp_path / "kept/steps.json"
-    measured = ancestors.timed(trials, 1.0, tmp_path / "runs", note)
+    measured, machine = ancestors.timed(trials, 1.0, tmp_path / "runs", note)
     assert [trial.overrides for trial in measured] == [("training.steps=120",)] * 2
     shutil.rmtree(tmp_path / "runs")
-    assert ancestors.timed(trials, 1.0, tmp_path / "runs", note) == measured and len(commands) == 2
+    assert ancestors.timed(trials, 1.0, tmp_path / "runs", note) == (measured, machine) and len(commands) == 2
     with pytest.raises(BenchmarkError, match=r"steps of 1 minutes, not of 30\. Remove .*--results and --folder"):
         ancestors.timed(trials, 30.0, tmp_path / "runs", note)
+    other = trials[0]._replace(overrides=("training.dropout=0.5",))
+    with pytest.raises(BenchmarkError, match="the steps of small with another training.dropout.*--results and --folder"):
+        ancestors.timed([other], 1.0, tmp_path / "runs", note)
 
 
 def test_a_calibration_of_another_model_is_not_taken(commands, tmp_path):
