@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from tests.support.places import ROOT
-from train.workers.tf_config import Worker, read_cluster
+from train.config import load_config
+from train.data.prepare import check_division
+from train.workers.tf_config import ONLY_WORKER, Worker, read_cluster
 
 PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
 
@@ -49,6 +51,18 @@ def test_the_shell_of_a_pod_makes_its_tf_config(manifest):
         cluster = read_cluster(shell.stdout)
         assert cluster.worker == Worker(index, workers)
         assert cluster.addresses[index] == f"transformer-{index}.{service['metadata']['name']}:2222"
+
+
+def test_the_rows_of_its_configuration_can_be_divided_among_the_gpus_of_the_job(manifest):
+    _, job = manifest
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    (name,) = re.findall(r"python -m train (configs/\S+)", container["args"][0])
+    workers, gpus = job["spec"]["completions"], container["resources"]["limits"]["nvidia.com/gpu"]
+    training = load_config(ROOT / name).training
+    check_division(training, 1, workers * gpus, Worker(0, workers))  # raises ConfigError if they cannot
+    for name in ("wmt14_base", "wmt14_big", "parsing_wsj"):
+        for devices in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48):
+            check_division(load_config(ROOT / f"configs/{name}.toml").training, 1, devices, ONLY_WORKER)
 
 
 def test_the_tests_it_names_are_there():

@@ -30,7 +30,7 @@ def reproduction_lines(folder: RunFolder, training: TrainingConfig) -> list[str]
         "",
         f"`{folder.config.name}` is the configuration at the end of this page, with every override and default; save "
         f"it under that name first. {begins}Its seed, {training.seed}, decides {decided} and dropout: the same text, "
-        f"packages and processor give the same weights, bit for bit{repeated}.",
+        f"packages and processor give the same weights, on CPUs bit for bit{repeated}.",
         "",
     ]
     if len(parts) < 2:
