@@ -1,9 +1,17 @@
 """Where training runs: on one device, on every accelerator of this machine, or on those of several machines."""
 
+import logging
+import os
+import pathlib
+
 import tensorflow as tf
 
 from train.workers.rendezvous import join
 from train.workers.tf_config import ALONE, Cluster
+
+NVIDIA_DRIVER = pathlib.Path("/proc/driver/nvidia/version")  # Linux has this file while the driver is loaded
+
+log = logging.getLogger("train")
 
 
 def choose_strategy(cluster: Cluster = ALONE) -> tf.distribute.Strategy:
@@ -12,6 +20,7 @@ def choose_strategy(cluster: Cluster = ALONE) -> tf.distribute.Strategy:
     On one machine that is MirroredStrategy over all GPUs (or all logical CPUs, if several are configured), or the
     default strategy for a single device.
     """
+    warn_of_unused_gpu()
     if cluster.worker.count > 1:
         return join(cluster)
     gpus = tf.config.list_logical_devices("GPU")
@@ -19,6 +28,18 @@ def choose_strategy(cluster: Cluster = ALONE) -> tf.distribute.Strategy:
     if len(devices) > 1:
         return tf.distribute.MirroredStrategy([device.name for device in devices])
     return tf.distribute.get_strategy()
+
+
+def warn_of_unused_gpu(driver: pathlib.Path = NVIDIA_DRIVER) -> None:
+    """Log a warning if this machine has an NVIDIA GPU that TensorFlow does not see, unless the user has hidden it."""
+    is_hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    if driver.exists() and not is_hidden and not tf.config.list_physical_devices("GPU"):
+        log.warning(
+            "this machine has an NVIDIA GPU, but TensorFlow does not see it and trains on the CPU: install its CUDA "
+            'libraries with `pip install "tensorflow[and-cuda]==%s"`, or set CUDA_VISIBLE_DEVICES=-1 to train without '
+            "it.",
+            tf.__version__,
+        )
 
 
 def local_replicas(strategy: tf.distribute.Strategy) -> int:
