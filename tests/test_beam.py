@@ -33,12 +33,12 @@ def static_shapes(request, monkeypatch):
 HOW = {}
 
 
-def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None):
-    """Return a list of (score, tokens) per table, best first, without empty slots."""
+def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None, **rules):
+    """Return a list of (score, tokens) per table, best first, without empty slots; `rules` as in rules.py."""
     step, state = decoder_of(tables, beam_size)
     limits = np.full(len(tables), LENGTH, "int32") if limits is None else np.array(limits, "int32")
     options = SearchOptions(beam_size=beam_size, length_penalty=alpha, n_best=n_best)
-    ids, scores = beam_search(step, state, {"limits": limits}, LENGTH, options, **HOW)
+    ids, scores = beam_search(step, state, {"limits": limits} | rules, LENGTH, options, **HOW)
     assert ids.shape == (len(tables), beam_size, LENGTH) and scores.shape == (len(tables), beam_size)
     pairs = zip(as_numpy(ids), as_numpy(scores), strict=True)
     return [[(s, tokens_of(row)) for s, row in zip(*pair[::-1], strict=True) if s > NEVER / 2] for pair in pairs]
@@ -120,6 +120,17 @@ def test_the_search_stops_when_no_live_hypothesis_can_win(alpha, expected):
     options = SearchOptions(beam_size=2, length_penalty=alpha)
     beam_search(counted, state, {"limits": np.array([LENGTH], "int32")}, LENGTH, options, **HOW)
     assert len(positions) == expected
+
+
+def test_the_search_of_a_sentence_ends_early_by_its_own_length_penalty():
+    """After step 1 EOS leads with -0.69, and A has -0.80, as above: only the sentence's own penalty lets it win."""
+    short_or_long = table(start=[0.5, 0.45, 0.05], A=[0.0, 1.0, 0.0], AA=[0.0, 1.0, 0.0])
+    tables, alphas = np.array([short_or_long, short_or_long, *random_tables(14, seed=6)]), np.tile([0.0, 1.0], 8)
+    for options in (0.0, 1.0):
+        found = beam(tables, len(OUTPUTS), alpha=options, length_penalties=alphas.astype("float32"))
+        assert [ranking[0][1] for ranking in found[:2]] == [(EOS,), (A, A, A, EOS)]
+        for log_probs, alpha, ranking in zip(tables, alphas, found, strict=True):
+            assert_same_ranking(ranking[:1], ranked_outputs(log_probs, alpha)[:1])
 
 
 def test_with_n_best_2_the_search_continues_until_the_second_best_is_known():

@@ -117,6 +117,20 @@ def test_the_gradient_is_softmax_minus_q_at_every_real_token(smoothing, batch):
     assert_close(tape.gradient(loss, logits), expected * (segments > 0)[..., None])
 
 
+@pytest.mark.parametrize("smoothing", SMOOTHING)
+@pytest.mark.parametrize("of_loss", [0.0, 2.0])
+def test_the_gradients_of_loss_and_negative_log_likelihood_add_up(of_loss, smoothing, batch):
+    """Each is softmax minus what the label should have: q, or 1 at the label."""
+    logits, labels, _ = tf.constant(batch[0]), *batch[1:]
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss, nll, _ = token_losses(logits, labels, smoothing)
+        total = of_loss * loss + 3.0 * nll
+    probabilities = softmax(as_numpy(logits))
+    expected = of_loss * (probabilities - smoothed(labels, smoothing)) + 3.0 * (probabilities - smoothed(labels, 0.0))
+    assert_close(tape.gradient(total, logits), expected)
+
+
 def test_large_logits_neither_overflow_nor_lose_the_loss():
     sums = sums_of([[[1e4, 0.0], [1e4, 0.0]]], [[0, 1]], [[1, 1]], smoothing=0.0)
     assert_close(sums, TokenSums(loss=1e4, nll=1e4, correct=1, tokens=2))

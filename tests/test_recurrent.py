@@ -14,11 +14,12 @@ from keras_transformer.inspection.residual_stream import ResidualStream
 from keras_transformer.kinds import build_model, incremental_decoder, with_attention
 from keras_transformer.losses import token_sums
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.recurrent.decoder import RecurrentDecoder
 from keras_transformer.recurrent.model import RecurrentModel, parts_of_decoder
 from keras_transformer.recurrent.step import RecurrentIncrementalDecoder
 from keras_transformer.tokens import BOS, EOS, PAD
 from keras_transformer.translator import in_precision
-from tests.support.models import as_numpy, assert_close, batch_of, randomise, softmax, sources
+from tests.support.models import as_numpy, assert_close, batch_of, normal, randomise, softmax, sources
 from tests.support.tables import LENGTH, OUTPUTS, PREFIXES, VOCABULARY, ranked_outputs, tokens_of
 
 pytestmark = pytest.mark.slow
@@ -68,6 +69,21 @@ def test_packed_pairs_have_the_gradients_that_they_have_alone(name):
     assert_close(loss, other, rtol=1e-5)
     for found, expected in zip(packed, unpacked, strict=True):
         assert_close(tf.convert_to_tensor(found), tf.convert_to_tensor(expected), atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_dropout_of_the_decoder_is_between_its_recurrent_layers_and_in_training_alone(layers):
+    decoder, without = (RecurrentDecoder(6, layers=layers, dropout=rate) for rate in (0.5, 0.0))
+    segments = np.ones((2, 5), "int32")
+    inputs = normal(2, 5, 6), segments, normal(2, 3, 6, seed=1), segments[:, :3], [normal(2, 5, 6, seed=2)] * layers
+    for one in (decoder, without):
+        one(*inputs)
+        randomise(one, scale=0.6)
+    expected = without(*inputs, training=True)[0]
+    assert_close(decoder(*inputs)[0], expected)
+    first, second = (as_numpy(decoder(*inputs, training=True)[0]) for _ in range(2))
+    for one, other in ((first, expected), (second, expected), (first, second)):
+        assert (np.abs(one - as_numpy(other)).max() > 0.01) == (layers > 1)
 
 
 def test_attention_sees_no_padding_and_no_other_segment():

@@ -4,14 +4,26 @@ import collections
 
 import numpy as np
 import pytest
+from keras import ops
 
-from keras_transformer.config import SearchOptions
+from keras_transformer.config import LONGEST_NGRAM, SearchOptions
 from keras_transformer.decoding import beam_search
 from keras_transformer.decoding.rules import uniform
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.tokens import EOS
+from keras_transformer.tokens import BOS, EOS, SPECIAL
 from tests.support.models import as_numpy
-from tests.support.tables import LENGTH, OUTPUTS, PREFIXES, A, B, decoder_of, random_tables, ranked_outputs, tokens_of
+from tests.support.tables import (
+    LENGTH,
+    OUTPUTS,
+    PREFIXES,
+    A,
+    B,
+    PrefixNumbers,
+    decoder_of,
+    random_tables,
+    ranked_outputs,
+    tokens_of,
+)
 
 WIDE = len(OUTPUTS)  # a beam that holds every output
 DTYPES = {
@@ -79,6 +91,18 @@ def test_lengths_are_from_the_shortest_to_the_longest(changing):
     assert all(1 <= len(tokens) <= 2 for _, tokens in found[5])
 
 
+def test_the_best_words_are_found_below_more_probable_tokens_that_may_not_come():
+    """A beam of one finds the best word below the three special tokens and below EOS, which must not come yet."""
+    tables, shortest = random_tables(8), np.arange(8) % LENGTH + 1
+    tables[:, :, list(SPECIAL)] += 20.0
+    tables[:, :, EOS] += 10.0
+    for table, least, one in zip(tables, shortest, outputs(tables, 1, min_lengths=shortest), strict=True):
+        words = ()
+        while len(words) < least - 1:
+            words += (max((A, B), key=lambda word: table[PREFIXES.index(words), word]),)
+        assert [tokens for _, tokens in one] == [(*words, EOS)]
+
+
 def test_an_output_begins_with_its_prefix_and_its_score_includes_it():
     tables, prefixes = random_tables(5), [[A, 0], [B, A], [0, 0], [A, A], [B, 0]]
     found = outputs(tables, WIDE, prefixes=prefixes)
@@ -98,6 +122,43 @@ def test_no_ngram_comes_twice_and_scores_stay_the_models():
     for table, size, one in zip(tables, sizes, found, strict=True):
         allowed = [p for p in ranked_outputs(table, 0.0) if not size or not has_repeated(p[1], int(size))]
         assert_ranked(one, allowed)
+
+
+LONG = 24  # tokens of an output in which n-grams of every size could come twice
+WORDS = range(EOS + 1, 9)
+
+
+def greedy_without_repetition(log_probs, size):
+    """Follow the most probable word that repeats no `size` tokens, in plain Python; log_probs (last, next)."""
+    output = ()
+    while len(output) < LONG - 1:
+        seen = {output[n : n + size] for n in range(len(output) - size + 1)}
+        allowed = [word for word in WORDS if not size or (*output, word)[-size:] not in seen]
+        output += (max(allowed, key=lambda word: log_probs[output[-1] if output else BOS, word]),)
+    return (*output, EOS)
+
+
+def test_a_long_output_repeats_shorter_sequences_and_none_of_the_size_that_may_not_come_twice():
+    """The next word depends on the last one alone, so without a rule a greedy search goes in a circle."""
+    sizes = np.array([0, *range(3, LONGEST_NGRAM + 1)], "int32")
+    log_probs = np.random.default_rng(2).normal(size=(WORDS.stop, WORDS.stop))
+    logits = ops.convert_to_tensor(log_probs, dtype="float32")
+
+    def step(state, tokens, position):
+        return ops.take(logits, ops.reshape(tokens, (-1,)), axis=0), state
+
+    nothing = ops.zeros((len(sizes), 1), dtype="int32")
+    rules = {
+        "no_repeat_ngram_sizes": sizes,
+        "min_lengths": np.full_like(sizes, LONG),
+        "limits": np.full_like(sizes, LONG),
+    }
+    ids, _ = beam_search(step, PrefixNumbers(nothing, nothing), rules, LONG, SearchOptions(1), **HOW)
+    found = [tokens_of(row[0]) for row in as_numpy(ids)]
+    assert found == [greedy_without_repetition(log_probs, int(size)) for size in sizes]
+    assert has_repeated(found[0], LONGEST_NGRAM)
+    for size, output in list(zip(sizes, found, strict=True))[1:]:
+        assert not has_repeated(output, int(size)) and has_repeated(output, int(size) - 1)
 
 
 def penalised(log_probs, output, penalty):
@@ -159,6 +220,15 @@ def test_a_drawn_output_has_the_score_of_the_model():
 def test_the_hypotheses_of_a_sentence_draw_different_numbers():
     found = draw(random_tables(1, seed=3), 8)[0]
     assert len({tokens for _, tokens in found}) > 1
+
+
+@pytest.mark.slow
+def test_a_sentence_draws_as_many_outputs_as_its_own_beam_size():
+    tables, sizes = random_tables(8), np.arange(8) % 4 + 1
+    found = draw(tables, 4, seeds=np.arange(8), beam_sizes=sizes)
+    for number, size in enumerate(sizes):
+        assert_ranked(found[number], draw(tables[number : number + 1], int(size), seeds=number)[0])
+        assert len(found[number]) == size
 
 
 @pytest.mark.slow

@@ -151,3 +151,26 @@ def test_the_configured_rate_arrives_in_the_batches_and_not_in_validation(tokeni
     assert (data.batches.batch(0)["labels"] == plain["labels"]).all() == (rate == 0)
     assert lists_of(data.validation.target) == lists_of(pairs.target)
     assert lists_of(CorpusCache(tmp_path).encoded(split, tokenizer, ROWS).target) == lists_of(pairs.target)
+
+
+def sentences_of(stream):
+    """The target sentences of an epoch, from its batches."""
+    batches = [stream.batch(step) for step in range(stream.steps_per_epoch)]
+    rows = [row for batch in batches for row in zip(batch["labels"], batch["target_segments"], strict=True)]
+    return [ids[segments == number].tolist() for ids, segments in rows for number in range(1, segments.max() + 1)]
+
+
+def test_the_configured_rate_arrives_in_the_batches_of_every_shard(tokenizer, tmp_path):
+    parts = [corpus()[:80], corpus()[80:]]
+    shards = [Split("data.train", lambda part=part: iter(part), lambda part=part: {"pairs": part}) for part in parts]
+    whole = Corpus(Split.of_shards("data.train", shards), shards[0], None, "a", "b")
+    rows = {"tokens_per_batch": 4 * ROWS.target, "source_row_length": ROWS.source, "row_length": ROWS.target}
+    plain, drawn = (
+        prepare_data(whole, tokenizer, TrainingConfig(bpe_dropout=rate, **rows), tmp_path).batches.shards
+        for rate in (0.0, 0.5)
+    )
+    for one, other, part in zip(plain, drawn, parts, strict=True):
+        found, redrawn = sentences_of(one), sentences_of(other)
+        texts = {target for _, target in part}
+        assert {tokenizer.decode(ids) for ids in found} == {tokenizer.decode(ids) for ids in redrawn} == texts
+        assert len({tuple(ids) for ids in redrawn}) > len({tuple(ids) for ids in found}) == len(texts)

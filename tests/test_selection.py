@@ -4,10 +4,10 @@ import keras
 import pytest
 
 from keras_transformer.run_folder import RunFolder
-from tests.support.models import as_numpy, assert_close
-from tests.support.training import scores_of
+from tests.support.models import as_numpy, assert_close, normal
+from tests.support.training import scores_of, training_model
 from train.config import TrainingConfig
-from train.evaluation.selection import select_weights
+from train.evaluation.selection import moving_average, select_weights
 from train.evaluation.validation import Validation
 from train.loop.checkpoints import Checkpoints
 from train.loop.progress import Progress
@@ -151,6 +151,22 @@ def test_the_moving_average_is_a_candidate_if_there_is_one(folder):
     assert selection.kept.name == "the moving average of the weights" and len(selection.others) == 2
     selection, _ = select(folder, distance_from(5.0))
     assert_close(kept(folder), [[4.0]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+def test_the_moving_average_of_every_weight_is_found_however_deep_its_path(precision, tmp_path):
+    model = training_model(ema_decay=0.9, precision=precision)
+    optimizer, weights = model.optimizer, model.trainable_variables
+    optimizer.build(weights)
+    optimizer.apply([optimizer.scale_loss(normal(*weight.shape)) for weight in weights], weights)
+    Checkpoints(tmp_path).save(model, optimizer, Progress(1))
+    found = moving_average(tmp_path / "step-00000001.npz")
+    averages = getattr(optimizer, "inner_optimizer", optimizer).averages
+    assert max(weight.path.count("/") for weight in weights) > 2
+    for weight, average in zip(weights, averages, strict=True):
+        assert_close(found[weight.path], average, atol=0, rtol=0)
+        assert (as_numpy(average) != as_numpy(weight)).any()
 
 
 def test_an_interrupted_write_keeps_the_old_weights(folder, monkeypatch):

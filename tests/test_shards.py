@@ -154,16 +154,17 @@ def test_the_chief_learns_the_tokenizer_from_its_own_shards(prepare, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("shards", "worker", "replicas", "parts"),
+    ("shards", "worker", "replicas", "micro_batches", "parts"),
     [
-        (4, Worker(0, 3), 3, ["data.shards is 4", "3 workers", "multiple of 3,"]),
-        (1, Worker(0, 3), 3, ["8 rows of 32", "3 devices", "multiple of 96"]),
-        (3, ONLY_WORKER, 1, ["8 rows of 32", "3 shards", "multiple of 96"]),
+        (4, Worker(0, 3), 3, 1, ["data.shards is 4", "3 workers", "multiple of 3,"]),
+        (1, Worker(0, 3), 3, 1, ["8 rows of 32", "3 devices", "multiple of 96"]),
+        (3, ONLY_WORKER, 1, 1, ["8 rows of 32", "3 shards", "multiple of 96"]),
+        (1, ONLY_WORKER, 2, 3, ["8 rows of 32", "2 devices times 3 micro-batches", "multiple of 192"]),
     ],
 )
-def test_rows_and_shards_that_cannot_be_divided_are_refused(shards, worker, replicas, parts):
+def test_rows_and_shards_that_cannot_be_divided_are_refused(shards, worker, replicas, micro_batches, parts):
     with pytest.raises(ConfigError) as error:
-        check_division(TRAINING, shards, replicas, worker)
+        check_division(TRAINING.model_copy(update={"micro_batches": micro_batches}), shards, replicas, worker)
     assert all(part in str(error.value) for part in parts)
 
 

@@ -16,9 +16,11 @@ from train.config import RowLengths, TranslationConfig
 from train.data.batches import lay_out
 from train.data.corpus import Split
 from train.data.packing import Packing
+from train.data.trees import Tree
 from train.evaluation.validation import Sample, Validator
 
 TEXTS = [("one", "eins"), ("two", "zwei"), ("three", "drei"), ("four", "vier")]
+PLAIN = Split("validation", lambda: iter(TEXTS))
 SMOOTHING = 0.3  # not the default
 
 
@@ -45,8 +47,8 @@ def validator(transformer):
     return validator_of(transformer, validation_sentences=2)
 
 
-def validator_of(transformer, **translation):
-    corpus = types.SimpleNamespace(validation=Split("validation", lambda: iter(TEXTS)), target_language="zh")
+def validator_of(transformer, split=PLAIN, **translation):
+    corpus = types.SimpleNamespace(validation=split, target_language="zh")
     data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=PAIRS)
     return Validator(transformer, data, TranslationConfig(**translation), xla=False)
 
@@ -99,3 +101,16 @@ def test_it_translates_with_the_options_of_the_configuration(transformer):
     given = {"beam_size": 5, "validation_beam_size": 3, "length_penalty": 0.25, "batch_size": 7}
     translator = validator_of(transformer, **given).bleu.translator
     assert (translator.options, translator.batch_size) == (SearchOptions(beam_size=3, length_penalty=0.25), 7)
+
+
+def test_translations_are_compared_with_the_trees_of_their_own_sentences(transformer):
+    """Tree 7 has the label L7, and the translations of a few sentences are their trees."""
+    trees = [Tree((f"w{n}", "b"), ("NN", "VB"), ("(S", f"(L{n}", "XX", f")L{n}", "XX", ")S")) for n in range(20)]
+    split = Split("validation", lambda: (tree.pair for tree in trees))
+    split.trees = trees
+    validator = validator_of(transformer, split, validation_sentences=3)
+    tree_of = {tree.pair[0]: types.SimpleNamespace(text=tree.pair[1]) for tree in trees}
+    validator.bleu.translator = types.SimpleNamespace(translate=lambda sources: [tree_of[line] for line in sources])
+    validator.bleu.inspect()
+    assert len({sample.translation for sample in validator.bleu.samples}) == validator.brackets().sentences == 3
+    assert validator.brackets().f1.value == validator.brackets().exact == 100

@@ -1,0 +1,37 @@
+"""Batches that are translated at the same time: every item once, and no error is lost."""
+
+import pytest
+
+import keras_transformer.parallel
+from keras_transformer.parallel import at_the_same_time
+
+LENGTHS = {number: 1 + number % 3 for number in range(10)}
+
+
+@pytest.fixture(params=[1, 3], autouse=True)
+def workers(request, monkeypatch):
+    """Every law holds for one thread and for several."""
+    monkeypatch.setattr(keras_transformer.parallel, "searches_at_once", lambda: request.param)
+
+
+def test_every_item_is_in_one_batch_and_no_batch_is_larger_than_asked():
+    batches = []
+    at_the_same_time(batches.append, LENGTHS, batch_size=2)
+    assert sorted(number for batch in batches for number in batch) == list(LENGTHS)
+    assert max(map(len, batches)) == 2
+
+
+@pytest.mark.parametrize("wrong", [0, 9])
+def test_an_error_in_one_batch_is_raised(wrong):
+    def translate(batch):
+        if wrong in batch:
+            raise ArithmeticError(f"sentence {wrong}")
+
+    with pytest.raises(ArithmeticError, match=f"sentence {wrong}"):
+        at_the_same_time(translate, LENGTHS, batch_size=2)
+
+
+def test_of_nothing_there_is_no_batch():
+    batches = []
+    at_the_same_time(batches.append, {}, batch_size=2)
+    assert batches == []
