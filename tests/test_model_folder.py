@@ -134,6 +134,25 @@ def test_a_broken_version_leaves_the_old_one_serving_and_is_logged_once(folder, 
     assert (model.status[1].state, model.status[2].state) == (State.END, State.AVAILABLE)
 
 
+def test_another_version_of_the_same_number_is_served(folder, written, caplog):
+    """As after `rm -r exports/mine` and an export, which counts from 1 again."""
+    model = ModelFolder(folder)
+    shutil.rmtree(folder / "1")
+    publish(written["b"], folder / "1")
+    assert refresh(model) == "b" and model.status == {1: (State.AVAILABLE, "")}
+    assert "version 1 takes the place of another one of that number" in caplog.text
+    assert refresh(model) == "b" and len(caplog.records) == 1
+
+
+def test_while_the_served_version_is_damaged_it_is_served_from_memory(folder, caplog):
+    """As while somebody removes its files one by one: no lower version takes its place."""
+    shutil.copytree(folder / "1", folder / "2")
+    model = ModelFolder(folder)
+    next((folder / "2" / "variables").glob("*data*")).unlink()
+    assert [refresh(model), refresh(model)] == ["a", "a"] and model.version().number == 2
+    assert model.status == {2: (State.AVAILABLE, "")} and caplog.text.count("cannot be loaded") == 1
+
+
 def test_a_version_is_complete_when_it_has_its_graph(folder, written):
     model = ModelFolder(folder)
     shutil.copytree(written["b"], folder / "2", ignore=lambda *_: ["saved_model.pb"])

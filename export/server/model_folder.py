@@ -39,7 +39,7 @@ class ModelFolder:
     A version that appears is loaded beside the one that is served, warmed up, and takes its place between two requests.
     The old one is closed after its last request. A version that cannot be loaded is logged once and tried again only
     when its files have changed. If the version that is served disappears from the folder, the highest that is left
-    takes its place: removing a version rolls back.
+    takes its place: removing a version rolls back. If another version takes its number, that one is served.
 
     Raises ExportError if no version can be loaded.
     """
@@ -51,6 +51,7 @@ class ModelFolder:
         self.name = self.path.parent.name if self.is_single else self.path.name
         self.status: dict[int, Status] = {}
         self._broken: dict[pathlib.Path, Fingerprint] = {}
+        self._served: Fingerprint = ()
         self._current = self._load_best(None)
         if self._current is None:
             errors = [status.error for status in self.status.values() if status.error]
@@ -80,32 +81,38 @@ class ModelFolder:
         if new is None:
             return
         self._current = new
-        self.status[new.number] = Status(State.AVAILABLE)
         self.status[old.number] = Status(State.UNLOADING)
-        log.warning("%s: version %d takes the place of version %d", self.path, new.number, old.number)
+        self.status[new.number] = Status(State.AVAILABLE)
+        which = f"version {old.number}" if new.number != old.number else "another one of that number"
+        log.warning("%s: version %d takes the place of %s", self.path, new.number, which)
         while old.users:
             await asyncio.sleep(0.05)
         old.close()
-        self.status[old.number] = Status(State.END)
+        if new.number != old.number:
+            self.status[old.number] = Status(State.END)
 
     def _load_best(self, current: Version | None) -> Version | None:
         """Return the highest version that can be loaded, warmed up; None if that is the current one."""
         for path in self._candidates():
-            if current and path == current.path:
+            fingerprint, is_served = fingerprint_of(path), current is not None and path == current.path
+            if is_served and fingerprint in (self._served, self._broken.get(path), ()):
                 return None
-            fingerprint = fingerprint_of(path)
             if not fingerprint or self._broken.get(path) == fingerprint:
                 continue
             number = 1 if self.is_single and not path.name.isdigit() else int(path.name)
-            self.status[number] = Status(State.LOADING)
+            if not is_served:
+                self.status[number] = Status(State.LOADING)
             try:
                 version = Version(path)
             except ExportError as error:
                 self._broken[path] = fingerprint
-                self.status[number] = Status(State.END, str(error))
                 log.error("%s", ascii(str(error))[1:-1])
+                if is_served:
+                    return None  # what is in memory serves on
+                self.status[number] = Status(State.END, str(error))
                 continue
             version.warm_up()
+            self._served = fingerprint
             return version
         return None
 
