@@ -158,6 +158,7 @@ def export_run(
         from export.serving import ServedTranslator
         from keras_transformer.translator import Translator, in_precision, load_run
 
+    multiply_in_float32()
     transformer, tokenizer = load_run(run)
     transformer = in_precision(transformer, precision)
     lines = read_sentences(sentences) if sentences else []
@@ -193,6 +194,7 @@ def export_ctranslate2(
 
         ctranslate2.require(quantization)
     ctranslate2.refuse_existing(folder)
+    multiply_in_float32()
     transformer, tokenizer = load_run(run)
     lines = read_sentences(sentences) if sentences else []
     translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens)
@@ -206,6 +208,13 @@ def export_ctranslate2(
             if not quantization:
                 ctranslate2.refuse_other_scores(comparison)
         return unfinished.rename(folder)
+
+
+def multiply_in_float32() -> None:
+    """Let GPUs multiply float32 as such, and not in TF32, whose scores are too far from those of processors."""
+    import tensorflow as tf
+
+    tf.config.experimental.enable_tensor_float_32_execution(False)
 
 
 def read_sentences(path: pathlib.Path) -> list[str]:

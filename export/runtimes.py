@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -78,7 +79,8 @@ class CRuntime:
             ],
         }
         command = [sys.executable, c_runtime.__file__]
-        process = subprocess.run(command, input=json.dumps(question), capture_output=True, text=True)
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}  # this process may have taken the GPU's memory
+        process = subprocess.run(command, input=json.dumps(question), capture_output=True, text=True, env=environment)
         if process.returncode != 0:
             reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
             raise ExportError(f"{self.version} does not run in TensorFlow's C API: {reason}")

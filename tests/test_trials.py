@@ -160,7 +160,7 @@ def test_steps_are_measured_once_and_noted_for_the_machines_that_follow(commands
     with pytest.raises(BenchmarkError, match=r"steps of 1 minutes, not of 30\. Remove .*--results and --folder"):
         ancestors.timed(trials, 30.0, tmp_path / "runs", note)
     other = trials[0]._replace(overrides=("training.dropout=0.5",))
-    with pytest.raises(BenchmarkError, match="the steps of small with another training.dropout.*--results and --folder"):
+    with pytest.raises(BenchmarkError, match="the steps of small with another training.dropout"):
         ancestors.timed([other], 1.0, tmp_path / "runs", note)
 
 
