@@ -1,7 +1,6 @@
 """What is known of a version: that every runtime translates alike, how long requests take, and of what it is made."""
 
 import datetime
-import hashlib
 import json
 import pathlib
 import random
@@ -15,7 +14,7 @@ from export.operations import oldest_tensorflow
 from export.runtimes import CRuntime, c_library, package, served_locally
 from export.versions import CERTIFICATE, ExportError
 from keras_transformer.console import ScoredText
-from keras_transformer.files import write_atomically
+from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.machine import processor_and_cores, versions
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator
@@ -148,11 +147,6 @@ def latencies(exported: ExportedTranslator, translator: Translator, lines: list[
 def percentile(times: list[float], percent: int) -> float:
     """Return the smallest of the times that so many per cent of them do not exceed."""
     return sorted(times)[max(0, -(-len(times) * percent // 100) - 1)]
-
-
-def sha256_of(path: pathlib.Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def summary(certificate: dict[str, Any]) -> str:

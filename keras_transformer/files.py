@@ -1,6 +1,7 @@
 """Reading lines of text and replacing files atomically: the same for every file of this project."""
 
 import codecs
+import hashlib
 import os
 import pathlib
 from collections.abc import Callable, Iterable, Iterator
@@ -34,6 +35,12 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
         if isinstance(error, OSError) and error.filename is None:  # a full disk does not name the file
             error.filename = str(path)
         raise
+
+
+def sha256_of(path: str | os.PathLike) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str]:

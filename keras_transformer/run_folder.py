@@ -3,6 +3,7 @@
 import os
 import pathlib
 
+from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.model_config import ConfigError
 
 
@@ -13,6 +14,7 @@ class RunFolder:
         self.path = pathlib.Path(path)
         self.config = self.path / "config.toml"  # the effective configuration, with overrides and defaults
         self.tokenizer = self.path / "tokenizer.model"
+        self.tokenizer_sum = self.path / "tokenizer.model.sha256"  # as the command sha256sum writes and checks it
         self.model = self.path / "model.json"
         self.weights = self.path / "model.weights.h5"  # what translation uses
         self.checkpoints = self.path / "checkpoints"
@@ -30,6 +32,24 @@ class RunFolder:
         """Raises ConfigError if there is no such folder."""
         if not self.path.is_dir():
             raise ConfigError(f"There is no run folder {self.path}. `python -m train CONFIG` makes one.")
+
+    def check_tokenizer(self) -> None:
+        """Raises ConfigError if tokenizer.model is not the one that the run was begun with.
+
+        Its pieces would be other words to the weights. A run without a tokenizer.model.sha256 is not checked.
+        """
+        if not self.tokenizer_sum.exists():
+            return
+        expected, found = self.tokenizer_sum.read_text(encoding="utf-8").split(" ")[0], sha256_of(self.tokenizer)
+        if found != expected:
+            raise ConfigError(
+                f"{self.tokenizer} is not the tokenizer that the weights were trained with: its SHA-256 is "
+                f"{found[:12]}..., and {self.tokenizer_sum.name} has {expected[:12]}... Put the right one back."
+            )
+
+    def keep_tokenizer_sum(self) -> None:
+        """Write the SHA-256 of tokenizer.model."""
+        write_atomically(self.tokenizer_sum, f"{sha256_of(self.tokenizer)}  {self.tokenizer.name}\n")
 
     def has_begun(self) -> bool:
         """Return whether there is a checkpoint to continue from."""

@@ -204,6 +204,7 @@ def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
                 f"{folder.path} has no {file.name}: it is not a run folder, or its training has not finished. "
                 "`python -m train CONFIG` finishes it."
             )
+    folder.check_tokenizer()
     tokenizer = Tokenizer(folder.tokenizer)
     config = load_model_config(folder.model)
     try:

@@ -96,3 +96,23 @@ def test_the_tokenizer_of_an_attempt_without_a_checkpoint_is_made_anew(tmp_path)
     assert share_tokenizer(given, corpus, folder, alone).vocab_size == 275
     (folder.checkpoints / "step-00000010.npz").touch()
     assert share_tokenizer(TokenizerConfig(vocab_size=275), corpus, folder, alone).vocab_size == 275
+
+
+def test_a_run_goes_on_with_the_tokenizer_that_it_was_begun_with_alone(tmp_path):
+    """Another one of the same size makes other words of the same ids."""
+    train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
+    corpus, alone = Corpus(train, None, None, "en", "de"), Broadcast(None, Worker())
+    config, folder = TokenizerConfig(vocab_size=275), RunFolder(tmp_path / "run")
+    folder.checkpoints.mkdir(parents=True)
+    share_tokenizer(config, corpus, folder, alone)
+    (folder.checkpoints / "step-00000010.npz").touch()
+    share_tokenizer(config, corpus, folder, alone)
+    own = folder.tokenizer.read_bytes()
+    folder.tokenizer.unlink()  # it is learned again, and the same
+    share_tokenizer(config, corpus, folder, alone)
+    assert folder.tokenizer.read_bytes() == own
+    train_tokenizer(["some other words"], folder.tokenizer, 275)
+    with pytest.raises(ConfigError, match="is not the tokenizer that the weights were trained with.*SHA-256"):
+        share_tokenizer(config, corpus, folder, alone)
+    folder.tokenizer_sum.unlink()  # as in a run folder of before there was one
+    assert share_tokenizer(config, corpus, folder, alone).vocab_size == 275 and folder.tokenizer_sum.exists()

@@ -26,7 +26,8 @@ def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, 
     """The chief's tokenizer, on every worker: `prepare_tokenizer` on the chief, a copy of it on the others.
 
     If the corpus has several shards, the chief learns it from its own. A tokenizer in a run folder without a checkpoint
-    is of an attempt that came to nothing, and perhaps of another text: it is made anew.
+    is of an attempt that came to nothing, and perhaps of another text: it is made anew. In a run folder with one, it
+    must be the one that the run was begun with.
     """
     path = folder.tokenizer
     if broadcast.worker.is_chief:
@@ -37,6 +38,9 @@ def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, 
             prepare_tokenizer(config, shards, fresh, corpus.symbols)
             os.replace(fresh, path)
         tokenizer = prepare_tokenizer(config, shards, path, corpus.symbols)
+        if folder.has_begun():
+            folder.check_tokenizer()
+        folder.keep_tokenizer_sum()
         broadcast.file(path, path.parent)
         return tokenizer
     return Tokenizer(broadcast.file(path, path.parent))

@@ -1,0 +1,33 @@
+"""The run folder: its tokenizer is the one that its weights were trained with."""
+
+import subprocess
+
+import pytest
+
+from keras_transformer.model_config import ConfigError
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.tokenizer import train_tokenizer
+from keras_transformer.translator import load_run
+from tests.support.runs import random_run
+
+
+def test_another_tokenizer_of_the_same_size_is_refused(tmp_path):
+    """Its pieces would be other words to the weights."""
+    folder = RunFolder(random_run(tmp_path / "run"))
+    load_run(folder.path)  # without a sum, as a run of before there was one, it is not checked
+    folder.keep_tokenizer_sum()
+    load_run(folder.path)
+    train_tokenizer(["not the words of that run, but so many others"] * 9, folder.tokenizer, 290)
+    with pytest.raises(ConfigError, match="tokenizer.model is not the tokenizer that the weights were trained with"):
+        load_run(folder.path)
+
+
+def test_the_sum_is_one_that_sha256sum_checks(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.tokenizer.write_bytes(b"any bytes")
+    folder.keep_tokenizer_sum()
+    check = subprocess.run(["sha256sum", "-c", folder.tokenizer_sum.name], cwd=tmp_path, capture_output=True, text=True)
+    assert check.stdout == "tokenizer.model: OK\n"
+    folder.tokenizer.write_bytes(b"other bytes")
+    with pytest.raises(ConfigError, match="Put the right one back"):
+        folder.check_tokenizer()
