@@ -194,26 +194,35 @@ def test_data_is_read_and_packed_without_tensorflow():
 
 
 def test_padded_batches_have_every_pair_once_in_order_of_length(pairs):
-    found = [pair for _, batch in padded_batches(pairs, rows_per_batch=16) for pair in pairs_of(batch)]
+    found = [pair for _, batch in padded_batches(pairs, most_rows=16) for pair in pairs_of(batch)]
     assert counted(found) == counted(sentences_of(pairs))
     lengths = [max(map(len, pair)) for pair in found]
     assert lengths == sorted(lengths)
 
 
 def test_the_indices_of_a_padded_batch_name_the_pair_of_each_row(pairs):
-    for indices, batch in padded_batches(pairs, rows_per_batch=16):
+    for indices, batch in padded_batches(pairs, most_rows=16):
         assert pairs_of(batch) == [(list(pairs.source[i]), list(pairs.target[i])) for i in indices]
 
 
+@pytest.mark.parametrize("most_positions", [1, 24, 50])
+def test_long_padded_batches_have_fewer_rows(pairs, most_positions):
+    found = list(padded_batches(pairs, most_rows=16, length_step=8, most_positions=most_positions))
+    for _, batch in found:
+        rows, length = batch["target_ids"].shape
+        assert rows == max(1, min(16, most_positions // length))
+    assert sorted(pair for indices, _ in found for pair in indices) == list(range(len(pairs)))
+
+
 def test_padded_batches_have_few_shapes_and_one_pair_per_row(pairs):
-    found = [batch for _, batch in padded_batches(pairs, rows_per_batch=16, length_step=8)]
+    found = [batch for _, batch in padded_batches(pairs, most_rows=16, length_step=8)]
     assert {batch["labels"].shape for batch in found} == {(16, 8), (16, 16), (16, 24), (16, 32)}
     assert all(batch[field].shape == batch["labels"].shape for batch in found for field in FIELDS)
     assert all(batch["source_segments"].max() == batch["target_segments"].max() == 1 for batch in found)
 
 
 def test_rows_without_a_pair_are_all_padding():
-    ((indices, batch),) = padded_batches(encode([("7", "5 6")], row_length=8), rows_per_batch=3, length_step=4)
+    ((indices, batch),) = padded_batches(encode([("7", "5 6")], row_length=8), most_rows=3, length_step=4)
     assert indices.tolist() == [0]
     assert batch["target_ids"].tolist() == [[BOS, 5, 6, PAD], [PAD] * 4, [PAD] * 4]
     assert batch["target_segments"].tolist() == [[1, 1, 1, 0], [0] * 4, [0] * 4]

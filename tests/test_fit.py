@@ -6,7 +6,9 @@ import signal
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from keras_transformer.config import ConfigError
 from keras_transformer.errors import Interrupted
 from tests.support.runs import metrics_of
 from tests.support.training import checkpoint_names, fit_in, no_validation, reusable, training_model, weights_of
@@ -76,3 +78,22 @@ def test_a_disk_that_is_full_during_training_loses_no_step(tmp_path, monkeypatch
     assert checkpoint_names(tmp_path) == ["step-00000004.npz", "step-00000006.npz"]
     assert steps_of(tmp_path) == [1, 2, 3, 4, 5, 6]
     assert "checkpoint of step 2 could not be written" in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [ValueError("of a validation"), tf.errors.ResourceExhaustedError(None, None, "OOM")])
+def test_a_validation_that_fails_loses_no_step(tmp_path, error):
+    def fail():
+        raise error
+
+    with pytest.raises((ValueError, ConfigError)) as raised:
+        fit_in(tmp_path, reusable().from_the_start(), validate=fail, steps=6, validate_every=5, checkpoint_every=3)
+    assert checkpoint_names(tmp_path) == ["step-00000003.npz", "step-00000005.npz"]
+    if isinstance(error, tf.errors.OpError):
+        for part in ("Memory was exhausted after step 5", "OOM.", "training.micro_batches", "translation.batch_size"):
+            assert part in str(raised.value)
+    calm, resumed = tmp_path / "calm", reusable().from_the_start()
+    fit_in(tmp_path, resumed, **EVERY)
+    weights = weights_of(resumed)
+    fit_in(calm, straight := reusable().from_the_start(), **EVERY)
+    assert_same_weights(weights, weights_of(straight))

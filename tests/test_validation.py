@@ -74,6 +74,8 @@ def test_the_size_of_its_batches_changes_nothing(transformer, validator, monkeyp
     other = validator_of(transformer)
     other.bleu.translator = validator.bleu.translator
     assert_close(other()[:3], expected[:3], rtol=1e-4)
+    other.most_positions = 40
+    assert_close(other()[:3], expected[:3], rtol=1e-4)
 
 
 @pytest.mark.slow

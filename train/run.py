@@ -113,7 +113,8 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     transformer = build(transformer_config, config.training, strategy)
     begin(config.training, folder, transformer, tokenizer, worker)
     config, model = compiled_to_fit(config, folder, data, transformer, strategy)
-    validator = Validator(transformer, data, config.translation, config.training.xla)
+    at_once = config.training.tokens_per_batch / (config.training.micro_batches * strategy.num_replicas_in_sync)
+    validator = Validator(transformer, data, config.translation, config.training.xla, at_once)
     inspections = inspections_of(config.training, transformer, tokenizer, validator)
     progress = fit(config.training, folder, data, model, validator, broadcast, inspections)
     if worker.is_chief:

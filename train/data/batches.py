@@ -151,18 +151,21 @@ def training_dataset(
 
 
 def padded_batches(
-    pairs: EncodedPairs, rows_per_batch: int, length_step: int = 32
+    pairs: EncodedPairs, most_rows: int, length_step: int = 32, most_positions: float = math.inf
 ) -> Iterator[tuple[np.ndarray, Batch]]:
     """Yield (indices, Batch) for evaluation: every pair once, one per row, sorted by length.
 
-    indices: int (n,), the pairs that the first n rows hold. Every Batch has `rows_per_batch` rows, and a length that is
-    a multiple of `length_step`: few shapes, hence few compilations. Rows after the first n have segment 0 throughout.
+    indices: int (n,), the pairs that the first n rows hold. Every Batch has a length that is a multiple of
+    `length_step`, and all of one length have as many rows: few shapes, hence few compilations. There are `most_rows`,
+    or as many as have `most_positions` on each side, but at least one. Those after the first n have segment 0
+    throughout.
     """
     longest = np.maximum(pairs.source.lengths, pairs.target.lengths)
     padded_lengths = np.ceil(longest / length_step).astype(int) * length_step
     for length in np.unique(padded_lengths).tolist():
         of_length = np.flatnonzero(padded_lengths == length)
         of_length = of_length[np.argsort(longest[of_length], kind="stable")]
+        rows_per_batch = int(max(1, min(most_rows, most_positions // length)))
         for first in range(0, len(of_length), rows_per_batch):
             indices = of_length[first : first + rows_per_batch]
             one_pair_per_row = Packing(indices, np.minimum(np.arange(rows_per_batch + 1), len(indices)))

@@ -1,5 +1,6 @@
 """Validation: loss, scores and sample translations on text that the model is not trained on."""
 
+import math
 from typing import NamedTuple
 
 import keras
@@ -55,11 +56,18 @@ class Validator:
 
     Loss, perplexity and accuracy are of all pairs of the validation split; scores and samples of
     `translation.validation_sentences` of them at equal distances, so that of several files each has its part. `xla`:
-    compile the computation of the loss.
+    compile the computation of the loss. most_positions: that fit in memory at once, such as those of a training step.
     """
 
-    def __init__(self, transformer: keras.Model, data: Data, translation: TranslationConfig, xla: bool):
-        self.pairs = data.validation
+    def __init__(
+        self,
+        transformer: keras.Model,
+        data: Data,
+        translation: TranslationConfig,
+        xla: bool,
+        most_positions: float = math.inf,
+    ):
+        self.pairs, self.most_positions = data.validation, most_positions
         self.sums_of_batch = batch_sums(transformer, xla)
         texts = spread(list(data.corpus.validation), translation.validation_sentences)
         self.trees = spread(data.corpus.validation.trees or [], translation.validation_sentences)
@@ -68,7 +76,7 @@ class Validator:
         self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size, language)
 
     def __call__(self) -> Validation:
-        sums = total_sums(self.sums_of_batch, self.pairs)
+        sums = total_sums(self.sums_of_batch, self.pairs, self.most_positions)
         scores = self.bleu.inspect()
         return Validation(
             loss=sums.loss / sums.tokens,
@@ -97,10 +105,10 @@ def batch_sums(transformer: keras.Model, xla: bool):
     return tf.function(sums, jit_compile=xla)
 
 
-def total_sums(sums_of_batch, pairs: EncodedPairs) -> TokenSums:
+def total_sums(sums_of_batch, pairs: EncodedPairs, most_positions: float = math.inf) -> TokenSums:
     """The sum of `sums_of_batch` over all pairs, as TokenSums of Python floats."""
     totals = [0.0] * len(TokenSums._fields)
-    for _, batch in padded_batches(pairs, ROWS):
+    for _, batch in padded_batches(pairs, ROWS, most_positions=most_positions):
         sums = sums_of_batch({name: tf.constant(ids) for name, ids in batch.items()})
         totals = [total + float(value) for total, value in zip(totals, sums, strict=True)]
     return TokenSums(*totals)

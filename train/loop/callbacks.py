@@ -63,7 +63,11 @@ class AfterEachUpdate(keras.callbacks.Callback):
         self.log_progress(logs)
         self.model.stop_training = self.stop_request.ends_training(logs["stop_requests"])
         if self.is_due(self.training.validate_every):
-            self.validate()
+            try:
+                self.validate()
+            except Exception:  # the steps since the last checkpoint shall not be lost with a validation
+                self.save(is_interim=True)
+                raise
             self.model.stop_training = self.model.stop_training or has_stopped_early(self.progress, self.training)
         is_due = self.is_due(self.training.checkpoint_every) or has_stopped_early(self.progress, self.training)
         if is_due or self.model.stop_training:

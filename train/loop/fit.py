@@ -9,7 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_transformer.errors import Interrupted
+from keras_transformer.config import ConfigError
+from keras_transformer.errors import Interrupted, first_line_of
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.run_folder import RunFolder
 from train.config import TrainingConfig
@@ -101,13 +102,22 @@ def fit_from(
 ) -> None:
     """Train from `progress` to the last step, or until a callback stops training; the callbacks count on in it."""
     dataset = training_dataset(batches, progress.step, last_step, tuple(progress.skipped))
-    model.fit(
-        distributed(dataset, strategy),
-        steps_per_epoch=last_step - progress.step,  # one "epoch" of Keras; the epochs of the data are in `batches`
-        shuffle=False,
-        verbose=0,
-        callbacks=callbacks,
-    )
+    try:
+        model.fit(
+            distributed(dataset, strategy),
+            steps_per_epoch=last_step - progress.step,  # one "epoch" of Keras; the epochs of the data are in `batches`
+            shuffle=False,
+            verbose=0,
+            callbacks=callbacks,
+        )
+    except tf.errors.ResourceExhaustedError as error:
+        rows = batches.rows_per_batch // strategy.num_replicas_in_sync // model.micro_batches
+        raise ConfigError(
+            f"Memory was exhausted after step {progress.step}, with {rows} rows at once on each device: "
+            f"{first_line_of(error)} Set training.micro_batches to more than {model.micro_batches}, a number that "
+            "divides the rows (training.find_micro_batches = true finds it in a new run), or if a validation did not "
+            "fit, translation.batch_size to less. The same command then continues from the last checkpoint."
+        ) from None
 
 
 def log_end(progress: Progress, training: TrainingConfig) -> None:
