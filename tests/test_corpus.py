@@ -1,6 +1,8 @@
 """Text files as a corpus: every pair is read as it stands, or counted, or named in an error."""
 
+import bz2
 import gzip
+import lzma
 
 import pytest
 
@@ -117,6 +119,8 @@ def test_languages_are_those_of_the_configuration(tmp_path):
         (b"a\n", "x\n".encode("utf-16"), "train.de looks like UTF-16.*iconv -f UTF-16"),
         (b"a\n", "x\n".encode("utf-16-le"), "train.de looks like UTF-16.*iconv -f UTF-16"),
         (gzip.compress(b"a\n", mtime=0), b"x\n", "train.en is gzip-compressed but not named .gz"),
+        (lzma.compress(b"a\n"), b"x\n", "train.en is compressed: unpack it with unxz"),
+        (b"a\n", bz2.compress(b"x\n"), "train.de is compressed: unpack it with bunzip2"),
         (b"\n\n", b"x\ny\n", "data.train has no sentence pair left. Skipped: 2 empty source."),
         (b"", b"", "data.train has no sentence pair left. Skipped: none."),
     ],

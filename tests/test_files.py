@@ -1,7 +1,9 @@
 """Reading lines and replacing files atomically."""
 
+import bz2
 import errno
 import gzip
+import lzma
 import os
 
 import pytest
@@ -27,6 +29,10 @@ def test_bytes_that_are_not_utf_8_are_named_by_line_and_byte():
         ("a line".encode("utf-16"), "UTF-16"),
         (b"\xfe\xff\x00a", "UTF-16"),
         (b"caf\xe9", "LATIN1"),
+        (lzma.compress(b"a line"), "unxz"),
+        (bz2.compress(b"a line"), "bunzip2"),
+        (b"\x28\xb5\x2f\xfd\x04\x00", "unzstd"),
+        (b"PK\x03\x04\x14\xff", "unzip"),
     ],
 )
 def test_the_likely_cause_is_named(content, cause):

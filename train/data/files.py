@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_lines
+from keras_transformer.files import packer_of, read_lines
 from train.config import FilesData
 from train.config_data import FilesEntry
 from train.data.corpus import CorpusError, Pair, Split
@@ -173,7 +173,7 @@ def lines_of(path: pathlib.Path) -> Iterator[str]:
     number, is_gzip = 0, path.suffix == ".gz"
     try:
         with gzip.open(path) if is_gzip else open(path, "rb") as file:
-            _check_kind(path, file.peek(4)[:4])
+            _check_kind(path, file.peek(10)[:10])
             for line in read_lines(file, path):
                 number += 1
                 yield line
@@ -194,5 +194,7 @@ def _check_kind(path: pathlib.Path, head: bytes) -> None:
     if head.startswith(b"\x1f\x8b"):
         cause = "compressed twice" if path.suffix == ".gz" else "gzip-compressed but not named .gz"
         raise CorpusError(f"{path} is {cause}: decompress it with gunzip, or give it the name that it needs.")
+    if program := packer_of(head):
+        raise CorpusError(f"{path} is compressed: unpack it with {program}. Only .gz is read as it is.")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
         raise CorpusError(f"{path} looks like UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`.")
