@@ -10,6 +10,7 @@ import types
 
 import pytest
 
+from keras_transformer.machine import processor_cores
 from tests.support.training import scores_of
 from train.config import RowLengths, TrainingConfig
 from train.evaluation.validation import Sample, Validation
@@ -187,7 +188,8 @@ def test_steps_tokens_and_seconds_are_counted_on_from_where_the_run_stands(clock
         run.callback.on_train_batch_begin(0)
         clock.now += 2.0
         run.callback.on_train_batch_end(0, LOGS)
-    assert run.progress == Progress(step=12, seconds=10.0, target_tokens=240.0)
+    cores = processor_cores()
+    assert run.progress == Progress(step=12, seconds=10.0, core_seconds=5.0 * cores, target_tokens=240.0)
 
 
 def test_the_metrics_of_a_step_are_those_of_its_logs(clock):

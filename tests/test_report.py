@@ -1,6 +1,7 @@
 """report.md line by line, from fixed inputs."""
 
 import collections
+import dataclasses
 import json
 import types
 
@@ -25,7 +26,7 @@ from train.evaluation.validation import Sample, Validation
 from train.loop.progress import Progress
 
 TINY = preset("tiny").replace(vocab_size=300)
-PROGRESS = Progress(step=2_600, seconds=3_725.0, target_tokens=1_234_567.0, skipped=[7, 900])
+PROGRESS = Progress(step=2_600, seconds=3_725.0, core_seconds=3 * 3_725.0, target_tokens=1_234_567.0, skipped=[7, 900])
 PAIRS = [("five", "fünf"), ("six", "sechs")]
 TIMED = Timed([Sample("five", "fünf", "fünf"), Sample("six", "sechs", "sex")], seconds=4.0)
 
@@ -113,12 +114,12 @@ def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
 @pytest.mark.parametrize(
     ("devices", "took"),
     [
-        ("one CPU", "3.10 core hours: 1 h 02 min on 3 cores of this machine"),
-        ("2 GPU replicas", "1.03 hours of 2 GPU replicas; 3.10 core hours: 1 h 02 min on 3 cores of this machine"),
+        ("one CPU", "3.10 core hours: 1 h 02 min on 3 cores"),
+        ("2 GPU replicas", "1.03 hours of 2 GPU replicas; 3.10 core hours: 1 h 02 min on 3 cores"),
     ],
 )
-def test_size_speed_and_core_hours_are_measured(tmp_path, monkeypatch, devices, took):
-    monkeypatch.setattr(report, "processor_cores", lambda: 3)
+def test_size_speed_and_core_hours_are_measured(tmp_path, devices, took):
+    """The cores are those of the training, not of the process that reports."""
     weights = tmp_path / "model.weights.h5"
     weights.write_bytes(bytes(12_345))
     curves = {"train/tokens_per_second": np.array([[1, 10.0], [2, 3_000.0], [3, 2_000.0]])}
@@ -130,8 +131,10 @@ def test_size_speed_and_core_hours_are_measured(tmp_path, monkeypatch, devices, 
         "training took": took,
     }
     assert cells(report.cost_table(TINY, weights, {}, TIMED, PROGRESS, devices))["training"] == "not recorded"
-    monkeypatch.setattr(report, "processor_cores", lambda: 1)
-    assert " on 1 core of " in cells(report.cost_table(TINY, weights, {}, TIMED, PROGRESS, devices))["training took"]
+    for core_seconds, its_cores in ((PROGRESS.seconds, "1 core"), (1.5 * PROGRESS.seconds, "1.5 cores")):
+        progress = dataclasses.replace(PROGRESS, core_seconds=core_seconds)
+        rows = cells(report.cost_table(TINY, weights, {}, TIMED, progress, devices))
+        assert rows["training took"].endswith(f" on {its_cores}")
 
 
 FILES = {"source": "files", "train": [["a/train.en", "a/train.de"]], "validation": [["val.en", "val.de"]]}

@@ -10,7 +10,7 @@ import numpy as np
 from keras_transformer.config import SearchOptions
 from keras_transformer.files import write_atomically
 from keras_transformer.inspection.markdown import samples_table, table
-from keras_transformer.machine import processor_and_cores, processor_cores, versions
+from keras_transformer.machine import processor_and_cores, versions
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator, load_run
@@ -176,9 +176,9 @@ def cost_table(
     speed = "not recorded"
     if "train/tokens_per_second" in curves:
         speed = f"{np.median(curves['train/tokens_per_second'][:, 1]):,.0f} target tokens/s, the median of all updates"
-    hours, cores = progress.seconds / 3600, processor_cores()
-    its_cores = "1 core" if cores == 1 else f"{cores} cores"
-    cost = f"{hours * cores:.2f} core hours: {duration(progress.seconds)} on {its_cores} of this machine"
+    hours, cores = progress.seconds / 3600, progress.core_seconds / max(progress.seconds, 1e-9)
+    its_cores = "1 core" if f"{cores:.3g}" == "1" else f"{cores:.3g} cores"
+    cost = f"{progress.core_seconds / 3600:.2f} core hours: {duration(progress.seconds)} on {its_cores}"
     return table(
         ("parameters", f"{parameter_count(transformer_config):,}"),
         ("weights", f"{weights.stat().st_size:,} bytes, float32 ({weights.name})"),

@@ -3,6 +3,7 @@
 import dataclasses
 import time
 
+from keras_transformer.machine import processor_cores
 from train.data.batches import batch_number
 
 
@@ -12,6 +13,7 @@ class Progress:
 
     step: int = 0  # updates done
     seconds: float = 0.0  # spent in `fit`: compilation, validation and checkpoints included
+    core_seconds: float = 0.0  # the same, times the processor cores that the process might use then
     target_tokens: float = 0.0  # trained on
     has_learned: bool = False  # the loss of some step was below that of guessing
     skipped: list[int] = dataclasses.field(default_factory=list)  # batches left out of the stream, counted from 0
@@ -31,6 +33,7 @@ class Progress:
         self.step += 1
         self.target_tokens += tokens
         self.seconds += seconds
+        self.core_seconds += seconds * processor_cores()
 
 
 class Stopwatch:
