@@ -11,7 +11,7 @@ from keras_transformer.tokens import PAD
 
 
 class TokenSums(NamedTuple):
-    """What a batch, a replica or a micro-batch adds: float32 scalars. Means are taken once, at the very end."""
+    """What a batch, a replica, a micro-batch or a row adds: float32. Means are taken once, at the very end."""
 
     loss: Any  # label-smoothed cross-entropy, nats
     nll: Any  # negative log-likelihood of the labels, nats: exp(nll / tokens) is the perplexity
@@ -19,14 +19,16 @@ class TokenSums(NamedTuple):
     tokens: Any  # real target tokens, end of sentence included
 
 
-def token_sums(logits, labels, segments, smoothing=0.1):
+def token_sums(logits, labels, segments, smoothing=0.1, by_row=False):
     """Sum the loss, the negative log-likelihood and the hits over the tokens whose segment is not 0.
 
-    Shapes: logits (B, T, V), labels int (B, T), segments int (B, T). Formula: see `token_losses`.
+    Shapes: logits (B, T, V), labels int (B, T), segments int (B, T) -> scalars, or (B,) each if `by_row`. Formula: see
+    `token_losses`.
     """
+    axis = 1 if by_row else None
     is_real = ops.cast(ops.not_equal(segments, 0), "float32")  # (B, T)
-    loss, nll, hits = (ops.sum(values * is_real) for values in token_losses(logits, labels, smoothing))
-    return TokenSums(loss=loss, nll=nll, correct=hits, tokens=ops.sum(is_real))
+    loss, nll, hits = (ops.sum(values * is_real, axis=axis) for values in token_losses(logits, labels, smoothing))
+    return TokenSums(loss=loss, nll=nll, correct=hits, tokens=ops.sum(is_real, axis=axis))
 
 
 def token_losses(logits, labels, smoothing=0.1):

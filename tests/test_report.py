@@ -37,7 +37,8 @@ def encoded(count, source_length, target_length, **skipped):
 
 
 def candidate(name, bleu, loss, perplexity):
-    return Candidate(name, {}, Validation(loss, perplexity, 0.5, scores_of(bleu), []))
+    interval = (perplexity - 0.5, perplexity + 0.5)
+    return Candidate(name, {}, Validation(loss, perplexity, 0.5, scores_of(bleu), [], perplexity_interval=interval))
 
 
 SELECTION = Selection(candidate("the last checkpoint", 33.333, 2.5, 7.0), [candidate("the average", 33.1, 2.4, 6.0)])
@@ -67,7 +68,8 @@ def test_the_scores_come_with_options_signatures_and_the_weights_that_were_kept(
     assert lines[2:7] == [f"- {line}" for line in card.scores.lines()]
     assert "- speed 0.5 sentences/s: 4.0 s, preparation of the search included" in lines
     assert (
-        "- validation perplexity 7.000 per token; kept the last checkpoint: validation BLEU 33.33, loss 2.5000; "
+        "- validation perplexity 7.000 (6.500 to 7.500, 95 per cent interval) per token; "
+        "kept the last checkpoint: validation BLEU 33.33, loss 2.5000; "
         "the average: validation BLEU 33.10, loss 2.4000"
     ) in lines
     assert all(table.markdown() in text for table in card.tables()) and len(card.tables()) == 2
@@ -87,6 +89,7 @@ def test_programs_find_the_scores_perplexity_and_parameters():
     found = json.loads(report.scores_json("data.test", card, SearchOptions(5, 0.75), SELECTION, 1_234))
     assert [found[name] for name in ("split", "beam_size", "length_penalty")] == ["data.test", 5, 0.75]
     assert [found[name] for name in ("validation_loss", "validation_perplexity", "parameters")] == [2.5, 7.0, 1_234]
+    assert found["validation_perplexity_interval"] == [6.5, 7.5]
     assert found.items() >= card.as_json().items()
 
 

@@ -70,6 +70,14 @@ def test_the_table_names_how_a_row_differs_and_leaves_out_what_was_not_trained()
     assert "(A) h" not in rows
 
 
+def test_perplexity_has_its_interval_if_the_row_has_one():
+    new = outcome(29.0, 5.5)
+    new.scores["validation_perplexity_interval"] = [5.2, 5.9]
+    lines = table(load_config(CONFIG), {"base": outcome(30.0, 5.0), "C_d_ff_1024": new}, "the command").splitlines()
+    rows = {line.split(" | ")[0].removeprefix("| "): line.split(" | ") for line in lines if line.startswith("| ")}
+    assert (rows["base"][8], rows["(C) d_ff"][8]) == ("5.00", "5.50 ± 0.35")
+
+
 def test_a_difference_that_a_seed_could_make_is_no_agreement_and_the_rows_are_counted():
     found = {
         "base": outcome(30.0, 5.0),

@@ -1,5 +1,6 @@
 """Validation: the loss of every pair once, whatever the batches; translations of the first sentences."""
 
+import math
 import types
 
 import numpy as np
@@ -17,7 +18,7 @@ from train.data.batches import lay_out
 from train.data.corpus import Split
 from train.data.packing import Packing
 from train.data.trees import Tree
-from train.evaluation.validation import Sample, Validator
+from train.evaluation.validation import Sample, Validator, perplexity_interval
 
 TEXTS = [("one", "eins"), ("two", "zwei"), ("three", "drei"), ("four", "vier")]
 PLAIN = Split("validation", lambda: iter(TEXTS))
@@ -65,6 +66,9 @@ def test_the_means_are_those_of_all_tokens_of_all_pairs_with_dropout_off(transfo
     assert_close(validation.loss, as_numpy(sums.loss) / tokens, rtol=1e-4)
     assert_close(validation.perplexity, np.exp(as_numpy(sums.nll) / tokens), rtol=1e-4)
     assert_close(validation.token_accuracy, as_numpy(sums.correct) / tokens, rtol=1e-4)
+    of_rows = token_sums(logits, batch["labels"], batch["target_segments"], SMOOTHING, by_row=True)
+    expected = perplexity_interval(as_numpy(of_rows.nll), as_numpy(of_rows.tokens))
+    assert validation.perplexity_interval == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -116,3 +120,27 @@ def test_translations_are_compared_with_the_trees_of_their_own_sentences(transfo
     validator.bleu.inspect()
     assert len({sample.translation for sample in validator.bleu.samples}) == validator.brackets().sentences == 3
     assert validator.brackets().f1.value == validator.brackets().exact == 100
+
+
+# the interval of perplexity
+
+
+def test_the_interval_of_two_sentences_by_hand():
+    """r = 6 / 4; the residuals 4 - 1.5 * 2 and 2 - 1.5 * 2 are 1 and -1; the error is sqrt(2 / 1 * 2) / 4 = 1 / 2."""
+    low, high = perplexity_interval(np.array([4.0, 2.0]), np.array([2.0, 2.0]))
+    assert (low, high) == pytest.approx((math.exp(1.5 - 0.979982), math.exp(1.5 + 0.979982)))
+
+
+def test_sentences_that_are_alike_per_token_have_no_width_and_one_sentence_has_no_interval():
+    assert perplexity_interval(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0])) == pytest.approx((math.e**2,) * 2)
+    assert perplexity_interval(np.array([2.0]), np.array([1.0])) is None
+
+
+def test_the_interval_is_that_of_the_bootstrap():
+    generator = np.random.default_rng(1)
+    tokens = generator.integers(3, 40, 500).astype(float)
+    nll = tokens * generator.gamma(8.0, 0.25, 500)
+    drawn = generator.integers(0, 500, (4_000, 500))
+    expected = np.exp(np.percentile(nll[drawn].sum(1) / tokens[drawn].sum(1), [2.5, 97.5]))
+    assert perplexity_interval(nll, tokens) == pytest.approx(expected, rel=0.01)
+    assert expected[1] > 1.05 * expected[0]

@@ -15,8 +15,9 @@ NOTE = """
 Each row is the row of Table 3 in proportion: what the paper changes by a factor against its base model, the row changes
 by that factor against the row (base) of this table (layers are rounded). A cell is empty if it has the value of the
 base. All rows have the same pairs, tokenizer, steps, schedule and seed. PPL (perplexity per piece, without label
-smoothing) and BLEU (raw text, cased, with the 95 per cent interval of 1,000 resamples) are of the validation set, which
-also chose between the last and the averaged weights. Train seconds are those of the steps: compilation included,
+smoothing, with its 95 per cent interval, if the row was trained since there is one) and BLEU (raw text, cased, with the
+95 per cent interval of 1,000 resamples) are of the validation set, which also chose between the last and the averaged
+weights. Train seconds are those of the steps: compilation included,
 validations and checkpoints not; compare them on one machine only, which the letter names if there are several. Each row
 was trained once. The paper's figures are of newstest2013, after 100,000 steps on 4.5 million pairs (300,000 for big).
 """
@@ -65,7 +66,7 @@ def table_row(row: Row, base: RunConfig, outcome: Outcome, machine: str = "") ->
         cell("model.key_dim", own.d_k),
         cell("training.dropout", own.dropout),
         cell("training.label_smoothing", own.label_smoothing),
-        f"{outcome.perplexity:.2f}",
+        outcome.perplexity_text(),
         outcome.bleu(),
         f"{outcome.parameters:,}",
         f"{outcome.train_seconds:,.0f}{machine}",

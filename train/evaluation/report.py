@@ -121,8 +121,11 @@ def score_text(
     lines += [f"- {line}" for line in card.score_lines()]
     if skipped:
         lines.append(f"- pairs that were left out: {skipped_sentence(skipped)}")
-    perplexity = selection.kept.validation.perplexity
-    lines.append(f"- validation perplexity {perplexity:.3f} per token; {selection}")
+    validation = selection.kept.validation
+    within = ""
+    if validation.perplexity_interval:
+        within = " ({:.3f} to {:.3f}, 95 per cent interval)".format(*validation.perplexity_interval)
+    lines.append(f"- validation perplexity {validation.perplexity:.3f}{within} per token; {selection}")
     return "\n\n".join(["\n".join(lines), *(found.markdown() for found in card.tables())])
 
 
@@ -136,6 +139,7 @@ def scores_json(
         "length_penalty": options.length_penalty,
         "validation_loss": selection.kept.validation.loss,
         "validation_perplexity": selection.kept.validation.perplexity,
+        "validation_perplexity_interval": selection.kept.validation.perplexity_interval,
         "parameters": parameters,
         **card.as_json(),
     }

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.inspection.bleu import Scores
@@ -17,7 +18,8 @@ from train.data.prepare import Data
 from train.evaluation.brackets import BracketingScores, bracketing_scores
 from train.evaluation.spread import spread
 
-ROWS = 64  # sentence pairs per validation batch
+ROWS = 64  # sentence pairs per validation batch, at most
+NORMAL_95 = 1.959964  # within so many standard errors 95 per cent of a normal distribution lie
 
 
 class Validation(NamedTuple):
@@ -29,6 +31,7 @@ class Validation(NamedTuple):
     scores: Scores  # of the translations of the sample
     samples: list[Sample]  # its sentences and their translations
     brackets: BracketingScores | None = None  # of the trees that these translations are; None if they are no trees
+    perplexity_interval: tuple[float, float] | None = None  # of 95 per cent; None of a single sentence
 
     @property
     def quality(self) -> float:
@@ -68,7 +71,7 @@ class Validator:
         most_positions: float = math.inf,
     ):
         self.pairs, self.most_positions = data.validation, most_positions
-        self.sums_of_batch = batch_sums(transformer, xla)
+        self.sums_of_rows = row_sums(transformer, xla)
         texts = spread(list(data.corpus.validation), translation.validation_sentences)
         self.trees = spread(data.corpus.validation.trees or [], translation.validation_sentences)
         options = translation.search_options(translation.validation_beam_size)
@@ -76,7 +79,8 @@ class Validator:
         self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size, language)
 
     def __call__(self) -> Validation:
-        sums = total_sums(self.sums_of_batch, self.pairs, self.most_positions)
+        of_pairs = sums_of_pairs(self.sums_of_rows, self.pairs, self.most_positions)
+        sums = TokenSums(*of_pairs.sum(0).tolist())
         scores = self.bleu.inspect()
         return Validation(
             loss=sums.loss / sums.tokens,
@@ -85,6 +89,7 @@ class Validator:
             scores=scores,
             samples=self.bleu.samples,
             brackets=self.brackets(),
+            perplexity_interval=perplexity_interval(*TokenSums(*of_pairs.T)[1::2]),
         )
 
     def brackets(self) -> BracketingScores | None:
@@ -94,21 +99,34 @@ class Validator:
         return bracketing_scores(self.trees, [sample.translation for sample in self.bleu.samples])
 
 
-def batch_sums(transformer: keras.Model, xla: bool):
-    """A compiled function from a batch to its TokenSums, without dropout, smoothed as the training loss is."""
+def row_sums(transformer: keras.Model, xla: bool):
+    """A compiled function from a batch to the TokenSums (B,) of its rows, without dropout, smoothed as in training."""
     smoothing = transformer.model_config.label_smoothing
 
     def sums(batch):
         logits = transformer({name: batch[name] for name in transformer.input}, training=False)
-        return token_sums(logits, batch["labels"], batch["target_segments"], smoothing)
+        return token_sums(logits, batch["labels"], batch["target_segments"], smoothing, by_row=True)
 
     return tf.function(sums, jit_compile=xla)
 
 
-def total_sums(sums_of_batch, pairs: EncodedPairs, most_positions: float = math.inf) -> TokenSums:
-    """The sum of `sums_of_batch` over all pairs, as TokenSums of Python floats."""
-    totals = [0.0] * len(TokenSums._fields)
-    for _, batch in padded_batches(pairs, ROWS, most_positions=most_positions):
-        sums = sums_of_batch({name: tf.constant(ids) for name, ids in batch.items()})
-        totals = [total + float(value) for total, value in zip(totals, sums, strict=True)]
-    return TokenSums(*totals)
+def sums_of_pairs(sums_of_rows, pairs: EncodedPairs, most_positions: float = math.inf) -> np.ndarray:
+    """The TokenSums of every pair, in their order: float64 (pairs, 4)."""
+    found = np.zeros((len(pairs), len(TokenSums._fields)))
+    for indices, batch in padded_batches(pairs, ROWS, most_positions=most_positions):
+        sums = sums_of_rows({name: tf.constant(ids) for name, ids in batch.items()})
+        found[indices] = np.stack(sums, axis=1)[: len(indices)]
+    return found
+
+
+def perplexity_interval(nll: np.ndarray, tokens: np.ndarray) -> tuple[float, float] | None:
+    """The 95 per cent confidence interval of exp(sum nll / sum tokens), if the sentences were drawn at random.
+
+    nll, tokens: of each sentence, (n,). The ratio r of two sums over n sentences has the standard error
+    sqrt(n / (n - 1) sum_i (nll_i - r tokens_i)^2) / sum_i tokens_i (Cochran 1977, theorem 2.5). None for one sentence.
+    """
+    if len(nll) < 2:
+        return None
+    ratio = nll.sum() / tokens.sum()
+    error = math.sqrt(len(nll) / (len(nll) - 1) * ((nll - ratio * tokens) ** 2).sum()) / tokens.sum()
+    return perplexity(ratio - NORMAL_95 * error), perplexity(ratio + NORMAL_95 * error)
