@@ -156,10 +156,18 @@ def graph_tokenizer(model_bytes: bytes):
         encode(texts)   tf.string (batch,) -> int32 RaggedTensor (batch, None)
         decode(ids)     integer Tensor or RaggedTensor (batch, length) -> tf.string (batch,)
 
-    `model_bytes` is `Tokenizer.model_bytes`.
+    `model_bytes` is `Tokenizer.model_bytes`. Raises TokenizerError without the package tensorflow-text.
     """
     import tensorflow
-    import tensorflow_text
+
+    try:
+        import tensorflow_text
+    except ImportError:
+        raise TokenizerError(
+            "A tokenizer inside a graph needs the package tensorflow-text, which is not installed: "
+            f"pip install tensorflow-text=={'.'.join(tensorflow.__version__.split('.')[:2])}.* (there are wheels for "
+            "Linux, and not for every system)."
+        ) from None
 
     class GraphTokenizer(tensorflow.Module):
         def __init__(self):

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import random
+import sys
 
 import pytest
 import sentencepiece
@@ -85,6 +86,13 @@ def test_the_graph_gives_the_same_ids_and_the_same_text(tokenizer, in_graph):
     assert ids.dtype == tensorflow.int32
     assert ids.to_list() == tokenizer.encode_batch(texts)
     assert [text.decode() for text in in_graph.decode(ids).numpy()] == texts
+
+
+def test_without_tensorflow_text_a_graph_has_no_tokenizer_and_a_sentence_says_so(tokenizer, monkeypatch):
+    """Many systems have no wheel of it; nothing else needs it."""
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    with pytest.raises(TokenizerError, match=r"pip install tensorflow-text==2\.\d+\.\*"):
+        graph_tokenizer(tokenizer.model_bytes)
 
 
 def test_special_ids_have_no_text_in_the_graph(tokenizer, in_graph):
