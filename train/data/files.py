@@ -26,8 +26,8 @@ def files_splits(data: FilesData) -> tuple[Split, Split, Split | None]:
     if len(data.train) < data.shards:
         raise CorpusError(
             f"data.shards is {data.shards}, but data.train has {len(data.train)} entries, and a shard needs at least "
-            f"one: divide the files by lines, both sides alike, for example with split -n r/{data.shards} FILE (unpack a "
-            ".gz first)."
+            f"one: divide the files by lines, both sides alike, for example with split -n r/{data.shards} FILE "
+            "(unpack a .gz first)."
         )
     entries = data.entries("train")
     train = [_train_split(entries[shard :: data.shards], data.train_pairs) for shard in range(data.shards)]
