@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_transformer.batching import list_of_lines
 from keras_transformer.errors import InputError
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD
@@ -51,8 +52,8 @@ def dataset_from_pairs(
         shuffle: give the pairs another order in each epoch; `seed` decides which.
         skip_unusable: leave out pairs that are longer than the longest row or have a blank side, and log how many.
 
-    Raises InputError for unusable pairs (unless they are skipped) and if no pair is left, TypeError for pairs that are
-    not two strings, ValueError for rows or lengths that make no sense.
+    Raises InputError for unusable pairs (unless they are skipped), for text that UTF-8 cannot express and if no pair is
+    left, TypeError for pairs that are not two strings, ValueError for rows or lengths that make no sense.
     """
     if rows < 1:
         raise ValueError(f"rows must be at least 1. Received: rows={rows}")
@@ -73,7 +74,10 @@ def _encoded(pairs, tokenizer):
         is_pair = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(side, str) for side in pair)
         if not is_pair:
             raise TypeError(f"pair {number} must be two strings, (source, target). Received: {pair!r}")
-    sides = ([pair[side] if pair[side].strip() else "" for pair in pairs] for side in (0, 1))
+    sides = (
+        list_of_lines((pair[side] if pair[side].strip() else "" for pair in pairs), name)
+        for side, name in enumerate(("Source", "Target"))
+    )
     return list(zip(*(tokenizer.encode_batch(sentences) for sentences in sides), strict=True))
 
 

@@ -116,6 +116,12 @@ def test_unusable_pairs_are_skipped_on_request_and_logged(tokenizer, caplog):
     assert "1 of 52" in caplog.text and "64 tokens" in caplog.text
 
 
+@pytest.mark.parametrize(("pair", "named"), [(("a", "\ud800"), "Target 2"), (("\udc00", "b"), "Source 2")])
+def test_text_that_utf_8_cannot_express_is_named(pair, named, tokenizer):
+    with pytest.raises(InputError, match=f"{named} has a lone surrogate"):
+        dataset_from_pairs([("one", "eins"), pair], tokenizer)
+
+
 @pytest.mark.parametrize("pairs", [[], [("", "")]])
 def test_without_a_usable_pair_there_is_no_dataset(pairs, tokenizer):
     with pytest.raises(InputError, match=f"{len(pairs)} pairs"):

@@ -11,7 +11,7 @@ from PIL import Image
 
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ATTENTIONS
-from keras_transformer.errors import UserError
+from keras_transformer.errors import InputError, UserError
 from keras_transformer.inspection.attention import LONGEST, AttentionReader, PairAttention, head_measures
 from keras_transformer.inspection.callbacks import AttentionPictures
 from keras_transformer.inspection.event_file import EventFile
@@ -131,6 +131,8 @@ def test_long_sides_are_cut_and_bad_pairs_are_refused(pair, caplog):
     assert len(found.source) == LONGEST and "only the first" in caplog.text
     with pytest.raises(ConfigError, match="pair 2 .*blank"):
         AttentionReader(*pair, [("a", "b"), ("a", " ")])
+    with pytest.raises(InputError, match="Target 2 has a lone surrogate"):
+        AttentionReader(*pair, [("a", "b"), ("a", "\ud800")])
     with pytest.raises(ConfigError, match="at least one"):
         AttentionReader(*pair, [])
 

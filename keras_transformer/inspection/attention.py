@@ -7,6 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.batching import list_of_lines
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
 from keras_transformer.sources import encoded_lines, padded
@@ -50,7 +51,8 @@ class AttentionReader:
 
         AttentionReader(transformer, tokenizer, [("a dog", "ein Hund")])()[0].weights["memory"]
 
-    Sides of more than LONGEST pieces are cut, with a warning. Raises ConfigError if there is no pair, or a blank side.
+    Sides of more than LONGEST pieces are cut, with a warning. Raises ConfigError if there is no pair, or a blank side,
+    and InputError for text that UTF-8 cannot express.
     """
 
     def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]]):
@@ -58,7 +60,10 @@ class AttentionReader:
         longest = min(LONGEST, transformer.model_config.position_limit or LONGEST)
         if not pairs:
             raise ConfigError("There are no sentence pairs to show the attention of: give at least one.")
-        sides = [list(encoded_lines(tokenizer, list(lines), longest)) for lines in zip(*pairs, strict=True)]
+        sides = [
+            list(encoded_lines(tokenizer, list_of_lines(lines, name), longest))
+            for lines, name in zip(zip(*pairs, strict=True), ("Source", "Target"), strict=True)
+        ]
         for number, ids in enumerate(zip(*sides, strict=True), 1):
             if not all(ids):
                 raise ConfigError(f"Sentence pair {number} has a blank side: give a source and its target.")
