@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import ablation, ancestors, table3
 from benchmarks.trials import training
-from benchmarks.trials.outcome import Trial, bleu_over_time, machines, mark
+from benchmarks.trials.outcome import Trial, bleu_over_time, empty_sentence, machines, mark
 from benchmarks.trials.settings import check_settings
 from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
 from benchmarks.worker import BenchmarkError
@@ -20,6 +20,7 @@ from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.runs import write_config
+from tests.support.trials import outcome
 from train.config import load_config
 from train.evaluation.curves import read_curves
 
@@ -168,6 +169,12 @@ def test_a_calibration_of_another_model_is_not_taken(commands, tmp_path):
     steps_in(Trial("small", TABLE3_CONFIG), 10.0, tmp_path)
     with pytest.raises(BenchmarkError, match="small_calibration is .*model.d_ff was 512 and is 1024"):
         steps_in(Trial("small", TABLE3_CONFIG, ("model.d_ff=1024",)), 10.0, tmp_path)
+
+
+def test_empty_translations_are_counted():
+    outcomes = {"a": outcome(30.0, 5.0, ["x y", "", " "]), "b": outcome(30.0, 5.0, ["x", "y", "z"])}
+    assert empty_sentence(outcomes).startswith("Empty translations, of 3: a 2, b 0. ")
+    assert empty_sentence({"b": outcomes["b"]}) == ""
 
 
 def test_only_takes_the_trials_that_it_names():

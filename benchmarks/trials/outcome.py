@@ -76,6 +76,23 @@ class Outcome(NamedTuple):
         return score_text_of(self.score("BLEU"))
 
 
+def empty_sentence(outcomes: dict[str, Outcome]) -> str:
+    """How many sentences each trial translates with nothing; "" if none does.
+
+    Of a model that is trained with label smoothing and unsure of itself, the most probable translation of a sentence is
+    often the empty one (Stahlberg and Byrne 2019), and the brevity penalty of BLEU is of all sentences together.
+    """
+    counts = {name: sum(not text.strip() for text in outcome.translations) for name, outcome in outcomes.items()}
+    if not any(counts.values()):
+        return ""
+    found = ", ".join(f"{name} {count}" for name, count in counts.items())
+    total = max(len(outcome.translations) for outcome in outcomes.values())
+    return (
+        f"Empty translations, of {total:,}: {found}. A model that is unsure of itself finds nothing more probable than "
+        "any long sentence (Stahlberg and Byrne 2019), which costs BLEU."
+    )
+
+
 def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
     """What the run in that folder came to; this machine has trained it, and translated the validation set."""
     folder, run = RunFolder(path), read_run(path)
