@@ -5,6 +5,7 @@
 
 import base64
 import gc
+import json
 import re
 
 import grpc
@@ -18,6 +19,7 @@ from tensorflow_serving.apis import predict_pb2
 from export.client import ServingClient
 from export.server.options import ServerOptions
 from export.server.process import local_server
+from keras_transformer.batching import BYTES_PER_TOKEN
 from tests.support.bad_requests import BODIES, LINES, MESSAGES, PATHS, REQUESTS, Bystander, resident, send
 from tests.support.echo import write_echo
 from tests.support.exports import write_version
@@ -30,6 +32,8 @@ OPTIONS = ServerOptions(port=0, grpc_port=0, request_rows=64, body_bytes=1 << 20
 CLIENT_ERRORS = {400, 404, 405, 413}
 GRPC_ERRORS = {"INVALID_ARGUMENT", "NOT_FOUND"}
 LONG_LINES = ["x" * (1 << 20), "word " * (1 << 17), "\0" * (1 << 19)]
+MOST_TOKENS = 24
+MOST_BYTES = MOST_TOKENS * BYTES_PER_TOKEN  # of a line that the graph reads
 LEAK = 300 << 20  # bytes: what the process may grow by, whatever the number of requests
 
 
@@ -57,7 +61,7 @@ def server(tmp_path_factory):
 def translator(tmp_path_factory):
     """A server of a Transformer with random weights."""
     folder = tmp_path_factory.mktemp("served")
-    write_version(random_run(folder / "run"), folder / "model" / "1", max_source_tokens=24)
+    write_version(random_run(folder / "run"), folder / "model" / "1", max_source_tokens=MOST_TOKENS)
     with local_server(folder / "model", OPTIONS) as address:
         yield address
 
@@ -119,11 +123,16 @@ def test_a_transformer_translates_any_bytes_beside_a_sentence(translator, count)
         assert len(outputs["translation"]) == len(inputs) and all(score <= 0 for score in outputs["score"])
 
 
-@pytest.mark.parametrize("line", LONG_LINES)
+@pytest.mark.parametrize("line", LONG_LINES, ids=["letters", "words", "zeros"])
 def test_a_line_of_a_megabyte_is_too_long_or_cut(translator, line):
-    for text in (line, line[: 1 << 19]):
-        response = requests.post(f"{translator.url}:predict", json={"inputs": [text]})
-        assert assert_answered(response) is None or len(response.json()["outputs"]["translation"]) == 1
+    """A body of more than `body_bytes` is refused. Of any other line the beginning is translated."""
+    for text in (line, line[: 1 << 19], line[: 1 << 17]):
+        body = json.dumps({"inputs": [text, text[:MOST_BYTES]]})
+        response = requests.post(f"{translator.url}:predict", data=body)
+        assert response.status_code == (413 if len(body) > OPTIONS.body_bytes else 200)
+        if content := assert_answered(response):
+            long, beginning = content["outputs"]["translation"]
+            assert long == beginning != ""
 
 
 def test_ten_thousand_lines_are_refused_and_as_many_as_allowed_are_not(translator):

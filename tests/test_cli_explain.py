@@ -1,11 +1,14 @@
 """`keras_transformer explain`: a page in one file, with what was asked."""
 
 import json
+import pathlib
 import re
 
 import pytest
 
 from keras_transformer.__main__ import app
+from keras_transformer.config import SearchOptions
+from keras_transformer.explainer import Explainer, Explanation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES
 
@@ -29,6 +32,48 @@ def test_it_writes_one_file_with_the_explanation_of_what_was_asked(random_folder
     assert len(explanation["translations"]) == 2
     assert all(one["text"].startswith("two") for one in explanation["translations"])
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What the Explainer is asked: the run, how to search, the sentence and the prefix, in order."""
+    calls = []
+
+    def load(*arguments):
+        calls.extend(arguments)
+        return type("Silent", (), {"explain": explain})
+
+    def explain(sentence, prefix):
+        calls.extend([sentence, prefix])
+        return Explanation(sentence, {}, [], False, [], {}, [])
+
+    monkeypatch.setattr(Explainer, "load", load)
+    return calls
+
+
+def test_every_option_arrives(asked, tmp_path):
+    options = {
+        "beam_size": 3, "length_penalty": 1.5, "extra_length": 5, "n_best": 2, "min_length": 4, "max_length": 9,
+        "no_repeat_ngram_size": 6, "repetition_penalty": 1.25, "temperature": 0.5, "top_k": 7, "top_p": 0.75, "seed": 8,
+    }  # fmt: skip
+    assert set(options) == set(SearchOptions.__dataclass_fields__)
+    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+    to = ["--to", tmp_path / "page.html"]
+    assert invoke(app, "explain", "run", "one", *to, *words, "--target-prefix", "two").exit_code == 0
+    assert asked == [pathlib.Path("run"), SearchOptions(**options), "one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("options", "search"),
+    [
+        ([], SearchOptions(beam_size=4, n_best=4)),
+        (["--beam-size", 3], SearchOptions(beam_size=3, n_best=3)),
+        (["--n-best", 2], SearchOptions(beam_size=4, n_best=2)),
+    ],
+)
+def test_the_whole_beam_is_shown_unless_fewer_are_wanted(asked, tmp_path, options, search):
+    assert invoke(app, "explain", "run", "one", "--to", tmp_path / "page.html", *options).exit_code == 0
+    assert asked[1] == search
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import types
 
 import pytest
 import sacrebleu
@@ -11,7 +12,7 @@ from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
-from tests.support.runs import random_run
+from tests.support.runs import random_run, write_config
 from train.distil import distil, nearest
 from train.evaluation.unfinished import Unfinished
 
@@ -121,6 +122,42 @@ def test_every_option_arrives(files, loaded, tmp_path):
         ((tmp_path, searches[0]), {"batch_size": 5, "precision": "bfloat16"}),
         ((tmp_path, searches[1]), {"batch_size": BATCH_SIZE, "precision": "float32"}),
     ]
+
+
+def test_what_is_near_is_measured_in_the_language_of_the_run(files, loaded, tmp_path):
+    config = write_config(tmp_path).read_text(encoding="utf-8")
+    config = config.replace('source = "numbers"', 'source = "numbers"\ntarget_language = "zh"')
+    (tmp_path / "config.toml").write_text(config, encoding="utf-8")
+    files["source"].write_text("我喜欢黑猫。\n", encoding="utf-8")
+    files["reference"].write_text("我很喜欢黑猫。\n", encoding="utf-8")
+    result = distil_command(tmp_path, *options_of(files))
+    assert result.exit_code == 0, result.output
+    assert files["output"].read_text(encoding="utf-8") == "我喜欢黑猫。 again\n"  # else "x", which is more probable
+
+
+@pytest.mark.parametrize(
+    ("changed", "asked"), [(None, [1, 2, 2]), ("model.weights.h5", [1, 2, 1, 2]), ("reference", [1, 2, 1, 2])]
+)
+def test_a_command_that_was_stopped_begins_anew_with_other_weights_or_another_text(
+    files, tmp_path, monkeypatch, changed, asked
+):
+    calls = []
+
+    def translate_n_best(lines, first_line):
+        calls.append(first_line)
+        if calls == [1, 2]:
+            raise KeyboardInterrupt
+        return [[Translation(line, -1.0)] for line in lines]
+
+    translator = types.SimpleNamespace(translate_n_best=translate_n_best)
+    monkeypatch.setattr(Translator, "load", lambda *arguments, **named: translator)
+    monkeypatch.setattr(train.distil, "BATCHES_AT_ONCE", 1)
+    arguments = tmp_path, *options_of(files), "--batch-size", 1
+    assert distil_command(*arguments).exit_code != 0 and not files["output"].exists()
+    if changed:
+        (tmp_path / changed).write_text("other\nthings\n", encoding="utf-8")
+    assert distil_command(*arguments).exit_code == 0
+    assert calls == asked and files["output"].read_text(encoding="utf-8") == "eins zwei\ndrei vier\n"
 
 
 @pytest.mark.slow

@@ -76,6 +76,12 @@ def test_long_sentences_and_outputs_are_cut(pair, caplog):
     assert len(found.source_pieces) == EXPLAINED_TOKENS == len(found.translations[0].pieces)
 
 
+def test_an_output_has_at_most_max_length_pieces(pair, explanation):
+    assert min(len(one.pieces) for one in explanation.translations) > 3
+    found = Explainer(*pair, dataclasses.replace(OPTIONS, max_length=3)).explain(SENTENCE)
+    assert max(len(one.pieces) for one in found.translations) == 3
+
+
 def test_a_prefix_begins_every_translation(pair):
     found = Explainer(*pair, OPTIONS).explain(SENTENCE, prefix="three")
     assert all(one.text.startswith("three") for one in found.translations)

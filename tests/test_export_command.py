@@ -206,6 +206,15 @@ def test_every_option_arrives_in_the_served_graph(run, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_precision_is_that_of_the_variables_that_are_written(run, tmp_path):
+    assert run_export(run, "--to", tmp_path, "--no-check", "--precision", "bfloat16", *ALONE).exit_code == 0
+    saved = tf.train.load_checkpoint(str(tmp_path / "1" / "variables" / "variables"))
+    dtypes = saved.get_variable_to_dtype_map()
+    del dtypes["_CHECKPOINTABLE_OBJECT_GRAPH"]
+    assert len(dtypes) > 10 and set(dtypes.values()) == {tf.bfloat16}
+
+
+@pytest.mark.slow
 def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path, monkeypatch):
     run, received = random_run(tmp_path / "run", positions="learned", max_positions=9), []
     made = serving.ServedTranslator.__init__

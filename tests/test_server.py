@@ -17,9 +17,12 @@ from tensorflow_serving.apis import (
 )
 
 from export.server import grpc_api, rest_api
+from export.server.batching import Batcher
 from export.server.options import ServerOptions
 from export.server.process import local_server
+from export.server.version import Version
 from tests.support.echo import write_echo
+from tests.support.processes import wait_until
 
 OPTIONS = ServerOptions(
     port=0, grpc_port=0, workers=2, batch_rows=8, request_rows=40, queue_rows=20, body_bytes=1 << 20, deadline=20.0
@@ -178,40 +181,39 @@ def test_grpc_has_a_code_for_each_mistake(predict, arguments, code):
 # requests that are computed together
 
 
-def at_once(function, arguments):
-    """The results of calling `function` with each element at the same time, in order; exceptions as results."""
-
-    def call(argument):
-        try:
-            return function(argument)
-        except Exception as error:
-            return error
-
-    with concurrent.futures.ThreadPoolExecutor(len(arguments)) as executor:
-        return list(executor.map(call, arguments))
-
-
 @pytest.fixture
-def busy(server, predict):
-    """Both workers have a batch that takes a second."""
-    threads = [
-        threading.Thread(target=predict, args=["repeat"], kwargs={"text": ["x" * 3000], "spin": [SLOW]})
-        for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-        time.sleep(0.1)
-    yield
-    for thread in threads:
-        thread.join()
+def together(predict, monkeypatch):
+    """As `map`, with errors as results: both workers are busy until all these requests wait. To be used once."""
+    begun, come, is_over, run, compute = [], [], threading.Event(), Version.run, Batcher.compute
+
+    def held(*arguments):
+        begun.append(arguments)
+        is_over.wait(60)
+        return run(*arguments)
+
+    def results(function, elements):
+        before = len(come)
+        futures = [executor.submit(function, element) for element in elements]
+        wait_until(lambda: len(come) == before + len(elements), [])
+        is_over.set()
+        return [future.exception() or future.result() for future in futures]
+
+    monkeypatch.setattr(Version, "run", held)
+    monkeypatch.setattr(Batcher, "compute", lambda *arguments: come.append(arguments) or compute(*arguments))
+    with concurrent.futures.ThreadPoolExecutor(32) as executor:
+        for _ in range(OPTIONS.workers):
+            executor.submit(predict, "repeat", text=["x" * 3000])
+        wait_until(lambda: len(begun) == OPTIONS.workers, [])
+        yield results
+        is_over.set()
 
 
 @pytest.mark.slow
-def test_waiting_requests_are_computed_together_and_each_gets_its_own_rows(predict, busy):
+def test_waiting_requests_are_computed_together_and_each_gets_its_own_rows(predict, together):
     def ask(number):
         return predict("repeat", text=[f"{number}-{row}" for row in range(1 + number % 3)], times=[1 + number % 2])[0]
 
-    answers = at_once(ask, range(9))
+    answers = together(ask, range(9))
     for number, answer in enumerate(answers):
         expected = [f"{number}-{row}" * (1 + number % 2) for row in range(1 + number % 3)]
         assert answer["repeated"] == [text.encode() for text in expected]
@@ -220,27 +222,28 @@ def test_waiting_requests_are_computed_together_and_each_gets_its_own_rows(predi
 
 
 @pytest.mark.slow
-def test_a_request_that_the_graph_refuses_does_not_spoil_the_others(predict, busy):
+def test_a_request_that_the_graph_refuses_does_not_spoil_the_others(predict, together):
     def ask(number):
         return predict("repeat", text=[str(number)], times=[0 if number == 5 else 1])[0]
 
-    answers = at_once(ask, range(8))
+    answers = together(ask, range(8))
     assert answers.pop(5).code() is grpc.StatusCode.INVALID_ARGUMENT
     assert [answer["repeated"] for answer in answers] == [[str(number).encode()] for number in (0, 1, 2, 3, 4, 6, 7)]
+    assert sorted(rows for answer in answers for rows in answer["rows"]) == [1, 2, 2, 4, 4, 4, 4]  # halves of halves
 
 
 @pytest.mark.slow
-def test_texts_of_other_lengths_are_not_computed_together(predict, busy):
+def test_texts_of_other_lengths_are_not_computed_together(predict, together):
     texts = ["short", "y" * 2000, "short too"]
-    answers = at_once(lambda text: predict("repeat", text=[text])[0], texts)
-    assert answers[1]["rows"] == [1]
+    answers = together(lambda text: predict("repeat", text=[text])[0], texts)
+    assert [answer["rows"] for answer in answers] == [[2], [1], [2]]
 
 
 @pytest.mark.slow
-def test_an_answer_does_not_show_who_shared_the_batch(predict, busy):
+def test_an_answer_does_not_show_who_shared_the_batch(predict, together):
     """`words` is padded to the longest line of a batch: requests for it are computed alone."""
     texts = ["one", "one two", "one two three"]
-    answers = at_once(lambda text: predict("words", text=[text])[0]["words"], texts)
+    answers = together(lambda text: predict("words", text=[text])[0]["words"], texts)
     assert answers == [[[word.encode() for word in text.split()]] for text in texts]
 
 
@@ -252,30 +255,28 @@ def test_a_long_request_is_computed_in_parts(server, predict):
 
 
 @pytest.mark.slow
-def test_beyond_the_queue_requests_are_refused_at_once(server, predict, busy):
+def test_beyond_the_queue_requests_are_refused_at_once(server, predict, together):
     def ask(number):
-        before = time.monotonic()
         if number % 2:
-            response = post(server, {"signature_name": "repeat", "inputs": {"text": ["a"] * 4}})
-            return response.status_code, time.monotonic() - before
+            return post(server, {"signature_name": "repeat", "inputs": {"text": ["a"] * 4}}).status_code
         try:
             predict("repeat", text=["a"] * 4)
-            return 200, 0
+            return 200
         except grpc.RpcError as error:
-            return error.code(), time.monotonic() - before
+            return error.code()
 
-    answers = at_once(ask, range(24))
-    refused = {status for status, _ in answers} - {200}
-    assert refused == {503, grpc.StatusCode.RESOURCE_EXHAUSTED}
-    assert sum(status == 200 for status, _ in answers) >= 5  # 20 rows wait
+    answers = together(ask, range(24))
+    assert set(answers) == {200, 503, grpc.StatusCode.RESOURCE_EXHAUSTED}
+    assert answers.count(200) == 5  # 20 rows wait
 
 
 @pytest.mark.slow
-def test_a_request_that_nobody_waits_for_leaves_the_queue(server, predict, busy):
+def test_a_request_that_nobody_waits_for_leaves_the_queue(server, predict, together):
     with pytest.raises(requests.exceptions.ReadTimeout):
         requests.post(f"{server.url}:predict", json={"inputs": ["gone"] * 20}, timeout=0.2)
     time.sleep(0.2)
-    assert at_once(lambda number: predict(text=["a"] * 20)[0], [0])[0]["translation"] == [b"a"] * 20
+    [answer] = together(lambda number: predict(text=["a"] * 20)[0], [0])
+    assert answer["translation"] == [b"a"] * 20
 
 
 def test_an_error_of_the_server_is_logged_on_one_line_and_not_told(server, predict, monkeypatch, caplog):

@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from export import serving
 from export.request import options_of
 from export.serving import ServedTranslator
 from export.slices import SLICE_ROWS, SLICE_TOKENS, in_slices, slice_rows
 from export.written import alignments, without_duplicates
 from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.translator import Translator
+from keras_transformer.tokens import EOS
+from keras_transformer.translator import Translator, load_run
 from tests.support.exports import asker
-from tests.support.runs import SENTENCES
+from tests.support.runs import SENTENCES, random_run
 
 OPTIONS, LONGEST = SearchOptions(extra_length=6), 40
 LINES = [*SENTENCES[:6], "", " \t"]
@@ -123,6 +126,28 @@ def test_a_long_line_is_cut_and_reported(pair, ask):
     assert texts_of(found["translations"][:, 0]) == [one.text for one in expected]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "field", "most"),  # most: tokens, the end of sentence included
+    [
+        ("translate", "text", 8),
+        ("translate", "target_prefix", 8),
+        ("score", "text", 8),
+        ("score", "translation", 8 + 1),
+        ("explain", "text", 6),
+        ("explain", "target_prefix", 6),
+    ],
+)
+def test_what_fills_a_limit_is_whole_and_one_piece_more_is_cut(pair, eager, monkeypatch, name, field, most):
+    monkeypatch.setattr(serving, "EXPLAINED_TOKENS", 6)
+    ask = asker(ServedTranslator(*pair, SearchOptions(beam_size=1, extra_length=1), max_source_tokens=8))
+    for pieces, is_cut in ((most - 1, False), (most, True)):
+        line = " ".join(["a"] * pieces)
+        assert len(pair[1].encode(line)) == pieces
+        given = {"text": "a"} | ({"translation": "a"} if name == "score" else {}) | {field: line}
+        assert ask(name, [given.pop("text")], **given)["truncated"].tolist() == [is_cut]
+
+
 def test_lines_are_tokenized_as_the_model_reads_them(pair, ask):
     found = ask("tokenize", LINES)
     for line, pieces, ids in zip(LINES, found["pieces"], found["ids"], strict=True):
@@ -184,6 +209,48 @@ def test_words_are_aligned_by_the_attention_of_their_pieces():
     attention[0, 1] = [0.1, 0.4, 0.5, 0.0]  # ... but "Hund" as a whole to "dog"
     attention[0, 2] = [0.3, 0.1, 0.1, 0.5]  # what goes to the end of the sentence is not counted
     assert alignments(tf.constant(attention), source, target).numpy().tolist() == [b"1-0 0-1"]
+
+
+@pytest.fixture(scope="module")
+def deep_pair(tmp_path_factory):
+    return load_run(random_run(tmp_path_factory.mktemp("deep") / "run", decoder_layers=3))
+
+
+def words_of(pieces):
+    """The number of the word that each piece belongs to, without the end of sentence."""
+    return np.cumsum([number > 0 and piece.startswith("\u2581") for number, piece in enumerate(pieces[:-1])])
+
+
+def aligned(weights, source, target):
+    """Each word of `target` beside the word of `source` that its pieces together attend to most; weights (T, S)."""
+    of_source, of_target = words_of(source), words_of(target)
+    attended = [
+        [weights[:-1, :-1][of_target == word][:, of_source == other].sum() for other in range(of_source[-1] + 1)]
+        for word in range(of_target[-1] + 1)
+    ]
+    return " ".join(f"{np.argmax(sums)}-{word}" for word, sums in enumerate(attended))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("alignment_layer", "layer"), [(None, 2), (1, 1), (3, 3)])
+def test_words_are_aligned_by_all_heads_of_one_layer_the_last_but_one_by_default(
+    deep_pair, eager, alignment_layer, layer
+):
+    transformer, tokenizer = deep_pair
+    options = SearchOptions(beam_size=1, extra_length=6)
+    answer = asker(ServedTranslator(*deep_pair, options, LONGEST, alignment_layer))("translate", LINES[:4])
+    forced, written, expected = ForcedDecoder(transformer), tokenizer.pieces(), {}
+    for line, target in zip(LINES, answer["pieces"][:, 0], strict=False):
+        source, target = [*tokenizer.encode(line), EOS], target.decode().split(" ")
+        attention = forced([source], [[written.index(piece) for piece in target]]).attention
+        for block in (1, 2, 3):
+            heads = attention[f"decoder_block_{block}/memory"][0].numpy()  # (h, T, S)
+            for name, weights in (("all heads", heads.mean(axis=0)), ("the first head", heads[0])):
+                expected.setdefault((block, name), []).append(
+                    aligned(weights, [written[piece] for piece in source], target)
+                )
+    found = texts_of(answer["alignments"][:, 0])
+    assert [key for key, alignments in expected.items() if alignments == found] == [(layer, "all heads")]
 
 
 def test_duplicates_go_to_the_end_and_have_no_score():

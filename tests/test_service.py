@@ -1,0 +1,126 @@
+"""Limits of time: the server answers what takes too long, and it ends although a request is not answered."""
+
+import asyncio
+import concurrent.futures
+import http.client
+import json
+import socket
+import threading
+import time
+import types
+
+import grpc
+import pytest
+import requests
+import tensorflow as tf
+from starlette.requests import Request
+from tensorflow_serving.apis import predict_pb2
+
+from export.server import grpc_api
+from export.server.errors import ServingError
+from export.server.options import ServerOptions
+from export.server.process import local_server
+from export.server.rest_api import RestApi
+from export.server.service import Service
+from export.server.version import Version
+from tests.support.echo import write_echo
+
+OPTIONS = ServerOptions(port=0, grpc_port=0, workers=2, deadline=0.5)
+HELD = 20  # seconds: a limit that holds ends long before
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_echo(tmp_path_factory.mktemp("served") / "echo" / "1").parent
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    with local_server(folder, OPTIONS) as address:
+        yield address
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """No batch is computed before the test is over. An event: the first one has begun."""
+    begun, is_over, run = threading.Event(), threading.Event(), Version.run
+
+    def wait(self, *arguments):
+        begun.set()
+        is_over.wait(HELD)
+        return run(self, *arguments)
+
+    monkeypatch.setattr(Version, "run", wait)
+    yield begun
+    is_over.set()
+
+
+@pytest.mark.slow
+def test_what_is_not_computed_within_the_deadline_is_given_up_whatever_the_client_allows(server, held):
+    response = requests.post(f"{server.url}:predict", json={"inputs": ["a"]}, timeout=60)
+    assert response.status_code == 504 and "no result within" in response.json()["error"]
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = server.name
+    request.inputs["text"].CopyFrom(tf.make_tensor_proto(["a"]))
+    with grpc.insecure_channel(f"{server.host}:{server.grpc_port}") as channel:
+        call = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
+        with pytest.raises(grpc.RpcError) as error:
+            call(request.SerializeToString(), timeout=60)
+    assert error.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED and "no result within" in error.value.details()
+
+
+@pytest.mark.slow
+def test_a_body_that_does_not_arrive_within_the_deadline_is_not_waited_for(server):
+    head = f"POST /v1/models/{server.name}:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+    with socket.create_connection((server.host, server.port), timeout=HELD) as connection:
+        connection.sendall(head.encode() + b'{"inputs": ')
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        assert response.status == 408 and response.getheader("connection") == "close"
+        assert "within the deadline" in json.loads(response.read())["error"]
+
+
+def test_a_body_in_drips_has_no_more_time():
+    async def drip():
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    request = Request({"type": "http", "method": "POST", "headers": []}, drip)
+    body = RestApi(Service(None, OPTIONS)).body(request, time.monotonic() + 0.1)
+    with pytest.raises(ServingError) as error:
+        asyncio.run(asyncio.wait_for(body, HELD))
+    assert error.value.http_status == 408
+
+
+@pytest.mark.parametrize(("of_client", "seconds"), [(None, 9.0), (60.0, 9.0), (5.0, 5.0)])
+def test_a_grpc_call_has_the_time_of_the_server_or_of_the_client_whichever_is_less(of_client, seconds):
+    received = []
+
+    async def answer(request, until):
+        received.append(until)
+        return request
+
+    handler = grpc_api.method(Service(None, ServerOptions(deadline=9.0)), predict_pb2.PredictRequest, answer)
+    context, before = types.SimpleNamespace(time_remaining=lambda: of_client), time.monotonic()
+    asyncio.run(handler.unary_unary(b"", context))
+    assert before + seconds <= received[0] <= time.monotonic() + seconds
+
+
+def test_requests_in_flight_have_so_many_seconds_when_the_server_ends():
+    async def drain(service):
+        with service.request():
+            return await asyncio.wait_for(service.drain(), HELD)
+
+    service = Service(None, ServerOptions(drain_seconds=0.1))
+    assert asyncio.run(drain(service)) is False  # one is left
+    assert asyncio.run(service.drain()) is True
+
+
+@pytest.mark.slow
+def test_a_server_ends_although_a_request_takes_longer(folder, held):
+    with concurrent.futures.ThreadPoolExecutor(1) as client:
+        with local_server(folder, ServerOptions(port=0, grpc_port=0, workers=1, drain_seconds=0.2)) as address:
+            client.submit(requests.post, f"{address.url}:predict", json={"inputs": ["a"]}, timeout=60)
+            assert held.wait(60)
+            before = time.monotonic()
+        assert time.monotonic() - before < 0.75 * HELD
