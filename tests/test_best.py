@@ -14,7 +14,7 @@ from train.config import TrainingConfig
 from train.evaluation.selection import candidate_weights
 from train.evaluation.validation import Sample, Validation
 from train.loop.best import count_validation, has_stopped_early, share_best
-from train.loop.checkpoints import read_checkpoint
+from train.loop.checkpoints import Checkpoints, read_checkpoint
 from train.loop.progress import Progress
 
 EVERY = {"steps": 20, "validate_every": 2, "checkpoint_every": 3}
@@ -141,7 +141,7 @@ def test_a_run_that_begins_late_to_keep_the_best_one_keeps_the_best_from_then_on
     """The weights of the best validation before, at step 4, are lost: a better one than that may never come."""
     trained(tmp_path, steps=5)
     progress, _ = trained(tmp_path, steps=9, keep_best=True, scores=BLEU | {8: 2.5})
-    assert (progress.best_step, progress.best_score) == (8, 2.5)
+    assert (progress.kept_step, progress.kept_score, progress.best_step, progress.best_score) == (8, 2.5, 4, 3.0)
     assert checkpoint_names(tmp_path)[0] == "best-00000008.npz"
 
 
@@ -151,11 +151,12 @@ def test_a_best_checkpoint_of_steps_that_were_done_otherwise_is_replaced(tmp_pat
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path, steps=9, keep_best=True, killed_at=6)
     assert checkpoint_names(tmp_path) == ["best-00000004.npz", "step-00000003.npz"]
-    assert [name for name, _ in candidates_of(tmp_path)] == ["the last checkpoint"]  # whose best step is 2
+    assert [name for name, _ in candidates_of(tmp_path)] == ["the last checkpoint"]  # which was written before
     progress, _ = trained(tmp_path, steps=5, keep_best=True, scores={4: 0.5})
-    assert (progress.best_step, progress.best_score, progress.validations_since_best) == (4, 0.5, 2)  # steps 4, 5
+    assert (progress.kept_step, progress.kept_score) == (4, 0.5)
+    assert (progress.best_step, progress.best_score, progress.validations_since_best) == (2, 1.0, 2)  # steps 4, 5
     progress, _ = trained(tmp_path, steps=7, keep_best=True, scores={6: 0.7})
-    assert (progress.best_step, checkpoint_names(tmp_path)[0]) == (6, "best-00000006.npz")
+    assert (progress.kept_step, checkpoint_names(tmp_path)[0]) == (6, "best-00000006.npz")
 
 
 @pytest.mark.slow
@@ -163,7 +164,7 @@ def test_a_run_that_stops_keeping_the_best_one_and_begins_again_keeps_the_best_f
     trained(tmp_path, steps=3, keep_best=True)
     trained(tmp_path, steps=5)
     progress, _ = trained(tmp_path, steps=7, keep_best=True)
-    assert (progress.best_step, progress.best_score) == (6, 2.0)
+    assert (progress.kept_step, progress.kept_score, progress.best_step) == (6, 2.0, 4)
     assert checkpoint_names(tmp_path)[0] == "best-00000006.npz"
 
 
@@ -189,6 +190,22 @@ def test_a_full_disk_for_the_best_checkpoint_is_logged_and_training_continues(tm
 def candidates_of(folder):
     """The sets of weights from which a finished run chooses."""
     return candidate_weights(RunFolder(folder), TrainingConfig(average_checkpoints=2, keep_best=True))
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_once_costs_the_best_checkpoint_of_then_alone(tmp_path, monkeypatch):
+    """Step 4 cannot be kept; 6 and 8 are no better than what is kept, and patience counts from 4."""
+    save = Checkpoints.save_best
+
+    def full_at_4(self, model, optimizer, progress):
+        if progress.step == 4:
+            raise OSError(28, "No space left on device")
+        save(self, model, optimizer, progress)
+
+    monkeypatch.setattr(Checkpoints, "save_best", full_at_4)
+    progress, _ = trained(tmp_path, keep_best=True, patience=2, scores={2: 1.0, 4: 3.0, 6: 0.5, 8: 0.6})
+    assert (progress.step, progress.best_step, progress.kept_step) == (8, 4, 2)
+    assert checkpoint_names(tmp_path)[0] == "best-00000002.npz"
 
 
 def assert_same(arrays, others):

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from keras_transformer.files import write_atomically
+from keras_transformer.machine import processor_cores
 from tests.support.models import as_numpy, assert_close, normal
-from train.loop.checkpoints import CheckpointError, Checkpoints, assign_weights, read_checkpoint
+from train.loop.checkpoints import CheckpointError, Checkpoints, assign_weights, progress_of, read_checkpoint
 from train.loop.progress import Progress
 
 
@@ -226,3 +227,8 @@ def test_a_file_written_atomically_holds_the_new_or_the_old_content(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     write_atomically(path, lambda file: file.write(b"new"))
     assert path.read_bytes() == b"new"
+
+
+def test_a_checkpoint_of_before_cores_were_counted_had_the_cores_of_now():
+    found = progress_of({"progress": np.array('{"step": 4, "seconds": 10.0}')})
+    assert found == Progress(4, seconds=10.0, core_seconds=10.0 * processor_cores())

@@ -92,6 +92,11 @@ def test_a_validation_that_fails_loses_no_step(tmp_path, error):
     if isinstance(error, tf.errors.OpError):
         for part in ("Memory was exhausted after step 5", "OOM.", "training.micro_batches", "translation.batch_size"):
             assert part in str(raised.value)
+    again = tmp_path / "again"
+    with pytest.raises((ValueError, ConfigError)):
+        fit_in(again, reusable().from_the_start(), validate=fail, steps=6, validate_every=3, checkpoint_every=3)
+    fit_in(again, reusable().from_the_start(), steps=6, checkpoint_every=3)
+    assert checkpoint_names(again) == ["step-00000003.npz", "step-00000006.npz"]  # 3 is among those to be averaged
     calm, resumed = tmp_path / "calm", reusable().from_the_start()
     fit_in(tmp_path, resumed, **EVERY)
     weights = weights_of(resumed)

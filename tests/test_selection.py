@@ -20,7 +20,7 @@ def folder(tmp_path):
     folder, model = RunFolder(tmp_path), one_weight()
     for step, value in ((1, 9.0), (2, 1.0), (3, 3.0)):
         model.weights[0].assign([[value]])
-        save(folder, model, Progress(step, best_step=1))
+        save(folder, model, Progress(step, kept_step=1))
     return folder
 
 
@@ -102,13 +102,13 @@ def test_one_checkpoint_is_validated_once(folder):
     assert str(selection) == "kept the last checkpoint: validation BLEU 0.00, loss 3.0000"
 
 
-def save_best(folder, step, value, best_step=None):
-    """Write the best checkpoint of `step`, and the last one, whose best validation was after it or `best_step`."""
+def save_best(folder, step, value, kept_step=None):
+    """Write the best checkpoint of `step`, and the last one, by which it or that of `kept_step` was kept."""
     model = one_weight()
     model.weights[0].assign([[value]])
     Checkpoints(folder.checkpoints).save_best(model, keras.optimizers.SGD(name="sgd"), Progress(step))
     model.weights[0].assign([[3.0]])
-    save(folder, model, Progress(3, best_step=best_step or step))
+    save(folder, model, Progress(3, kept_step=kept_step or step))
 
 
 def test_the_best_checkpoint_is_a_candidate_if_it_is_kept(folder):
@@ -126,9 +126,9 @@ def test_the_best_checkpoint_is_no_second_candidate_if_it_is_the_last_one(folder
     assert "best checkpoint" not in str(selection)
 
 
-def test_a_best_checkpoint_of_another_step_than_the_best_validation_is_no_candidate(folder):
+def test_a_best_checkpoint_of_another_step_than_the_kept_one_is_no_candidate(folder):
     """It is of steps that were done anew, with other settings."""
-    save_best(folder, 2, 9.0, best_step=1)
+    save_best(folder, 2, 9.0, kept_step=1)
     selection, _ = select(folder, distance_from(9.0), keep_best=True)
     assert "best checkpoint" not in str(selection)
 

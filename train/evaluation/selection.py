@@ -96,10 +96,10 @@ def moving_average(path: pathlib.Path) -> dict[str, Any]:
 def best_candidate(checkpoints: Checkpoints, last: pathlib.Path) -> list[tuple[str, dict[str, Any]]]:
     """Name and weights of the best checkpoint; nothing if it is the last one, or if it is damaged, which is logged.
 
-    A file of another step than that of the best validation is of steps that were done anew with other settings.
+    A file of another step than the kept one is of steps that were done anew with other settings.
     """
     progress = progress_in(last)
-    paths = [path for path in checkpoints.best_paths() if progress and step_of(path) == progress.best_step]
+    paths = [path for path in checkpoints.best_paths() if progress and step_of(path) == progress.kept_step]
     if not paths or step_of(paths[-1]) == step_of(last):
         return []
     try:

@@ -22,14 +22,14 @@ def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
         return False
     is_best = progress.best_metric != metric or score > progress.best_score
     if is_best:
-        take_as_best(progress, validation, metric)
+        progress.best_metric, progress.best_score, progress.best_step = metric, score, progress.step
     progress.validations_since_best = 0 if is_best else progress.validations_since_best + 1
     return is_best
 
 
-def take_as_best(progress: Progress, validation: Any, metric: str) -> None:
-    """Let a validation after step `progress.step` be the best so far. `validations_since_best` stays as it is."""
-    progress.best_metric, progress.best_score, progress.best_step = metric, score_of(validation, metric), progress.step
+def is_better_than_kept(progress: Progress, validation: Any, metric: str) -> bool:
+    """Whether a validation is better than that of the best checkpoint, which by another metric is none."""
+    return progress.kept_metric != metric or score_of(validation, metric) > progress.kept_score
 
 
 def score_of(validation: Any, metric: str) -> float:

@@ -13,7 +13,14 @@ from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.losses import perplexity
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches
-from train.loop.best import count_validation, has_score, has_stopped_early, share_best, take_as_best
+from train.loop.best import (
+    count_validation,
+    has_score,
+    has_stopped_early,
+    is_better_than_kept,
+    score_of,
+    share_best,
+)
 from train.loop.checkpoints import CheckpointError, Checkpoints
 from train.loop.divergence import DivergenceCheck
 from train.loop.metrics_log import MetricsLog
@@ -66,7 +73,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
             try:
                 self.validate()
             except Exception:  # the steps since the last checkpoint shall not be lost with a validation
-                self.save(is_interim=True)
+                self.save(is_interim=not self.is_due(self.training.checkpoint_every))
                 raise
             self.model.stop_training = self.model.stop_training or has_stopped_early(self.progress, self.training)
         is_due = self.is_due(self.training.checkpoint_every) or has_stopped_early(self.progress, self.training)
@@ -144,9 +151,9 @@ class AfterEachUpdate(keras.callbacks.Callback):
                     'training.keep_best: set training.best_metric to "chrf" or "loss"',
                     self.training.best_metric,
                 )
-            is_best = count_validation(self.progress, validation, self.training.best_metric)
+            count_validation(self.progress, validation, self.training.best_metric)
             if self.training.keep_best and has_score(validation, self.training):
-                self.keep_best(validation, is_best)
+                self.keep_best(validation)
         if self.training.patience is not None:
             share_best(self.progress, self.broadcast)
 
@@ -170,16 +177,19 @@ class AfterEachUpdate(keras.callbacks.Callback):
             validation.samples[0].translation,
         )  # fmt: skip
 
-    def keep_best(self, validation: Any, is_best: bool) -> None:
-        """Write the best checkpoint, if this validation is the best so far or the best one's checkpoint is missing.
+    def keep_best(self, validation: Any) -> None:
+        """Write the best checkpoint, if this validation is better than that of the one there is, or there is none.
 
-        For `patience` only a better validation is one. On a full disk log the error and keep training, as `save` does.
+        On a full disk log the error and keep training, as `save` does: the checkpoint there is stays.
         """
-        if not is_best and not self.records.checkpoints.lacks_best(self.progress):
+        metric, checkpoints = self.training.best_metric, self.records.checkpoints
+        if not is_better_than_kept(self.progress, validation, metric) and not checkpoints.lacks_best(self.progress):
             return
+        kept = {"kept_metric": metric, "kept_score": score_of(validation, metric), "kept_step": self.progress.step}
+        progress = dataclasses.replace(self.progress, **kept)
         try:
-            self.records.checkpoints.save_best(self.model, self.model.optimizer, self.progress)
-            take_as_best(self.progress, validation, self.training.best_metric)
+            checkpoints.save_best(self.model, self.model.optimizer, progress)
+            vars(self.progress).update(kept)
         except OSError as error:
             log.error(
                 "The best checkpoint, of step %d, could not be written: %s. Training continues; make room.",

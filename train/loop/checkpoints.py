@@ -8,12 +8,14 @@ import pathlib
 import re
 import zipfile
 import zlib
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
+from keras_transformer.machine import processor_cores
 from train.loop.progress import Progress
 from train.workers.broadcast import Broadcast
 
@@ -69,13 +71,13 @@ class Checkpoints:
         return sorted(path for path in self.folder.iterdir() if BEST.fullmatch(path.name))
 
     def lacks_best(self, progress: Progress) -> bool:
-        """Return whether the best checkpoint is not that of `progress.best_step`.
+        """Return whether there is no best checkpoint of `progress.kept_step`.
 
-        So it is if it was not kept or not written then, and if it is of steps that were done anew with other settings.
-        One of a later step than `progress.step` was written by a process that was killed, and will come again.
+        So it is if none was kept yet, and if the one there is is of steps that were done anew with other settings. One
+        of a later step than `progress.step` was written by a process that was killed, and will come again.
         """
         steps = [step_of(path) for path in self.best_paths()]
-        return progress.best_step not in steps and all(step <= progress.step for step in steps)
+        return progress.kept_step not in steps and all(step <= progress.step for step in steps)
 
     @staticmethod
     def _write(
@@ -100,7 +102,7 @@ class Checkpoints:
                 log.warning("%s Renamed it to %s; using the checkpoint before it.", error, damaged.name)
                 continue
             assign(paths[-1], arrays, named_variables(model, optimizer))
-            return Progress(**json.loads(str(arrays["progress"])))
+            return progress_of(arrays)
         if damaged:
             raise CheckpointError(
                 f"All checkpoints in {self.folder} are damaged. To train from the beginning, use another run_folder."
@@ -149,9 +151,16 @@ def last_progress(folder: str | os.PathLike) -> Progress | None:
 def progress_in(path: pathlib.Path) -> Progress | None:
     """Return the Progress that a checkpoint holds; None if it is damaged."""
     try:
-        return Progress(**json.loads(str(read_checkpoint(path, "progress")["progress"])))
+        return progress_of(read_checkpoint(path, "progress"))
     except (CheckpointError, ValueError, LookupError, TypeError):
         return None
+
+
+def progress_of(arrays: dict[str, Any]) -> Progress:
+    """The Progress among the arrays of a checkpoint. One of before cores were counted had the cores of now."""
+    values = json.loads(str(arrays["progress"]))
+    values.setdefault("core_seconds", values["seconds"] * processor_cores())
+    return Progress(**values)
 
 
 def is_interim(path: pathlib.Path) -> bool:

@@ -115,8 +115,9 @@ def fit_from(
         raise ConfigError(
             f"Memory was exhausted after step {progress.step}, with {rows} rows at once on each device: "
             f"{first_line_of(error)} Set training.micro_batches to more than {model.micro_batches}, a number that "
-            "divides the rows (training.find_micro_batches = true finds it in a new run), or if a validation did not "
-            "fit, translation.batch_size to less. The same command then continues from the last checkpoint."
+            "divides the rows, and training.find_micro_batches to false (true finds that number in a new run only); or "
+            "if a validation did not fit, translation.batch_size to less. The same command continues from the last "
+            "checkpoint."
         ) from None
 
 

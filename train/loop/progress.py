@@ -21,6 +21,9 @@ class Progress:
     best_score: float = 0.0  # of the best validation: the higher, the better
     best_step: int = 0  # after which it was
     validations_since_best: int = 0
+    kept_metric: str = ""  # the measure by which the best checkpoint was kept; empty if there is none
+    kept_score: float = 0.0  # of its validation
+    kept_step: int = 0  # after which it was
     is_interim: bool = False  # of a checkpoint of a run that was stopped: the next one replaces it
 
     @property
