@@ -80,8 +80,8 @@ def timed(trials: Sequence[Trial], minutes: float, folder: pathlib.Path, note: p
         if noted["minutes"] != minutes:
             raise BenchmarkError(f"{note} has the steps of {noted['minutes']:g} minutes, not of {minutes:g}. {remedy}")
         for name, now in settings.items():
-            before = noted["settings"].get(name, {})
-            if changed := [key for key in sorted(before.keys() | now.keys()) if before.get(key) != now.get(key)]:
+            before = noted["settings"].get(name, {})  # a key that there was not yet has its default
+            if changed := [key for key in sorted(before.keys() & now.keys()) if before[key] != now[key]]:
                 raise BenchmarkError(f"{note} has the steps of {name} with another {', '.join(changed)}. {remedy}")
     else:
         steps = {trial.name: steps_in(trial, minutes, folder) for trial in trials}

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from keras_transformer.errors import InputError
 
 GZIP = b"\x1f\x8b"  # the first bytes of every gzip file
-COMPRESSED = {b"\xfd7zXZ\x00": "unxz", b"BZh91AY&SY": "bunzip2", b"\x28\xb5\x2f\xfd": "unzstd", b"PK\x03\x04": "unzip"}
+COMPRESSED = {b"\xfd7zXZ\x00": "unxz", b"BZh91AY&SY": "bunzip2", b"\x28\xb5\x2f\xfd": "unzstd", b"PK\x03\x04": "funzip"}
 
 
 def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object] | bytes | str) -> None:
@@ -70,7 +70,7 @@ def packer_of(beginning: bytes) -> str | None:
 def _remedy(line: bytes, number: int) -> str:
     """Return what to do about a line that is not UTF-8."""
     if number == 1 and (program := packer_of(line)):
-        return f"It is compressed: unpack it first, with `{program}`."
+        return f"It is compressed: unpack it first, for example with `{program} < FILE`."
     if number == 1 and line.startswith(GZIP):
         return "It is compressed with gzip: unpack it first, for example with `gunzip -c`."
     if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -32,7 +32,7 @@ def test_bytes_that_are_not_utf_8_are_named_by_line_and_byte():
         (lzma.compress(b"a line"), "unxz"),
         (bz2.compress(b"a line"), "bunzip2"),
         (b"\x28\xb5\x2f\xfd\x04\x00", "unzstd"),
-        (b"PK\x03\x04\x14\xff", "unzip"),
+        (b"PK\x03\x04\x14\xff", "funzip"),
     ],
 )
 def test_the_likely_cause_is_named(content, cause):

@@ -83,9 +83,11 @@ def main(
 
         weights = hashlib.sha256(RunFolder(run).weights.read_bytes()).hexdigest()
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
+        language = target_language(run)
         search = {"beam_size": beam_size, "length_penalty": length_penalty, "precision": precision}
-        with contextlib.closing(Unfinished(output, {"weights": weights, "text": text, **search})) as work:
-            chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work, target_language(run))
+        decisive = {"weights": weights, "text": text, "language": language, **search}
+        with contextlib.closing(Unfinished(output, decisive)) as work:
+            chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work, language)
             write_atomically(output, "".join(f"{text}\n" for text in chosen))
             work.finish()
 

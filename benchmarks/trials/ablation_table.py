@@ -1,7 +1,7 @@
 """What each technique of a recipe is worth, as a table with a paired test."""
 
 from benchmarks.trials.outcome import Outcome, machines, mark
-from keras_transformer.inspection.bleu import RAW_BLEU
+from keras_transformer.inspection.bleu import raw_bleu
 from train.config import RunConfig
 from train.data.prepare import load_test_split
 from train.evaluation.significance import differences
@@ -20,6 +20,7 @@ def table(recipe: RunConfig, outcomes: dict[str, Outcome], changes: dict[str, st
     """Return the table. `outcomes` and `changes` by the name of the trial; the first is the whole recipe."""
     whole = next(iter(outcomes.values()))
     references = [reference for _, reference in validation_pairs(recipe)]
+    measure = raw_bleu(recipe.data.target_language)
     lines = [
         "# What the recipe is made of",
         "",
@@ -32,7 +33,7 @@ def table(recipe: RunConfig, outcomes: dict[str, Outcome], changes: dict[str, st
     for name, outcome in outcomes.items():
         change = p_value = ""
         if outcome is not whole:
-            [found] = differences(outcome.translations, whole.translations, references, [RAW_BLEU], "bootstrap")
+            [found] = differences(outcome.translations, whole.translations, references, [measure], "bootstrap")
             change, p_value = f"{found.ours - found.theirs:+.2f}", found.verdict
         cells = [changes[name] or "the whole recipe", outcome.bleu(), change, p_value, f"{outcome.perplexity:.3f}"]
         cells.append(f"{outcome.train_seconds / 60:.0f}{mark(outcome, outcomes.values())}")

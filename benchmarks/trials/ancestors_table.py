@@ -33,7 +33,8 @@ def table(outcomes: dict[str, Outcome], configs: dict[str, pathlib.Path], time: 
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, outcome in outcomes.items():
-        machine, dropout = mark(outcome, outcomes.values()), tomllib.loads(outcome.config)["training"]["dropout"]
+        machine = mark(outcome, outcomes.values())
+        dropout = tomllib.loads(outcome.config)["training"].get("dropout", "")
         cells = [name, f"`{configs[name]}`", f"{outcome.parameters:,}", f"{dropout}", f"{outcome.steps:,}"]
         cells += [f"{outcome.train_seconds / 60:.1f}{machine}", f"{outcome.minutes:.1f}"]
         cells += [f"{outcome.tokens_per_second:,.0f}", outcome.bleu(), f"{outcome.score('chrF')['value']:.2f}"]

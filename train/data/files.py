@@ -196,6 +196,8 @@ def _check_kind(path: pathlib.Path, head: bytes) -> None:
         cause = "compressed twice" if path.suffix == ".gz" else "gzip-compressed but not named .gz"
         raise CorpusError(f"{path} is {cause}: decompress it with gunzip, or give it the name that it needs.")
     if program := packer_of(head):
-        raise CorpusError(f"{path} is compressed: unpack it with {program}. Only .gz is read as it is.")
+        raise CorpusError(
+            f"{path} is compressed: unpack it, for example with `{program} < FILE`. Only .gz is read as it is."
+        )
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
         raise CorpusError(f"{path} looks like UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`.")

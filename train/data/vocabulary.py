@@ -38,7 +38,7 @@ def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, 
             prepare_tokenizer(config, shards, fresh, corpus.symbols)
             os.replace(fresh, path)
         tokenizer = prepare_tokenizer(config, shards, path, corpus.symbols)
-        if folder.has_begun():
+        if folder.has_begun() or folder.weights.exists():
             folder.check_tokenizer()
         folder.keep_tokenizer_sum()
         broadcast.file(path, path.parent)

@@ -46,9 +46,10 @@ class BracketingScores:
     precision: Score
     recall: Score
     f1: Score
-    exact: float  # of the sentences
+    exact: float  # of the sentences that have words which count
     well_formed: float  # of the sentences: outputs that were trees over their words before any repair
     sentences: int
+    with_words: int  # sentences of more than punctuation
 
     @property
     def measured(self) -> tuple[Score, ...]:
@@ -67,7 +68,7 @@ class BracketingScores:
     def lines(self) -> list[str]:
         return [
             f"F1 {self.f1}  precision {self.precision}  recall {self.recall}  (labelled brackets, {SIGNATURE})",
-            f"exact {self.exact:.2f} per cent of {self.sentences:,} trees",
+            f"exact {self.exact:.2f} per cent of {self.with_words:,} trees",
             f"well-formed {self.well_formed:.2f} per cent of the raw outputs; the others were repaired before scoring",
         ]
 
@@ -93,8 +94,15 @@ def bracketing_scores(trees: Sequence[Tree], outputs: Sequence[str], resamples: 
         Score(name, "labelled brackets", value, SIGNATURE, "", middle, margin)
         for name, value, middle, margin in zip(MEASURES, whole.tolist(), middles, margins, strict=True)
     )
+    counted = int(has_words.sum())
     return BracketingScores(
-        precision, recall, f1, 100 * exact / max(1, has_words.sum()), 100 * well_formed / len(trees), len(trees)
+        precision,
+        recall,
+        f1,
+        100 * exact / max(1, counted),
+        100 * well_formed / len(trees),
+        len(trees),
+        counted,
     )
 
 

@@ -32,19 +32,16 @@ def data_of_run(run: pathlib.Path, has_text: bool) -> Data | None:
 def pairs_of_run(data: Data, output: pathlib.Path | None) -> list[tuple[str, str]]:
     """The pairs of the test set, or of the validation set if there is none. Needs no training text.
 
-    Pairs with an empty side are left out, which is logged. Raises ConfigError if the translations are to be written to
-    `output`: its lines would not be those of the files.
+    Pairs with an empty side are left out, which is logged: `output`, to which translations are to be written, does not
+    have their lines.
     """
     split = load_test_split(data)
     pairs = list(split)
     if split.skipped:
-        found = f"pairs of {split.name} without text on one side: {skipped_sentence(split.skipped)}"
-        if output:
-            raise ConfigError(
-                f"There are {found}. They are not translated, so the lines of --output {output} would not be those of "
-                "the references. Give the two files with --source and --reference: then each line is translated."
-            )
-        log.warning("%s; they are left out", found)
+        log.warning(
+            "pairs of %s without text on one side are left out: %s%s",
+            split.name, skipped_sentence(split.skipped), f". --output {output} has no lines for them" if output else "",
+        )  # fmt: skip
     return pairs
 
 
