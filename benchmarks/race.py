@@ -15,7 +15,7 @@ import typer
 from benchmarks.multi30k import text_of
 from benchmarks.race_table import MARK_SECONDS, Race, draw, table
 from benchmarks.racing.joeynmt import JoeyNMT
-from benchmarks.racing.ours import Ours
+from benchmarks.racing.ours import TOKENS_PER_BATCH, Ours
 from benchmarks.racing.racer import Contestant, Runner, Task
 from benchmarks.racing.record import Record, at_marks
 from benchmarks.result_files import RESULTS, command_line, write_result
@@ -54,7 +54,7 @@ def main(
         if train:
             run(contestants, record, 60 * minutes, turn)
         race = score(contestants, record, folder, 60 * minutes)
-        text = table(race, command_line("race"))
+        text = table(race, command_line("race"), TOKENS_PER_BATCH, peer_batch)
         is_whole = minutes >= 60 and all(60 * minutes in found.scores for found in race.values())
         if place := results or (RESULTS if is_whole else None):
             write_result(place / "race.md", text)

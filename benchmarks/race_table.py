@@ -19,8 +19,9 @@ writes its checkpoints when it validates, so its validations are on its clock: 8
 
 The score at a mark is that of the newest checkpoint by then. The table has how often each writes one.
 
-JoeyNMT has batches of 2,048 tokens (--peer-batch), padding included, without length buckets (it has none); this project
-packs rows, 2,048 tokens a batch. The epsilon of Adam is
+JoeyNMT has batches of {peer_batch:,} tokens (--peer-batch), padding included, without length buckets (it has none); this
+project packs rows, {our_batch:,} tokens a batch. In a pilot of a minute and a half each on this machine, JoeyNMT trained
+on 1,330 target tokens/s in batches of 2,048 and on 1,050 in batches of 4,096, with two processes that read text or none. The epsilon of Adam is
 1e-9 here and 1e-8 there, where no key sets it.
 
 Memory is the largest sum over all processes of a contestant that was seen at the end of a turn; pages that they share
@@ -42,8 +43,8 @@ class Race(NamedTuple):
     memory_bytes: int  # of all its processes, at the end of a turn
 
 
-def table(race: dict[str, Race], command: str) -> str:
-    """Return race.md."""
+def table(race: dict[str, Race], command: str, our_batch: int, peer_batch: int) -> str:
+    """Return race.md. our_batch, peer_batch: tokens of a batch."""
     marks = sorted({mark for found in race.values() for mark in found.scores})
     lines = ["# The race", "", f"`{command.strip()}` on {processor_and_cores()}.", ""]
     lines += [f"| minutes | {' | '.join(found.label for found in race.values())} |", "|---:|" + "---:|" * len(race)]
@@ -54,7 +55,8 @@ def table(race: dict[str, Race], command: str) -> str:
     intervals = (f"{found.seconds_between:.0f}" for found in race.values())
     lines.append("| seconds between checkpoints | " + " | ".join(intervals) + " |")
     lines.append("| memory | " + " | ".join(f"{found.memory_bytes / 2**20:,.0f} MiB" for found in race.values()) + " |")
-    lines += ["", *conclusion(race), f"BLEU on val: {next(iter(race.values())).signature}", NOTE]
+    lines += ["", *conclusion(race), f"BLEU on val: {next(iter(race.values())).signature}"]
+    lines.append(NOTE.format(our_batch=our_batch, peer_batch=peer_batch))
     return "\n".join(lines)
 
 

@@ -201,7 +201,8 @@ RACE = {
 
 
 def test_the_table_has_both_scores_at_each_mark_and_when_one_reached_the_other():
-    text = table(RACE, "the command")
+    text = table(RACE, "the command", 2048, 4096)
+    assert "JoeyNMT has batches of 4,096 tokens" in text and "packs rows, 2,048 tokens a batch" in text
     assert "| 5 | 30.00 | 12.00 |" in text and "| 10 | 35.00 | 31.00 |" in text and "the signature" in text
     assert "| seconds between checkpoints | 61 | 83 |" in text and "| memory | 1,024 MiB | 512 MiB |" in text
     assert conclusion(RACE)[0] == "JoeyNMT 2.3 has 31.00 BLEU after 10 minutes; this project had that after 10 minutes."

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.racing.racer import Contestant
 from keras_transformer.config import SearchOptions
 
+TOKENS_PER_BATCH = 2048
 CHECKPOINT_EVERY = 100  # steps; race.md has how many seconds that is
 
 
@@ -51,7 +52,7 @@ num_heads = {task.num_heads}
 
 [training]
 steps = 1_000_000
-tokens_per_batch = 2048
+tokens_per_batch = {TOKENS_PER_BATCH}
 row_length = 64
 source_row_length = 62
 dropout = {task.dropout}
