@@ -18,7 +18,9 @@ READ_TOKENS = "import sys, torch; print(torch.load(sys.argv[1], weights_only=Fal
 class JoeyNMT(Contestant):
     """It writes a checkpoint at each validation, which translates 8 sentences only, so as to take little of its time.
 
-    batch_tokens: of a batch, padding included. workers: its processes that read text; 0 for none.
+    batch_tokens: of a batch, padding included. On two cores of an AMD EPYC it trained on 1,330 target tokens/s in
+    batches of 2,048, and on about 1,000 in batches of 4,096, of which it makes fewer updates. workers: its processes
+    that read text; 0 for none, which was as fast.
     """
 
     name, label, stop_signal = "joeynmt", "JoeyNMT 2.3", signal.SIGINT
