@@ -20,8 +20,8 @@ writes its checkpoints when it validates, so its validations are on its clock: 8
 The score at a mark is that of the newest checkpoint by then. The table has how often each writes one.
 
 JoeyNMT has batches of {peer_batch:,} tokens (--peer-batch), padding included, without length buckets (it has none);
-this project packs rows, {our_batch:,} tokens a batch. The epsilon of Adam is 1e-9 here and 1e-8 there, where no key sets
-it.
+this project packs rows, {our_batch:,} tokens a batch. The epsilon of Adam is 1e-9 here and 1e-8 there, where no key
+sets it.
 
 Memory is the largest sum over all processes of a contestant that was seen at the end of a turn; pages that they share
 count once (Pss).
