@@ -82,6 +82,8 @@ def name_of(path):
 MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in files_of(*PACKAGES)}
 EVERY_FILE = {str(path.relative_to(ROOT)): path for path in files_of(*PACKAGES, "benchmarks", "examples", "tests")}
 
+PEERS = {"torch", "jax", "scipy", "ctranslate2", "transformers", "playwright", "axe_playwright_python"}
+
 
 def imported_by(module):
     """Dotted names of everything that a module imports, inside functions too; `from a import b` is a.b."""
@@ -192,6 +194,15 @@ def test_a_test_file_is_named_after_a_module_or_has_a_subject():
 @pytest.mark.parametrize("path", sorted((ROOT / "tests").glob("test_*.py")), ids=lambda path: path.name)
 def test_tests_start_python_and_find_the_checkout_through_their_support(path):
     assert not re.findall(r"sys\.executable|Path\(__file__\)", path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY_FILE if name.startswith("tests") and "scripts" not in name])
+def test_the_tests_begin_without_the_packages_of_comparisons(name):
+    """`make test` skips what needs them, if `make peers` has not installed them; scipy comes with jax."""
+    tree = ast.parse(EVERY_FILE[name].read_text(encoding="utf-8"))
+    found = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
+    found |= {node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module}
+    assert not PEERS & {module.partition(".")[0] for module in found}
 
 
 @pytest.mark.parametrize("name", EVERY_FILE)
