@@ -39,6 +39,7 @@ def main(
     peer: Annotated[pathlib.Path, typer.Option(help="The Python that has JoeyNMT.")] = pathlib.Path(".race/bin/python"),
     peer_batch: Annotated[int, typer.Option(min=1, help="Tokens of a batch of JoeyNMT, padding included.")] = 2048,
     peer_workers: Annotated[int, typer.Option(min=0, help="Processes in which JoeyNMT reads text.")] = 2,
+    peer_marks: Annotated[float, typer.Option(min=5.0, help="Minutes between two scores of JoeyNMT.")] = 5.0,
     train: Annotated[bool, typer.Option(" /--no-train", help="Only score what is there.")] = True,
     results: Annotated[
         pathlib.Path | None,
@@ -53,7 +54,8 @@ def main(
         record = Record(folder / "race.jsonl")
         if train:
             run(contestants, record, 60 * minutes, turn)
-        race = score(contestants, record, folder, 60 * minutes)
+        between = {"ours": MARK_SECONDS, "joeynmt": 60 * peer_marks}
+        race = score(contestants, record, folder, 60 * minutes, between)
         text = table(race, command_line("race"), TOKENS_PER_BATCH, peer_batch)
         is_whole = minutes >= 60 and all(60 * minutes in found.scores for found in race.values())
         if place := results or (RESULTS if is_whole else None):
@@ -102,8 +104,13 @@ def run(contestants: list[Contestant], record: Record, seconds: float, turn: flo
                 print(f"{name}: {clock(name) / 60:.1f} of {seconds / 60:.0f} minutes", file=sys.stderr, flush=True)
 
 
-def score(contestants: list[Contestant], record: Record, folder: pathlib.Path, seconds: float) -> dict[str, Race]:
-    """Translate val with the newest checkpoint at each mark, unless that was done before, and score it."""
+def score(
+    contestants: list[Contestant], record: Record, folder: pathlib.Path, seconds: float, between: dict[str, float]
+) -> dict[str, Race]:
+    """Translate val with the newest checkpoint at each mark, unless that was done before, and score it.
+
+    between: the seconds between two marks of each contestant, by name.
+    """
     from keras_transformer.inspection.bleu import RAW_BLEU
     from keras_transformer.inspection.bleu import score as bleu_of
 
@@ -111,7 +118,7 @@ def score(contestants: list[Contestant], record: Record, folder: pathlib.Path, s
     for one in contestants:
         scores, signature, last = {}, "", None
         checkpoints = record.checkpoints(one.name)
-        for mark, reached in at_marks(checkpoints, MARK_SECONDS, seconds).items():
+        for mark, reached in at_marks(checkpoints, between[one.name], seconds).items():
             path = folder / "translations" / f"{one.name}_{reached.step}.json"
             if not path.exists():
                 print(f"{one.name}: translating at {mark / 60:.0f} minutes", file=sys.stderr, flush=True)

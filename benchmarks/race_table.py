@@ -23,6 +23,11 @@ JoeyNMT has batches of {peer_batch:,} tokens (--peer-batch), padding included, w
 this project packs rows, {our_batch:,} tokens a batch. The epsilon of Adam is 1e-9 here and 1e-8 there, where no key
 sets it.
 
+JoeyNMT applies its dropout to attention weights and inside the feed-forward network as well, as it is shipped. Rate and
+schedule of both are those of this project's configuration, and were not tuned for either: per token JoeyNMT may learn
+more with others. What does not depend on them is in the rows of target tokens: the same number of tokens as JoeyNMT has
+read at the end, this project has read after the share of the time that the two rates give.
+
 Memory is the largest sum over all processes of a contestant that was seen at the end of a turn; pages that they share
 count once (Pss).
 
