@@ -54,8 +54,8 @@ def main(
         record = Record(folder / "race.jsonl")
         if train:
             run(contestants, record, 60 * minutes, turn)
-        between = {"ours": MARK_SECONDS, "joeynmt": 60 * peer_marks}
-        race = score(contestants, record, folder, 60 * minutes, between)
+        every = {"ours": MARK_SECONDS, "joeynmt": 60 * peer_marks}
+        race = score(contestants, record, folder, 60 * minutes, every)
         text = table(race, command_line("race"), TOKENS_PER_BATCH, peer_batch)
         is_whole = minutes >= 60 and all(60 * minutes in found.scores for found in race.values())
         if place := results or (RESULTS if is_whole else None):
@@ -105,11 +105,11 @@ def run(contestants: list[Contestant], record: Record, seconds: float, turn: flo
 
 
 def score(
-    contestants: list[Contestant], record: Record, folder: pathlib.Path, seconds: float, between: dict[str, float]
+    contestants: list[Contestant], record: Record, folder: pathlib.Path, seconds: float, every: dict[str, float]
 ) -> dict[str, Race]:
     """Translate val with the newest checkpoint at each mark, unless that was done before, and score it.
 
-    between: the seconds between two marks of each contestant, by name.
+    every: the seconds between two marks of each contestant, by name.
     """
     from keras_transformer.inspection.bleu import RAW_BLEU
     from keras_transformer.inspection.bleu import score as bleu_of
@@ -118,7 +118,7 @@ def score(
     for one in contestants:
         scores, signature, last = {}, "", None
         checkpoints = record.checkpoints(one.name)
-        for mark, reached in at_marks(checkpoints, between[one.name], seconds).items():
+        for mark, reached in at_marks(checkpoints, every[one.name], seconds).items():
             path = folder / "translations" / f"{one.name}_{reached.step}.json"
             if not path.exists():
                 print(f"{one.name}: translating at {mark / 60:.0f} minutes", file=sys.stderr, flush=True)
