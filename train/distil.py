@@ -29,7 +29,7 @@ from keras_transformer.console import (
     prepare_process,
     quiet_start,
 )
-from keras_transformer.files import write_atomically
+from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.options import BatchSize, LengthPenalty, Precision, RunPath
 from keras_transformer.parsing.run import tree_search
 from keras_transformer.run_folder import RunFolder
@@ -81,7 +81,7 @@ def main(
             translated = translator.translate_n_best(lines, first_line)
             return [[on_one_line(one.text) for one in translations] for translations in translated]
 
-        weights = hashlib.sha256(RunFolder(run).weights.read_bytes()).hexdigest()
+        weights = sha256_of(RunFolder(run).weights)
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(run)
         search = {"beam_size": beam_size, "length_penalty": length_penalty, "precision": precision}

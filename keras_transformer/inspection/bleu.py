@@ -69,14 +69,11 @@ def tokenised_bleu(language: str) -> Measure:
 
 def all_measures(language: str) -> tuple[Measure, ...]:
     """BLEU in its three forms, and chrF. `language`: of the translations; without spaces, Moses' form is left out."""
-    tokenizer = tokenizer_of(language)
-    raw, lower = (dataclasses.replace(measure, tokenizer=tokenizer) for measure in (RAW_BLEU, LOWER_BLEU))
-    return (raw, lower, *[tokenised_bleu(language)] * has_spaces(language), CHRF)
-
-
-def has_spaces(language: str) -> bool:
-    """Return whether there are spaces between the words of a language."""
-    return tokenizer_of(language) == USUAL_TOKENIZER
+    raw = raw_bleu(language)
+    lower = dataclasses.replace(LOWER_BLEU, tokenizer=raw.tokenizer)
+    if raw.tokenizer != USUAL_TOKENIZER:
+        return raw, lower, CHRF
+    return raw, lower, tokenised_bleu(language), CHRF
 
 
 @dataclasses.dataclass(frozen=True)
