@@ -52,6 +52,8 @@ def main(
         theirs = JoeyNMT(folder.absolute() / "joeynmt", task, peer, peer_batch, peer_workers)
         contestants = [Ours(folder.absolute() / "ours", task), theirs]
         record = Record(folder / "race.jsonl")
+        shared = {key: value for key, value in task._asdict().items() if key not in ("text", "tokenizer")}
+        record.begin({"our batch": TOKENS_PER_BATCH, "peer batch": peer_batch, "peer workers": peer_workers, **shared})
         if train:
             run(contestants, record, 60 * minutes, turn)
         every = {"ours": MARK_SECONDS, "joeynmt": 60 * peer_marks}

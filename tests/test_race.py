@@ -182,6 +182,15 @@ def test_what_ran_after_the_last_checkpoint_is_not_counted(tmp_path):
     assert again.checkpoints("ours") == [Reached(50, 20.0, tmp_path / "50")]
 
 
+def test_a_race_does_not_go_on_with_other_settings(tmp_path):
+    path = tmp_path / "race.jsonl"
+    Record(path).begin({"peer batch": 2048, "dropout": 0.25})
+    Record(path).begin({"peer batch": 2048, "dropout": 0.25})
+    assert len(path.read_text().splitlines()) == 1
+    with pytest.raises(BenchmarkError, match=r"peer batch was 2048 and is 4096\. Remove that folder"):
+        Record(path).begin({"peer batch": 4096, "dropout": 0.25})
+
+
 def test_a_mark_has_the_newest_checkpoint_that_was_there_by_then(tmp_path):
     checkpoints = [Reached(step, seconds, tmp_path) for step, seconds in ((1, 5.0), (2, 10.0), (3, 29.0), (4, 31.0))]
     found = at_marks(checkpoints, every=10.0, last=40.0)

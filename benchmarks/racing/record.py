@@ -4,6 +4,8 @@ import json
 import pathlib
 from typing import NamedTuple
 
+from benchmarks.worker import BenchmarkError
+
 
 class Reached(NamedTuple):
     """A checkpoint, and the seconds for which its contestant had run when it was seen."""
@@ -25,9 +27,21 @@ class Record:
         if path.exists():
             self.lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
+    def begin(self, settings: dict[str, float]) -> None:
+        """Note what the race is of. Raises BenchmarkError if it was begun with other settings."""
+        begun = next((line["settings"] for line in self.lines if line["event"] == "begun"), None)
+        if begun is None:
+            self._add({"event": "begun", "settings": settings})
+        elif changed := [key for key in settings if begun.get(key) != settings[key]]:
+            found = "; ".join(f"{key} was {begun.get(key)} and is {settings[key]}" for key in changed)
+            raise BenchmarkError(
+                f"The race in {self.path.parent} was begun with other settings: {found}. "
+                "Remove that folder, or name another one with --folder."
+            )
+
     def checkpoints(self, name: str) -> list[Reached]:
         """Return the checkpoints of a contestant, the oldest first."""
-        lines = [line for line in self.lines if line["contestant"] == name and line["event"] == "checkpoint"]
+        lines = self._of(name, "checkpoint")
         found = {line["step"]: Reached(line["step"], line["seconds"], pathlib.Path(line["path"])) for line in lines}
         return [found[step] for step in sorted(found)]
 
@@ -37,8 +51,7 @@ class Record:
 
     def memory_bytes(self, name: str) -> int:
         """Return the largest memory that all processes of a contestant had at the end of a turn."""
-        turns = [line for line in self.lines if line["contestant"] == name and line["event"] == "turn"]
-        return max((line["memory_bytes"] for line in turns), default=0)
+        return max((line["memory_bytes"] for line in self._of(name, "turn")), default=0)
 
     def add_turn(self, name: str, seconds: float, memory_bytes: int) -> None:
         """Record the end of a turn; `seconds`: of the contestant's clock. `memory_bytes`: of all its processes."""
@@ -48,6 +61,9 @@ class Record:
         self._add(
             {"contestant": name, "event": "checkpoint", "step": step, "seconds": round(seconds, 2), "path": str(path)}
         )
+
+    def _of(self, name: str, event: str) -> list[dict]:
+        return [line for line in self.lines if line["event"] == event and line["contestant"] == name]
 
     def _add(self, line: dict) -> None:
         self.lines.append(line)
