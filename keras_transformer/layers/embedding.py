@@ -12,8 +12,8 @@ class TokenEmbedding(keras.layers.Layer):
 
     `layer(ids)` embeds and `layer(states, reverse=True)` computes logits, as in `keras.layers.ReversibleEmbedding`: one
     layer, so that both uses of the matrix stand in one functional graph. Its entries are drawn from a normal
-    distribution of variance 1 / d_model. Scaled embeddings then have variance 1, close to that of positions, and so
-    have the logits of normalised states.
+    distribution of variance 1 / d_model. Scaled embeddings then have variance 1, of the order of sinusoidal
+    positions, whose mean square is 1/2, and so have the logits of normalised states.
 
     Shapes: ids int (B, L) -> (B, L, d_model); states (B, L, d_model) -> logits (B, L, vocab_size).
     """

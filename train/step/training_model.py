@@ -29,7 +29,8 @@ class TrainingModel(keras.Model):
     Built with the functional API: `TrainingModel(transformer.input, transformer.output)` shares all weights. Stock
     Keras cannot compile a step with XLA under a strategy, because its optimizer merges the replicas inside the compiled
     function; here only forward and backward pass are compiled. Losses and gradients are sums over tokens, summed over
-    micro-batches and replicas, then divided by the global token count: one replica or eight, the update is the same.
+    micro-batches and replicas, then divided by the global token count: one replica or eight, the update is the same
+    but for its dropout masks.
 
     A batch is a dict of int32 tensors of shape (rows, length): source_ids, source_segments, target_ids,
     target_segments and labels; see train/data/batches.py.
