@@ -71,6 +71,26 @@ def test_headers_without_end_are_cut_off(server):
     assert not send(server, b"GET /" + b"a" * (1 << 20) + b" HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.parametrize("rest", [BODY, b"\r\n"], ids=["body", "empty line"])
+def test_a_connection_ends_that_falls_silent_after_its_answer(server, rest):
+    with socket.create_connection((server.host, server.port), timeout=20) as connection:
+        connection.sendall(b"POST /v1/models/none:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 17\r\n\r\n")
+        assert http_response(connection).status == 404
+        connection.sendall(rest)
+        assert connection.recv(1) == b""  # raises TimeoutError if the server keeps the connection
+
+
+def test_a_rest_of_a_body_is_not_taken_for_headers(server):
+    size = 3 << 16
+    with socket.create_connection((server.host, server.port), timeout=20) as connection:
+        head = b"POST /v1/models/none:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+        connection.sendall(head)
+        assert http_response(connection).status == 404
+        connection.sendall(b" " * size)
+        connection.sendall(HEAD + b"Content-Length: 17\r\n\r\n" + BODY)
+        assert http_response(connection).status == 200
+
+
 def test_slow_connections_delay_nobody(server):
     slow = [socket.create_connection((server.host, server.port)) for _ in range(50)]
     try:
