@@ -58,6 +58,23 @@ def checked(option: Option, value, lines):
         return tf.identity(value)
 
 
+def agreeing(rules: dict) -> dict:
+    """Return the rules, by name and each (B,). The graph fails with a sentence if two contradict each other in a line.
+
+    What SearchOptions refuses, a request is refused too, and not searched in another way than it asked.
+    """
+    draws = rules["temperatures"] > 0
+    laws = {
+        "n_best must not exceed beam_size.": rules["n_best"] <= rules["beam_sizes"],
+        "min_length must not exceed max_length.": rules["min_lengths"] <= rules["limits"],
+        "top_k needs a temperature above 0, without which nothing is drawn.": draws | (rules["top_ks"] == 0),
+        "top_p needs a temperature above 0, without which nothing is drawn.": draws | (rules["top_ps"] == 1.0),
+    }
+    checks = [tf.debugging.Assert(tf.reduce_all(holds), [law]) for law, holds in laws.items()]
+    with tf.control_dependencies(checks):
+        return {name: tf.identity(rule) for name, rule in rules.items()}
+
+
 def of_each_line(name: str, value, lines):
     """Return one value per line: (1,) or (B,) -> (B,)."""
     fits = (tf.size(value) == 1) | (tf.size(value) == lines)

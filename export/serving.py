@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from export.explained import EXPLAINED_LINES, explained_line, no_explanation
-from export.request import PREFIX, Option, alpha_of, checked, of_each_line, options_of
+from export.request import PREFIX, Option, agreeing, alpha_of, checked, of_each_line, options_of
 from export.slices import in_slices, lengths_of, padded
 from export.versions import ExportError
 from export.written import EMPTY, alignments, fill_up, joined, without_duplicates, written
@@ -124,13 +124,8 @@ class ServedTranslator(tf.Module):
 
     def asked(self, given: dict, lines):
         """Return what each of B lines asks for: rules by name, each (B,), and the tokens of the prefixes, ragged."""
-        rules = {option.rule: checked(option, given[option.name], lines) for option in self._given}
-        fits = tf.debugging.Assert(
-            tf.reduce_all(rules["n_best"] <= rules["beam_sizes"]),
-            ["n_best must not exceed beam_size.", rules["n_best"]],
-        )
-        with tf.control_dependencies([fits]):
-            return rules, self.tokenizer.encode(of_each_line(PREFIX.name, given[PREFIX.name], lines))
+        rules = agreeing({option.rule: checked(option, given[option.name], lines) for option in self._given})
+        return rules, self.tokenizer.encode(of_each_line(PREFIX.name, given[PREFIX.name], lines))
 
     def explain(self, text, **given) -> dict:
         """Show how the best translation of each line comes about: attention, and the beam as a tree.

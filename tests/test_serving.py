@@ -169,9 +169,18 @@ def test_a_value_out_of_bounds_is_refused_by_name(ask, option):
 
 
 @pytest.mark.slow
-def test_more_translations_than_hypotheses_are_refused(ask):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="n_best must not exceed beam_size"):
-        ask("translate", LINES[:1], n_best=3, beam_size=2)
+@pytest.mark.parametrize(
+    "asked, law",
+    [
+        ({"n_best": [1, 3], "beam_size": 2}, "n_best must not exceed beam_size"),
+        ({"min_length": 9, "max_length": [9, 8]}, "min_length must not exceed max_length"),
+        ({"top_k": 5}, "top_k needs a temperature above 0"),
+        ({"top_p": 0.5, "temperature": [1.0, 0.0]}, "top_p needs a temperature above 0"),
+    ],
+)
+def test_options_that_contradict_each_other_in_a_line_are_refused(ask, asked, law):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=law):
+        ask("translate", LINES[:2], **asked)
 
 
 @pytest.mark.parametrize(
