@@ -95,9 +95,9 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
     Args:
         smoothing: epsilon_ls, in [0, 1).
         reduction: "sum_over_batch_size" for the mean above, "sum" for the sum, None for the losses (B, T).
-        name, dtype: as for every Keras loss.
+        name: as for every Keras loss.
 
-    Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B, 1) or (B, T). A weight multiplies the loss of
+    It computes in float32 under every dtype policy: in bfloat16 the label 257 would be 256. Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B, 1) or (B, T). A weight multiplies the loss of
     its tokens; it does not change what the sum is divided by. Raises ValueError for any other smoothing or reduction.
     """
 
@@ -106,9 +106,8 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
         smoothing: float = 0.1,
         reduction: str | None = "sum_over_batch_size",
         name: str = "label_smoothed_crossentropy",
-        dtype: str | None = None,
     ):
-        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        super().__init__(name=name, reduction=reduction, dtype="float32")  # Keras casts labels to it
         if not 0 <= smoothing < 1:
             raise ValueError(f"smoothing must be in [0, 1). Received: smoothing={smoothing}")
         if reduction not in ("sum_over_batch_size", "sum", "none", None):

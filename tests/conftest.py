@@ -56,6 +56,19 @@ def pair(random_folder):
     return load_run(random_folder)
 
 
+@pytest.fixture
+def bfloat16_by_default():
+    """Keras as somebody has it who set the type of its variables and computations for all that follows."""
+    import keras
+
+    before = keras.config.floatx(), keras.config.dtype_policy()
+    keras.config.set_floatx("bfloat16")
+    keras.config.set_dtype_policy("bfloat16")
+    yield
+    keras.config.set_floatx(before[0])
+    keras.config.set_dtype_policy(before[1])
+
+
 @pytest.fixture(scope="module")
 def browser():
     """A browser (support/browser.py)."""

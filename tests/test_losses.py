@@ -195,6 +195,13 @@ def test_a_batch_of_padding_alone_has_loss_and_gradient_0():
     assert_close(gradient, np.zeros((2, 3, 5)))
 
 
+def test_a_label_is_that_label_whatever_keras_default_is(bfloat16_by_default):
+    logits = 9.0 * np.eye(300, dtype="float32")[[[257]]]  # in bfloat16 the label 257 would be 256
+    loss = LabelSmoothedCrossentropy(smoothing=0.0)([[257]], logits)
+    assert loss.dtype == "float32"
+    assert_close(loss, math.log(1 + 299 * math.exp(-9)))
+
+
 @pytest.mark.parametrize("reduction", ["none", None])
 def test_unreduced_it_is_the_loss_of_each_token(reduction, padded_batch):
     labels, logits, segments = padded_batch

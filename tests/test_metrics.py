@@ -74,6 +74,14 @@ def test_half_precision_logits_are_summed_in_float32():
     assert_close(Perplexity()(np.ones((8, 1000)), logits), 4.0)
 
 
+def test_sums_are_float32_whatever_keras_default_is(bfloat16_by_default):
+    for kind in (TokenAccuracy, Perplexity):
+        metric = kind()
+        for _ in range(3):  # a sum of 300 is no bfloat16
+            metric.update_state(np.ones((1, 100)), np.zeros((1, 100, 4), "float32"))
+        assert float(metric.tokens) == 300.0 and metric.result().dtype == "float32"
+
+
 @pytest.mark.parametrize(("kind", "name"), [(TokenAccuracy, "accuracy"), (Perplexity, "perplexity")])
 def test_it_comes_back_from_its_config(kind, name):
     assert kind().name == name
