@@ -2,7 +2,7 @@
 
 import concurrent.futures
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tenacity
@@ -50,7 +50,6 @@ class ServingClient:
         self.transport = transport_to(url, requests_at_once)
         self.deadline, self.rows_per_request, self.requests_at_once = deadline, rows_per_request, requests_at_once
         self.attempts = attempts
-        self._signatures: dict[str, Any] | None = None
 
     def translate(self, lines: Iterable[str]) -> list[Translation]:
         """Return the translation of each line, in the order of the lines."""
@@ -67,15 +66,17 @@ class ServingClient:
 
         `options` are values that hold for every row, by the name of their input. With options, even with none ({}),
         the inputs that are left out get their defaults here, one per row: TensorFlow Serving fills them in for gRPC
-        only, and when it joins requests it wants as many rows of them as of the others.
+        only, and when it joins requests it wants as many rows of them as of the others. The defaults are asked for each
+        time, since another version may have others.
 
         Returns one list per output. Raises ClientError.
         """
         rows = max(map(len, inputs.values()), default=0)
         if options is not None:
-            constants = self._defaults(signature_name) | options
+            signature = self._signature(signature_name)
+            constants = defaults_of(signature) | options
             inputs = inputs | {name: [value] * rows for name, value in constants.items() if name not in inputs}
-            inputs = {name: self._as_floats(signature_name, name, values) for name, values in inputs.items()}
+            inputs = {name: as_floats(signature, name, values) for name, values in inputs.items()}
         starts = range(0, max(rows, 1), self.rows_per_request)
         parts = [
             {name: values[start : start + self.rows_per_request] for name, values in inputs.items()} for start in starts
@@ -95,7 +96,22 @@ class ServingClient:
         return {name: [value for answer in answers for value in answer[name]] for name in answers[0]}
 
     def _ask(self, signature_name: str, inputs: Columns, rows: int) -> Columns:
-        """Send one request until it is answered or its deadline has come."""
+        """Return the outputs of one request. Raises ClientError."""
+        outputs = self._retried(lambda seconds: self.transport.predict(signature_name, inputs, seconds))
+        for name, values in outputs.items():
+            if not isinstance(values, list) or len(values) != rows:
+                raise ClientError(f"The output {name!r} does not have one value for each of {rows} rows.")
+        return outputs
+
+    def _signature(self, name: str) -> Any:
+        """Return a signature, a SignatureDef message, of the version that is served now. Raises ClientError."""
+        signatures = self._retried(self.transport.metadata)
+        if name not in signatures:
+            raise ClientError(f"The model has no signature {name!r}; it has {', '.join(sorted(signatures))}.")
+        return signatures[name]
+
+    def _retried(self, send: Callable[[float], dict[str, Any]]) -> dict[str, Any]:
+        """Send one request until it is answered or its deadline has come; `send` is given the seconds until then."""
         until = time.monotonic() + self.deadline
         attempts = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, ClientError) and error.is_transient),
@@ -103,35 +119,26 @@ class ServingClient:
             stop=tenacity.stop_after_attempt(self.attempts) | tenacity.stop_before_delay(self.deadline),
             reraise=True,
         )
-        outputs = attempts(lambda: self.transport.predict(signature_name, inputs, max(until - time.monotonic(), 0.001)))
-        for name, values in outputs.items():
-            if not isinstance(values, list) or len(values) != rows:
-                raise ClientError(f"The output {name!r} does not have one value for each of {rows} rows.")
-        return outputs
+        return attempts(lambda: send(max(until - time.monotonic(), 0.001)))
 
-    def _as_floats(self, signature_name: str, name: str, values: list) -> list:
-        """Return the values of an input; whole numbers as floats if the signature wants floats, as REST takes them."""
-        from tensorflow.core.framework import types_pb2
 
-        wanted = self._signatures[signature_name].inputs
-        if name not in wanted or wanted[name].dtype != types_pb2.DT_FLOAT:
-            return values
-        return [float(value) if type(value) is int else value for value in values]
+def defaults_of(signature: Any) -> dict[str, Any]:
+    """Return the value of each input of a signature that may be left out."""
+    import tensorflow as tf
 
-    def _defaults(self, signature_name: str) -> dict[str, Any]:
-        """Return the value of each input of a signature that may be left out."""
-        if self._signatures is None:
-            self._signatures = self.transport.metadata(self.deadline)
-        if signature_name not in self._signatures:
-            raise ClientError(
-                f"The model has no signature {signature_name!r}; it has {', '.join(sorted(self._signatures))}."
-            )
-        import tensorflow as tf
+    defaults = {}
+    for name, value in signature.defaults.items():
+        array = tf.make_ndarray(value)
+        if array.shape == (1,):
+            element = array[0]
+            defaults[name] = element.decode("utf-8") if isinstance(element, bytes) else element.item()
+    return defaults
 
-        defaults = {}
-        for name, value in self._signatures[signature_name].defaults.items():
-            array = tf.make_ndarray(value)
-            if array.shape == (1,):
-                element = array[0]
-                defaults[name] = element.decode("utf-8") if isinstance(element, bytes) else element.item()
-        return defaults
+
+def as_floats(signature: Any, name: str, values: list) -> list:
+    """Return the values of an input; whole numbers as floats if the signature wants floats, as REST takes them."""
+    from tensorflow.core.framework import types_pb2
+
+    if name not in signature.inputs or signature.inputs[name].dtype != types_pb2.DT_FLOAT:
+        return values
+    return [float(value) if type(value) is int else value for value in values]

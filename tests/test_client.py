@@ -11,6 +11,8 @@ import threading
 
 import grpc
 import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
 from export.client import ServingClient
 from export.query import app
@@ -86,6 +88,31 @@ def test_options_hold_for_every_row_and_defaults_are_sent(echo):
         assert client.predict({"text": texts}, "repeat", {})["repeated"] == ["aa", "bb", "cc"]
         assert client.predict({"text": texts}, "repeat", {"times": 3})["repeated"] == ["aaa", "bbb", "ccc"]
         assert client.predict({"text": texts, "times": [1, 2, 3]}, "repeat", {})["repeated"] == ["a", "bb", "ccc"]
+
+
+class Bounded:
+    """A transport to a version whose option `times` is at most `most`, which is its default too."""
+
+    most, requests = 3, 0
+
+    def metadata(self, seconds):
+        self.requests += 1
+        if self.requests % 2:
+            raise ClientError("busy", 503, is_transient=True)
+        return {"repeat": SignatureDef(defaults={"times": tf.make_tensor_proto([self.most])})}
+
+    def predict(self, signature_name, inputs, seconds):
+        if max(inputs["times"]) > self.most:
+            raise ClientError("times is out of bounds", 400)
+        return {"times": inputs["times"]}
+
+
+def test_options_that_are_left_out_are_those_of_the_version_that_is_served_now():
+    client = ServingClient("http://localhost:1/v1/models/mine")
+    client.transport = transport = Bounded()
+    assert client.predict({"text": ["a", "b"]}, "repeat", {})["times"] == [3, 3]
+    transport.most = 2  # another version takes the place of the first
+    assert client.predict({"text": ["a", "b"]}, "repeat", {})["times"] == [2, 2]
 
 
 @pytest.mark.parametrize("url", ["localhost", "http://localhost:1/mine", "grpc://localhost:1", "ftp://x/v1/models/y"])
