@@ -4,9 +4,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_transformer.config import LONGEST_NGRAM, SearchOptions
-
-LARGEST = 2**31 - 1
+from keras_transformer.config import LIMITS, SearchOptions
 
 
 class Option(NamedTuple):
@@ -28,16 +26,16 @@ def options_of(options: SearchOptions, longest_output: int) -> list[Option]:
     whole, real = tf.int32, tf.float32
     return [
         Option("beam_size", options.beam_size, whole, 1, options.beam_size, "beam_sizes"),
-        Option("length_penalty", options.length_penalty, real, 0, 100, "length_penalties"),
+        Option("length_penalty", options.length_penalty, real, *LIMITS["length_penalty"], "length_penalties"),
         Option("n_best", 1, whole, 1, options.beam_size, "n_best"),
         Option("min_length", 1, whole, 1, longest_output, "min_lengths"),
         Option("max_length", longest_output, whole, 1, longest_output, "limits"),
-        Option("no_repeat_ngram_size", 0, whole, 0, LONGEST_NGRAM, "no_repeat_ngram_sizes"),
-        Option("repetition_penalty", 1.0, real, 0.01, 100, "repetition_penalties"),
-        Option("temperature", 0.0, real, 0, 100, "temperatures"),
-        Option("top_k", 0, whole, 0, LARGEST, "top_ks"),
-        Option("top_p", 1.0, real, 0, 1, "top_ps"),
-        Option("seed", 0, whole, -LARGEST - 1, LARGEST, "seeds"),
+        Option("no_repeat_ngram_size", 0, whole, *LIMITS["no_repeat_ngram_size"], "no_repeat_ngram_sizes"),
+        Option("repetition_penalty", 1.0, real, *LIMITS["repetition_penalty"], "repetition_penalties"),
+        Option("temperature", 0.0, real, *LIMITS["temperature"], "temperatures"),
+        Option("top_k", 0, whole, *LIMITS["top_k"], "top_ks"),
+        Option("top_p", 1.0, real, *LIMITS["top_p"], "top_ps"),
+        Option("seed", 0, whole, *LIMITS["seed"], "seeds"),
     ]
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import numbers
 from typing import Any
 
 from keras_transformer.model_config import BaseModelConfig, ConfigError, is_number
@@ -153,11 +154,31 @@ def preset(name: str) -> TransformerConfig:
 
 
 LONGEST_NGRAM = 8  # the largest no_repeat_ngram_size
+LONGEST_OUTPUT = 100_000  # tokens, more than any sentence has
+LARGEST = 2**31 - 1
+LIMITS = {  # of the numbers of SearchOptions
+    "beam_size": (1, LARGEST),
+    "length_penalty": (0, 100),
+    "extra_length": (1, LONGEST_OUTPUT),
+    "n_best": (1, LARGEST),
+    "min_length": (1, LONGEST_OUTPUT),
+    "max_length": (1, LONGEST_OUTPUT),
+    "no_repeat_ngram_size": (0, LONGEST_NGRAM),
+    "repetition_penalty": (0.01, 100),
+    "temperature": (0, 100),
+    "top_k": (0, LARGEST),
+    "top_p": (0, 1),
+    "seed": (-LARGEST - 1, LARGEST),
+}
+REAL = ("length_penalty", "repetition_penalty", "temperature", "top_p")  # the others are whole numbers
 
 
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
-    """How to search (Vaswani et al. 2017, section 6.1). Raises ConfigError for values that make no sense."""
+    """How to search (Vaswani et al. 2017, section 6.1).
+
+    Raises ConfigError for what is no number, or no whole one, beyond LIMITS, or contradicts another option.
+    """
 
     beam_size: int = 4  # 1: greedy
     length_penalty: float = 0.6  # alpha
@@ -166,48 +187,32 @@ class SearchOptions:
     min_length: int = 1  # tokens of the shortest output, EOS included, if extra_length allows as many
     max_length: int | None = None  # tokens of the longest output, EOS included, if extra_length allows more
     no_repeat_ngram_size: int = 0  # no sequence of so many tokens comes twice; 0: no rule
-    repetition_penalty: float = 1.0  # log-probabilities of tokens that the output has are multiplied by it
+    repetition_penalty: float = 1.0  # log-probabilities of tokens that the output has are multiplied by it; 1: no rule
     temperature: float = 0.0  # above 0: every hypothesis draws its tokens from P^(1 / temperature); 0: search
     top_k: int = 0  # draw among the k most probable tokens; 0: all
-    top_p: float = 1.0  # draw among the fewest most probable tokens whose sum reaches p
-    seed: int = 0  # the same seed, the same output, whatever else is translated
+    top_p: float = 1.0  # draw among the fewest most probable tokens whose sum reaches p; 1: all
+    seed: int = 0  # the same seed and source, the same output, whatever else is translated
 
     def __post_init__(self):
-        self._check_search()
-        self._check_rules()
-
-    def _check_search(self):
-        if self.beam_size < 1:
-            raise ConfigError(f"beam_size is {self.beam_size}; it must be at least 1 (1 is greedy search).")
-        if not 0 <= self.length_penalty < math.inf:
-            raise ConfigError(f"length_penalty is {self.length_penalty}; it must be 0 (none) or more.")
-        if self.extra_length < 1:
-            raise ConfigError(f"extra_length is {self.extra_length}; it must be at least 1 token.")
-        if not 1 <= self.n_best <= self.beam_size:
-            raise ConfigError(f"n_best is {self.n_best}; it must be from 1 to beam_size ({self.beam_size}).")
-
-    def _check_rules(self):
-        if self.min_length < 1:
-            raise ConfigError(f"min_length is {self.min_length}; it must be at least 1 token (EOS).")
+        for name in LIMITS:
+            if not (name == "max_length" and self.max_length is None):
+                object.__setattr__(self, name, self._checked(name))
+        if self.n_best > self.beam_size:
+            raise ConfigError(f"n_best is {self.n_best}; it must be at most beam_size ({self.beam_size}).")
         if self.max_length is not None and self.max_length < self.min_length:
             raise ConfigError(f"max_length is {self.max_length}; it must be at least min_length ({self.min_length}).")
-        if not 0 <= self.no_repeat_ngram_size <= LONGEST_NGRAM:
-            raise ConfigError(
-                f"no_repeat_ngram_size is {self.no_repeat_ngram_size}; it must be from 0 (no rule) to {LONGEST_NGRAM}."
-            )
-        if not 0 < self.repetition_penalty < math.inf:
-            raise ConfigError(f"repetition_penalty is {self.repetition_penalty}; it must be above 0 (1 is none).")
-        if not 0 <= self.temperature < math.inf:
-            raise ConfigError(f"temperature is {self.temperature}; it must be 0 (search) or more.")
-        if self.top_k < 0:
-            raise ConfigError(f"top_k is {self.top_k}; it must be 0 (all tokens) or more.")
-        if not 0 <= self.top_p <= 1:
-            raise ConfigError(f"top_p is {self.top_p}; it must be from 0 to 1 (all tokens).")
         for name in ("top_k", "top_p"):
             if self.temperature == 0 and getattr(self, name) != getattr(type(self), name):
                 raise ConfigError(
                     f"{name} is {getattr(self, name)}, but temperature is 0, so that nothing is drawn: "
                     f"give a temperature too, such as 1, or leave out {name}."
                 )
-        if not -(2**31) <= self.seed < 2**31:
-            raise ConfigError(f"seed is {self.seed}; it must be from {-(2**31)} to {2**31 - 1}.")
+
+    def _checked(self, name: str) -> int | float:
+        """Return a number as Python's own int or float. Raises ConfigError if it is none, or beyond its limits."""
+        value, (lowest, highest) = getattr(self, name), LIMITS[name]
+        kind, number = (float, numbers.Real) if name in REAL else (int, numbers.Integral)
+        if isinstance(value, bool) or not isinstance(value, number) or not lowest <= value <= highest:
+            what = "a number" if name in REAL else "a whole number"
+            raise ConfigError(f"{name} is {value!r}; it must be {what} from {lowest} to {highest}.")
+        return kind(value)

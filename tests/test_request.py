@@ -34,6 +34,6 @@ def test_a_search_allows_no_value_below_and_none_above_if_it_has_a_limit(name):
     step = 1 if isinstance(option.default, int) else 0.01
     with pytest.raises(ConfigError, match=name):
         searched_with(name, option.lowest - step)
-    if name in ("n_best", "no_repeat_ngram_size", "top_p", "seed"):
+    if name not in ("beam_size", "min_length", "max_length"):  # those of an export are narrower
         with pytest.raises(ConfigError, match=name):
             searched_with(name, option.highest + step)
