@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_transformer.config import LONGEST_NGRAM, SearchOptions
 from keras_transformer.decoding import beam_search
-from keras_transformer.decoding.rules import uniform
+from keras_transformer.decoding.rules import of_sources, uniform
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.tokens import BOS, EOS, SPECIAL
 from tests.support.models import as_numpy
@@ -256,6 +256,21 @@ def test_sentences_that_search_are_not_touched_by_those_that_draw():
     found = draw(tables, 3, temperatures=[0.0, 1.0] * 3)
     for n in (0, 2, 4):
         assert_ranked(found[n], outputs(tables[n : n + 1], 3)[0])
+
+
+def test_each_source_has_a_seed_of_its_own_whatever_its_padding():
+    sources = np.array([[5, 6, 7, 0], [6, 5, 7, 0], [5, 6, 0, 0], [5, 6, 7, 8], [7, 6, 5, 0]], "int32")
+    seeds = as_numpy(of_sources(np.ones(5, "int32"), sources))
+    assert len(set(seeds)) == 5
+    wider = np.pad(sources, ((0, 0), (0, 3)))
+    np.testing.assert_array_equal(as_numpy(of_sources(np.ones(5, "int32"), wider)), seeds)
+    assert not set(seeds) & set(as_numpy(of_sources(np.full(5, 2, "int32"), sources)))
+
+
+def test_sources_with_one_seed_draw_uniform_numbers():
+    sources = np.arange(4, 4004, dtype="int32").reshape(2000, 2)
+    numbers = as_numpy(uniform(of_sources(np.ones(2000, "int32"), sources), 0, 0))
+    assert np.histogram(numbers, 10, (0, 1))[0] == pytest.approx(200, abs=65)
 
 
 def test_uniform_numbers_are_uniform_and_do_not_follow_each_other():

@@ -14,7 +14,8 @@ Rules are tensors by name; a rule that no sentence can ask for is absent, and co
     temperatures          float32 (B,)   above 0: each hypothesis draws its tokens, from P^(1 / temperature); 0: search
     top_ks                int32 (B,)     draw among the k most probable tokens (Fan et al. 2018); 0: all
     top_ps                float32 (B,)   draw among the fewest whose sum reaches p (Holtzman et al. 2020); 1: all
-    seeds                 int32 (B,)     what is drawn is a function of seed, hypothesis, position and probabilities
+    seeds                 int32 (B,)     what is drawn is a function of seed, hypothesis, position and probabilities;
+                                         `search` makes the seed one of the source too (`of_sources`)
 """
 
 from keras import ops
@@ -47,7 +48,10 @@ def rules_of(options: SearchOptions, sentences) -> Rules:
 
 
 def forced_tokens(state: BeamState):
-    """Return the token that each sentence must take now, or PAD if it may choose: int32 (B,)."""
+    """Return the token that each sentence must take now, or PAD if it may choose: int32 (B,).
+
+    EOS at the limit, even in a prefix: positions that are learned may end before it does.
+    """
     is_at_limit = state.rules["limits"] == state.position + 1
     forced = ops.where(is_at_limit, EOS, PAD)
     if "prefixes" in state.rules:
@@ -55,7 +59,7 @@ def forced_tokens(state: BeamState):
         nothing = ops.full((ops.shape(prefixes)[0], 1), PAD, dtype="int32")
         prefixes = ops.concatenate([prefixes, nothing], axis=1)
         now = ops.take(prefixes, ops.minimum(state.position, ops.shape(prefixes)[1] - 1), axis=1)
-        forced = ops.where(now == PAD, forced, now)
+        forced = ops.where(ops.logical_or(is_at_limit, now == PAD), forced, now)
     return forced
 
 
@@ -160,12 +164,28 @@ def of_each(rule):
     return ops.expand_dims(rule, (1, 2))
 
 
+def of_sources(seeds, source_ids):
+    """Return seeds that differ from source to source, so that sentences with one seed draw different numbers.
+
+    Shapes: seeds int32 (B,), source_ids int (B, S), in which PAD counts nothing -> int32 (B,).
+    """
+    positions = ops.expand_dims(ops.arange(ops.shape(source_ids)[1]), 0)
+    of_tokens = ops.cast(ops.right_shift(bits_of(source_ids, positions), ops.cast(16, "uint32")), "int32")
+    sums = ops.sum(ops.where(source_ids == PAD, 0, of_tokens), axis=1)  # below 2^31 for 32,768 tokens
+    return ops.cast(ops.right_shift(bits_of(seeds, sums), ops.cast(1, "uint32")), "int32")
+
+
 def uniform(*numbers):
     """Return a number from 0 to 1, without 1, that is a function of integers, whatever else is in the batch.
 
     Shapes: int32, broadcast against each other -> float32.
     """
+    return ops.cast(ops.right_shift(bits_of(*numbers), ops.cast(8, "uint32")), "float32") / 2.0**24
+
+
+def bits_of(*numbers):
+    """Return 32 bits that look random and are a function of integers. Shapes: int32, broadcast -> uint32."""
     bits = ops.cast(0, "uint32")
     for number in numbers:
         bits = mixed(ops.bitwise_xor(bits, modulo_2_to_32(ops.cast(number, "uint32"))) + ops.cast(0x9E3779B9, "uint32"))
-    return ops.cast(ops.right_shift(bits, ops.cast(8, "uint32")), "float32") / 2.0**24
+    return bits

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.beam import beam_search
-from keras_transformer.decoding.rules import rules_of
+from keras_transformer.decoding.rules import of_sources, rules_of
 from keras_transformer.decoding.state import Hypotheses, Rules
 from keras_transformer.decoding.step import DecoderState, IncrementalDecoder
 from keras_transformer.tokens import PAD
@@ -28,11 +28,13 @@ def search(
     and that is less; both counts include EOS. The output of a source without tokens is EOS alone.
 
     `rules`: what each sentence asks for in place of `options`, as in `decoding/rules.py`; its `limits` can only lower
-    the longest output. A prefix is always completed, and EOS follows it at the latest if it is as long as the limit.
+    the longest output. A prefix is always completed, and EOS follows it at the latest if it is as long as the limit;
+    but one as long as all learned positions loses its last token to EOS. Sentences draw independently of each other,
+    whatever their seeds, unless they have the same source and seed.
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.
     `static_shapes`: no shape changes from step to step, as XLA needs it. None means: on the JAX backend only.
-    Returns ids (B, K, S + extra_length) and scores (B, K).
+    Returns ids (B, K, S + extra_length), or longer if a prefix is, and scores (B, K).
     """
     if static_shapes is None:
         static_shapes = keras.backend.backend() == "jax"
@@ -62,6 +64,8 @@ def begin(
     limits = ops.where(lengths > 0, lengths + options.extra_length, 1)
     max_length = ops.shape(source_ids)[1] + options.extra_length
     rules = rules_of(options, ops.shape(source_ids)[0]) | (rules or {})
+    if "seeds" in rules:
+        rules["seeds"] = of_sources(rules["seeds"], source_ids)
     if "limits" in rules:
         limits = ops.minimum(limits, rules["limits"])
     if "prefixes" in rules:
