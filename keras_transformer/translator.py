@@ -171,7 +171,7 @@ def different_outputs(tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray)
 
 def tokens_of(ids: np.ndarray) -> tuple[int, ...]:
     """Return the tokens of a row, without PAD."""
-    return tuple(int(token) for token in ids if token != PAD)
+    return tuple(ids[ids != PAD].tolist())
 
 
 def in_precision(transformer: keras.Model, precision: str) -> keras.Model:
@@ -194,7 +194,8 @@ def in_precision(transformer: keras.Model, precision: str) -> keras.Model:
 def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
     """Return the model, a Transformer or a RecurrentModel, and the Tokenizer of a run folder.
 
-    Raises UserError if a file is missing or damaged.
+    The model is float32, as its file is, whatever the global dtype policy. Raises UserError if a
+    file is missing or damaged.
     """
     folder = RunFolder(path)
     folder.check_exists()
@@ -211,7 +212,7 @@ def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
         check_vocabulary(config, tokenizer)
     except ConfigError as error:
         raise ConfigError(f"{folder.path}: {error}") from None
-    return with_weights(build_model(config), folder.weights), tokenizer
+    return with_weights(build_model(config, dtype="float32"), folder.weights), tokenizer
 
 
 def with_weights(transformer: keras.Model, path: str | os.PathLike) -> keras.Model:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.config import LIMITS, LONGEST_OUTPUT, ConfigError, SearchOptions
 from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.search import begin
 from keras_transformer.model import Transformer
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
@@ -170,6 +171,28 @@ def test_learned_positions_bound_the_output():
     assert (as_numpy(ids) != PAD).sum(-1).max() <= 9
 
 
+def test_a_prefix_as_long_as_all_learned_positions_ends():
+    transformer = Transformer(LIVELY.replace(positions="learned", max_positions=6))
+    rules = {"prefixes": np.array([[4, 5, 6, 7, 4, 5], [4, 5, 0, 0, 0, 0]], "int32")}
+    found = search(IncrementalDecoder(transformer), SOURCES[2:4], GREEDY, rules=rules)
+    rows = [tokens_of(row) for row in as_numpy(found.ids)[:, 0]]
+    assert rows[0] == (4, 5, 6, 7, 4, EOS) and rows[1][:2] == (4, 5) and EOS in rows[1]
+
+
+def test_how_long_outputs_may_become_changes_nothing():
+    long = SearchOptions(beam_size=4, n_best=4, extra_length=LONGEST_OUTPUT, max_length=5)
+    short = SearchOptions(beam_size=4, n_best=4, extra_length=5, max_length=5)
+    found, expected = (compiled(options)(tf.constant(SOURCES)) for options in (long, short))
+    assert_close(found.scores, expected.scores, atol=1e-5)
+    assert (as_numpy(found.ids)[:, :, :5] == as_numpy(expected.ids)[:, :, :5]).all()
+
+
+def test_sentences_with_one_seed_draw_independently():
+    drawing = SearchOptions(temperature=1.0, seed=7)
+    rules = begin(IncrementalDecoder(lively_transformer()), SOURCES[:5], drawing, False, None).rules
+    assert len(set(as_numpy(rules["seeds"]))) == 5
+
+
 def test_a_served_graph_has_no_xla_operation(search_any_shape):
     graph = search_any_shape.get_concrete_function().graph.as_graph_def()
     nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
@@ -182,8 +205,17 @@ def test_a_served_graph_has_no_xla_operation(search_any_shape):
         ("beam_size", 0), ("length_penalty", -0.1), ("length_penalty", float("nan")), ("extra_length", 0),
         ("n_best", 0), ("n_best", 5), ("min_length", 0), ("max_length", 0), ("no_repeat_ngram_size", 9),
         ("repetition_penalty", 0.0), ("temperature", -1.0), ("top_k", -1), ("top_p", 1.5), ("seed", 2**31),
+        ("beam_size", 4.0), ("beam_size", True), ("min_length", 3.5), ("temperature", "1"), ("seed", None),
+        *((name, highest + 1) for name, (_, highest) in LIMITS.items()),
     ],
 )  # fmt: skip
 def test_invalid_options_are_named(field, value):
-    with pytest.raises(ConfigError, match=f"{field} is {value}; it must be"):
+    with pytest.raises(ConfigError, match=f"{field} is '?{value}'?; it must be"):
         SearchOptions(**{field: value})
+
+
+def test_numbers_of_numpy_are_numbers():
+    given = {"beam_size": np.int64(3), "top_k": np.int32(5), "temperature": np.float32(0.5), "length_penalty": 1}
+    options = SearchOptions(**given)
+    assert options == SearchOptions(beam_size=3, top_k=5, temperature=0.5, length_penalty=1.0)
+    assert {type(getattr(options, name)) for name in given} == {int, float}

@@ -113,11 +113,8 @@ def rooms(max_length: int) -> Iterator[int]:
 
 def search_while_any_is_left(advance: Callable, state: BeamState, max_length) -> Hypotheses:
     """Search with shapes that change: a sentence leaves soon after its search has ended."""
-    sentences, beam_size = ops.shape(state.log_probs)
-    results = Hypotheses(
-        ops.full((sentences, beam_size, max_length), PAD, dtype="int32"),
-        ops.full((sentences, beam_size), NEVER, dtype="float32"),
-    )
+    everyone, state = of_changing_shapes(state)
+    results = state.finished  # all places of all sentences, as long as the longest output so far
 
     def any_left(rows, results, *state):
         return ops.any(is_searching(BeamState(*state)))
@@ -134,15 +131,14 @@ def search_while_any_is_left(advance: Callable, state: BeamState, max_length) ->
         state = BeamState(*ops.while_loop(goes_on, advance, state))
         places = ops.expand_dims(rows, 1)
         results = Hypotheses(
-            ops.scatter_update(results.ids, places, of_length(state.finished.ids, max_length)),
+            ops.scatter_update(of_length(results.ids, ops.shape(state.finished.ids)[2]), places, state.finished.ids),
             ops.scatter_update(results.scores, places, state.finished.scores),
         )
         left = ops.cast(ops.nonzero(is_searching(state))[0], "int32")
         return ops.take(rows, left, axis=0), results, *of_sentences(state, left)
 
-    everyone, state = of_changing_shapes(state)
     _, results, *_ = ops.while_loop(any_left, some_steps, (everyone, results, *state))
-    return results
+    return results._replace(ids=of_length(results.ids, max_length))
 
 
 def of_changing_shapes(state: BeamState):

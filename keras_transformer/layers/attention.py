@@ -38,9 +38,7 @@ def masked_softmax(scores, mask=None):
 
     Shapes: scores (..., K); mask bool, broadcast to scores. Returns (..., K).
     """
-    if keras.backend.standardize_dtype(scores.dtype) == "float16":
-        scores = ops.clip(scores, -LARGEST_FLOAT16, LARGEST_FLOAT16)  # the softmax of infinity would be NaN
-    scores = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
+    scores = at_least_float32(scores)
     if mask is None:
         return ops.softmax(scores, axis=-1)
     scores = ops.where(mask, scores, MASKED_SCORE)
@@ -50,12 +48,19 @@ def masked_softmax(scores, mask=None):
     return unnormalised / ops.maximum(total, 1e-30)
 
 
+def at_least_float32(scores):
+    """Return scores in float32, or in float64 if they have it: finite, if those of float16 are infinite."""
+    if keras.backend.standardize_dtype(scores.dtype) == "float16":
+        scores = ops.clip(scores, -LARGEST_FLOAT16, LARGEST_FLOAT16)  # the softmax of infinity would be NaN
+    return ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
+
+
 def may_attend(mask):
     """Return 0 where `mask` is True, and MASKED_SCORE elsewhere: what `biased_attention` adds to the scores.
 
     Shapes: mask bool (B, Q, K) -> float32 (B, 1, Q, K), the same for every head.
     """
-    return ops.expand_dims(ops.where(mask, 0.0, MASKED_SCORE), 1)
+    return ops.expand_dims(ops.cast(ops.logical_not(mask), "float32") * MASKED_SCORE, 1)
 
 
 def biased_attention(query, key, value, bias):
@@ -67,7 +72,7 @@ def biased_attention(query, key, value, bias):
     of `may_attend`. Returns output (B, H, Q, d_v). The softmax has at least the precision of float32.
     """
     scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
-    weights = ops.softmax(ops.cast(scores, bias.dtype) + bias, axis=-1)
+    weights = ops.softmax(at_least_float32(scores) + bias, axis=-1)
     return ops.matmul(ops.cast(weights, value.dtype), value)
 
 
