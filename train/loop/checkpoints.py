@@ -91,17 +91,20 @@ class Checkpoints:
         """Load the newest intact checkpoint into model and optimizer. Returns its Progress, or None if there is none.
 
         A damaged checkpoint is renamed, with a warning, and the one before it is used. Raises CheckpointError if a
-        checkpoint belongs to another model, or if there are checkpoints and all of them are damaged.
+        checkpoint belongs to another model, or if there are checkpoints and all of them are damaged: these keep their
+        names, so that the run still counts as begun.
         """
-        damaged = None
-        while paths := self.paths():
+        damaged = []
+        for path in reversed(self.paths()):
             try:
-                arrays = read_checkpoint(paths[-1])
+                arrays = read_checkpoint(path)
             except CheckpointError as error:
-                damaged = paths[-1].rename(paths[-1].with_name(paths[-1].name + ".damaged"))
-                log.warning("%s Renamed it to %s; using the checkpoint before it.", error, damaged.name)
+                damaged.append((path, error))
                 continue
-            assign(paths[-1], arrays, named_variables(model, optimizer))
+            for other, error in damaged:
+                aside = other.rename(other.with_name(other.name + ".damaged"))
+                log.warning("%s Renamed it to %s; using a checkpoint before it.", error, aside.name)
+            assign(path, arrays, named_variables(model, optimizer))
             return progress_of(arrays)
         if damaged:
             raise CheckpointError(
