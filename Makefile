@@ -7,7 +7,7 @@
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
 # make peers       installs what comparisons with other implementations need, so that `make test` skips none of them
 # make race-peer   JoeyNMT in an environment of its own, .race, for `python -m benchmarks.race`
-# make clean       removes what these commands made, except data/
+# make clean       removes what these commands made; data/ and runs/cache stay, which other trainings read
 PYTHON ?= python3
 VENV ?= .venv
 DEMO_OPTIONS ?=
@@ -18,6 +18,7 @@ SEED ?= 1
 python := $(VENV)/bin/python
 pytest := $(python) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 runs := runs/numbers
+exports := exports/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .PHONY: install demo multi30k serve check check-learning test attack peers race-peer clean
@@ -37,17 +38,17 @@ demo: install
 	@echo "Scores on unseen numbers. Read the line 'exact': BLEU counts groups of four words, and a number is one word."
 	$(python) -m train.evaluate $(runs)
 	@echo
-	rm -rf exports/numbers
-	$(python) -m export $(runs) --to exports/numbers
+	rm -rf $(exports)
+	$(python) -m export $(runs) --to $(exports)
 	@echo
-	@echo "two hundred and forty-one, translated from exports/numbers:"
-	@echo "two hundred and forty-one" | $(python) -m export.translate exports/numbers
+	@echo "two hundred and forty-one, translated from $(exports):"
+	@echo "two hundred and forty-one" | $(python) -m export.translate $(exports)
 	@echo
 	@echo "The same from a server: make serve. Its page is at http://localhost:8501/, and this line asks it:"
 	@echo "curl -d '{\"instances\": [{\"text\": \"two hundred and forty-one\"}]}' http://localhost:8501/v1/models/numbers:predict"
 
 serve: install
-	$(python) -m export.serve exports/numbers
+	$(python) -m export.serve $(exports)
 
 multi30k: install
 	$(python) -m train.data.multi30k $(if $(FROM),--from '$(FROM)')
@@ -75,4 +76,4 @@ race-peer: .race/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .race runs exports
+	rm -rf $(VENV) .race .pytest_cache $(runs) $(exports)

@@ -4,6 +4,7 @@ import ast
 import importlib
 import re
 import shlex
+import subprocess
 
 import pytest
 import typer.main
@@ -67,6 +68,15 @@ def test_a_command_that_is_wrong_would_be_noticed():
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"(?:^|`)make ([\w-]+)", README, re.MULTILINE))))
 def test_a_make_target_that_it_names_exists(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_make_clean_leaves_what_its_reader_trained(tmp_path):
+    kept = ["runs/mine", "runs/cache", "exports/mine", "data/multi30k"]
+    for folder in [*kept, "runs/numbers", "exports/numbers", ".venv", ".race"]:
+        (tmp_path / folder).mkdir(parents=True)
+    subprocess.run(["make", "-f", ROOT / "Makefile", "clean"], cwd=tmp_path, check=True, capture_output=True)
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*")) == sorted(kept)
+    assert {path.name for path in tmp_path.iterdir()} == {"runs", "exports", "data"}
 
 
 def test_every_file_it_links_to_or_names_is_there():
