@@ -9,13 +9,15 @@ if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
 
 import logging
+import os
 import pathlib
-from typing import Annotated
+import sys
+from typing import Annotated, NoReturn
 
 import typer
 
 from export.server.options import ServerOptions
-from export.versions import ExportError, find_version
+from export.versions import find_version
 from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
 
 DEFAULTS = ServerOptions()
@@ -70,8 +72,10 @@ def serve(
             from export.server.process import run_until_signal
 
             model = ModelFolder(folder)
-        if not run_until_signal(model, options, announce):
-            raise ExportError(f"Requests were cut off: they took more than {drain_seconds:g} seconds to answer.")
+        is_answered = run_until_signal(model, options, announce)
+    if not is_answered:
+        typer.echo(f"Error: Requests were cut off: they took more than {drain_seconds:g} seconds to answer.", err=True)
+    end_at_once(0 if is_answered else 1)
 
 
 def announce(address) -> None:
@@ -80,6 +84,14 @@ def announce(address) -> None:
     print(f"page  {address.page_url}")
     print(f"REST  {address.url}:predict")
     print(f"gRPC  {address.grpc_url}", flush=True)
+
+
+def end_at_once(code: int) -> NoReturn:
+    """End the process. Left to itself, Python waits for batches that are still computed, whoever gave up on them."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def main():

@@ -1,18 +1,52 @@
 """A local server starts only where it can: with a version to serve, on ports that are free."""
 
+import os
+import signal
 import socket
+import threading
+import time
 
 import pytest
 
+from export.server.model_folder import ModelFolder
 from export.server.options import ServerOptions
-from export.server.process import local_server
+from export.server.process import local_server, run_until_signal
 from export.versions import ExportError
 from tests.support.echo import write_echo
+
+LOADING = 60  # seconds: what does not wait ends long before
 
 
 def test_a_folder_without_a_version_is_refused(tmp_path):
     with pytest.raises(ExportError, match="no exported version"), local_server(tmp_path, ServerOptions()):
         pass
+
+
+@pytest.fixture
+def signals():
+    """Signals are handled afterwards as before."""
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+    signal.set_wakeup_fd(-1)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
+def test_a_server_ends_although_a_version_is_loading(tmp_path, monkeypatch, signals):
+    write_echo(tmp_path / "echo" / "1")
+    model = ModelFolder(tmp_path / "echo")
+
+    def load(current):
+        os.kill(os.getpid(), signal.SIGTERM)
+        is_over.wait(LOADING)
+
+    is_over, begun = threading.Event(), time.monotonic()
+    monkeypatch.setattr(model, "_load_best", load)
+    assert run_until_signal(model, ServerOptions(port=0, grpc_port=0, poll_seconds=0.01), lambda address: None)
+    assert time.monotonic() - begun < LOADING / 2
+    is_over.set()
 
 
 @pytest.mark.parametrize("name", ["port", "grpc_port"])

@@ -82,6 +82,24 @@ def test_a_second_signal_ends_the_server_at_once(folder, tmp_path):
         assert process.wait(timeout=60) == 143
 
 
+@pytest.mark.slow
+def test_a_batch_that_outlives_the_drain_does_not_keep_the_process(folder, tmp_path):
+    log, options = tmp_path / "log", ["--port", 0, "--grpc-port", 0, "--drain-seconds", 0.2]
+    with start_python("-m", "export.serve", folder, *options, log=log) as process:
+        while "gRPC" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        url = re.search(r"(http\S+):predict", log.read_text())[1]
+        assert requests.post(f"{url}:predict", json={"inputs": ["a"]}).status_code == 200
+        body = {"signature_name": "repeat", "inputs": {"text": ["a"], "spin": [60 * SLOW]}}
+        threading.Thread(target=ignore(lambda: requests.post(f"{url}:predict", json=body)), daemon=True).start()
+        time.sleep(3)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 1
+    assert log.read_text().count("Error: Requests were cut off: they took more than 0.2 seconds to answer.") == 1
+    assert "Traceback" not in log.read_text()
+
+
 def ignore(function):
     def call():
         try:

@@ -113,7 +113,10 @@ def open_port(host: str, port: int) -> socket.socket:
 
 
 def run_until_signal(folder: ModelFolder, options: ServerOptions, on_start: Callable[[Address], None]) -> bool:
-    """Serve until SIGTERM or Ctrl-C; a second signal ends the process at once. Returns what `serve` returns."""
+    """Serve until SIGTERM or Ctrl-C; a second signal ends the process at once. Returns what `serve` returns.
+
+    The process should end then: batches that nobody waits for, and a version that is loading, go on in threads.
+    """
 
     async def main() -> bool:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -127,7 +130,7 @@ def run_until_signal(folder: ModelFolder, options: ServerOptions, on_start: Call
             loop.add_signal_handler(number, end, number)
         return await serve(folder, options, on_start, stop)
 
-    return asyncio.run(main())
+    return asyncio.Runner().run(main())  # asyncio.run would wait for those threads
 
 
 @contextlib.contextmanager
