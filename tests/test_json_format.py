@@ -11,6 +11,12 @@ from export.server.json_format import read_request, write_answer
 from export.server.signature import Signature, Tensor
 
 LINES = 4
+
+
+def nested(depth):
+    return [nested(depth - 1)] if depth else "a"
+
+
 SIGNATURE = Signature(
     "all",
     {
@@ -83,6 +89,8 @@ def test_what_is_no_request_is_refused(content, parts):
         ("text", [["a"], "b"], "text"),
         ("text", [["a"], ["b", "c"]], "length"),
         ("text", ["a", ["b"]], "nested"),
+        ("text", nested(65), "65 dimensions"),
+        ("text", nested(500), "500 dimensions"),
         ("text", "\ud800", "surrogate"),
         ("text", {"b64": "*"}, "base64"),
         ("text", {"b64": 3}, "an object"),

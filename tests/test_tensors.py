@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 
 from export.server.errors import Code, ServingError
-from export.server.tensors import MOST_ELEMENTS, array_of, tensor_of
+from export.server.tensors import MOST_DIMENSIONS, MOST_ELEMENTS, array_of, tensor_of
 
 STRING, FLOAT, VARIANT = tf.string.as_datatype_enum, tf.float32.as_datatype_enum, tf.variant.as_datatype_enum
 
@@ -23,6 +23,12 @@ def test_an_array_survives_the_way_there_and_back(values):
     array = np.array(values, object if isinstance(values, list) and isinstance(values[0], bytes) else None)
     found = array_of("x", tensor_of(array))
     assert found.tolist() == array.tolist() and found.shape == array.shape
+
+
+def test_an_array_may_have_every_dimension_that_numpy_can_have():
+    assert array_of("x", proto(STRING, [1] * MOST_DIMENSIONS, string_val=[b"a"])).ndim == MOST_DIMENSIONS
+    with pytest.raises(ValueError, match=f"{MOST_DIMENSIONS}"):
+        np.empty([1] * (MOST_DIMENSIONS + 1))
 
 
 def test_the_last_value_stands_for_all_that_follow():
@@ -46,6 +52,8 @@ def test_the_last_value_stands_for_all_that_follow():
         proto(0, [1]),
         proto(101, [1]),
         TensorProto(dtype=STRING, tensor_shape={"unknown_rank": True}),
+        proto(STRING, [1] * 65, string_val=[b"a"]),
+        proto(FLOAT, [1] * 500, float_val=[1]),
     ],
 )
 def test_what_does_not_fill_its_shape_is_refused(tensor):

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from export.server.errors import invalid
 from export.server.signature import Arrays, Signature, Tensor
+from export.server.tensors import check_dimensions
 
 Json = Any  # what json.loads returns
 
@@ -98,6 +99,7 @@ def array_of(name: str, value: Json, tensor: Tensor | None) -> np.ndarray:
     if tensor is None:
         return np.empty(0)
     shape = shape_of(value)
+    check_dimensions(name, len(shape))
     leaves: list[Json] = []
     collect(name, value, shape, leaves)
     dtype = tensor.dtype

@@ -9,6 +9,7 @@ from tensorflow.core.framework.tensor_pb2 import TensorProto
 from export.server.errors import invalid
 from keras_transformer.errors import first_line_of
 
+MOST_DIMENSIONS = 64  # of an array of numpy
 MOST_ELEMENTS = 1 << 22  # a few bytes may claim any shape, since a single value stands for all elements
 
 
@@ -16,6 +17,7 @@ def array_of(name: str, tensor: TensorProto) -> np.ndarray:
     """Return the input `name` as an array. Raises ServingError if the values do not fill the shape."""
     if tensor.tensor_shape.unknown_rank:
         raise invalid(f"The input {name!r} has no shape.")
+    check_dimensions(name, len(tensor.tensor_shape.dim))
     shape = [dimension.size for dimension in tensor.tensor_shape.dim]
     if any(not 0 <= size <= MOST_ELEMENTS for size in shape) or math.prod(shape) > MOST_ELEMENTS:
         raise invalid(f"The input {name!r} has the shape {shape}: sizes are at least 0, and elements {MOST_ELEMENTS}.")
@@ -25,6 +27,12 @@ def array_of(name: str, tensor: TensorProto) -> np.ndarray:
         return tf.make_ndarray(tensor)
     except (TypeError, ValueError, LookupError, OverflowError) as error:  # a KeyError: a type that numpy lacks
         raise invalid(f"The input {name!r} cannot be read: {first_line_of(error)}") from None
+
+
+def check_dimensions(name: str, count: int) -> None:
+    """Raise ServingError if an input has more dimensions than an array can have."""
+    if count > MOST_DIMENSIONS:
+        raise invalid(f"The input {name!r} has {count} dimensions; at most {MOST_DIMENSIONS} are possible.")
 
 
 def strings_of(name: str, tensor: TensorProto, shape: list[int]) -> np.ndarray:
