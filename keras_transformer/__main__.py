@@ -169,6 +169,7 @@ def score(
 
 @app.command()
 def explain(
+    context: typer.Context,
     run: RunPath,
     sentence: Annotated[str, typer.Argument(help="What to translate.")],
     to: Annotated[pathlib.Path, typer.Option(help="Where to write the page, for example page.html.")],
@@ -189,12 +190,19 @@ def explain(
     """Write a page that shows how a sentence is translated, as one file that needs no server and no network.
 
     It has the translations with the probability of each token, the attention of every head, and the beam as a tree.
+    A run that was trained on a treebank reads words and searches as in `translate`.
     """
     with exit_codes():
+        of_trees = tree_search(run)
+        search = {"beam_size": beam_size, "length_penalty": length_penalty, "extra_length": extra_length}
+        search = or_of_run(context, search, of_trees)
         options = SearchOptions(
-            beam_size, length_penalty, extra_length, min(n_best, beam_size), min_length, max_length,
-            no_repeat_ngram_size, repetition_penalty, temperature, top_k, top_p, seed,
+            **search, n_best=min(n_best, search["beam_size"]), min_length=min_length, max_length=max_length,
+            no_repeat_ngram_size=no_repeat_ngram_size, repetition_penalty=repetition_penalty, temperature=temperature,
+            top_k=top_k, top_p=top_p, seed=seed,
         )  # fmt: skip
+        if of_trees is not None:
+            [sentence] = parsed_sentences([sentence])
         with lean_start():
             from keras_transformer.explainer import Explainer
             from keras_transformer.page import page

@@ -76,6 +76,14 @@ def test_the_whole_beam_is_shown_unless_fewer_are_wanted(asked, tmp_path, option
     assert asked[1] == search
 
 
+def test_a_run_on_a_treebank_reads_words_and_searches_as_its_configuration_says(asked, tmp_path):
+    text = '[data]\nsource = "treebank"\n[translation]\nbeam_size = 7\nlength_penalty = 0.3\nextra_length = 9\n'
+    (tmp_path / "config.toml").write_text(text)
+    command = ["explain", tmp_path, "see  (x) .", "--to", tmp_path / "page.html", "--extra-length", 5]
+    assert invoke(app, *command).exit_code == 0
+    assert asked == [tmp_path, SearchOptions(7, 0.3, 5, n_best=4), "see -LRB-x-RRB- .", ""]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentence", "options", "words"),
