@@ -18,6 +18,9 @@ from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
 from keras_transformer.translator import load_run
 
+LONGEST_TARGET = 2 * LONGEST_SOURCE  # tokens, EOS included, of a model without learned positions
+MOST_LOGITS = 1 << 26  # of the tokens that are scored at once: 256 MiB
+
 
 @dataclasses.dataclass(frozen=True)
 class ScoredPair:
@@ -40,7 +43,7 @@ class Scorer:
         scorer = Scorer.load("runs/numbers")
         scorer.score(["two hundred"], ["zweihundert"])[0].log_probability
 
-    Args: as for Translator; `length_penalty` is alpha. A source is truncated as there.
+    Args: as for Translator, also for what is raised; `length_penalty` is alpha. A source is truncated as there.
     """
 
     def __init__(
@@ -57,7 +60,8 @@ class Scorer:
         check_batch_size(batch_size)
         self.tokenizer, self.length_penalty = tokenizer, length_penalty
         self.batch_size, self.max_source_tokens = batch_size, longest_source(config, max_source_tokens)
-        self._longest_target = config.position_limit
+        self._longest_target = config.position_limit or LONGEST_TARGET
+        self._most_tokens = max(1, MOST_LOGITS // config.vocab_size)
         self._pieces = tokenizer.pieces()
         forced, batch = ForcedDecoder(transformer), tf.TensorSpec((None, None), tf.int32)
         self._forced = tf.function(
@@ -73,7 +77,7 @@ class Scorer:
         """Return what the model makes of each pair. A pair whose source is blank has the score 0 and no pieces.
 
         Raises ConfigError if there are not as many targets as sources, and InputError if a target has more tokens than
-        the model has learned positions.
+        LONGEST_TARGET, or than the model has learned positions.
         """
         sources, targets = list_of_lines(sources, "Source"), list_of_lines(targets, "Target")
         if len(sources) != len(targets):
@@ -83,18 +87,21 @@ class Scorer:
         source_ids = list(encoded_lines(self.tokenizer, sources, self.max_source_tokens))
         target_ids = [[*ids, EOS] for ids in self.tokenizer.encode_batch(targets)]
         for number, ids in enumerate(target_ids, 1):
-            if len(ids) > (self._longest_target or len(ids)):
+            if len(ids) > self._longest_target:
                 raise InputError(
-                    f"Target {number} has {len(ids)} tokens, EOS included; the model has learned positions for "
-                    f"{self._longest_target} (model.max_positions): leave it out, or divide it."
+                    f"Target {number} has {len(ids)} tokens, EOS included; at most {self._longest_target} are scored: "
+                    "leave it out, or divide it."
                 )
         results = [ScoredPair()] * len(sources)
         lengths = {index: max(len(ids), len(target_ids[index])) for index, ids in enumerate(source_ids) if ids}
 
         def score_batch(indices: list[int]) -> None:
-            rows = [padded([ids[index] for index in indices]) for ids in (source_ids, target_ids)]
-            for index, log_probs in zip(indices, self._forced(*rows).numpy(), strict=True):
-                results[index] = self._scored(target_ids[index], log_probs)
+            rows = max(1, self._most_tokens // max(len(target_ids[index]) for index in indices))
+            for first in range(0, len(indices), rows):
+                some = indices[first : first + rows]
+                sources, targets = (padded([ids[index] for index in some]) for ids in (source_ids, target_ids))
+                for index, log_probs in zip(some, self._forced(sources, targets).numpy(), strict=True):
+                    results[index] = self._scored(target_ids[index], log_probs)
 
         at_the_same_time(score_batch, lengths, self.batch_size)
         return results

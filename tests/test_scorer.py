@@ -9,7 +9,7 @@ from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.explainer import Explainer
 from keras_transformer.kinds import build_model
-from keras_transformer.scorer import ScoredPair, Scorer
+from keras_transformer.scorer import LONGEST_TARGET, ScoredPair, Scorer
 from keras_transformer.sources import encoded_lines, first_bytes
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
@@ -79,8 +79,25 @@ def test_learned_positions_bound_both_sides_as_in_a_translation(tmp_path):
     [scored] = scorer.score([source], [found.text])
     assert (*scorer.tokenizer.encode(found.text), 3) == found.ids, "another output: the scores say nothing"
     assert scored.score == pytest.approx(found.score, abs=1e-4)
-    with pytest.raises(InputError, match=r"Target 2 has \d+ tokens, EOS included; .* for 12"):
+    with pytest.raises(InputError, match=r"Target 2 has \d+ tokens, EOS included; at most 12 are scored"):
         scorer.score(["a", "a"], ["a", source])
+
+
+def test_a_target_longer_than_any_translation_is_refused_by_number(scorer):
+    with pytest.raises(InputError, match=f"Target 2 has .* at most {LONGEST_TARGET} are scored"):
+        scorer.score(["one", "two"], ["eins", "zwei " * LONGEST_TARGET])
+
+
+def test_few_logits_are_computed_at_once_and_change_no_score(scorer, monkeypatch):
+    sources, targets = ["one", "two", "three", "four"], ["eins", "zwei zwei", "drei", "vier vier vier"]
+    expected = scorer.score(sources, targets)
+    rows, forced = [], scorer._forced
+    monkeypatch.setattr(scorer, "_most_tokens", 1)
+    monkeypatch.setattr(scorer, "_forced", lambda *ids: rows.append(len(ids[1])) or forced(*ids))
+    found = scorer.score(sources, targets)
+    assert rows == [1, 1, 1, 1]
+    for one, other in zip(found, expected, strict=True):
+        assert one.pieces == other.pieces and one.score == pytest.approx(other.score, abs=1e-5)
 
 
 @pytest.mark.parametrize("reader", [Translator, Scorer, Explainer])
