@@ -21,14 +21,19 @@ def batches_by_length(lengths: Mapping[int, int], batch_size: int) -> Iterator[l
         yield keys[first : first + batch_size]
 
 
+def refuse_one_string(lines: Iterable[str]) -> None:
+    """Raises TypeError if `lines` is one string, whose letters would become sentences."""
+    if isinstance(lines, str):
+        raise TypeError(f"lines must be a list of sentences, not one string. Received: {lines!r}")
+
+
 def list_of_lines(lines: Iterable[str], name: str = "Line") -> list[str]:
     """Return `lines` as a list; errors call them by `name`.
 
     Raises TypeError if it is one string, whose letters would become sentences, and InputError if a line has half of a
     character that UTF-16 writes as two (a lone surrogate), which UTF-8 cannot express.
     """
-    if isinstance(lines, str):
-        raise TypeError(f"lines must be a list of sentences, not one string. Received: {lines!r}")
+    refuse_one_string(lines)
     lines = list(lines)
     for number, line in enumerate(lines, 1):
         if isinstance(line, str) and SURROGATE.search(line):

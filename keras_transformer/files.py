@@ -1,6 +1,7 @@
 """Reading lines of text and replacing files atomically: the same for every file of this project."""
 
 import codecs
+import errno
 import hashlib
 import os
 import pathlib
@@ -21,6 +22,8 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
     Raises what the file system raises, as OSError with the name of the file.
     """
     path = pathlib.Path(path)
+    if path.is_dir():  # so is ".", which has no name beside which to write
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     part = path.with_name(path.name + ".part")
     try:
         with open(part, "wb") as file:

@@ -59,7 +59,7 @@ def load_model_config(path: str | os.PathLike) -> BaseModelConfig:
     def parse(text: str) -> BaseModelConfig:
         values = parse_json(text)
         kind = values.get(KIND, FIRST_KIND)
-        if kind not in CONFIGS:
+        if not isinstance(kind, str) or kind not in CONFIGS:
             raise ConfigError(f"its kind is {kind!r}; this version knows {', '.join(CONFIGS)}.")
         return CONFIGS[kind].from_values(values)
 

@@ -40,7 +40,10 @@ class RunFolder:
         """
         if not self.tokenizer_sum.exists():
             return
-        expected, found = self.tokenizer_sum.read_text(encoding="utf-8").split(" ")[0], sha256_of(self.tokenizer)
+        expected, found = (
+            self.tokenizer_sum.read_text(encoding="utf-8", errors="replace").split(" ")[0],
+            sha256_of(self.tokenizer),
+        )
         if found != expected:
             raise ConfigError(
                 f"{self.tokenizer} is not the tokenizer that the weights were trained with: its SHA-256 is "

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import sentencepiece
 
+from keras_transformer.batching import refuse_one_string
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
@@ -41,8 +42,10 @@ def train_tokenizer(
     the `vocab_size` pieces.
 
     The same sentences in the same order give the same file.
-    Raises TokenizerError if the sentences have too few pieces for `vocab_size`, or need more.
+    Raises TokenizerError if the sentences have too few pieces for `vocab_size`, or need more, and TypeError if they are
+    one string.
     """
+    refuse_one_string(sentences)
     model = io.BytesIO()
     more = {"user_defined_symbols": [symbol.replace(" ", SPACE) for symbol in symbols]} if symbols else {}
     texts = (
@@ -126,7 +129,8 @@ class Tokenizer:
         return self._processor.encode(text)
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
-        """Return one list of ids per text."""
+        """Return one list of ids per text. Raises TypeError if `texts` is one string."""
+        refuse_one_string(texts)
         return self._processor.encode(list(texts))
 
     def sample_batch(self, texts: Iterable[str], rate: float, seed: int) -> list[list[int]]:

@@ -75,6 +75,15 @@ def test_the_old_content_stays_until_the_new_content_is_complete(tmp_path):
     assert seen == [(3, "old")] and path.read_text() == "new"
 
 
+@pytest.mark.parametrize("name", ["", ".", "folder", "/"])
+def test_a_folder_is_not_a_file_to_write(tmp_path, monkeypatch, name):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(IsADirectoryError) as caught:
+        write_atomically(name, "text")
+    assert caught.value.filename == (name or ".") and [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
 def test_an_error_of_a_write_names_the_file(tmp_path):
     def fail(file):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -36,10 +36,11 @@ def test_a_model_json_without_a_kind_is_a_transformer(tmp_path):
     assert load_model_config(tmp_path / "model.json") == SMALL
 
 
+@pytest.mark.parametrize("kind", ["pigeon", ["pigeon"]])
 @pytest.mark.parametrize("load", [load_model_config, TransformerConfig.load])
-def test_an_unknown_kind_is_named(load, tmp_path):
+def test_an_unknown_kind_is_named(load, kind, tmp_path):
     path = pathlib.Path(tmp_path / "model.json")
-    path.write_text(json.dumps({"kind": "pigeon", "d_model": 8}))
+    path.write_text(json.dumps({"kind": kind, "d_model": 8}))
     with pytest.raises(ConfigError, match=r"model\.json.*'pigeon'"):
         load(path)
 

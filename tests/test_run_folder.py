@@ -22,6 +22,14 @@ def test_another_tokenizer_of_the_same_size_is_refused(tmp_path):
         load_run(folder.path)
 
 
+def test_a_damaged_sum_is_one_sentence(tmp_path):
+    run = RunFolder(tmp_path)
+    run.tokenizer.write_bytes(b"pieces")
+    run.tokenizer_sum.write_bytes(b"\xff\xfe\n")
+    with pytest.raises(ConfigError, match="is not the tokenizer that the weights were trained with"):
+        run.check_tokenizer()
+
+
 def test_the_sum_is_one_that_sha256sum_checks(tmp_path):
     folder = RunFolder(tmp_path)
     folder.tokenizer.write_bytes(b"any bytes")

@@ -130,6 +130,13 @@ def test_a_saved_model_can_hold_the_graph_tokenizer(in_graph, tmp_path):
     assert [text.decode() for text in echo(tensorflow.constant(TEXTS)).numpy()] == TEXTS
 
 
+def test_one_string_is_not_a_list_of_sentences(tokenizer, tmp_path):
+    with pytest.raises(TypeError, match="not one string"):
+        tokenizer.encode_batch("two")
+    with pytest.raises(TypeError, match="not one string"):
+        train_tokenizer("corpus.txt", tmp_path / "tokenizer.model", 300)
+
+
 def test_encode_batch_is_encode_of_each(tokenizer):
     assert tokenizer.encode_batch(TEXTS) == [tokenizer.encode(text) for text in TEXTS]
     assert tokenizer.encode_batch([]) == []
