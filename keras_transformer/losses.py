@@ -97,7 +97,9 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
         reduction: "sum_over_batch_size" for the mean above, "sum" for the sum, None for the losses (B, T).
         name: as for every Keras loss.
 
-    It computes in float32 under every dtype policy: in bfloat16 the label 257 would be 256. Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B, 1) or (B, T). A weight multiplies the loss of
+    It computes in float32 under every dtype policy: in bfloat16 the label 257 would be 256.
+
+    Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B, 1) or (B, T). A weight multiplies the loss of
     its tokens; it does not change what the sum is divided by. Raises ValueError for any other smoothing or reduction.
     """
 

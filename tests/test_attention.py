@@ -7,7 +7,12 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
+from keras_transformer.layers.attention import (
+    MultiHeadAttention,
+    biased_attention,
+    may_attend,
+    scaled_dot_product_attention,
+)
 from keras_transformer.masks import causal_mask
 from tests.support.models import as_numpy, assert_close, normal, randomise, softmax
 
@@ -110,6 +115,20 @@ def test_scores_beyond_the_largest_float16_give_no_nan(dtype):
     assert_close(ops.cast(output, "float32"), [[1.0]])
     _, weights = attend(query, keys, [[1.0], [2.0], [3.0]], dtype=dtype)
     assert_close(ops.cast(weights, "float32"), [[1.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_biased_attention_is_attention_under_a_mask_also_beyond_the_largest_float16(dtype):
+    query, key, value = (ops.cast(normal(1, 2, n, 8, seed=n), dtype) for n in (3, 4, 5))
+    key, value, mask = key[:, :, :4], value[:, :, :4], np.array([[[True, True, False, True]] * 3])
+    for scale in (1.0, 300.0):
+        bias = may_attend(ops.convert_to_tensor(mask))
+        found = biased_attention(scale * query, scale * key, value, bias)
+        scaled = scale * query * ops.cast(8**0.5, dtype)
+        expected, _ = scaled_dot_product_attention(scaled, scale * key, value, mask[:, None])
+        assert_close(
+            ops.cast(found, "float32"), ops.cast(expected, "float32"), atol=0.02 if dtype != "float32" else 1e-5
+        )
 
 
 @pytest.mark.parametrize("key_dim", [4, 64, 512])

@@ -214,6 +214,13 @@ def test_a_processor_without_bfloat16_products_is_told(pair, monkeypatch, caplog
 # Run folders
 
 
+def test_a_run_is_float32_whatever_keras_default_is(random_folder, pair, bfloat16_by_default):
+    transformer, _ = load_run(random_folder)
+    assert transformer.precision == "float32"
+    for found, expected in zip(transformer.weights, pair[0].weights, strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
 def test_a_missing_run_folder_is_named():
     with pytest.raises(ConfigError, match="There is no run folder nowhere"):
         load_run("nowhere")

@@ -100,7 +100,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Shapes: query (B, Q, d_model), memory (B, K, any width); mask bool (B, Q, K) or (1, Q, K), or (B, K) if it is the
     same for every query, like the masks that `keras.layers.Embedding(mask_zero=True)` makes.
-    Returns output (B, Q, d_model) and attention weights (B, h, Q, K).
+    Returns output (B, Q, d_model) and attention weights (B, h, Q, K). Raises ValueError for a number or width below 1.
     """
 
     def __init__(self, num_heads: int, key_dim: int, value_dim: int | None = None, use_bias: bool = False, **kwargs):

@@ -172,7 +172,8 @@ class EncoderBlock(AttentionBlock):
 
     Shapes: states (B, L, d_model); mask bool (B, L, L), (1, L, L) or (B, L), True means "may attend". Without `mask`,
     a mask that Keras carries with `states`, as after `keras.layers.Embedding(mask_zero=True)`, takes its place.
-    Returns states (B, L, d_model) and attention weights (B, h, L, L).
+    Returns states (B, L, d_model) and attention weights (B, h, L, L). Raises ValueError for what its parts refuse: a
+    norm of another name, a width below 1, a dropout outside of [0, 1).
     """
 
     def build(self, states_shape: tuple, mask_shape: tuple | None = None):
@@ -203,7 +204,7 @@ class ProjectedMemory(NamedTuple):
 class DecoderBlock(AttentionBlock):
     """Causal self-attention, attention to the encoder's output, feed-forward network (figure 1, right).
 
-    Args: those of EncoderBlock.
+    Args and errors: those of EncoderBlock.
 
     Shapes: states (B, T, d_model), memory (B, S, d_model), self_mask bool (B, T, T), memory_mask bool (B, T, S).
     Without `self_mask`, a position attends to itself and to those before it.

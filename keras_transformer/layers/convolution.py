@@ -40,7 +40,7 @@ class SegmentConvolution(keras.layers.Layer):
         kernel_size: k, odd, so that as many inputs lie before a position as after it.
         dilation: s, the distance between inputs (Kalchbrenner et al. 2017).
 
-    Shapes: states (B, L, d_model), segments int (B, L) -> (B, L, d_model).
+    Shapes: states (B, L, d_model), segments int (B, L) -> (B, L, d_model). Raises ValueError for any other k or s.
     """
 
     def __init__(self, kernel_size: int, dilation: int = 1, **kwargs):

@@ -92,10 +92,13 @@ class LearnedPositions(keras.layers.Layer):
     A position beyond `max_positions - 1` gets the last vector. The commands of
     this project refuse or cut such lengths; who calls `fit` with data of one's own must do so too.
     Shapes: embedded (B, L, d_model), positions int (B, L) -> (B, L, d_model).
+    Raises ValueError for fewer than one position.
     """
 
     def __init__(self, max_positions: int, **kwargs):
         super().__init__(**kwargs)
+        if max_positions < 1:
+            raise ValueError(f"max_positions must be at least 1. Received: max_positions={max_positions}")
         self.max_positions = max_positions
         self.supports_masking = True
 

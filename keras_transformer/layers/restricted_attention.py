@@ -90,6 +90,7 @@ class RestrictedSelfAttention(MultiHeadAttention):
         neighbourhood: r, odd, so that as many positions before a position are in it as after it.
 
     Shapes: states (B, L, d_model), segments int (B, L). Returns output (B, L, d_model) and weights (B, h, L, L).
+    Raises ValueError for an even r and for what MultiHeadAttention refuses.
     """
 
     def __init__(

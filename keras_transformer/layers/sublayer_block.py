@@ -14,7 +14,7 @@ class SublayerBlock(Block):
     Args:
         sublayer: a layer from states (B, L, d_model) and segments int (B, L) to states of the same shape, to a list of
             them alone, or to such states and attention weights (B, h, L, L).
-        d_ff, activation, dropout, norm, norm_epsilon: see EncoderBlock.
+        d_ff, activation, dropout, norm, norm_epsilon: see EncoderBlock, also for what it raises.
 
     Shapes: states (B, L, d_model), segments int (B, L). Returns what the sublayer returns: states (B, L, d_model), or
     states and attention weights.

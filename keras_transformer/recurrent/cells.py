@@ -25,7 +25,7 @@ class Cell(keras.layers.Layer):
         units: width of the state.
 
     Shapes: inputs (N, any width) and state, a list of `parts` tensors (N, units) -> a list of (N, units), of which the
-    first is the output of the cell.
+    first is the output of the cell. Raises ValueError for a width below 1.
     """
 
     gates = 0  # blocks of columns in each weight

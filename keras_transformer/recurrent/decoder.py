@@ -75,6 +75,7 @@ class RecurrentDecoder(keras.layers.Layer):
     Shapes: embedded (B, T, units), target_segments int (B, T), memory (B, S, units), source_segments int (B, S), and
     `first`, a list of (B, T, units) per layer and part of its state: with what a segment begins, at its positions.
     Returns the r_t (B, T, units) and the distributions (B, 1, T, S), all 0 without attention.
+    Raises ValueError for another cell or attention.
     """
 
     def __init__(

@@ -25,6 +25,7 @@ class Recurrent(keras.layers.Layer):
 
     Shapes: inputs (B, L, any width), segments int (B, L). Returns a list of the parts of the state after every
     position: h (B, L, units), and of an LSTM m (B, L, units) too; twice as wide if `direction` is "both".
+    Raises ValueError for another cell or direction.
     """
 
     def __init__(self, units: int, cell: str = "gru", direction: str = "forward", **kwargs):
