@@ -1,5 +1,8 @@
 """Checkpoints: what is saved comes back, the last ones stay, and a damaged file is named and not used."""
 
+import errno
+import os
+
 import keras
 import numpy as np
 import pytest
@@ -142,6 +145,24 @@ def test_if_every_checkpoint_is_damaged_training_does_not_start_again_by_itself(
             checkpoints.restore_latest(*small_model())
     assert names(checkpoints) == ["step-00000001.npz", "step-00000002.npz"]  # nothing is thrown away
     assert RunFolder(checkpoints.folder.parent).has_begun()
+
+
+def test_a_checkpoint_that_cannot_be_read_now_keeps_its_name(checkpoints, monkeypatch):
+    for step in (2, 4):
+        checkpoints.save(*small_model(), Progress(step))
+    newest, load = checkpoints.paths()[-1], np.load
+
+    def load_from_a_failing_disk(path):
+        if path == newest:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return load(path)
+
+    monkeypatch.setattr(np, "load", load_from_a_failing_disk)
+    with pytest.raises(CheckpointError, match=f"{newest} cannot be read: Input/output error.*same command"):
+        checkpoints.restore_latest(*small_model())
+    assert names(checkpoints) == ["step-00000002.npz", "step-00000004.npz"]
+    monkeypatch.undo()
+    assert checkpoints.restore_latest(*small_model()) == Progress(4)
 
 
 def test_a_numpy_file_of_another_kind_counts_as_damaged(checkpoints):

@@ -1,6 +1,7 @@
 """Checkpoints: weights, optimizer and progress in one file each; the last ones averaged into what translation uses."""
 
 import dataclasses
+import errno
 import json
 import logging
 import os
@@ -27,6 +28,10 @@ BEST = re.compile(r"best-\d{8}\.npz")
 
 class CheckpointError(UserError):
     """A checkpoint that cannot be read or written; the message names it and the cause."""
+
+
+class DamagedCheckpoint(CheckpointError):
+    """A checkpoint whose content is not what was written."""
 
 
 class Checkpoints:
@@ -92,13 +97,14 @@ class Checkpoints:
 
         A damaged checkpoint is renamed, with a warning, and the one before it is used. Raises CheckpointError if a
         checkpoint belongs to another model, or if there are checkpoints and all of them are damaged: these keep their
-        names, so that the run still counts as begun.
+        names, so that the run still counts as begun. One that the file system refuses to read is no damaged one: that
+        raises CheckpointError too.
         """
         damaged = []
         for path in reversed(self.paths()):
             try:
                 arrays = read_checkpoint(path)
-            except CheckpointError as error:
+            except DamagedCheckpoint as error:
                 damaged.append((path, error))
                 continue
             for other, error in damaged:
@@ -194,12 +200,20 @@ def named_variables(model: keras.Model, optimizer: keras.optimizers.Optimizer) -
 
 
 def read_checkpoint(path: pathlib.Path, prefix: str = "") -> dict[str, np.ndarray]:
-    """Return the arrays of a checkpoint whose names start with `prefix`. Raises CheckpointError for a damaged file."""
+    """Return the arrays of a checkpoint whose names start with `prefix`.
+
+    Raises DamagedCheckpoint for a damaged file, and CheckpointError for one that the file system refuses to read.
+    """
     try:
         with np.load(path) as archive:
             return {name: archive[name] for name in archive.files if name.startswith(prefix)}
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, TypeError) as error:
-        raise CheckpointError(f"{path} is damaged: {error}.") from None
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: damage points elsewhere
+            raise CheckpointError(
+                f"{path} cannot be read: {error.strerror}. Run the same command again when it can be, or move it away "
+                "to go on from the checkpoint before it."
+            ) from None
+        raise DamagedCheckpoint(f"{path} is damaged: {error}.") from None
 
 
 def read_weights(path: pathlib.Path) -> dict[str, np.ndarray]:
