@@ -213,13 +213,15 @@ def test_a_checkpoint_that_does_not_fit_changes_no_weight(checkpoints):
         np.testing.assert_array_equal(as_numpy(weight), before[weight.path])
 
 
-def test_unfinished_and_foreign_files_are_ignored(checkpoints):
+def test_unfinished_files_are_removed_and_foreign_ones_are_ignored(checkpoints):
     model, optimizer = small_model()
     checkpoints.save(model, optimizer, Progress(3))
-    for name in ("step-00000009.npz.part", "step-9.npz", "notes.txt", "step-00000009.npz~"):
+    foreign = {"step-9.npz", "notes.txt", "step-00000009.npz~", "model.part"}
+    for name in (*foreign, "step-00000009.npz.part", "best-00000003.npz.part"):
         (checkpoints.folder / name).write_bytes(b"torn")
     assert names(checkpoints) == ["step-00000003.npz"]
     assert checkpoints.restore_latest(model, optimizer) == Progress(3)
+    assert {path.name for path in checkpoints.folder.iterdir()} == {"step-00000003.npz", *foreign}
 
 
 def test_a_write_that_fails_midway_leaves_the_earlier_checkpoint_and_no_new_file(checkpoints, monkeypatch):

@@ -24,6 +24,7 @@ log = logging.getLogger("train")
 
 NAME = re.compile(r"step-\d{8}\.npz")
 BEST = re.compile(r"best-\d{8}\.npz")
+PART = re.compile(r"(step|best)-\d{8}\.npz\.part")  # what a process that was killed had written of one
 
 
 class CheckpointError(UserError):
@@ -98,8 +99,11 @@ class Checkpoints:
         A damaged checkpoint is renamed, with a warning, and the one before it is used. Raises CheckpointError if a
         checkpoint belongs to another model, or if there are checkpoints and all of them are damaged: these keep their
         names, so that the run still counts as begun. One that the file system refuses to read is no damaged one: that
-        raises CheckpointError too.
+        raises CheckpointError too. Parts of checkpoints, which processes that were killed have left, are removed.
         """
+        for path in self.folder.iterdir():
+            if PART.fullmatch(path.name):
+                path.unlink()
         damaged = []
         for path in reversed(self.paths()):
             try:
