@@ -56,6 +56,13 @@ def test_what_would_be_trained_otherwise_is_refused(folder, override):
         check_unchanged(folder, configuration(folder, override))
 
 
+def test_steps_that_a_damaged_checkpoint_has_lost_are_trained_again_and_may_change(folder):
+    (folder.checkpoints / "step-00000050.npz").write_bytes(b"torn")
+    with pytest.raises(ConfigError, match="training.seed was 1 and is 2"):
+        check_unchanged(folder, configuration(folder, "training.seed=2"))
+    check_unchanged(folder, configuration(folder, "training.seed=2", "training.steps=50", "training.patience=9"))
+
+
 @pytest.mark.parametrize(
     "override",
     ["translation.beam_size=7", "data.test=['c.tsv']", "training.average_checkpoints=2", "training.keep_best=true"],

@@ -90,8 +90,14 @@ def run_folder(path, parts, checkpoint=None):
     folder.checkpoints.mkdir(parents=True, exist_ok=True)
     folder.history.write_text("".join(json.dumps(part._asdict()) + "\n" for part in parts), encoding="utf-8")
     if checkpoint:
-        (folder.checkpoints / f"step-{checkpoint:08d}.npz").touch()
+        write_checkpoint(folder, Progress(checkpoint))
     return folder
+
+
+def write_checkpoint(folder, progress):
+    """A checkpoint without weights."""
+    path = folder.checkpoints / f"step-{progress.step:08d}.npz"
+    np.savez(path, progress=np.array(json.dumps(dataclasses.asdict(progress))))
 
 
 def recorded(folder, *arguments, steps=100, patience=None):
@@ -112,7 +118,7 @@ def test_every_process_that_trains_adds_a_part(tmp_path):
 def test_a_run_that_has_stopped_early_gets_no_part(tmp_path):
     folder = run_folder(tmp_path, [Part(0, "abc", {})])
     progress = Progress(step=40, best_metric="bleu", best_step=20, validations_since_best=2)
-    np.savez(folder.checkpoints / "step-00000040.npz", progress=np.array(json.dumps(dataclasses.asdict(progress))))
+    write_checkpoint(folder, progress)
     assert len(recorded(folder, "def", {}, patience=2)) == 1
     assert len(recorded(folder, "def", {}, patience=3)) == 2  # which trains on
 
@@ -122,6 +128,16 @@ def test_a_part_of_which_nothing_is_left_is_replaced_and_its_changes_stay(tmp_pa
     folder = run_folder(tmp_path, [Part(0, "abc", {}), Part(40, "def", changes)], checkpoint=40)
     found = recorded(folder, "ghi", {"a": ("2", "3"), "b": ("2", "1"), "c": ("5", "6")})
     assert found == [(0, "abc", {}), (40, "ghi", {"a": ("1", "3"), "c": ("5", "6")})]
+
+
+def test_the_part_after_a_damaged_checkpoint_begins_at_the_one_before_it(tmp_path):
+    parts = [Part(0, "abc", {}), Part(60, "def", {"a": ("1", "2")})]
+    folder = run_folder(tmp_path, parts, checkpoint=40)
+    (folder.checkpoints / "step-00000080.npz").write_bytes(b"torn")
+    expected = [(0, "abc", {}), (40, "ghi", {"a": ("1", "2")})]
+    assert recorded(folder, "ghi", {}, steps=80) == expected  # the steps after 40 are trained again
+    (folder.checkpoints / "step-00000040.npz").write_bytes(b"torn")
+    assert recorded(folder, "jkl", {}) == expected  # training is refused
 
 
 def test_a_damaged_history_is_logged_and_begun_anew(tmp_path, caplog):

@@ -154,15 +154,21 @@ def step_of(path: pathlib.Path) -> int:
 
 
 def last_progress(folder: str | os.PathLike) -> Progress | None:
-    """Return the Progress of the newest checkpoint in a folder; None if there is none, or it is damaged."""
-    try:
-        return progress_in(max(path for path in pathlib.Path(folder).iterdir() if NAME.fullmatch(path.name)))
-    except (OSError, ValueError):
-        return None
+    """Return the Progress of the newest intact checkpoint in a folder; None if there is none.
+
+    Reads no weights, so that damage to these alone is not noticed. Raises CheckpointError if the file system refuses.
+    """
+    paths = sorted(path for path in pathlib.Path(folder).glob("step-*.npz") if NAME.fullmatch(path.name))
+    for path in reversed(paths):
+        try:
+            return progress_of(read_checkpoint(path, "progress"))
+        except (DamagedCheckpoint, ValueError, LookupError, TypeError):
+            continue
+    return None
 
 
 def progress_in(path: pathlib.Path) -> Progress | None:
-    """Return the Progress that a checkpoint holds; None if it is damaged."""
+    """Return the Progress that a checkpoint holds; None if it is damaged or cannot be read."""
     try:
         return progress_of(read_checkpoint(path, "progress"))
     except (CheckpointError, ValueError, LookupError, TypeError):

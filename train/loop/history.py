@@ -8,7 +8,7 @@ from keras_transformer.files import write_atomically
 from keras_transformer.run_folder import RunFolder
 from train.config import TrainingConfig
 from train.loop.best import is_done
-from train.loop.checkpoints import Checkpoints, last_progress, step_of
+from train.loop.checkpoints import last_progress
 from train.loop.progress import Progress
 
 log = logging.getLogger("train")
@@ -30,14 +30,16 @@ def record_part(folder: RunFolder, training: TrainingConfig, commit: str | None,
     A part that begins no later than a part before takes its place, with the changes of both: what that process trained
     is lost. Before the first step there are no changes.
     """
-    paths = Checkpoints(folder.checkpoints).paths()
-    step = step_of(paths[-1]) if paths else 0
-    if is_done(last_progress(folder.checkpoints) or Progress(step), training):
+    progress = last_progress(folder.checkpoints)
+    if progress is None and folder.has_begun():
+        return  # all checkpoints are damaged, so that training will not start
+    progress = progress or Progress()
+    if is_done(progress, training):
         return
     parts = history(folder)
-    while parts and parts[-1].step >= step:
+    while parts and parts[-1].step >= progress.step:
         changes = joined(parts.pop().changes, changes)
-    parts.append(Part(step, commit, changes if step else {}))
+    parts.append(Part(progress.step, commit, changes if progress.step else {}))
     write_atomically(folder.history, "".join(json.dumps(part._asdict()) + "\n" for part in parts))
 
 
