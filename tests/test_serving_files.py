@@ -1,5 +1,6 @@
 """The files in serving/ are what TensorFlow Serving, Docker and Kubernetes read, and docs/serving.md explains them."""
 
+import pathlib
 import re
 
 import pytest
@@ -99,9 +100,25 @@ def test_docker_and_kubernetes_start_the_same_server(deployment):
     [container] = deployment["spec"]["containers"]
     assert container["image"] == service["image"]
     assert container["command"] + container["args"] == service["entrypoint"] + service["command"]
-    mounted = {volume.split(":")[1] for volume in service["volumes"]}
-    files = {argument.split("=")[1] for argument in service["command"] if "file=" in argument}
-    assert files < mounted and all((SERVING / path.split("/")[-1]).is_file() for path in files)
+
+
+def test_files_that_are_read_are_in_a_folder_that_is_mounted(deployment):
+    """A single file that is mounted stays the same when an editor replaces it, so that polling finds nothing new."""
+    [service] = yaml.safe_load(read("docker-compose.yml"))["services"].values()
+    sources = {target: SERVING / source for source, target, _ in (one.split(":") for one in service["volumes"])}
+    files = [pathlib.PurePosixPath(option.split("=")[1]) for option in service["command"] if "file=" in option]
+    assert len(files) == 3 and all((sources[str(file.parent)] / file.name).is_file() for file in files)
+    [container] = deployment["spec"]["containers"]
+    assert {str(file.parent) for file in files} <= {mount["mountPath"] for mount in container["volumeMounts"]}
+
+
+def test_the_longest_request_ends_before_the_server_is_killed(deployment):
+    [service] = yaml.safe_load(read("docker-compose.yml"))["services"].values()
+    [timeout] = [int(option.split("=")[1]) for option in service["command"] if "rest_api_timeout" in option]
+    [container] = deployment["spec"]["containers"]
+    name, asleep = container["lifecycle"]["preStop"]["exec"]["command"]
+    assert name == "sleep" and deployment["spec"]["terminationGracePeriodSeconds"] - int(asleep) >= timeout / 1000
+    assert int(service["stop_grace_period"].removesuffix("s")) >= timeout / 1000
 
 
 def test_the_probes_ask_for_the_model(deployment):
