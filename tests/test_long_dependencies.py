@@ -110,3 +110,4 @@ def test_what_is_noted_is_not_trained_again(tmp_path, monkeypatch):
                      "effort": extent.effort._asdict()})  # fmt: skip
     assert all(f"| {name} | 1,000 | 50.0% | 50.0% |" in text for name in NAMES.values())
     assert "took 20 minutes" in text and f"{HELD_OUT} rows" in text and str(BASE.encoder_layers) in text
+    assert "standard error is at most 2.2%" in text  # (0.25 / 512) ** 0.5: the four answers of a row may go together

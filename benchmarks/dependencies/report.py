@@ -17,10 +17,11 @@ NAMES = {
 CHANCE = 1 / VALUES
 NOTES = """\
 Each number is the share of right answers of one model, trained for this distance alone, on {held_out} rows that it has
-not seen, {asked} answers each: its standard error is at most {error:.1%}, that of the draw of weights and data is not
-in it. Guessing gives {chance:.1%}. All kinds have {layers} blocks of width {width}, pre-norm, without dropout, as many
-parameters within {apart:.1%} (the inner width of the feed-forward network makes up for the rest), the same {steps:,}
-steps of {rows} rows and the same schedule of the same Adam. Nothing was tuned per kind.
+not seen, {asked} answers each: its standard error is at most {error:.1%}, even if the answers of a row are all right
+or all wrong; that of the draw of weights and data is not in it. Guessing gives {chance:.1%}. All kinds have {layers}
+blocks of width {width}, pre-norm, without dropout, as many parameters within {apart:.1%} (the inner width of the
+feed-forward network makes up for the rest), the same {steps:,} steps of {rows} rows and the same schedule of the same
+Adam. Nothing was tuned per kind.
 
 **copy**: four words, then words of another alphabet, then four places to fill with the four words.
 **lookup**: four pairs of a key and a value, then pairs with other keys, then the four keys in any order: what are their
@@ -52,7 +53,7 @@ def markdown(found: dict[str, Any]) -> str:
     notes = NOTES.format(
         held_out=HELD_OUT,
         asked=ASKED,
-        error=(0.25 / (HELD_OUT * ASKED)) ** 0.5,
+        error=(0.25 / HELD_OUT) ** 0.5,
         chance=CHANCE,
         layers=BASE.encoder_layers,
         width=BASE.d_model,
