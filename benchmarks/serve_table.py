@@ -2,10 +2,10 @@
 
 import json
 import pathlib
-import statistics
 from collections.abc import Iterator
 from typing import Any
 
+from export.percentiles import percentile
 from keras_transformer.machine import processor, processor_cores, versions
 
 PACKAGES = ("tensorflow", "starlette", "uvicorn", "grpcio")
@@ -31,10 +31,9 @@ def condensed(load: dict[str, Any]) -> dict[str, Any]:
 
 
 def percentiles(values: list[float]) -> dict[str, float | None]:
-    if len(values) < 2:
-        return dict.fromkeys(("p50", "p95", "p99", "max"), values[0] if values else None)
-    cuts = statistics.quantiles(values, n=100, method="inclusive")
-    return {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98], "max": max(values)}
+    """Return the median, two more percentiles and the largest; None for each if there are no values."""
+    found = {f"p{percent}": percentile(values, percent) if values else None for percent in (50, 95, 99)}
+    return found | {"max": max(values, default=None)}
 
 
 def as_markdown(found: dict[str, Any]) -> str:

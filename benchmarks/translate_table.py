@@ -3,10 +3,11 @@
 import json
 import pathlib
 from collections.abc import Iterator
-from statistics import median, quantiles
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.translators import CONTESTANTS, OURS
+from export.percentiles import percentile
 from keras_transformer.machine import processor, processor_cores, versions
 from train.evaluation.cost import forward_flops
 
@@ -73,7 +74,7 @@ def add_work(result: dict[str, Any], name: str, work: dict[str, Any]) -> None:
             contestant, texts = key.rpartition("/")[2], work["texts"][key]
             if is_latency:
                 every = [one for turn in work["seconds"][key] for one in turn]
-                result["latency"][f"{name}/{key}"] = {"p50": median(every), "p95": percentile_95(every)}
+                result["latency"][f"{name}/{key}"] = percentiles(every)
                 speed[contestant] = 1 / median(every)
             else:
                 speed[contestant] = len(texts) / median(work["seconds"][key])
@@ -85,8 +86,8 @@ def add_work(result: dict[str, Any], name: str, work: dict[str, Any]) -> None:
             add_limit(result, name, beam_and_mode, work, ours, speed)
 
 
-def percentile_95(values: list[float]) -> float:
-    return quantiles(values, n=20)[-1] if len(values) > 1 else values[0]
+def percentiles(times: list[float]) -> dict[str, float]:
+    return {f"p{percent}": percentile(times, percent) for percent in (50, 95)}
 
 
 def add_quality(result: dict, key: str, texts: list[str], ours: list[str] | None, references: list[str] | None) -> None:

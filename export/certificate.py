@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from export.check import TIES, Comparison, compare, meta_graph, operations_in, plural
 from export.exported import ExportedTranslator, open_quietly
 from export.operations import oldest_tensorflow
+from export.percentiles import percentile
 from export.runtimes import CRuntime, c_library, package, served_locally
 from export.versions import CERTIFICATE, ExportError
 from keras_transformer.console import ScoredText
@@ -142,11 +143,6 @@ def latencies(exported: ExportedTranslator, translator: Translator, lines: list[
             results.append({"source_tokens": f"{shortest}-{longest}", "requests": len(times), **percentiles})
         shortest = longest + 1
     return results
-
-
-def percentile(times: list[float], percent: int) -> float:
-    """Return the smallest of the times that so many per cent of them do not exceed."""
-    return sorted(times)[max(0, -(-len(times) * percent // 100) - 1)]
 
 
 def summary(certificate: dict[str, Any]) -> str:

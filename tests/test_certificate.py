@@ -1,11 +1,11 @@
-"""Percentiles, orders and classes of length of a certificate; tests/test_export_command.py reads a whole one."""
+"""Orders and classes of length of a certificate; tests/test_export_command.py reads a whole one."""
 
 import types
 
 import pytest
 
 from export.__main__ import app
-from export.certificate import Trial, compared, example_of, in_batches, latencies, percentile
+from export.certificate import Trial, compared, example_of, in_batches, latencies
 from export.check import meta_graph, operations_in
 from export.operations import OF_OLDEST, OLDEST, oldest_tensorflow
 from export.server.version import Version, warm_up_requests
@@ -19,14 +19,6 @@ LINES = ["one", "two", "three", "four", "five"]
 
 def echo(lines):
     return [Translation(line, -1.0) for line in lines]
-
-
-@pytest.mark.parametrize(
-    ("times", "percent", "expected"),
-    [([3.0, 1.0, 2.0, 4.0], 50, 2.0), (list(range(1, 101)), 95, 95), (list(range(1, 101)), 99, 99), ([7.0], 99, 7.0)],
-)
-def test_a_percentile_is_the_least_time_that_so_many_do_not_exceed(times, percent, expected):
-    assert percentile(times, percent) == expected
 
 
 def test_the_example_has_about_seven_words():
