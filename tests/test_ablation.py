@@ -84,7 +84,7 @@ def test_an_ablation_compares_translations_in_pairs(tmp_path):
     outcomes = {
         "whole": outcome(90.0, 2.0, references),
         "without_dropout": outcome(60.0, 3.0, worse),
-        "same": outcome(90.0, 2.0, references, machine="another, 2 cores"),
+        "same": outcome(90.0, 2.0, references, machine="another, 2 cores")._replace(commits=["feed"]),
     }
     changes = {"whole": "", "without_dropout": "training.dropout=0.0", "same": "training.clip_norm=1e9"}
     with pytest.MonkeyPatch.context() as patch:
@@ -93,6 +93,7 @@ def test_an_ablation_compares_translations_in_pairs(tmp_path):
     rows = {line.split(" | ")[0]: line.split(" | ") for line in text.splitlines() if line.startswith("| ")}
     assert "on a machine, 2 cores (a) and another, 2 cores (b): " in text
     assert rows["| the whole recipe"][2:4] == ["", ""]
+    assert "the whole recipe, training.dropout=0.0 by c0ffee; training.clip_norm=1e9 by feed." in text
     worse, same = rows["| training.dropout=0.0"], rows["| training.clip_norm=1e9"]
     assert float(worse[2]) < -10 and float(worse[3]) < 0.01
     assert same[2:4] == ["+0.00", "1.0000"] and "(b)" in same[-1] and "(a)" in worse[-1]

@@ -54,6 +54,7 @@ def test_rows_of_several_machines_say_of_which_they_are():
     }
     text = table(outcomes, {"new": "n.toml", "old": "o.toml"}, "30 minutes of a machine", "the command")
     assert "`the command` on machine of new (a) and machine of old (b): as many training steps each as take 30" in text
+    assert "Not all rows" not in text
     assert "| 60 | 1.5 (a) | 2.0 |" in text and "| 60 | 1.5 (b) | 2.0 |" in text
 
 

@@ -58,10 +58,11 @@ def test_a_model_that_is_no_transformer_is_one_sentence(tmp_path):
 
 
 def test_the_table_names_how_a_row_differs_and_leaves_out_what_was_not_trained():
-    found = {"base": outcome(30.0, 5.0), "C_d_ff_1024": outcome(29.0, 5.5)}
+    found = {"base": outcome(30.0, 5.0), "C_d_ff_1024": outcome(29.0, 5.5)._replace(commits=["feed"])}
     lines = table(load_config(CONFIG), found, "python -m benchmarks.table3").splitlines()
     rows = {line.split(" | ")[0].removeprefix("| "): line.split(" | ") for line in lines if line.startswith("| ")}
     assert "2 of 20 rows" in lines[2]
+    assert "Not all rows were trained by the same code: base by c0ffee; C_d_ff_1024 by feed." in lines
     assert rows["base"][1:6] == ["3", "128", "512", "8", "16"]
     assert rows["(C) d_ff"][1:6] == ["", "", "256", "", ""] and rows["(C) d_ff"][8:10] == ["5.50", "29.00 ± 1.00"]
     assert rows["(C) d_ff"][11] == "90"

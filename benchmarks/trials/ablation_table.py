@@ -1,6 +1,6 @@
 """What each technique of a recipe is worth, as a table with a paired test."""
 
-from benchmarks.trials.outcome import Outcome, machines, mark
+from benchmarks.trials.outcome import Outcome, commits_sentence, machines, mark
 from keras_transformer.inspection.bleu import raw_bleu
 from train.config import RunConfig
 from train.data.prepare import load_test_split
@@ -38,8 +38,10 @@ def table(recipe: RunConfig, outcomes: dict[str, Outcome], changes: dict[str, st
         cells = [changes[name] or "the whole recipe", outcome.bleu(), change, p_value, f"{outcome.perplexity:.3f}"]
         cells.append(f"{outcome.train_seconds / 60:.0f}{mark(outcome, outcomes.values())}")
         lines.append("| " + " | ".join(cells) + " |")
-    signature = whole.score("BLEU")["signature"]
-    return "\n".join([*lines, "", f"BLEU: {signature}", NOTE.rstrip(), ""])
+    lines += ["", f"BLEU: {whole.score('BLEU')['signature']}"]
+    if sentence := commits_sentence({changes[name] or "the whole recipe": one for name, one in outcomes.items()}):
+        lines += ["", sentence]
+    return "\n".join([*lines, NOTE.rstrip(), ""])
 
 
 def validation_pairs(recipe: RunConfig) -> list[tuple[str, str]]:

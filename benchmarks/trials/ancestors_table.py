@@ -5,7 +5,7 @@ import tomllib
 
 import numpy as np
 
-from benchmarks.trials.outcome import Outcome, empty_sentence, machines, mark
+from benchmarks.trials.outcome import Outcome, commits_sentence, empty_sentence, machines, mark
 from train.evaluation.figures import BLUE, GREEN, GREY, ORANGE, new_figure, save
 
 COLOURS = (BLUE, ORANGE, GREEN, GREY, "#CC79A7", "#56B4E9")
@@ -49,7 +49,7 @@ def table(outcomes: dict[str, Outcome], configs: dict[str, pathlib.Path], time: 
     lines += ["", "![BLEU by length, and over the time of training](ancestors.png)", ""]
     if outcome := next(iter(outcomes.values()), None):
         lines.append(f"BLEU: {outcome.score('BLEU')['signature']}")
-    if sentence := empty_sentence(outcomes):
+    for sentence in filter(None, (empty_sentence(outcomes), commits_sentence(outcomes))):
         lines += ["", sentence]
     return "\n".join([*lines, NOTE.rstrip(), ""])
 

@@ -93,6 +93,18 @@ def empty_sentence(outcomes: dict[str, Outcome]) -> str:
     )
 
 
+def commits_sentence(outcomes: dict[str, Outcome]) -> str:
+    """Which commits' code trained each row; "" if all rows are of one."""
+    if len({commit for outcome in outcomes.values() for commit in outcome.commits}) < 2:
+        return ""
+    rows: dict[str, list[str]] = {}
+    for name, outcome in outcomes.items():
+        commits = " and ".join(commit[:7] if commit else "an unknown commit" for commit in outcome.commits)
+        rows.setdefault(commits, []).append(name)
+    found = "; ".join(f"{', '.join(names)} by {commits}" for commits, names in rows.items())
+    return f"Not all rows were trained by the same code: {found}."
+
+
 def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
     """What the run in that folder came to; this machine has trained it, and translated the validation set."""
     folder, run = RunFolder(path), read_run(path)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from benchmarks.trials.outcome import Outcome, empty_sentence, machines, mark
+from benchmarks.trials.outcome import Outcome, commits_sentence, empty_sentence, machines, mark
 from benchmarks.trials.table3_rows import ROWS, Row, overrides_of
 from train.config import RunConfig
 
@@ -44,7 +44,7 @@ def table(base: RunConfig, outcomes: dict[str, Outcome], command: str) -> str:
     ]
     if found := next(iter(outcomes.values()), None):
         lines += ["", f"BLEU: {found.score('BLEU')['signature']}"]
-    if sentence := empty_sentence(outcomes):
+    for sentence in filter(None, (empty_sentence(outcomes), commits_sentence(outcomes))):
         lines += ["", sentence]
     lines += ["", *agreement(outcomes), NOTE.strip()]
     return "\n".join(lines) + "\n"
