@@ -14,6 +14,7 @@ import typer
 from benchmarks.result_files import RESULTS, command_line, write_result
 from benchmarks.trials.ablation_table import table
 from benchmarks.trials.outcome import Trial
+from benchmarks.trials.settings import OF_SELECTION
 from benchmarks.trials.training import Folder, Only, train_all
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
@@ -38,7 +39,6 @@ ADDED = {  # what a recipe without the technique is tried with: the values of do
     "training.bpe_dropout": 0.1,
     "training.ema_decay": 0.999,
 }
-OF_SELECTION = {"training.average_checkpoints", "training.keep_best"}  # they change no update, only which weights stay
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import ablation, ancestors, table3
 from benchmarks.trials import training
-from benchmarks.trials.outcome import Trial, bleu_over_time, empty_sentence, machines, mark
+from benchmarks.trials.outcome import Trial, bleu_over_time, commits_sentence, empty_sentence, machines, mark
 from benchmarks.trials.settings import check_settings
 from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
 from benchmarks.worker import BenchmarkError
@@ -177,6 +177,17 @@ def test_empty_translations_are_counted():
     assert empty_sentence({"b": outcomes["b"]}) == ""
 
 
+def test_rows_of_several_commits_are_named():
+    found = {name: outcome(30.0, 5.0) for name in ("base", "big", "mixed", "unknown")}
+    assert commits_sentence(found) == commits_sentence({}) == ""
+    found["mixed"] = found["mixed"]._replace(commits=["c0ffee", "0123456789abcdef"])
+    found["unknown"] = found["unknown"]._replace(commits=[None])
+    assert commits_sentence(found) == (
+        "Not all rows were trained by the same code: base, big by c0ffee; mixed by c0ffee and 0123456; unknown by an "
+        "unknown commit."
+    )
+
+
 def test_only_takes_the_trials_that_it_names():
     trials = [Trial("a", pathlib.Path()), Trial("b", pathlib.Path())]
     assert selected(trials, None) == trials and selected(trials, "b") == trials[1:]
@@ -211,6 +222,17 @@ def test_a_trial_with_the_same_updates_begins_after_them_if_they_are_there(comma
     (tmp_path / "kept/last.json").unlink()
     trained(last, tmp_path / "runs", tmp_path / "kept")
     assert not (tmp_path / "runs/last/checkpoints").exists()
+
+
+def test_updates_of_a_run_with_other_settings_are_not_copied(commands, tmp_path):
+    whole, last = of_selection(tmp_path)
+    trained(whole._replace(overrides=(*whole.overrides, "training.dropout=0.2")), tmp_path / "runs", tmp_path / "old")
+    where, message = (tmp_path / "runs", tmp_path / "kept"), r"runs/whole is .*: training\.dropout was 0\.2 and is "
+    with pytest.raises(BenchmarkError, match=message):
+        trained(last, *where)
+    with pytest.raises(BenchmarkError, match=message):  # before anything is trained
+        train_all([whole, last], "last", *where)
+    assert not (tmp_path / "runs/last").exists() and len(commands) == 2
 
 
 @pytest.mark.slow

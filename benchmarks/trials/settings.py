@@ -1,7 +1,7 @@
 """A run stands for a trial only if it was trained with the trial's settings: old rows and new ones are not mixed."""
 
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from benchmarks.worker import BenchmarkError
 from keras_transformer.run_folder import RunFolder
@@ -10,28 +10,37 @@ from train.config_settings import effective_settings
 
 FOUND = {"training.find_micro_batches", "training.micro_batches"}  # config.toml has what was found, not what was asked
 
+OF_SELECTION = {"training.average_checkpoints", "training.keep_best"}  # they change no update, only which weights stay
+
 
 def has_begun(path: pathlib.Path) -> bool:
     """Whether there is a run at `path` that training would continue, or that has ended."""
     return RunFolder(path).has_begun() or RunFolder(path).scores.exists()
 
 
-def check_settings(path: pathlib.Path, config: pathlib.Path, overrides: Sequence[str]) -> None:
-    """Raises BenchmarkError if the run at `path`, if there is one, was begun with other settings."""
+def check_settings(
+    path: pathlib.Path, config: pathlib.Path, overrides: Sequence[str], free: Set[str] = frozenset()
+) -> None:
+    """Raises BenchmarkError if the run at `path`, if there is one, was begun with other settings than `free` ones."""
     if has_begun(path):
         remedy = "Remove that folder, or name another one with --folder."
-        check_same_settings(load_config(RunFolder(path).config), config, overrides, f"{path} is", remedy)
+        check_same_settings(load_config(RunFolder(path).config), config, overrides, f"{path} is", remedy, free)
 
 
 def check_same_settings(
-    trained: RunConfig, config: pathlib.Path, overrides: Sequence[str], subject: str, remedy: str
+    trained: RunConfig,
+    config: pathlib.Path,
+    overrides: Sequence[str],
+    subject: str,
+    remedy: str,
+    free: Set[str] = frozenset(),
 ) -> None:
     """Raises BenchmarkError, which has `subject` and `remedy`, unless the settings of `trained` are those asked for.
 
-    Where a run is kept does not count, nor does in which words the configuration says the same.
+    Where a run is kept does not count, nor do the keys in `free`, nor in which words the configuration says the same.
     """
     asked = load_config(config, overrides)
-    free = FOUND if asked.training.find_micro_batches else set()
+    free = free | FOUND if asked.training.find_micro_batches else free
     before, now = (
         {key: value for key, value in effective_settings(one).items() if key not in free} for one in (trained, asked)
     )

@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from benchmarks.trials.outcome import Outcome, Trial, outcome_of_run, read_outcome, step_seconds, write_outcome
-from benchmarks.trials.settings import check_settings, has_begun
+from benchmarks.trials.settings import OF_SELECTION, check_settings, has_begun
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import INTERRUPTED
 from keras_transformer.errors import Interrupted
@@ -39,7 +39,7 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
     if outcome := outcome_of(trial, kept):
         return outcome
     path = folder / trial.name
-    check_settings(path, trial.config, trial.settings)
+    check_begun(trial, folder)
     if trial.same_updates_as and not has_begun(path):
         copy_updates(folder / trial.same_updates_as, path)
     if not RunFolder(path).scores.exists():
@@ -54,6 +54,14 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
     outcome = outcome_of_run(path, translations)
     write_outcome(outcome, kept_as(trial, kept))
     return outcome
+
+
+def check_begun(trial: Trial, folder: pathlib.Path) -> None:
+    """Raises BenchmarkError if the run of a trial, or the one whose updates it would copy, has other settings."""
+    path = folder / trial.name
+    check_settings(path, trial.config, trial.settings)
+    if trial.same_updates_as and not has_begun(path):
+        check_settings(folder / trial.same_updates_as, trial.config, trial.settings, OF_SELECTION)
 
 
 def copy_updates(source: pathlib.Path, path: pathlib.Path) -> None:
@@ -145,7 +153,7 @@ def train_all(
     chosen = selected(trials, only)
     for trial in trials:  # now, not after hours of training
         if not outcome_of(trial, kept) and trial in chosen:
-            check_settings(folder / trial.name, trial.config, trial.settings)
+            check_begun(trial, folder)
     for trial in chosen:
         print(f"{trial.name}: {' '.join(trial.overrides) or trial.config}", file=sys.stderr, flush=True)
         trained(trial, folder, kept)
