@@ -49,11 +49,7 @@ class GrpcApi:
         return metadata_of(self.service.folder.name, self.service.version(named(spec), number_of(spec)))
 
     async def status(self, request: get_model_status_pb2.GetModelStatusRequest, until: float) -> Message:
-        self.service.version(request.model_spec.name)
-        number = number_of(request.model_spec)
-        if number is not None and number not in self.service.folder.status:
-            raise ServingError(Code.NOT_FOUND, f"Could not find version {number} of model {self.service.folder.name}")
-        return status_of(self.service.folder.status, number)
+        return status_of(self.service.statuses(request.model_spec.name, number_of(request.model_spec)))
 
 
 def named(spec: model_pb2.ModelSpec) -> str:

@@ -12,12 +12,10 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from tensorflow_serving.apis import get_model_metadata_pb2
 
 from export.server.errors import Code, ServingError
 from export.server.json_format import read_request, write_answer
-from export.server.model_folder import Status
-from export.server.protocol import metadata_of
+from export.server.protocol import definitions_of, status_of
 from export.server.service import Service
 from export.server.welcome import welcome
 
@@ -64,21 +62,14 @@ class RestApi:
     async def status(self, request: Request) -> Response:
         """As a probe of Kubernetes: 200 while the model is served, 503 when the server is ending."""
         self.service.refuse_if_draining()
-        number = request.path_params.get("version")
-        self.service.version(request.path_params["name"])
-        known = self.service.folder.status
-        if number is not None and number not in known:
-            raise ServingError(Code.NOT_FOUND, f"Could not find version {number} of model {self.service.folder.name}")
-        statuses = [version_status(n, known[n]) for n in sorted(known, reverse=True) if number in (None, n)]
-        return as_json({"model_version_status": statuses})
+        statuses = self.service.statuses(request.path_params["name"], request.path_params.get("version"))
+        return as_json(as_dictionary(status_of(statuses)))
 
     async def metadata(self, request: Request) -> Response:
         version = self.service.version(request.path_params["name"], request.path_params.get("version"))
-        message = metadata_of(self.service.folder.name, version)
-        definitions = get_model_metadata_pb2.SignatureDefMap()
-        message.metadata["signature_def"].Unpack(definitions)
         model_spec = {"name": self.service.folder.name, "signature_name": "", "version": str(version.number)}
-        return as_json({"model_spec": model_spec, "metadata": {"signature_def": as_dictionary(definitions)}})
+        signatures = as_dictionary(definitions_of(version))
+        return as_json({"model_spec": model_spec, "metadata": {"signature_def": signatures}})
 
     async def predict(self, request: Request) -> Response:
         with self.service.request() as until:
@@ -126,15 +117,6 @@ async def disconnected(request: Request) -> None:
     """Return when the client has closed the connection; the body has been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def version_status(number: int, status: Status) -> dict[str, Any]:
-    code = "UNKNOWN" if status.error else "OK"
-    return {
-        "version": str(number),
-        "state": status.state.name,
-        "status": {"error_code": code, "error_message": status.error},
-    }
 
 
 def as_dictionary(message: Any) -> dict[str, Any]:

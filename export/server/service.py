@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from export.server.batching import Batcher
 from export.server.errors import Code, ServingError, invalid
-from export.server.model_folder import ModelFolder
+from export.server.model_folder import ModelFolder, Status
 from export.server.options import ServerOptions
 from export.server.signature import Arrays, Signature, signature_named
 from export.server.version import Version
@@ -42,6 +42,14 @@ class Service:
         if name != self.folder.name:
             raise ServingError(Code.NOT_FOUND, f"Servable not found for request: Latest({name})")
         return self.folder.version(number)
+
+    def statuses(self, name: str, number: int | None = None) -> dict[int, Status]:
+        """Return the state of every version of a model that was seen, or of one; highest first. Raises ServingError."""
+        self.version(name)
+        known = self.folder.status
+        if number is not None and number not in known:
+            raise ServingError(Code.NOT_FOUND, f"Could not find version {number} of model {name}")
+        return {version: known[version] for version in sorted(known, reverse=True) if number in (None, version)}
 
     async def predict(
         self,
