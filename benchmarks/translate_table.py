@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.result_files import write_result
 from benchmarks.translators import CONTESTANTS, OURS
 from export.percentiles import percentile
 from keras_transformer.machine import processor, processor_cores, versions
@@ -21,11 +22,11 @@ PARTS = (
 )  # fmt: skip
 NOTES = """\
 Every contestant has the same weights, translates text to text, and has a process of its own. They take turns, round
-after round; a number is the median of the rounds. A contestant whose turn takes more than a minute has one turn. Each
-gets the fastest of its settings (batch size; CTranslate2 and Marian also their threads), tried in this run before the
-rounds on 128 lines, or on all that there are if they are fewer, for each row of a table anew. They sort lines by length
-themselves. Nothing may use a GPU. "From the start of the process" serves a SavedModel with one signature
-(`--signature serving_default`), which loads in a quarter of the time of all five.
+after round; a number is the median of the rounds, except in the last two tables. A contestant whose turn takes more
+than a minute has one turn. Each gets the fastest of its settings (batch size; CTranslate2 and Marian also their
+threads), tried in this run before the rounds on 128 lines, or on all that there are if they are fewer, for each row of
+a table anew. They sort lines by length themselves. Nothing may use a GPU. "From the start of the process" serves a
+SavedModel with one signature (`--signature serving_default`), which loads in a quarter of the time of all five.
 
 "all": one call with all lines. "batch32": a call per 32 lines, in the order of the file. "batch1": a call per line.
 
@@ -43,6 +44,12 @@ column of ratios is our share of it; `/bfloat16` compares with the product in bf
 
 keras-hub has no contestant here: its `BeamSampler` needs a function for the next token and a cache in the layout of its
 own models, and `keras_hub` has no encoder-decoder whose layers are the paper's."""
+
+FIRST_NOTE = "Each number was measured once, with one setting."
+LENGTHS_NOTE = (
+    "Beam 4, 8 sentences together, 256 wide, 3+3 layers, random weights. Each setting was measured once, after an "
+    "untimed translation; a number is that of the fastest."
+)
 
 
 OWN = ("ours", "saved_model")  # contestants that are this project's, by the beginning of their names
@@ -185,7 +192,7 @@ def tables(found: dict[str, Any]) -> Iterator[str]:
     for name, one in found["first"].items():
         seconds = " | ".join(f"{value:.1f}" for value in one["seconds"].values())
         yield f"| {CONTESTANTS[name].title} | {seconds} | {one['peak'] / 2**20:,.0f} MiB |"
-    yield ""
+    yield from ("", FIRST_NOTE, "")
 
 
 def setting(value: Any) -> str:
@@ -209,16 +216,15 @@ def lengths(found: dict[str, Any]) -> Iterator[str]:
     yield "|---|" + "---:|" * len(counts)
     for name, costs in found["lengths"].items():
         yield f"| {CONTESTANTS[name].title} | " + " | ".join(f"{cost * 1e6:,.0f}" for cost in costs.values()) + " |"
-    yield from ("", "Beam 4, 8 sentences together, 256 wide, 3+3 layers, random weights.", "")
+    yield from ("", LENGTHS_NOTE, "")
 
 
 def write_results(found: dict[str, Any], folder: pathlib.Path | None) -> str:
     """Write translate_speed.md and translate_speed.json into `folder`, if given. Returns the page."""
     page = as_markdown(found)
     if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "translate_speed.md").write_text(page, encoding="utf-8")
-        (folder / "translate_speed.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        write_result(folder / "translate_speed.md", page)
+        write_result(folder / "translate_speed.json", json.dumps(found, indent=2) + "\n")
     return page
 
 
