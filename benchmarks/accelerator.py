@@ -18,7 +18,7 @@ import typer
 from benchmarks.on_accelerator.pairs import batch_flops, packed_batches, target_tokens
 from benchmarks.on_accelerator.report import Absence, Measurement, chip_line, notes, page, table
 from benchmarks.on_accelerator.training import Task
-from benchmarks.result_files import command_line
+from benchmarks.result_files import command_line, write_result
 from keras_transformer.config import ConfigError, preset
 from keras_transformer.console import exit_codes
 from keras_transformer.errors import UserError
@@ -124,7 +124,7 @@ def main(
             f"with float32 weights. {rounds} rounds of {steps} steps."
         )
         command = command_line("accelerator")
-        results.write_text(page(chip, found, command, shape), encoding="utf-8")
+        write_result(results, page(chip, found, command, shape))
 
 
 def compare(task: Task, steps: int, rounds: int) -> list[Measurement | Absence]:

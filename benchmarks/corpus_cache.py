@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.result_files import command_line
+from benchmarks.result_files import command_line, write_result
 from benchmarks.worker import peak_bytes
 from keras_transformer.machine import processor_and_cores, versions
 
@@ -61,7 +61,7 @@ def main(
         cached = sum(path.stat().st_size for path in (folder / "cache").rglob("*") if path.is_file())
     result = page(pairs, stages, text, cached)
     print(result)
-    pathlib.Path(to).write_text(result, encoding="utf-8")
+    write_result(pathlib.Path(to), result)
 
 
 @app.command(hidden=True)

@@ -16,8 +16,8 @@ from unittest import mock
 
 import typer
 
+from benchmarks.result_files import write_result
 from keras_transformer.console import exit_codes, prepare_process
-from keras_transformer.files import write_atomically
 from keras_transformer.machine import processor_and_cores
 from train.config import load_config
 
@@ -78,8 +78,7 @@ def main(
         updates = update_seconds(map(json.loads, lines))
         text = table(seconds, updates)
         print(text)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(to, text)
+        write_result(to, text)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+from benchmarks.result_files import write_result
 from export.percentiles import percentile
 from keras_transformer.machine import processor, processor_cores, versions
 
@@ -90,9 +91,8 @@ def milliseconds(seconds: float | None) -> str:
 def write_results(found: dict[str, Any], folder: pathlib.Path) -> str:
     """Write serve_load.md, serve_load.json and serve_load.png into `folder`. Returns the page."""
     page = as_markdown(found)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "serve_load.md").write_text(page, encoding="utf-8")
-    (folder / "serve_load.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    write_result(folder / "serve_load.md", page)
+    write_result(folder / "serve_load.json", json.dumps(found, indent=2) + "\n")
     draw(found, folder / "serve_load.png")
     return page
 

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks.contestants.workload import Workload
+from benchmarks.result_files import write_result
 from keras_transformer.machine import processor, processor_cores, versions
 from train.evaluation.cost import training_flops
 
@@ -37,7 +38,7 @@ stands above.
 
 `gemm_peak` is the float32 product of two 2048 x 2048 matrices through XLA; our share of it counts model FLOPs
 (`train/evaluation/cost.py`: forward pass times three, matrix products alone). "At most" is the ratio that a step would
-reach if it did only these products, at that speed: no float32 program can be faster on this machine.
+reach if it did only these products, at this speed.
 
 `real_data_step_time` is a ratio of step times: on batches that are packed during training, from a synthetic corpus of
 29,000 pairs with lengths like Multi30k's, divided by the same on one such batch that is repeated."""
@@ -161,6 +162,5 @@ def sentences(found: dict[str, Any], size: str) -> Iterator[str]:
 def write_results(found: dict[str, Any], folder: str | os.PathLike) -> None:
     """Write train_speed.md and train_speed.json into `folder`."""
     folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "train_speed.md").write_text(as_markdown(found), encoding="utf-8")
-    (folder / "train_speed.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    write_result(folder / "train_speed.md", as_markdown(found))
+    write_result(folder / "train_speed.json", json.dumps(found, indent=2) + "\n")

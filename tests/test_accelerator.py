@@ -201,7 +201,7 @@ def run(*options):
 def test_it_runs_without_tensorflow_and_the_loss_falls(refused, tmp_path):
     pytest.importorskip("jax", reason="jax is not installed: pip install -r requirements-peers.txt")
     refused("tensorflow", "tensorflow_text", "sentencepiece", "sacrebleu")
-    written = tmp_path / "page.md"
+    written = tmp_path / "new" / "page.md"
     shape = "--tokens", "256", "--row-length", "64", "--steps", "6", "--rounds", "2", "--warmup-steps", "20"
     process = run(*shape, "--results", str(written))
     assert process.returncode == 0, process.stderr[-2000:]
