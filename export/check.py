@@ -40,13 +40,6 @@ class Comparison(NamedTuple):
     ties: int
     differences: list[Difference]
 
-    def __str__(self):
-        lines, ties, different = self.same + self.ties + len(self.differences), self.ties, len(self.differences)
-        return (
-            f"compared {lines} {plural(lines, 'line')}: {self.same} the same, {ties} {plural(ties, 'tie')}, "
-            f"{different} different"
-        )
-
 
 def compare(
     exported: list[ScoredText], translated: list[ScoredText], lines: list[str], tie: float = TIES["float32"]

@@ -57,9 +57,9 @@ def load(name: str, folder: pathlib.Path) -> Translates:
     return module_of(name).load(folder, **CONTESTANTS[name].options)
 
 
-def in_batches(lines: list[str], size: int, translate: Callable[[list[str]], list[str]], key=len) -> list[str]:
+def in_batches(lines: list[str], size: int, translate: Callable[[list[str]], list[str]]) -> list[str]:
     """Translate `lines` in batches of similar length, shortest first; return translations in the order of the lines."""
-    order = sorted(range(len(lines)), key=lambda index: key(lines[index]))
+    order = sorted(range(len(lines)), key=lambda index: len(lines[index]))
     results = [""] * len(lines)
     for first in range(0, len(order), size):
         indices = order[first : first + size]

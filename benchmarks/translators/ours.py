@@ -1,12 +1,10 @@
 """This project's Translator."""
 
 import functools
-import inspect
 import pathlib
 
 from benchmarks.translators import Setting
 from keras_transformer.config import SearchOptions
-from keras_transformer.errors import UserError
 from keras_transformer.parallel import tune_for_translation
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator
@@ -41,8 +39,5 @@ def extra_length(run: RunFolder, lines: list[str], forced: int | None) -> int:
 
 
 def load(folder: pathlib.Path, **options) -> Ours:
-    unknown = set(options) - set(inspect.signature(Translator).parameters)
-    if unknown:
-        raise UserError(f"Translator has no argument {', '.join(unknown)} yet.")
     tune_for_translation()
     return Ours(folder, **options)
