@@ -31,7 +31,7 @@ def url(folder):
 
 def test_right_answers_are_counted_and_timed(url):
     load = ask_for(url, expected_answers(url, SENTENCES), clients=3, seconds=0.3)
-    assert len(load.latencies) > 10 and (load.ties, load.wrong, load.errors, load.refusals) == (0, [], [], [])
+    assert len(load.latencies) >= 3 and (load.ties, load.wrong, load.errors, load.refusals) == (0, [], [], [])
 
 
 def test_an_answer_of_another_sentence_is_noticed(url):
