@@ -94,6 +94,15 @@ def test_scores_with_other_signatures_are_told_apart(pair):
     assert f"nc:6|version:2.6.0 ({pair[0]}" not in printed
 
 
+@pytest.mark.parametrize(("step", "is_of_now"), [(3, True), (2, False), (None, True)])
+def test_scores_of_before_the_run_went_on_are_not_its_scores(pair, step, is_of_now):
+    scores = SCORES | ({"step": step} if step else {})
+    (pair[0] / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
+    assert read_run(pair[0]).scores == (scores if is_of_now else None)
+    table = rows_of(compare_command(*pair).stdout)
+    assert table["scored on"] == ["data.test, 1,000 sentences" if is_of_now else "not evaluated", "not evaluated"]
+
+
 def test_runs_of_a_treebank_are_compared_by_f1(pair):
     for run, f1 in zip(pair, (61.0, 62.5), strict=True):
         with open(run / "metrics.jsonl", "a", encoding="utf-8") as file:

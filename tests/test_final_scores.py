@@ -49,6 +49,14 @@ def test_other_scores_take_the_place_of_the_old_ones(run):
     assert len(metrics_of(run.path)) == 4
 
 
+def test_steps_that_the_run_does_not_have_any_more_are_discarded(run):
+    record_final_scores(run, 2, scores_of(bleu=30.0), loss=1.5)  # the third step, after the last checkpoint, is lost
+    with open(run.metrics, "a", encoding="utf-8") as file:
+        file.write(json.dumps({"step": 3, "train/loss": 1.0}) + "\n")  # a process that was killed trained on
+    record_final_scores(run, 2, scores_of(bleu=30.0), loss=1.5)
+    assert [record["step"] for record in metrics_of(run.path)] == [1, 2, 2]
+
+
 def test_the_last_record_has_the_scores_of_the_report(finished):
     folder = finished[1]
     (final,) = (line for line in metrics_of(folder) if "final/loss" in line)

@@ -86,10 +86,10 @@ def test_pairs_that_were_left_out_of_the_scores_are_counted():
 
 def test_programs_find_the_scores_perplexity_and_parameters():
     card = Evaluator("de", WordCounts(collections.Counter(fünf=3), "the training text (3 pairs)")).scorecard(TIMED)
-    found = json.loads(report.scores_json("data.test", card, SearchOptions(5, 0.75), SELECTION, 1_234))
+    found = json.loads(report.scores_json("data.test", card, SearchOptions(5, 0.75), SELECTION, 1_234, 900))
     assert [found[name] for name in ("split", "beam_size", "length_penalty")] == ["data.test", 5, 0.75]
     assert [found[name] for name in ("validation_loss", "validation_perplexity", "parameters")] == [2.5, 7.0, 1_234]
-    assert found["validation_perplexity_interval"] == [6.5, 7.5]
+    assert (found["validation_perplexity_interval"], found["step"]) == ([6.5, 7.5], 900)
     assert found.items() >= card.as_json().items()
 
 

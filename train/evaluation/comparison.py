@@ -35,12 +35,12 @@ class Run:
     name: str  # the path as it was given
     settings: dict[str, bool | int | float | str]
     curves: dict[str, np.ndarray]  # from each name to (points, 2): steps and values
-    scores: dict[str, Any] | None  # what scores.json holds; None if training has not ended
+    scores: dict[str, Any] | None  # what scores.json holds; None if training has not ended, or goes on
     minutes: float | None  # of training, over all its processes; None before the first checkpoint
 
     @property
     def steps(self) -> int:
-        return int(self.curves["train/loss"][-1, 0]) if "train/loss" in self.curves else 0
+        return steps_in(self.curves)
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -84,16 +84,23 @@ def read_run(path: pathlib.Path) -> Run:
             "prints at its end."
         )
     settings = effective_settings(load_config(folder.config))
-    return Run(str(path), settings, read_curves(folder.metrics), read_scores(folder), minutes_of(folder))
+    curves = read_curves(folder.metrics)
+    return Run(str(path), settings, curves, read_scores(folder, steps_in(curves)), minutes_of(folder))
 
 
-def read_scores(folder: RunFolder) -> dict[str, Any] | None:
-    """What scores.json holds; None if there is no such file."""
+def steps_in(curves: dict[str, np.ndarray]) -> int:
+    """The last step of training that the curves have; 0 without any."""
+    return int(curves["train/loss"][-1, 0]) if "train/loss" in curves else 0
+
+
+def read_scores(folder: RunFolder, steps: int) -> dict[str, Any] | None:
+    """What scores.json holds; None if there is no such file, or if it is of a step before `steps`."""
     if not folder.scores.exists():
         return None
     try:
-        return json.loads(folder.scores.read_text(encoding="utf-8"))
-    except ValueError as error:
+        scores = json.loads(folder.scores.read_text(encoding="utf-8"))
+        return scores if scores.get("step", steps) >= steps else None  # a file from before it had its step is taken
+    except (ValueError, AttributeError, TypeError) as error:
         raise InputError(
             f"{folder.scores} is damaged: {error}. Remove it, or repeat the command of its training."
         ) from None

@@ -65,7 +65,8 @@ def write_report(
         "## Configuration\n\n```toml\n" + config.to_toml() + "```",
     ]
     write_atomically(folder.report, "\n\n".join(sections) + "\n")
-    write_atomically(folder.scores, scores_json(split.name, card, options, selection, parameter_count(model)))
+    scores = scores_json(split.name, card, options, selection, parameter_count(model), progress.step)
+    write_atomically(folder.scores, scores)
     return card
 
 
@@ -130,10 +131,11 @@ def score_text(
 
 
 def scores_json(
-    name: str, card: Scorecard | ParsingCard, options: SearchOptions, selection: Selection, parameters: int
+    name: str, card: Scorecard | ParsingCard, options: SearchOptions, selection: Selection, parameters: int, step: int
 ) -> str:
-    """What `score_text` has, for programs, and the number of parameters."""
+    """What `score_text` has, for programs, with the number of parameters and the step that training had come to."""
     scored = {
+        "step": step,
         "split": name,
         "beam_size": options.beam_size,
         "length_penalty": options.length_penalty,
