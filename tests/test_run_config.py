@@ -91,6 +91,14 @@ def test_row_lengths_are_those_of_the_section_and_alike_by_default(load):
     assert load(NUMBERS, "training.row_length=64", "training.source_row_length=60").training.row_lengths == (60, 64)
 
 
+def test_paths_may_begin_with_the_home_folder(load, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    keys = "run_folder", "cache_folder", "tokenizer.model", "training.start_from"
+    config = load(NUMBERS, *(f"{key}=~/{key}" for key in keys))
+    found = config.run_folder, config.cache_folder, config.tokenizer.model, config.training.start_from
+    assert found == tuple(f"/home/me/{key}" for key in keys)
+
+
 def test_encoded_text_is_kept_beside_the_run_folder_or_where_the_configuration_says(load):
     assert load(NUMBERS).cache_path == pathlib.Path("runs/cache")
     assert load(NUMBERS, "cache_folder=/big").cache_path == pathlib.Path("/big")

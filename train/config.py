@@ -16,7 +16,7 @@ from keras_transformer.kinds import CONFIGS
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.run_folder import RunFolder
-from train.config_data import Data, FilesData, NumbersData, Section, TfdsData, TreebankData
+from train.config_data import Data, FilesData, NumbersData, PathText, Section, TfdsData, TreebankData
 from train.config_errors import sentence
 
 
@@ -31,7 +31,7 @@ class TokenizerConfig(Section):
     """The joint vocabulary of both languages."""
 
     vocab_size: int = pydantic.Field(8_000, ge=260)  # 4 special ids and 256 bytes come first
-    model: str | None = None  # a SentencePiece .model file to use instead of training one
+    model: PathText | None = None  # a SentencePiece .model file to use instead of training one
 
 
 SET_ELSEWHERE = ("vocab_size", "dropout", "label_smoothing")  # by the tokenizer and by the section [training]
@@ -104,7 +104,7 @@ class TrainingConfig(Section):
     learning_rate: float = pydantic.Field(1e-3, gt=0)  # of the constant schedule
     cooldown_steps: int = pydantic.Field(0, ge=0)  # at the end of `steps`, in which the rate falls linearly to 0
     clip_norm: float | None = pydantic.Field(None, gt=0)  # largest norm of all gradients together; None: any
-    start_from: str | None = pydantic.Field(None, min_length=1)  # the run folder whose weights training begins with
+    start_from: PathText | None = None  # the run folder whose weights training begins with
     frozen: list[str] | None = pydantic.Field(None, min_length=1)  # layers left as they are: ["embedding", "encoder*"]
     ema_decay: float | None = pydantic.Field(None, gt=0, lt=1)  # of the moving average of weights; None: no average
     checkpoint_every: int = pydantic.Field(1_000, ge=1)  # steps
@@ -166,8 +166,8 @@ class TranslationConfig(Section):
 class RunConfig(Section):
     """The whole file: two paths and the sections."""
 
-    run_folder: str = pydantic.Field(min_length=1)
-    cache_folder: str | None = pydantic.Field(None, min_length=1)  # encoded text, for several runs; None: `cache_path`
+    run_folder: PathText
+    cache_folder: PathText | None = None  # encoded text, for several runs; None: `cache_path`
     data: Data
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()

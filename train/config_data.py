@@ -1,6 +1,7 @@
 """The section `data` of a run configuration: where sentence pairs come from."""
 
 import itertools
+import os
 import re
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,9 @@ class Section(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=()
     )
+
+
+PathText = Annotated[str, pydantic.Field(min_length=1), pydantic.AfterValidator(os.path.expanduser)]  # "~" is expanded
 
 
 class NumbersData(Section):
