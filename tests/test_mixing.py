@@ -5,6 +5,7 @@ import pytest
 
 from train.config import FilesData, TokenizerConfig, TrainingConfig
 from train.data.batches import FIELDS
+from train.data.corpus import CorpusError
 from train.data.mixing import Mixture
 from train.data.prepare import load_corpus, prepare_data
 from train.data.vocabulary import prepare_tokenizer
@@ -122,6 +123,12 @@ def test_counts_are_of_the_files_and_padding_is_of_what_an_epoch_takes(prepare):
     tokens = sum((stream.batch(step)["labels"] > 0).sum() for step in range(stream.steps_per_epoch))
     assert tokens == pytest.approx(stream.target_tokens, abs=16 * 8)
     assert 0 < mixed.batches.padding.total < 0.3
+
+
+def test_an_entry_that_has_a_weight_and_no_pair_is_named(prepare, tmp_path):
+    (tmp_path / "b.en").write_text("\n" * 30, encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"data.train of \S+/b.en and \S+/b.de has no sentence pair left"):
+        prepare(*WEIGHTS)
 
 
 # tags

@@ -5,7 +5,7 @@ import itertools
 import os
 import pathlib
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
@@ -51,7 +51,8 @@ def _train_split(entries: list[FilesEntry], most_pairs: int | None) -> Split:
     """The Split of training entries, which is mixed from Splits of its entries if any of them has a weight."""
     mixed = ()
     if any(entry.weight is not None for entry in entries):
-        mixed = [(_split("train", [entry]), 1.0 if entry.weight is None else entry.weight) for entry in entries]
+        parts = [_split("train", [entry], of=f" of {_named(entry)}") for entry in entries]
+        mixed = zip(parts, [1.0 if entry.weight is None else entry.weight for entry in entries], strict=True)
     return _split("train", entries, most_pairs, mixed)
 
 
@@ -59,9 +60,10 @@ def _split(
     name: str,
     entries: list[FilesEntry],
     most_pairs: int | None = None,
-    mixed: Sequence[tuple[Split, float]] = (),
+    mixed: Iterable[tuple[Split, float]] = (),
+    of: str = "",
 ) -> Split:
-    """The Split of these entries, or of their first `most_pairs` pairs."""
+    """The Split of these entries, or of their first `most_pairs` pairs. of: what follows its key in messages."""
     paths, tags = [_paths(name, entry.files) for entry in entries], [entry.tag for entry in entries]
 
     def read() -> Iterator[Pair]:
@@ -72,7 +74,12 @@ def _split(
         files = {"source": "files", "files": [[file_stamp(path, name) for path in entry] for entry in paths]}
         return files | ({"tags": tags} if any(tags) else {}) | ({"pairs": most_pairs} if most_pairs else {})
 
-    return Split(f"data.{name}", read, fingerprint, mixed=mixed)
+    return Split(f"data.{name}{of}", read, fingerprint, mixed=mixed)
+
+
+def _named(entry: FilesEntry) -> str:
+    """The files of an entry: "a.en and a.de"."""
+    return entry.files if isinstance(entry.files, str) else " and ".join(entry.files)
 
 
 def tagged(pairs: Iterable[Pair], tag: str) -> Iterator[Pair]:
