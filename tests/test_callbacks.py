@@ -18,7 +18,7 @@ from train.loop.best import share_best
 from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
 from train.loop.checkpoints import CheckpointError
 from train.loop.divergence import DivergenceError
-from train.loop.progress import Progress, duration
+from train.loop.progress import Progress
 from train.loop.stopping import StopRequest
 from train.workers.broadcast import Broadcast
 from train.workers.tf_config import Worker
@@ -188,8 +188,17 @@ def test_steps_tokens_and_seconds_are_counted_on_from_where_the_run_stands(clock
         run.callback.on_train_batch_begin(0)
         clock.now += 2.0
         run.callback.on_train_batch_end(0, LOGS)
-    cores = processor_cores()
-    assert run.progress == Progress(step=12, seconds=10.0, core_seconds=5.0 * cores, target_tokens=240.0)
+    assert run.progress == Progress(step=12, seconds=10.0, core_seconds=5.0 * processor_cores(), target_tokens=240.0)
+
+
+def test_a_checkpoint_has_the_time_of_the_validation_before_it_and_counts_it_once(clock, monkeypatch):
+    run, cores = Run(validate_every=2, checkpoint_every=2), processor_cores()
+    monkeypatch.setattr(run, "inspect", lambda step: setattr(clock, "now", clock.now + 100.0))  # a part of validation
+    for _ in range(4):
+        run.callback.on_train_batch_begin(0)
+        clock.now += 1.0
+        run.callback.on_train_batch_end(0, LOGS)
+    assert [(saved["seconds"], saved["core_seconds"] / cores) for saved in run.saved] == [(102, 102), (204, 204)]
 
 
 def test_the_metrics_of_a_step_are_those_of_its_logs(clock):
@@ -273,7 +282,7 @@ def test_a_last_checkpoint_that_cannot_be_written_is_one_sentence(is_asked_to_st
         run.step()
 
 
-# compilation, durations
+# compilation
 
 
 def test_the_first_step_of_a_process_logs_what_is_compiled_and_how_long_it_took(caplog):
@@ -289,11 +298,3 @@ def test_the_first_step_of_a_process_logs_what_is_compiled_and_how_long_it_took(
     assert "with XLA: 4 of the 32 rows" in compiled and "124 source and 128 target" in compiled
     assert "1,000 parameters" in compiled
     assert re.fullmatch(r"the first step took \d+\.\d s, compilation included", took)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.4, "0 s"), (9, "9 s"), (59.6, "1 min 00 s"), (65, "1 min 05 s"), (3599, "59 min 59 s"), (3725, "1 h 02 min")],
-)
-def test_a_duration_has_its_two_largest_units(seconds, text):
-    assert duration(seconds) == text

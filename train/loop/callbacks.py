@@ -199,8 +199,10 @@ class AfterEachUpdate(keras.callbacks.Callback):
     def save(self, is_interim: bool) -> None:
         """Write a checkpoint. On a full disk log the error and keep training, but raise for the last checkpoint.
 
-        Without the last one the steps since the one before it would be lost.
+        Without the last one the steps since the one before it would be lost. The time up to here is counted first:
+        nothing else counts a validation after the last update.
         """
+        self.progress.count_time(self.stopwatch.uncounted())
         if self.records is None:
             return
         step = self.progress.step

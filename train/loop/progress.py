@@ -35,6 +35,10 @@ class Progress:
         """Count one update."""
         self.step += 1
         self.target_tokens += tokens
+        self.count_time(seconds)
+
+    def count_time(self, seconds: float) -> None:
+        """Count time that has been spent."""
         self.seconds += seconds
         self.core_seconds += seconds * processor_cores()
 
@@ -43,7 +47,7 @@ class Stopwatch:
     """Times updates, and what comes between them: validation and checkpoints."""
 
     def __init__(self):
-        self.last_end = time.perf_counter()
+        self.counted_until = time.perf_counter()
         self.timed = []  # (tokens, seconds) of each update since the last report
         self.is_first = True
 
@@ -51,14 +55,18 @@ class Stopwatch:
         self.update_began = time.perf_counter()
 
     def end_update(self, tokens: float) -> tuple[float, float]:
-        """Return the seconds of this update, and those since the end of the update before it."""
-        now = time.perf_counter()
-        seconds, since_last = now - self.update_began, now - self.last_end
-        self.last_end = now
+        """Return the seconds of this update, and those that `uncounted` returns."""
+        seconds = time.perf_counter() - self.update_began
         if not self.is_first:  # the first one compiles
             self.timed.append((tokens, seconds))
         self.is_first = False
-        return seconds, since_last
+        return seconds, self.uncounted()
+
+    def uncounted(self) -> float:
+        """Return the seconds since this was called last, by the end of an update or otherwise."""
+        now = time.perf_counter()
+        seconds, self.counted_until = now - self.counted_until, now
+        return seconds
 
     def report(self) -> tuple[float, float] | None:
         """Return (tokens per second, seconds per update) of the updates since the last report; None without any."""
