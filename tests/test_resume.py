@@ -46,9 +46,8 @@ def test_a_second_training_is_refused_with_the_process_number_of_the_first(tmp_p
 
 def test_the_lock_is_free_again_after_an_error(tmp_path):
     folder = RunFolder(tmp_path)
-    with pytest.raises(ZeroDivisionError):
-        with run_lock(folder):
-            raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), run_lock(folder):
+        raise ZeroDivisionError
     with run_lock(folder):
         assert folder.lock.read_text() == f"{os.getpid()}\n"
 
@@ -246,6 +245,7 @@ def test_the_number_of_micro_batches_that_was_found_stays(folder, caplog):
     check_unchanged(folder, found)
     assert with_found_micro_batches(folder, configuration(folder)).training.micro_batches == 1  # not asked for
     assert not caplog.messages
+    assert with_found_micro_batches(folder, asked, Worker(0, 2)) == asked  # which is refused for two workers
     folder.config.write_bytes(b"half")
     assert with_found_micro_batches(folder, asked) == asked and str(folder.config) in caplog.text
     (folder.checkpoints / "step-00000010.npz").unlink()

@@ -20,7 +20,7 @@ from train.config import RunConfig
 from train.loop.finished import refuse_untrained
 from train.loop.history import Changes
 from train.workers.broadcast import Broadcast
-from train.workers.tf_config import Worker
+from train.workers.tf_config import ONLY_WORKER, Worker
 
 log = logging.getLogger("train")
 
@@ -96,12 +96,13 @@ def write_configuration(folder: RunFolder, config: RunConfig, transformer_config
     write_atomically(folder.config, config.to_toml())
 
 
-def with_found_micro_batches(folder: RunFolder, config: RunConfig) -> RunConfig:
+def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:
     """The configuration with the number of micro-batches that the run was begun with, if it was to find one by trial.
 
-    The number decides which dropout masks are drawn, so it stays, on a machine with more memory too.
+    The number decides which dropout masks are drawn, so it stays, on a machine with more memory too. For one of several
+    workers the configuration stays as it is: `check_division` refuses it on all of them.
     """
-    if not config.training.find_micro_batches or not folder.has_begun():
+    if not config.training.find_micro_batches or worker.count > 1 or not folder.has_begun():
         return config
     try:
         number = int(flattened(folder.config.read_text(encoding="utf-8"))["training.micro_batches"])

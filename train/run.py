@@ -58,7 +58,7 @@ def run(config: RunConfig) -> RunFolder | None:
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
     with run_folder_of(config.run_folder, cluster.worker) as folder, report_lost_workers(cluster):
-        config = with_found_micro_batches(folder, config)
+        config = with_found_micro_batches(folder, config, cluster.worker)
         changes = check_unchanged(folder, config)
         check_start(folder, config, cluster.worker)
         train(config, folder, cluster, changes)
