@@ -90,6 +90,16 @@ def test_a_run_that_goes_on_may_change(folder):
     assert "training.dropout" in check_unchanged(folder, configuration(folder, *more))
 
 
+@pytest.mark.parametrize(
+    "entries", ["'a.tsv', 'c.tsv'", "{files = 'a.tsv', tag = '<2de>'}", "{files = 'a.tsv', weight = 2.0}"]
+)
+def test_training_files_may_move_but_not_change_their_number_tags_or_weights(folder, entries):
+    check_unchanged(folder, configuration(folder, "data.train=['moved/a.tsv']"))
+    check_unchanged(folder, configuration(folder, "data.train=[['moved/a.en', 'moved/a.de']]"))
+    with pytest.raises(ConfigError, match=r"data.train was \['a.tsv'\] and is .*run_folder"):
+        check_unchanged(folder, configuration(folder, f"data.train=[{entries}]"))
+
+
 @pytest.mark.slow
 def test_a_command_that_trains_nothing_leaves_the_run_folder_as_it_is(tmp_path):
     config, folder = write_config(tmp_path), RunFolder(tmp_path / "run")

@@ -167,7 +167,9 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
     if "'mixed_float16'" in changes.get("training.precision", ()):  # which alone scales its loss
         fixed["training.precision"] = changes["training.precision"]
     refuse(folder, fixed)
-    refuse_untrained(folder, config, changes, OWN_KEYS)
+    entries_are_alike = entry_marks(recorded) == entry_marks(flattened(config.to_toml()))
+    moved = [key for key in OWN_KEYS if key != "data.train" or entries_are_alike]
+    refuse_untrained(folder, config, changes, moved)
     refuse_another_start(folder, recorded.get("training.start_from"), config.training.start_from)
     for key, (before, now) in changes.items():
         log.info("the configuration has changed since this run began: %s was %s and is %s", key, before, now)
@@ -233,11 +235,16 @@ def check_same_on_all_workers(config: RunConfig, broadcast: Broadcast) -> None:
 
 def without_paths(values: dict[str, Any]) -> dict[str, Any]:
     """Return what all workers must have alike: of the training files their tags and weights, not where they are."""
-    tables = [entry if isinstance(entry, dict) else {} for entry in values.get("data.train", ())]
-    marks = [f"tag {entry.get('tag', '')!r}, weight {entry.get('weight')}" for entry in tables]
-    marked = any(entry.get("tag") or entry.get("weight") for entry in tables)  # then each file's place matters
+    marks = entry_marks(values)
     alike = {key: value for key, value in values.items() if key not in OWN_KEYS}
-    return alike | {"data.train": marks if marked else []}
+    marked = any(tag or weight for tag, weight in marks)  # then each file's place matters
+    return alike | {"data.train": [f"tag {tag!r}, weight {weight}" for tag, weight in marks] if marked else []}
+
+
+def entry_marks(values: dict[str, Any]) -> list[tuple[str, float | None]]:
+    """Return the tag and the weight of each entry of `data.train`."""
+    tables = [entry if isinstance(entry, dict) else {} for entry in values.get("data.train", ())]
+    return [(entry.get("tag", ""), entry.get("weight")) for entry in tables]
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> Changes:
