@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from benchmarks import corpus_cache
 from benchmarks.corpus_cache import page
+from tests.support.commands import invoke
 from tests.support.places import ROOT
 from tests.support.processes import python
 
@@ -42,6 +44,14 @@ def test_the_page_has_each_stages_seconds_and_memory_and_the_bytes_of_a_pair():
     assert rows["second start"] == "8.0 | 0.50"
     for part in ("1,024 pairs", "30,000 source", "20,000 target", "1,000 pairs", "135 bytes", "1.25%", "4.0 ms"):
         assert part in found
+
+
+def test_the_page_may_go_into_a_folder_that_is_not_there_yet(monkeypatch, tmp_path):
+    order = iter(STAGES.values())
+    monkeypatch.setattr(corpus_cache, "write_corpus", lambda *arguments, **options: None)
+    monkeypatch.setattr(corpus_cache, "run_stage", lambda stage, config: next(order))
+    result = invoke(corpus_cache.app, "--pairs", 1_024, "--to", tmp_path / "new" / "table.md")
+    assert (tmp_path / "new" / "table.md").read_text(encoding="utf-8").strip() == result.stdout.strip() != ""
 
 
 def test_the_committed_page_is_of_wmt14s_size_and_as_the_benchmark_writes_it_today():
