@@ -136,6 +136,20 @@ def test_tensorboard_has_every_step_once_however_often_the_workers_were_started(
     assert len(calm["final/_hparams_/session_start_info"]) == len(calm["final/loss"]) == 1
 
 
+def test_a_worker_with_another_training_text_is_refused_and_both_end(tmp_path):
+    texts, logs = ([tmp_path / f"{index}.{ending}" for index in (0, 1)] for ending in ("tsv", "log"))
+    for index, text in enumerate(texts):
+        text.write_text("".join(f"one {line}\tone {line + index}\n" for line in range(300)), encoding="utf-8")
+    config = write_config(tmp_path)
+    content = config.read_text(encoding="utf-8")
+    own = f'[data]\nsource = "files"\ntrain = ["x"]\nvalidation = ["{texts[0]}"]\n[tokenizer]\nvocab_size = 290\n'
+    config.write_text(content[: content.index("[data]")] + own + content[content.index("[model]") :], encoding="utf-8")
+    arguments = [("-m", "train", config, "--set", f"data.train=['{text}']") for text in texts]
+    assert end(start_workers(lambda index: arguments[index], logs)) == [EXIT_CODE, 1], [log.read_text() for log in logs]
+    assert "training text is not that of worker 0: it has 300 pairs here and 300 there" in logs[1].read_text()
+    assert "worker 1 (127.0.0.1:" in logs[0].read_text() and "is gone" in logs[0].read_text()
+
+
 def test_a_dry_run_of_a_worker_needs_its_own_shards_alone(tmp_path, monkeypatch):
     text = "".join(f"one {number}\teins {number}\n" for number in range(40))
     for name in ("0.tsv", "validation.tsv"):

@@ -1,15 +1,22 @@
 """A run that continues on other text than it was trained on so far warns, and names the files."""
 
+import dataclasses
 import logging
 import os
+import types
 
+import numpy as np
 import pytest
 
+from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
+from tests.support.training import copying_pairs
 from train.config import FilesData, NumbersData, TokenizerConfig, TrainingConfig
+from train.data.encoding import EncodedShards
 from train.data.prepare import load_corpus, prepare_data
-from train.data.training_text import record_training_text
+from train.data.training_text import check_same_text_on_all_workers, record_training_text
 from train.data.vocabulary import prepare_tokenizer
+from train.workers.broadcast import Broadcast
 from train.workers.tf_config import ONLY_WORKER, Worker
 
 TRAINING = TrainingConfig(tokens_per_batch=64, row_length=32)
@@ -116,3 +123,35 @@ def test_another_number_of_workers_is_no_change_of_the_text(start, pair, workers
     pair[0].write_text(pair[0].read_text(encoding="utf-8").replace("one 7\n", "two 7\n"), encoding="utf-8")
     (warning,) = start(data, workers[0])
     assert f"{pair[0]} has changed" in warning
+
+
+# the text of several workers
+
+
+def data_with(*keys, shards=1):
+    """What is compared of a Data with pairs of these keys."""
+    pairs = dataclasses.replace(copying_pairs(len(keys)), keys=np.array(keys, np.uint64))
+    corpus = types.SimpleNamespace(train=types.SimpleNamespace(shards=range(shards)))
+    return types.SimpleNamespace(corpus=corpus, train=EncodedShards([pairs]))
+
+
+def compare(chief, other):
+    """Compare the Data of two workers, as both do."""
+    sent = []
+    first, second = (lambda text: sent.append(text) or text), (lambda text: sent[0])
+    check_same_text_on_all_workers(chief, types.SimpleNamespace(worker=Worker(0, 2), text=first))
+    check_same_text_on_all_workers(other, types.SimpleNamespace(worker=Worker(1, 2), text=second))
+
+
+def test_a_worker_with_other_pairs_than_the_chief_is_refused():
+    compare(data_with(1, 2, 3), data_with(1, 2, 3))
+    for others in ((1, 2, 4), (1, 3, 2)):
+        with pytest.raises(ConfigError, match="not that of worker 0: it has 3 pairs here and 3 there.*data.shards"):
+            compare(data_with(1, 2, 3), data_with(*others))
+    with pytest.raises(ConfigError, match="it has 2 pairs here and 3 there"):
+        compare(data_with(1, 2, 3), data_with(1, 2))
+
+
+def test_workers_that_divide_the_text_have_pairs_of_their_own():
+    compare(data_with(1, 2, shards=2), data_with(3, shards=2))
+    check_same_text_on_all_workers(data_with(1), Broadcast(None, ONLY_WORKER))  # nobody to compare with

@@ -16,7 +16,7 @@ from keras_transformer.run_folder import RunFolder
 from train.config import RunConfig, TrainingConfig
 from train.data.corpus import own_shards
 from train.data.prepare import Data, check_division, keep_check_lines, load_corpus, prepare_data
-from train.data.training_text import record_training_text
+from train.data.training_text import check_same_text_on_all_workers, record_training_text
 from train.data.vocabulary import prepare_tokenizer, share_tokenizer
 from train.evaluation.final_scores import record_final_scores
 from train.evaluation.inspections import inspections_of
@@ -102,6 +102,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     corpus = load_corpus(config.data)
     tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, broadcast)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
+    check_same_text_on_all_workers(data, broadcast)
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     write_configuration(folder, config, transformer_config)
     if worker.is_chief:

@@ -7,11 +7,13 @@ import logging
 import pathlib
 from typing import Any
 
+from keras_transformer.config import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.run_folder import RunFolder
 from train.data.corpus import Split, own_shards
 from train.data.encoding import EncodedPairs
 from train.data.prepare import Data
+from train.workers.broadcast import Broadcast
 from train.workers.tf_config import ONLY_WORKER, Worker
 
 log = logging.getLogger("train")
@@ -40,6 +42,24 @@ def record_training_text(folder: RunFolder, data: Data, worker: Worker = ONLY_WO
             "; ".join([f"{before['pairs']:,} pairs before, {record['pairs']:,} now", *_changed_files(before, record)]),
         )
     write_atomically(folder.training_text, json.dumps(record, indent=1))
+
+
+def check_same_text_on_all_workers(data: Data, broadcast: Broadcast) -> None:
+    """Raises ConfigError on a worker whose training pairs are not the chief's.
+
+    If the text has several shards, each worker has its own pairs, and nothing is compared.
+    """
+    if broadcast.worker.count == 1 or len(data.corpus.train.shards) > 1:
+        return
+    (pairs,) = data.train.shards
+    own = {"pairs": len(pairs), "digest": _digest(pairs)}
+    chief = json.loads(broadcast.text(json.dumps(own)))
+    if own != chief:
+        raise ConfigError(
+            f"This worker's training text is not that of worker 0: it has {len(pairs):,} pairs here and "
+            f"{chief['pairs']:,} there, and not the same ones in the same order. Give every worker the same files, or "
+            "divide them among the workers with data.shards."
+        )
 
 
 def _digest(pairs: EncodedPairs) -> str:
