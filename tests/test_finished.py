@@ -2,16 +2,22 @@
 
 import dataclasses
 import json
+import os
+import signal
 
+import h5py
 import numpy as np
 import pytest
 
 from keras_transformer.config import ConfigError
+from keras_transformer.console import INTERRUPTED
 from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import write_config
 from train.__main__ import app
 from train.config import load_config
+from train.evaluation.validation import Validator
+from train.loop.checkpoints import last_progress
 from train.loop.history import history
 from train.loop.progress import Progress
 from train.resume import check_unchanged, write_configuration
@@ -38,9 +44,13 @@ def folder(request, tmp_path):
     folder.checkpoints.mkdir(parents=True)
     progress = np.array(json.dumps(dataclasses.asdict(request.param)))
     np.savez(folder.checkpoints / f"step-{request.param.step:08d}.npz", progress=progress)
-    config = configuration(folder)
-    write_configuration(folder, config, config.model.resolve(vocab_size=300))
+    record(folder)
     return folder
+
+
+def record(folder, *overrides):
+    config = configuration(folder, *overrides)
+    write_configuration(folder, config, config.model.resolve(vocab_size=300))
 
 
 def configuration(folder, *overrides):
@@ -52,7 +62,7 @@ def configuration(folder, *overrides):
 @pytest.mark.parametrize("override", ["training.seed=2", "training.dropout=0.5", "data.train_pairs=7", "data.shards=2"])
 def test_what_would_be_trained_otherwise_is_refused(folder, override):
     key = override.partition("=")[0]
-    with pytest.raises(ConfigError, match=rf"done all of its training, \d+ steps.*{key} was .* and is .*run_folder"):
+    with pytest.raises(ConfigError, match=rf"been trained for \d+ steps.*{key} was .* and is .*run_folder"):
         check_unchanged(folder, configuration(folder, override))
 
 
@@ -98,6 +108,44 @@ def test_training_files_may_move_but_not_change_their_number_tags_or_weights(fol
     check_unchanged(folder, configuration(folder, "data.train=[['moved/a.en', 'moved/a.de']]"))
     with pytest.raises(ConfigError, match=r"data.train was \['a.tsv'\] and is .*run_folder"):
         check_unchanged(folder, configuration(folder, f"data.train=[{entries}]"))
+
+
+def test_a_run_may_be_ended_where_it_stands(folder):
+    step = last_progress(folder.checkpoints).step
+    record(folder, "training.steps=90", "training.patience=99")
+    keys = check_unchanged(folder, configuration(folder, f"training.steps={step}", "training.patience=99")).keys()
+    assert keys == {"training.steps"}
+    with pytest.raises(ConfigError, match=f"trained for {step} steps.*training.steps was 90 and is {step - 1}"):
+        check_unchanged(folder, configuration(folder, f"training.steps={step - 1}"))
+    record(folder, "training.steps=90", "training.cooldown_steps=5")  # which the last steps would have been
+    with pytest.raises(ConfigError, match=f"training.steps was 90 and is {step}"):
+        check_unchanged(folder, configuration(folder, f"training.steps={step}", "training.cooldown_steps=5"))
+
+
+@pytest.mark.slow
+def test_a_run_that_is_ended_where_it_was_stopped_has_the_weights_of_one_of_as_many_steps(tmp_path, monkeypatch):
+    class StoppingValidator(Validator):
+        def __call__(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            return super().__call__()
+
+    stopped, straight = write_config(tmp_path, "stopped"), write_config(tmp_path, "straight")
+    with monkeypatch.context() as patch:
+        patch.setattr("train.run.Validator", StoppingValidator)
+        assert invoke(app, stopped).exit_code == INTERRUPTED  # after step 3, since the first validation follows step 2
+    for config in (stopped, straight):
+        assert invoke(app, config, "--set", "training.steps=3").exit_code == 0
+    one, other = (weights_in(tmp_path / name / "model.weights.h5") for name in ("stopped", "straight"))
+    assert one.keys() == other.keys() and len(one) > 20
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name])
+
+
+def weights_in(path):
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+    return found
 
 
 @pytest.mark.slow

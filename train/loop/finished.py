@@ -9,6 +9,7 @@ from train.config import KEYS, RunConfig
 from train.loop.best import is_done
 from train.loop.checkpoints import last_progress
 from train.loop.history import Changes
+from train.loop.progress import Progress
 
 SECTIONS = ("translation.", "model.")  # all of them: another model has been refused before
 AFTER_TRAINING = {  # what chooses among weights, and measures them
@@ -34,12 +35,22 @@ def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, pat
         for key, (before, now) in changes.items()
         if key not in AFTER_TRAINING and key not in paths and not key.startswith(SECTIONS)
         if key in KEYS and not is_default(config, key, before, now) and not is_of_preset(folder, config, key)
+        if not is_where_it_stands(key, config, progress)
     ]
     if untrained:
         raise ConfigError(
-            f"{folder.path} has done all of its training, {progress.step} steps, and nothing would be trained with "
-            f"what has changed: {'; '.join(untrained)}. Set another run_folder, or go back to that configuration."
+            f"{folder.path} has been trained for {progress.step} steps, and nothing would be trained with what has "
+            f"changed: {'; '.join(untrained)}. Set another run_folder, or go back to that configuration."
         )
+
+
+def is_where_it_stands(key: str, config: RunConfig, progress: Progress) -> bool:
+    """Whether this is the number of steps, and a run of just as many would have trained the same.
+
+    So a run that was stopped can be ended where it stands. With a cool-down, its last steps would have been others.
+    """
+    training = config.training
+    return key == "training.steps" and training.steps == progress.step and not training.cooldown_steps
 
 
 def is_default(config: RunConfig, key: str, before: str, now: str) -> bool:
