@@ -81,6 +81,16 @@ def test_what_chooses_and_measures_may_change(folder, override):
     assert check_unchanged(folder, configuration(folder, override)).keys() == {override.partition("=")[0]}
 
 
+@pytest.mark.parametrize("key", ["data.source_language", "data.target_language"])
+def test_languages_may_be_corrected_unless_they_choose_the_text(folder, key):
+    assert check_unchanged(folder, configuration(folder, f"{key}=zh")).keys() == {key}
+    numbers = folder.path.with_name("numbers.toml")
+    numbers.write_text('run_folder="run"\ndata={source="numbers"}\nmodel={preset="tiny"}\ntraining={steps=25}')
+    write_configuration(folder, config := load_config(numbers), config.model.resolve(vocab_size=300))
+    with pytest.raises(ConfigError, match=f"{key} was '..' and is 'fr'"):
+        check_unchanged(folder, load_config(numbers, [f"{key}=fr"]))
+
+
 @pytest.mark.parametrize("override", ["model.d_model=128", "training.dropout=0.3", "training.label_smoothing=0.1"])
 def test_values_of_the_preset_may_be_written_out(folder, override):
     check_unchanged(folder, configuration(folder, override))

@@ -35,7 +35,7 @@ def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, pat
         for key, (before, now) in changes.items()
         if key not in AFTER_TRAINING and key not in paths and not key.startswith(SECTIONS)
         if key in KEYS and not is_default(config, key, before, now) and not is_of_preset(folder, config, key)
-        if not is_where_it_stands(key, config, progress)
+        if not is_where_it_stands(key, config, progress) and not is_name_of_language(config, key)
     ]
     if untrained:
         raise ConfigError(
@@ -51,6 +51,11 @@ def is_where_it_stands(key: str, config: RunConfig, progress: Progress) -> bool:
     """
     training = config.training
     return key == "training.steps" and training.steps == progress.step and not training.cooldown_steps
+
+
+def is_name_of_language(config: RunConfig, key: str) -> bool:
+    """Whether a key only names a language. Of text from files the name decides no pair, only how BLEU finds words."""
+    return key in ("data.source_language", "data.target_language") and config.data.source in ("files", "treebank")
 
 
 def is_default(config: RunConfig, key: str, before: str, now: str) -> bool:
