@@ -139,6 +139,8 @@ def test_every_validation_and_the_end_record_the_brackets(parsed):
 def test_the_report_has_f1_in_place_of_bleu(parsed):
     report = (parsed / "report.md").read_text(encoding="utf-8")
     assert re.search(r"^- F1 \d+\.\d\d ± ", report, re.MULTILINE) and "- BLEU" not in report
+    assert "Loss, F1 and learning rate" in report and "sentence is parsed without" in report
+    assert "translation may" not in report
     assert "beam 3, length penalty 0.3" in report and "right-branching" in report and "kept " in report
     assert re.search(r"\| test \| 4 trees: single trees drawn by seed 1", report)
     scores = json.loads((parsed / "scores.json").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ import pydantic
 import tomli_w
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.config import ConfigError, SearchOptions, preset
+from keras_transformer.config import LIMITS, ConfigError, SearchOptions, preset
 from keras_transformer.kinds import CONFIGS
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
@@ -148,14 +148,20 @@ class TrainingConfig(Section):
         return RowLengths(self.source_row_length or self.row_length, self.row_length)
 
 
+def search_option(name: str, default: float) -> Any:
+    """A field with the limits of that field of SearchOptions."""
+    lowest, highest = LIMITS[name]
+    return pydantic.Field(default, ge=lowest, le=highest)
+
+
 class TranslationConfig(Section):
     """How validation and `report.md` translate."""
 
-    beam_size: int = pydantic.Field(4, ge=1)  # of report.md
-    length_penalty: float = pydantic.Field(0.6, ge=0)  # the exponent alpha; 0 is none
-    extra_length: int = pydantic.Field(50, ge=1)  # tokens that an output may have more than its source
+    beam_size: int = search_option("beam_size", 4)  # of report.md
+    length_penalty: float = search_option("length_penalty", 0.6)  # the exponent alpha; 0 is none
+    extra_length: int = search_option("extra_length", 50)  # tokens that an output may have more than its source
     batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences
-    validation_beam_size: int = pydantic.Field(1, ge=1)  # of the BLEU curve
+    validation_beam_size: int = search_option("beam_size", 1)  # of the BLEU curve
     validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve: at equal distances
 
     def search_options(self, beam_size: int) -> SearchOptions:

@@ -51,13 +51,14 @@ def write_report(
     if curves:
         plot_curves(curves, folder.path.name, folder.curves)
     model = transformer.model_config
+    quality = "F1" if split.trees is not None else "BLEU"
     sections = [
         f"# {folder.path.name}",
         f"{languages(config.data)}.",
         "## Use\n\n" + use_text(config),
         "## Scores\n\n" + score_text(split.name, card, options, selection, split.skipped),
         "## Training\n\n" + training_table(config.training, data, model, progress, devices),
-        *["![Loss, BLEU and learning rate over the steps](curves.png)"] * bool(curves),
+        *[f"![Loss, {quality} and learning rate over the steps](curves.png)"] * bool(curves),
         "## Size and speed\n\n" + cost_table(model, folder.weights, curves, timed, progress, devices),
         "## Data\n\n" + data_table(config.data, data),
         "## How to repeat it\n\n" + "\n".join(reproduction_lines(folder, config.training)),
@@ -91,9 +92,11 @@ def languages(data: DataConfig) -> str:
 def use_text(config: RunConfig) -> str:
     """What the model is for and what it is not for."""
     rows = config.training.row_lengths
-    does = f"translates single sentences, {languages(config.data)},"
+    does, done = f"translates single sentences, {languages(config.data)},", "translated"
+    risk = ", as in medicine or law: a translation may leave out, add or change something, and read well nevertheless."
     if config.data.source == "treebank":
         does = "parses single sentences, with words and punctuation divided by spaces as in the treebank,"
+        done, risk = "parsed", ": a tree may be wrong and look right."
     return "\n".join([
         f"It {does} of the kind that it was trained on (see Data). No training sentence had more than {rows.source} "
         f"source or {rows.target} target tokens, the end of sentence included.",
@@ -101,9 +104,8 @@ def use_text(config: RunConfig) -> str:
         "It is not for",
         "",
         "- text of another kind: how good it is there has not been measured;",
-        "- documents: each sentence is translated without those around it;",
-        "- use without a reader who checks, where a mistake could do harm, as in medicine or law: a translation may "
-        "leave out, add or change something, and read well nevertheless.",
+        f"- documents: each sentence is {done} without those around it;",
+        f"- use without a reader who checks, where a mistake could do harm{risk}",
     ])  # fmt: skip
 
 
