@@ -56,7 +56,7 @@ def main(
         time = f"{minutes:g} minutes of {machine}"
         text = table(outcomes, configurations, time, command_line("ancestors"))
         write_result(results / "ancestors.md", text)
-        draw(outcomes, results / "ancestors.png")
+        draw(outcomes, minutes, results / "ancestors.png")
     print(text)
 
 

@@ -5,7 +5,7 @@ from PIL import Image
 
 from benchmarks import ancestors
 from benchmarks.ancestors import timed
-from benchmarks.trials.ancestors_table import draw, table
+from benchmarks.trials.ancestors_table import draw, over_equal_time, table
 from benchmarks.trials.outcome import Trial
 from benchmarks.trials.sizes import check_same_size
 from benchmarks.worker import BenchmarkError
@@ -15,7 +15,7 @@ from tests.support.trials import outcome
 from train.config import load_config
 from train.evaluation.cost import parameter_count
 
-CONFIG = "[training]\ndropout = 0.15\n"
+CONFIG = "[training]\ndropout = 0.15\nvalidate_every = 25\n"
 
 
 def with_lengths(found, by_length):
@@ -42,9 +42,14 @@ def test_the_ancestors_are_compared_by_length_and_over_time(tmp_path):
     ]
     assert rows[0] == ["new", "`n.toml`", "1,000", "0.15", "60", "1.5", "2.0", "1,000", "30.00 ± 1.00", "50.00"]
     assert rows[2:] == [["new", "40.0", "20.0"], ["old", "30.0", "n/a"]]
-    draw(outcomes, tmp_path / "ancestors.png")
+    draw(outcomes, 30.0, tmp_path / "ancestors.png")
     with Image.open(tmp_path / "ancestors.png") as picture:
         assert picture.width > 1_000 and len(picture.convert("RGB").getcolors(10**6)) > 3
+
+
+def test_a_validation_comes_when_its_share_of_the_steps_is_done():
+    found = outcome(30.0, 5.0, config=CONFIG)._replace(curve=[[1.0, 10.0], [9.0, 20.0], [9.5, 30.0]])
+    assert over_equal_time(found, 30.0) == ([12.5, 25.0, 30.0], [10.0, 20.0, 30.0])  # 25, 50 and 60 of 60 steps
 
 
 def test_rows_of_several_machines_say_of_which_they_are():

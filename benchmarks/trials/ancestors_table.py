@@ -17,7 +17,9 @@ the recurrent ones have more dropout. The one without attention differs in more 
 cells, and an encoder of one direction that reads the sentence backwards, as in its paper. Times are of the machine that
 trained the row, which a letter names if there are several. Scores are of the validation set, which also chose between
 the last and the averaged weights; the intervals are of 1,000 resamples. One seed each. Training minutes are those of
-the steps, compilation included; all minutes have validations and checkpoints in them too.
+the steps, compilation included; all minutes have validations and checkpoints in them too. Minutes and tokens/s are
+those of the training itself, which may have had other work beside it, on one row more than on another: how fast each
+model trains is what the steps say, which were measured one model after the other, and the picture goes by them.
 """
 
 
@@ -61,16 +63,24 @@ def by_length(outcomes: dict[str, Outcome]) -> list[str]:
     return []
 
 
-def draw(outcomes: dict[str, Outcome], path: pathlib.Path) -> None:
-    """Draw BLEU by sentence length, and the BLEU of validations (greedy) over minutes of training steps."""
+def over_equal_time(outcome: Outcome, minutes: float) -> tuple[list[float], list[float]]:
+    """The minutes at which each validation comes if all steps take so many, and its BLEU: other work counts nothing."""
+    every = tomllib.loads(outcome.config)["training"]["validate_every"]
+    steps = [min(every * number, outcome.steps) for number in range(1, len(outcome.curve) + 1)]
+    return [minutes * step / outcome.steps for step in steps], [bleu for _, bleu in outcome.curve]
+
+
+def draw(outcomes: dict[str, Outcome], minutes: float, path: pathlib.Path) -> None:
+    """Draw BLEU by sentence length, and the BLEU of validations (greedy) over the minutes that all train for."""
     figure, [lengths, times] = new_figure(1, 2, 11, 4.5)
     bins = by_length(outcomes)
     for (name, outcome), colour in zip(outcomes.items(), COLOURS, strict=False):
         found = outcome.scores["by_length"]
         values = [np.nan if one["bleu"]["value"] is None else one["bleu"]["value"] for one in found]
         lengths.plot(bins, values, "o-", color=colour, label=name)
-        times.plot(*zip(*outcome.curve, strict=True), "o-", markersize=3, color=colour, label=name)
+        times.plot(*over_equal_time(outcome, minutes), "o-", markersize=3, color=colour, label=name)
     lengths.set(xlabel="words of the source sentence", ylabel="BLEU", ylim=(0, None), title="By sentence length")
-    times.set(xlabel="minutes of training steps", ylabel="BLEU, greedy", ylim=(0, None), title="Over training")
+    times.set(xlabel="minutes of training", ylabel="BLEU, greedy", xlim=(0, None), ylim=(0, None))
+    times.set_title("Over training")
     lengths.legend(frameon=False, fontsize=8)
     save(figure, path)
