@@ -16,8 +16,8 @@ const MEANINGS = {
   no_repeat_ngram_size: "No sequence of so many tokens comes twice; 0: no rule.",
   repetition_penalty: "Above 1, tokens come again less often.",
   temperature: "Above 0, outputs are drawn.",
-  top_k: "Draw from the k best tokens; 0: from all.",
-  top_p: "Draw from the best tokens with this sum.",
+  top_k: "With a temperature: draw from the k best tokens; 0: from all.",
+  top_p: "With a temperature: draw from the best tokens with this sum.",
   seed: "The same seed draws the same output.",
 };
 const UNBOUNDED = 2 ** 31 - 1;
