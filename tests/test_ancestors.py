@@ -21,7 +21,7 @@ CONFIG = "[training]\ndropout = 0.15\nvalidate_every = 25\n"
 def with_lengths(found, by_length):
     """The outcome with BLEU by length and chrF."""
     chrf = {"name": "chrF", "form": "raw text", "value": 50.0, "interval": None, "signature": "sig"}
-    lengths = [{"words": words, "bleu": {"value": value}} for words, value in by_length.items()]
+    lengths = [{"words": words, "sentences": 7, "bleu": {"value": value}} for words, value in by_length.items()]
     found.scores["scores"].append(chrf)
     found.scores["by_length"] = lengths
     return found
@@ -41,6 +41,7 @@ def test_the_ancestors_are_compared_by_length_and_over_time(tmp_path):
         if line.startswith("| new") or line.startswith("| old")
     ]
     assert rows[0] == ["new", "`n.toml`", "1,000", "0.15", "60", "1.5", "2.0", "1,000", "30.00 ± 1.00", "50.00"]
+    assert "| sentences | 7 | 7 |" in text.splitlines()
     assert rows[2:] == [["new", "40.0", "20.0"], ["old", "30.0", "n/a"]]
     draw(outcomes, 30.0, tmp_path / "ancestors.png")
     with Image.open(tmp_path / "ancestors.png") as picture:

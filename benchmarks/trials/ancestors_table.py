@@ -44,6 +44,7 @@ def table(outcomes: dict[str, Outcome], configs: dict[str, pathlib.Path], time: 
     lines += ["", "BLEU by the number of words of the source sentence:", ""]
     bins = by_length(outcomes)
     lines += ["| | " + " | ".join(bins) + " |", "|---|" + "---:|" * len(bins)]
+    lines += ["| sentences | " + " | ".join(f"{count:,}" for count in bins.values()) + " |"] if bins else []
     for name, outcome in outcomes.items():
         scores = {found["words"]: found["bleu"]["value"] for found in outcome.scores["by_length"]}
         cells = ["n/a" if scores.get(words) is None else f"{scores[words]:.1f}" for words in bins]
@@ -56,11 +57,11 @@ def table(outcomes: dict[str, Outcome], configs: dict[str, pathlib.Path], time: 
     return "\n".join([*lines, NOTE.rstrip(), ""])
 
 
-def by_length(outcomes: dict[str, Outcome]) -> list[str]:
-    """The names of the bins, with the number of their sentences where it fits: all models have the same."""
+def by_length(outcomes: dict[str, Outcome]) -> dict[str, int]:
+    """The number of sentences of each bin: all models have the same."""
     for outcome in outcomes.values():
-        return [found["words"] for found in outcome.scores["by_length"]]
-    return []
+        return {found["words"]: found["sentences"] for found in outcome.scores["by_length"]}
+    return {}
 
 
 def over_equal_time(outcome: Outcome, minutes: float) -> tuple[list[float], list[float]]:
@@ -73,13 +74,15 @@ def over_equal_time(outcome: Outcome, minutes: float) -> tuple[list[float], list
 def draw(outcomes: dict[str, Outcome], minutes: float, path: pathlib.Path) -> None:
     """Draw BLEU by sentence length, and the BLEU of validations (greedy) over the minutes that all train for."""
     figure, [lengths, times] = new_figure(1, 2, 11, 4.5)
-    bins = by_length(outcomes)
+    bins = [f"{words}\n({count:,})" for words, count in by_length(outcomes).items()]
     for (name, outcome), colour in zip(outcomes.items(), COLOURS, strict=False):
         found = outcome.scores["by_length"]
         values = [np.nan if one["bleu"]["value"] is None else one["bleu"]["value"] for one in found]
         lengths.plot(bins, values, "o-", color=colour, label=name)
         times.plot(*over_equal_time(outcome, minutes), "o-", markersize=3, color=colour, label=name)
-    lengths.set(xlabel="words of the source sentence", ylabel="BLEU", ylim=(0, None), title="By sentence length")
+    lengths.set(
+        xlabel="words of the source sentence (sentences)", ylabel="BLEU", ylim=(0, None), title="By sentence length"
+    )
     times.set(xlabel="minutes of training", ylabel="BLEU, greedy", xlim=(0, None), ylim=(0, None))
     times.set_title("Over training")
     lengths.legend(frameon=False, fontsize=8)
