@@ -14,8 +14,8 @@ operations are counted in the graph that is timed: two FLOPs per multiplication 
 the longest chain of products of which each waits for the one before it; a loop counts as often as it runs. Seconds are
 medians of {rounds} rounds in which all kinds take turns; a star marks work that was timed once, because one turn took
 more than {cap:g} s. An exponent in n is the slope of a line through the points on logarithmic axes, with its standard
-error; the lengths are those of at least {long} words. An exponent in d is that of two widths, which leave no error to
-estimate.
+error; the lengths are those of at least {long} words, and for path lengths all of them. An exponent in d is that of
+two widths, which leave no error to estimate.
 
 **Path lengths.** The gradient of output 0 is taken back through one layer after the other until it is not zero at input
 n - 1, and the layers are counted. A forward recurrent layer never shows position 0 what comes later; there it is the
@@ -28,14 +28,11 @@ DEPARTURES = """\
 - *Self-attention has a smaller exponent in n than 2, and a larger one in d than 1.* Table 1 counts what mixes
   positions, 4 n² d FLOPs here. The layer also has four projections, 8 n d² FLOPs. Both parts are equal at n = 2 d: at
   d = 512, sentences of fewer than 1,024 words spend more on projections than on attention.
-- *Seconds of self-attention grow faster than its FLOPs for long sentences* (see GFLOP/s, and the exponents at d = 512).
-  Its scores, n² per head, leave the caches: at n = 2,048 one sentence has 17 MB of them per head, and the softmax
-  passes over them several times without a matrix product.
 - *Restricted self-attention counts more FLOPs than r keys per query.* Blocks of r queries share a window of 2 r - 1
   keys, of which a mask leaves r per query; the last block is filled up. Its projections are those of self-attention,
   and for small r they are nearly all of its cost: so its exponent in d is nearer to 2 than to 1.
 - *As a mask on full attention, the restriction saves no FLOPs.* The row is there to show it: its
-  seconds should be those of full attention and of the mask. docs/table1.md names the pair of which that is not true.
+  seconds should be those of full attention and of the mask.
 - *The recurrent layer is linear in n, as the paper has it, and slow nevertheless.* Each step is a product of one row
   per sentence with a matrix, which leaves most of the processor idle and reads the whole matrix again. Where its
   exponent in d is below 2, the overhead of a step hides the growth of its product.
@@ -43,7 +40,9 @@ DEPARTURES = """\
 - *Path lengths have constants.* A kernel of k words, with its output in the middle, reaches (k - 1) / 2 words further
   per layer, and a neighbourhood of r words (r - 1) / 2: that takes 2 k / (k - 1) times n / k layers, 3 times if k is 3,
   and 2 r / (r - 1) times n / r. With dilations 1, 2, 4 and so on a stack of log2 n layers reaches n - 1 words: log2 and
-  not log_k, because the distances double whatever k is. With distances 1, k, k² and so on it would be log_k."""
+  not log_k, because the distances double whatever k is. With distances 1, k, k² and so on it would be log_k.
+
+docs/table1.md says where the committed seconds depart further, and which of them are in doubt."""
 PATHS = """\
 Sequential operations and path lengths are those of the longest sentence measured, n = {longest:,}. For the convolution,
 Table 1 prints O(log_k(n)); the text of section 4 says that this is of dilated convolutions, and O(n / k) of contiguous
