@@ -11,7 +11,7 @@ from typing import Annotated
 import tomli_w
 import typer
 
-from benchmarks.result_files import RESULTS, command_line, write_result
+from benchmarks.result_files import RESULTS, whole_command_line, write_result
 from benchmarks.trials.ablation_table import table
 from benchmarks.trials.outcome import Trial
 from benchmarks.trials.settings import OF_SELECTION
@@ -58,7 +58,7 @@ def main(
         if WHOLE not in outcomes:
             raise BenchmarkError(f"The recipe itself has not been trained: leave --only out, or name {WHOLE} in it.")
         changes = {trial.name: trial.change for trial in trials}
-        text = table(recipe, outcomes, changes, command_line("ablation"))
+        text = table(recipe, outcomes, changes, whole_command_line("ablation"))
         write_result(results / f"{name}.md", text)
     print(text)
 

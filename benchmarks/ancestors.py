@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.result_files import command_line, write_result
+from benchmarks.result_files import whole_command_line, write_result
 from benchmarks.trials.ancestors_table import draw, table
 from benchmarks.trials.outcome import Trial
 from benchmarks.trials.sizes import check_same_size
@@ -53,8 +53,7 @@ def main(
         found = train_all(trials, only, folder, kept)
         outcomes = {LABELS[name]: outcome for name, outcome in found.items()}
         configurations = {LABELS[trial.name]: trial.config for trial in trials}
-        time = f"{minutes:g} minutes of {machine}"
-        text = table(outcomes, configurations, time, command_line("ancestors"))
+        text = table(outcomes, configurations, minutes, machine, whole_command_line("ancestors"))
         write_result(results / "ancestors.md", text)
         draw(outcomes, minutes, results / "ancestors.png")
     print(text)
@@ -80,8 +79,10 @@ def timed(trials: Sequence[Trial], minutes: float, folder: pathlib.Path, note: p
         if noted["minutes"] != minutes:
             raise BenchmarkError(f"{note} has the steps of {noted['minutes']:g} minutes, not of {minutes:g}. {remedy}")
         for name, now in settings.items():
-            before = noted["settings"].get(name, {})  # a key that there was not yet has its default
-            if changed := [key for key in sorted(before.keys() & now.keys()) if before[key] != now[key]]:
+            if name not in noted["steps"]:
+                raise BenchmarkError(f"{note} has no steps of {name}, only of {', '.join(noted['steps'])}. {remedy}")
+            before = noted["settings"][name]
+            if changed := [key for key in sorted(before.keys() | now.keys()) if before.get(key) != now.get(key)]:
                 raise BenchmarkError(f"{note} has the steps of {name} with another {', '.join(changed)}. {remedy}")
     else:
         steps = {trial.name: steps_in(trial, minutes, folder) for trial in trials}

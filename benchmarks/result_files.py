@@ -16,6 +16,18 @@ def command_line(name: str) -> str:
     return shlex.join(["python", "-m", f"benchmarks.{name}", *sys.argv[1:]])
 
 
+def whole_command_line(name: str) -> str:
+    """The same without `--only`: the command of a table whose rows were trained some at a time."""
+    arguments = iter(sys.argv[1:])
+    kept = []
+    for argument in arguments:
+        if argument == "--only":
+            next(arguments, None)  # its value
+        elif not argument.startswith("--only="):
+            kept.append(argument)
+    return shlex.join(["python", "-m", f"benchmarks.{name}", *kept])
+
+
 def write_result(path: pathlib.Path, content: Callable[[BinaryIO], object] | bytes | str) -> None:
     """Write a file as `write_atomically` does, into a folder that is made if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)

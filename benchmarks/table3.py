@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.result_files import RESULTS, command_line, write_result
+from benchmarks.result_files import RESULTS, whole_command_line, write_result
 from benchmarks.trials.outcome import Trial
 from benchmarks.trials.table3_rows import ROWS, overrides_of
 from benchmarks.trials.table3_table import table
@@ -34,7 +34,7 @@ def main(
     with exit_codes():
         base = load_config(config)
         outcomes = train_all(trials_of(config, base), only, folder, results / "table3")
-        text = table(base, outcomes, command_line("table3"))
+        text = table(base, outcomes, whole_command_line("table3"))
         write_result(results / "table3.md", text)
     print(text)
 

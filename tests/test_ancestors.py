@@ -8,6 +8,7 @@ from benchmarks.ancestors import timed
 from benchmarks.trials.ancestors_table import draw, over_equal_time, table
 from benchmarks.trials.outcome import Trial
 from benchmarks.trials.sizes import check_same_size
+from benchmarks.trials.training import outcome_of
 from benchmarks.worker import BenchmarkError
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
@@ -32,15 +33,13 @@ def test_the_ancestors_are_compared_by_length_and_over_time(tmp_path):
         "new": with_lengths(outcome(30.0, 5.0, config=CONFIG), {"up to 10": 40.0, "11 and more": 20.0}),
         "old": with_lengths(outcome(20.0, 9.0, config=CONFIG), {"up to 10": 30.0, "11 and more": None}),
     }
-    text = table(
-        outcomes, {"new": "n.toml", "old": "o.toml"}, "30 minutes of a machine", "python -m benchmarks.ancestors"
-    )
+    text = table(outcomes, {"new": "n.toml", "old": "o.toml"}, 0.5, "a machine", "python -m benchmarks.ancestors")
     rows = [
         line.strip("| ").split(" | ")
         for line in text.splitlines()
         if line.startswith("| new") or line.startswith("| old")
     ]
-    assert rows[0] == ["new", "`n.toml`", "1,000", "0.15", "60", "1.5", "2.0", "1,000", "30.00 ± 1.00", "50.00"]
+    assert rows[0] == ["new", "`n.toml`", "1,000", "0.15", "60", "3,000", "1.5", "2.0", "30.00 ± 1.00", "50.00"]
     assert "| sentences | 7 | 7 |" in text.splitlines()
     assert rows[2:] == [["new", "40.0", "20.0"], ["old", "30.0", "n/a"]]
     draw(outcomes, 30.0, tmp_path / "ancestors.png")
@@ -58,15 +57,27 @@ def test_rows_of_several_machines_say_of_which_they_are():
         name: with_lengths(outcome(30.0, 5.0, config=CONFIG, machine=f"machine of {name}"), {"all": 1.0})
         for name in ("new", "old")
     }
-    text = table(outcomes, {"new": "n.toml", "old": "o.toml"}, "30 minutes of a machine", "the command")
-    assert "`the command` on machine of new (a) and machine of old (b): as many training steps each as take 30" in text
+    text = table(outcomes, {"new": "n.toml", "old": "o.toml"}, 30.0, "a machine", "the command")
+    assert "`the command` on machine of new (a) and machine of old (b): as many training steps" in text
+    assert "as take 30 minutes of a machine.\n" in text
     assert "Not all rows" not in text
-    assert "| 60 | 1.5 (a) | 2.0 |" in text and "| 60 | 1.5 (b) | 2.0 |" in text
+    assert "| 60 | 50 | 1.5 (a) | 2.0 |" in text and "| 60 | 50 | 1.5 (b) | 2.0 |" in text
 
 
 def test_the_committed_steps_are_of_the_committed_configurations(tmp_path):
     trials = [Trial(name, ROOT / f"configs/multi30k_en_de_{name}.toml") for name in ancestors.LABELS]
     assert len(timed(trials, 30.0, tmp_path, ROOT / "docs/results/ancestors/steps.json")[0]) == 5
+
+
+def test_the_committed_table_is_made_of_the_committed_rows(tmp_path):
+    """The rows are those of the committed configurations, which `outcome_of` checks."""
+    trials = [Trial(name, ROOT / f"configs/multi30k_en_de_{name}.toml") for name in ancestors.LABELS]
+    kept = ROOT / "docs/results/ancestors"
+    trials, machine = timed(trials, 30.0, tmp_path, kept / "steps.json")
+    outcomes = {ancestors.LABELS[trial.name]: outcome_of(trial, kept) for trial in trials}
+    configs = {ancestors.LABELS[trial.name]: trial.config.relative_to(ROOT) for trial in trials}
+    text = table(outcomes, configs, 30.0, machine, "python -m benchmarks.ancestors")
+    assert (ROOT / "docs/results/ancestors.md").read_text(encoding="utf-8") == text
 
 
 def test_the_committed_configurations_of_the_ancestors_have_the_same_text_batches_and_search():

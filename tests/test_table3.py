@@ -3,9 +3,11 @@
 import pytest
 
 from benchmarks import table3
+from benchmarks.result_files import RESULTS
 from benchmarks.trials.outcome import Trial
 from benchmarks.trials.table3_rows import ROWS, overrides_of, paper_config
 from benchmarks.trials.table3_table import agreement, table
+from benchmarks.trials.training import outcome_of
 from keras_transformer.config import TABLE_3, base
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
@@ -69,6 +71,15 @@ def test_the_table_names_how_a_row_differs_and_leaves_out_what_was_not_trained()
     assert rows["(C) d_ff"][12:14] == ["5.12", "25.4"]
     assert rows["C_d_ff_1024"][1:4] == ["-", "-", "-"] and rows["C_d_ff_1024"][4].startswith("-")
     assert "(A) h" not in rows
+
+
+def test_the_committed_table_is_made_of_the_committed_rows():
+    """The rows are those of the committed configuration, which `outcome_of` checks."""
+    base, kept = load_config(CONFIG), RESULTS / "table3"
+    found = {trial.name: outcome_of(trial, kept) for trial in table3.trials_of(CONFIG, base)}
+    outcomes = {name: outcome for name, outcome in found.items() if outcome}
+    text = table(base, outcomes, "python -m benchmarks.table3 configs/multi30k_table3.toml")
+    assert (RESULTS / "table3.md").read_text(encoding="utf-8") == text
 
 
 def test_perplexity_has_its_interval_if_the_row_has_one():

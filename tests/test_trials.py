@@ -11,7 +11,15 @@ import pytest
 
 from benchmarks import ablation, ancestors, table3
 from benchmarks.trials import training
-from benchmarks.trials.outcome import Trial, bleu_over_time, commits_sentence, empty_sentence, machines, mark
+from benchmarks.trials.outcome import (
+    Trial,
+    bleu_over_time,
+    commits_sentence,
+    empty_sentence,
+    machines,
+    mark,
+    target_tokens_in,
+)
 from benchmarks.trials.settings import check_settings
 from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
 from benchmarks.worker import BenchmarkError
@@ -24,6 +32,7 @@ from tests.support.trials import outcome
 from train.config import load_config
 from train.evaluation.curves import read_curves
 
+TIMES = ("train/tokens_per_second", "train/seconds_in_step")
 TABLE3_CONFIG = ROOT / "configs/multi30k_table3.toml"
 
 
@@ -40,7 +49,7 @@ def commands(monkeypatch):
             folder.path.mkdir(parents=True, exist_ok=True)
             overrides = [f"{key}={value}" for key, value in settings.items()]
             folder.config.write_text(load_config(arguments[0], overrides).to_toml(), encoding="utf-8")
-            lines = [{"step": 1, "train/seconds_in_step": 0.5, "train/seconds_waiting": 0.0}] * 60
+            lines = [{"step": 1, **dict.fromkeys(TIMES, 0.5), "train/seconds_waiting": 0.0}] * 60
             folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in lines), encoding="utf-8")
             folder.scores.write_text(json.dumps({"scores": [], "parameters": 7, "validation_perplexity": 2.0}))
         else:
@@ -92,6 +101,17 @@ def test_a_curve_is_over_the_minutes_of_steps(tmp_path):
     folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in lines), encoding="utf-8")
     found = bleu_over_time(read_curves(folder.metrics))
     assert found == [[pytest.approx(0.25), 10.0], [pytest.approx(0.5), 20.0]]
+
+
+def test_target_tokens_are_those_of_all_steps_with_the_wait_for_their_batches():
+    steps = np.arange(1, 4)
+    metrics = {
+        "train/tokens_per_second": [100, 50, 200],
+        "train/seconds_in_step": [0.5, 1, 1],
+        "train/seconds_waiting": [0.5, 1, 0],
+    }
+    curves = {name: np.stack([steps, values], axis=1) for name, values in metrics.items()}
+    assert target_tokens_in(curves) == 100 + 100 + 200
 
 
 def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
@@ -160,9 +180,13 @@ def test_steps_are_measured_once_and_noted_for_the_machines_that_follow(commands
     assert ancestors.timed(trials, 1.0, tmp_path / "runs", note) == (measured, machine) and len(commands) == 2
     with pytest.raises(BenchmarkError, match=r"steps of 1 minutes, not of 30\. Remove .*--results and --folder"):
         ancestors.timed(trials, 30.0, tmp_path / "runs", note)
-    other = trials[0]._replace(overrides=("training.dropout=0.5",))
-    with pytest.raises(BenchmarkError, match="the steps of small with another training.dropout"):
-        ancestors.timed([other], 1.0, tmp_path / "runs", note)
+    for setting in ("training.dropout=0.5", "training.clip_norm=1.0"):  # clip_norm is off, and so not noted
+        other = trials[0]._replace(overrides=(setting,))
+        with pytest.raises(BenchmarkError, match=f"the steps of small with another {setting.partition('=')[0]}"):
+            ancestors.timed([other], 1.0, tmp_path / "runs", note)
+    third = trials[0]._replace(name="third")
+    with pytest.raises(BenchmarkError, match="has no steps of third, only of small, other"):
+        ancestors.timed([third], 1.0, tmp_path / "runs", note)
 
 
 def test_a_calibration_of_another_model_is_not_taken(commands, tmp_path):

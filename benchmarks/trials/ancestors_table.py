@@ -16,21 +16,25 @@ of parameters. Schedule, learning rate and dropout are what such models usually 
 the recurrent ones have more dropout. The one without attention differs in more than that from the others: it has LSTM
 cells, and an encoder of one direction that reads the sentence backwards, as in its paper. Times are of the machine that
 trained the row, which a letter names if there are several. Scores are of the validation set, which also chose between
-the last and the averaged weights; the intervals are of 1,000 resamples. One seed each. Training minutes are those of
-the steps, compilation included; all minutes have validations and checkpoints in them too. Minutes and tokens/s are
-those of the training itself, which may have had other work beside it, on one row more than on another: how fast each
-model trains is what the steps say, which were measured one model after the other, and the picture goes by them.
+the last and the averaged weights; the intervals are of 1,000 resamples. One seed each. Target tokens/s are the tokens
+of all steps over that time: as fast as each model trains on that machine with nothing beside it. Minutes are those of
+the training itself, which may have had other work beside it, on one row more than on another; training minutes are of
+the steps, compilation included, and all minutes have validations and checkpoints in them too. The picture goes by equal
+time.
 """
 
 
-def table(outcomes: dict[str, Outcome], configs: dict[str, pathlib.Path], time: str, command: str) -> str:
-    """Return ancestors.md; `outcomes` and `configs` by the name of the model. time: "30 minutes of AMD EPYC"."""
+def table(
+    outcomes: dict[str, Outcome], configs: dict[str, pathlib.Path], minutes: float, timed_on: str, command: str
+) -> str:
+    """Return ancestors.md; `outcomes` and `configs` by the name of the model. All train for `minutes` of `timed_on`."""
     lines = [
         "# What attention replaced",
         "",
-        f"`{command}` on {machines(outcomes.values())}: as many training steps each as take {time}.",
+        f"`{command}` on {machines(outcomes.values())}: as many training steps each as take "
+        f"{minutes:g} minutes of {timed_on}.",
         "",
-        "| | configuration | parameters | dropout | steps | training minutes | all minutes | target tokens/s | BLEU "
+        "| | configuration | parameters | dropout | steps | target tokens/s | training minutes | all minutes | BLEU "
         "| chrF |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
@@ -38,8 +42,9 @@ def table(outcomes: dict[str, Outcome], configs: dict[str, pathlib.Path], time: 
         machine = mark(outcome, outcomes.values())
         dropout = tomllib.loads(outcome.config)["training"].get("dropout", "")
         cells = [name, f"`{configs[name]}`", f"{outcome.parameters:,}", f"{dropout}", f"{outcome.steps:,}"]
+        cells += [f"{outcome.target_tokens / (60 * minutes):,.0f}"]
         cells += [f"{outcome.train_seconds / 60:.1f}{machine}", f"{outcome.minutes:.1f}"]
-        cells += [f"{outcome.tokens_per_second:,.0f}", outcome.bleu(), f"{outcome.score('chrF')['value']:.2f}"]
+        cells += [outcome.bleu(), f"{outcome.score('chrF')['value']:.2f}"]
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", "BLEU by the number of words of the source sentence:", ""]
     bins = by_length(outcomes)

@@ -52,6 +52,7 @@ class Outcome(NamedTuple):
     minutes: float | None  # with validations and checkpoints
     curve: list[list[float]]  # of each validation: the minutes of training steps before it, and its BLEU
     translations: list[str]  # of the validation set
+    target_tokens: float | None = None  # that it trained on; rows from before this was kept have none
 
     @property
     def perplexity(self) -> float:
@@ -119,6 +120,7 @@ def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
         run.minutes,
         bleu_over_time(run.curves),
         translations.read_text(encoding="utf-8").removesuffix("\n").split("\n"),
+        target_tokens_in(run.curves),
     )
 
 
@@ -142,6 +144,11 @@ def read_outcome(trial: Trial, path: pathlib.Path) -> Outcome:
 def step_seconds(curves: dict[str, np.ndarray]) -> np.ndarray:
     """How long each step of a run took, with the wait for its batch: (steps,)."""
     return curves["train/seconds_in_step"][:, 1] + curves["train/seconds_waiting"][:, 1]
+
+
+def target_tokens_in(curves: dict[str, np.ndarray]) -> float:
+    """How many target tokens all steps of a run trained on."""
+    return float(curves["train/tokens_per_second"][:, 1] @ step_seconds(curves))
 
 
 def bleu_over_time(curves: dict[str, np.ndarray]) -> list[list[float]]:
