@@ -148,6 +148,18 @@ def test_the_report_has_f1_in_place_of_bleu(parsed):
 
 
 @pytest.mark.slow
+def test_a_constrained_evaluation_needs_no_repair(parsed):
+    """After five steps the free search writes next to no trees, the constrained one nothing else."""
+    found = {}
+    for name, options in {"free": [], "constrained": ["--constrained"]}.items():
+        result = invoke(train.evaluate.app, parsed, "--json", *options)
+        assert result.exit_code == 0, result.output
+        found[name] = json.loads(result.stdout)
+    assert found["free"]["well_formed"] < 100.0 == found["constrained"]["well_formed"]
+    assert (found["free"]["constrained"], found["constrained"]["constrained"]) == (False, True)
+
+
+@pytest.mark.slow
 def test_evaluate_repeats_the_report_and_writes_trees(parsed, tmp_path):
     result = invoke(train.evaluate.app, parsed, "--json", "--output", tmp_path / "out.mrg")
     assert result.exit_code == 0, result.output
