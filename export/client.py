@@ -21,15 +21,16 @@ class ServingClient:
         client.translate(["A dog runs across the field."])[0].text
 
     A request that met a busy or restarting server, or none at all (HTTP 429, 502, 503; gRPC UNAVAILABLE and
-    RESOURCE_EXHAUSTED; a refused connection), is sent again after a random, growing pause, until its deadline. All
-    other errors are raised at once: they would come again. Translating is repeatable, so sending twice does no harm.
+    RESOURCE_EXHAUSTED; a refused connection), is sent again after a random, growing pause, until it was sent `attempts`
+    times or its deadline has come. All other errors are raised at once: they would come again. Translating is
+    repeatable, so sending twice does no harm.
 
     Args:
         url: http://HOST:PORT/v1/models/NAME, with /versions/N if one version is wanted, or grpc://HOST:PORT/NAME.
         deadline: seconds for one request with all its attempts.
         rows_per_request: lines in a request, at most.
         requests_at_once: requests in flight.
-        attempts: times that a request is sent, at most.
+        attempts: times that a request is sent, at most; the pauses of 8 are 6 seconds together on average, 11 at most.
 
     Raises ClientError if the url is none of a model.
     """
@@ -111,7 +112,10 @@ class ServingClient:
         return signatures[name]
 
     def _retried(self, send: Callable[[float], dict[str, Any]]) -> dict[str, Any]:
-        """Send one request until it is answered or its deadline has come; `send` is given the seconds until then."""
+        """Send one request until it is answered, its attempts are spent or its deadline has come.
+
+        `send` is given the seconds until then.
+        """
         until = time.monotonic() + self.deadline
         attempts = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, ClientError) and error.is_transient),

@@ -66,6 +66,8 @@ class ServedTranslator(tf.Module):
             raise ExportError(f"alignment_layer is {alignment_layer}; this model has decoder blocks 1 to {layers}.")
         self._forced = ForcedDecoder(transformer)
         self.longest_output = max_source_tokens + options.extra_length
+        if (positions := transformer.model_config.position_limit) is not None:
+            self.longest_output = min(self.longest_output, positions)
         self._given = options_of(options, self.longest_output)
 
     def signatures(self) -> dict:
@@ -202,7 +204,7 @@ class ServedTranslator(tf.Module):
     def score(self, text, translation, length_penalty) -> dict:
         """Compute the log-probability of given translations, line by line.
 
-        A translation that is blank is the empty output, EOS alone. A line without text has the log-probability 0.
+        A translation that is empty is EOS alone. A line without text has the log-probability 0.
         Shapes: all (B,), as in `translate`, for the one translation that is given; `truncated` is true of a translation
         too that is longer than any output, of which the beginning is scored.
         """

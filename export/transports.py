@@ -41,7 +41,7 @@ def transport_to(url: str, requests_at_once: int) -> Transport:
     parts = urllib.parse.urlsplit(url)
     uses_proxy = not is_loopback(parts.hostname)
     if parts.scheme in ("http", "https") and parts.hostname and "/v1/models/" in parts.path:
-        return RestTransport(url.removesuffix(":predict"), requests_at_once, uses_proxy)
+        return RestTransport(url.removesuffix(":predict").rstrip("/"), requests_at_once, uses_proxy)
     if parts.scheme == "grpc" and parts.netloc and parts.path.strip("/"):
         return GrpcTransport(parts.netloc, urllib.parse.unquote(parts.path.strip("/")), uses_proxy)
     raise ClientError(f"{url} is no address of a model: give http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME.")

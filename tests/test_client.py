@@ -128,8 +128,10 @@ class Flaky(http.server.BaseHTTPRequestHandler):
     """Answers with the statuses of `plan`, then with a translation."""
 
     plan: list[int] = []
+    paths: list[str] = []
 
     def do_POST(self):
+        self.paths.append(self.path)
         self.rfile.read(int(self.headers["Content-Length"]))
         status = self.plan.pop(0) if self.plan else 200
         content = {"outputs": {"translation": ["b"], "score": [-1.0]}} if status == 200 else {"error": "not\nnow"}
@@ -155,6 +157,13 @@ def test_what_passes_is_tried_again(flaky):
     Flaky.plan = [503, 429, 502]
     assert ServingClient(flaky).translate(["a"]) == [("b", -1.0)]
     assert Flaky.plan == []
+
+
+@pytest.mark.parametrize("end", ["/", ":predict"])
+def test_the_address_may_end_as_a_browser_or_a_command_has_it(flaky, end):
+    Flaky.plan, Flaky.paths = [200], []
+    assert ServingClient(f"{flaky}{end}").translate(["a"]) == [("b", -1.0)]
+    assert Flaky.paths == ["/v1/models/flaky:predict"]
 
 
 @pytest.mark.parametrize("status", [400, 404, 413, 500, 504])

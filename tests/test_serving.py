@@ -127,6 +127,20 @@ def test_a_long_line_is_cut_and_reported(pair, ask):
 
 
 @pytest.mark.slow
+def test_no_output_is_longer_than_the_positions_of_the_model(tmp_path, eager):
+    learned = load_run(random_run(tmp_path / "run", positions="learned", max_positions=12))
+    served = ServedTranslator(*learned, SearchOptions(beam_size=1, extra_length=6), max_source_tokens=10)
+    assert served.longest_output == 12
+    ask = asker(served)
+    for pieces, is_cut in ((11, False), (12, True)):  # EOS is one of the 12
+        line = " ".join(["a"] * pieces)
+        assert len(learned[1].encode(line)) == pieces
+        assert ask("score", ["a"], translation=line)["truncated"].tolist() == [is_cut]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="max_length"):
+        ask("translate", ["a"], max_length=13)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "field", "most"),  # most: tokens, the end of sentence included
     [
