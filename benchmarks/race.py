@@ -111,7 +111,8 @@ def score(
 ) -> dict[str, Race]:
     """Translate val with the newest checkpoint at each mark, unless that was done before, and score it.
 
-    every: the seconds between two marks of each contestant, by name.
+    every: the seconds between two marks of each contestant, by name. A checkpoint that a program has removed since, as
+    this project does with one that was written because the race was stopped, counts for no mark.
     """
     from keras_transformer.inspection.bleu import RAW_BLEU
     from keras_transformer.inspection.bleu import score as bleu_of
@@ -120,7 +121,8 @@ def score(
     for one in contestants:
         scores, signature, last = {}, "", None
         checkpoints = record.checkpoints(one.name)
-        for mark, reached in at_marks(checkpoints, every[one.name], seconds).items():
+        kept = [reached for reached in checkpoints if reached.path.exists()]
+        for mark, reached in at_marks(kept, every[one.name], seconds).items():
             path = folder / "translations" / f"{one.name}_{reached.step}.json"
             if not path.exists():
                 print(f"{one.name}: translating at {mark / 60:.0f} minutes", file=sys.stderr, flush=True)

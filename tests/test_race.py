@@ -10,7 +10,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from benchmarks.race import prepare, run
+from benchmarks.race import prepare, run, score
 from benchmarks.race_table import Race, conclusion, draw, table
 from benchmarks.racing.joeynmt import JoeyNMT
 from benchmarks.racing.racer import Contestant, Runner, Task
@@ -196,6 +196,24 @@ def test_a_mark_has_the_newest_checkpoint_that_was_there_by_then(tmp_path):
     found = at_marks(checkpoints, every=10.0, last=40.0)
     assert {mark: reached.step for mark, reached in found.items()} == {10.0: 2, 20.0: 2, 30.0: 3, 40.0: 4}
     assert at_marks(checkpoints, every=4.0, last=9.0) == {8.0: checkpoints[0]}
+
+
+class Lines:
+    """A task with one sentence."""
+
+    def lines(self, split, language):
+        return ["a b c d e"]
+
+
+def test_a_checkpoint_that_its_program_has_removed_counts_for_no_mark(tmp_path):
+    one, record = Script(tmp_path), Record(tmp_path / "race.jsonl")
+    one.task, one.translate = Lines(), lambda checkpoint, split: [checkpoint.read_text()]
+    for step, seconds, text in ((1, 5.0, "a b c d e"), (2, 15.0, None), (3, 25.0, "f g h i j")):
+        record.add_checkpoint("script", step, seconds, tmp_path / f"{step}.ckpt")
+        if text:
+            (tmp_path / f"{step}.ckpt").write_text(text)
+    found = score([one], record, tmp_path, 30.0, {"script": 10.0})["script"]
+    assert found.scores == {10.0: pytest.approx(100.0), 20.0: pytest.approx(100.0), 30.0: 0.0}
 
 
 def test_the_first_mark_with_a_score_counts():
