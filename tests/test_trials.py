@@ -13,12 +13,8 @@ from benchmarks import ablation, ancestors, table3
 from benchmarks.trials import training
 from benchmarks.trials.outcome import (
     Trial,
-    bleu_over_time,
-    commits_sentence,
-    empty_sentence,
     machines,
     mark,
-    target_tokens_in,
 )
 from benchmarks.trials.settings import check_settings
 from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
@@ -28,7 +24,6 @@ from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.runs import write_config
-from tests.support.trials import outcome
 from train.config import load_config
 from train.evaluation.curves import read_curves
 
@@ -92,26 +87,6 @@ def test_what_a_trial_came_to_is_kept_without_its_run_folder(commands, tmp_path)
     (tmp_path / "kept/small.json").write_text("{", encoding="utf-8")
     with pytest.raises(BenchmarkError, match=r"small\.json is damaged: .*Remove it to train small again"):
         outcome_of(trial, tmp_path / "kept")
-
-
-def test_a_curve_is_over_the_minutes_of_steps(tmp_path):
-    steps = [{"step": step, "train/seconds_in_step": 0.4, "train/seconds_waiting": 0.1} for step in range(1, 61)]
-    lines = [*steps[:30], {"step": 30, "validation/bleu": 10.0}, *steps[30:], {"step": 60, "validation/bleu": 20.0}]
-    folder = RunFolder(tmp_path)
-    folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in lines), encoding="utf-8")
-    found = bleu_over_time(read_curves(folder.metrics))
-    assert found == [[pytest.approx(0.25), 10.0], [pytest.approx(0.5), 20.0]]
-
-
-def test_target_tokens_are_those_of_all_steps_with_the_wait_for_their_batches():
-    steps = np.arange(1, 4)
-    metrics = {
-        "train/tokens_per_second": [100, 50, 200],
-        "train/seconds_in_step": [0.5, 1, 1],
-        "train/seconds_waiting": [0.5, 1, 0],
-    }
-    curves = {name: np.stack([steps, values], axis=1) for name, values in metrics.items()}
-    assert target_tokens_in(curves) == 100 + 100 + 200
 
 
 def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
@@ -193,23 +168,6 @@ def test_a_calibration_of_another_model_is_not_taken(commands, tmp_path):
     steps_in(Trial("small", TABLE3_CONFIG), 10.0, tmp_path)
     with pytest.raises(BenchmarkError, match="small_calibration is .*model.d_ff was 512 and is 1024"):
         steps_in(Trial("small", TABLE3_CONFIG, ("model.d_ff=1024",)), 10.0, tmp_path)
-
-
-def test_empty_translations_are_counted():
-    outcomes = {"a": outcome(30.0, 5.0, ["x y", "", " "]), "b": outcome(30.0, 5.0, ["x", "y", "z"])}
-    assert empty_sentence(outcomes).startswith("Empty translations, of 3: a 2, b 0. ")
-    assert empty_sentence({"b": outcomes["b"]}) == ""
-
-
-def test_rows_of_several_commits_are_named():
-    found = {name: outcome(30.0, 5.0) for name in ("base", "big", "mixed", "unknown")}
-    assert commits_sentence(found) == commits_sentence({}) == ""
-    found["mixed"] = found["mixed"]._replace(commits=["c0ffee", "0123456789abcdef"])
-    found["unknown"] = found["unknown"]._replace(commits=[None])
-    assert commits_sentence(found) == (
-        "Not all rows were trained by the same code: base, big by c0ffee; mixed by c0ffee and 0123456; unknown by an "
-        "unknown commit."
-    )
 
 
 def test_only_takes_the_trials_that_it_names():
