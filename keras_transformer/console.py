@@ -12,10 +12,11 @@ from typing import Protocol, TextIO
 
 import typer
 
-from keras_transformer.errors import Interrupted, UserError
+from keras_transformer.errors import Interrupted, UserError, first_line_of
 from keras_transformer.files import read_lines
 
 BATCHES_AT_ONCE = 25
+OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")  # of TensorFlow, which is not imported for it
 INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run the same command again
 
 
@@ -109,7 +110,7 @@ def command_app(**settings) -> typer.Typer:
 def exit_codes() -> Iterator[None]:
     """Within, an exception that a user can cause ends the command with a message on stderr and no traceback.
 
-    UserError and OSError exit with code 1, Interrupted with code 75.
+    UserError, OSError and exhausted memory exit with code 1, Interrupted with code 75.
     """
     try:
         yield
@@ -122,6 +123,15 @@ def exit_codes() -> Iterator[None]:
     except Interrupted as reason:
         typer.echo(reason, err=True)
         raise typer.Exit(INTERRUPTED) from None
+    except Exception as error:
+        if type(error).__name__ not in OUT_OF_MEMORY:
+            raise
+        typer.echo(
+            f"Error: Memory was exhausted: {first_line_of(error)} Take fewer sentences at once: a smaller --batch-size "
+            "or, in the configuration of a training, translation.batch_size.",
+            err=True,
+        )
+        raise typer.Exit(1) from None
 
 
 def sentence_of(error: OSError) -> str:

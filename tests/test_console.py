@@ -47,6 +47,21 @@ def test_a_mistake_is_one_line_and_exit_code_1(capsys, error, message):
     assert capsys.readouterr().err == f"Error: {message}\n"
 
 
+class ResourceExhaustedError(Exception):
+    """As TensorFlow's is called."""
+
+
+@pytest.mark.parametrize("error", [ResourceExhaustedError("OOM when allocating [9]\nHint"), MemoryError()])
+def test_exhausted_memory_is_one_line_that_says_what_to_do(capsys, error):
+    with pytest.raises(typer.Exit) as end:
+        with exit_codes():
+            raise error
+    assert end.value.exit_code == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"Error: Memory was exhausted: {first_line_of(error)} ") and "--batch-size" in message
+    assert message.count("\n") == 1
+
+
 def test_an_error_of_the_program_passes_with_its_traceback():
     with pytest.raises(ZeroDivisionError):
         with exit_codes():
