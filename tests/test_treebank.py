@@ -124,6 +124,11 @@ def test_a_section_that_is_not_there_is_named_with_those_that_are(sections):
         ({"train_sections": "2-21"}, "'2-21' names no sections"),
         ({"train_sections": "02-22"}, "in two of"),
         ({"validation_share": 0.5, "test_share": 0.5}, "nothing for training"),
+        (
+            {"division": "sections", "test_share": 0.2},
+            'test_share is 0.2, but division is "sections".*leave it out, or .*"files" or "trees"',
+        ),
+        ({"division": "files", "test_sections": "24"}, "test_sections is '24', but division is \"files\""),
         ({"shards": 2}, "should be 1"),
         ({"files": []}, "at least 1"),
     ],

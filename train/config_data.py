@@ -185,6 +185,15 @@ class TreebankData(Section):
             raise ValueError("a section is in two of train_sections, validation_sections and test_sections")
         if self.validation_share + self.test_share >= 1:
             raise ValueError("validation_share and test_share leave nothing for training")
+        of_sections = ("train_sections", "validation_sections", "test_sections")
+        others = ("validation_share", "test_share", "seed") if self.division == "sections" else of_sections
+        for key in others:
+            if getattr(self, key) != type(self).model_fields[key].default:
+                wanted = '"files" or "trees"' if self.division == "sections" else '"sections"'
+                raise ValueError(
+                    f'{key} is {getattr(self, key)!r}, but division is "{self.division}", which does not ask for it: '
+                    f"leave it out, or set division to {wanted}"
+                )
         return self
 
 
