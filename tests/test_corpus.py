@@ -137,6 +137,13 @@ def test_a_line_without_a_tab_is_named(tmp_path):
         train_pairs(FilesData(source="files", train=[path], validation=[path]))
 
 
+def test_a_blank_line_of_a_tsv_file_is_skipped_and_counted_as_an_empty_pair(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a\tx\n\n \nb\ty\n\n", encoding="utf-8")
+    path = str(tmp_path / "pairs.tsv")
+    split = load_corpus(FilesData(source="files", train=[path], validation=[path])).validation
+    assert list(split) == [("a", "x"), ("b", "y")] and sum(split.skipped.values()) == 3
+
+
 def test_a_missing_test_file_is_named_before_anything_is_read(tmp_path):
     with pytest.raises(CorpusError, match="data.test names .*none.en, but there is no such file"):
         load_corpus(files(tmp_path, b"a\n", b"x\n", test=[[str(tmp_path / "none.en"), str(tmp_path / "none.de")]]))

@@ -162,12 +162,12 @@ def _not_aligned(shorter: pathlib.Path, longer: pathlib.Path, shorter_lines: int
 
 
 def read_columns(path: pathlib.Path, hint: str = "") -> Iterator[Pair]:
-    """Yield the first two tab-separated columns of each line; further columns are ignored.
+    """Yield the first two tab-separated columns of each line; further columns are ignored. A blank line has two.
 
-    Raises CorpusError, with `hint` at its end, for a line without a tab.
+    Raises CorpusError, with `hint` at its end, for any other line without a tab.
     """
     for number, line in enumerate(lines_of(path), start=1):
-        columns = line.split("\t")
+        columns = line.split("\t") if line.strip() else ["", ""]
         if len(columns) < 2:
             raise CorpusError(f"{path}, line {number:,} has no tab between source and target. {hint}".rstrip())
         yield columns[0], columns[1]
