@@ -209,6 +209,7 @@ def test_a_run_without_a_configuration_scores_given_files(files, loaded, tmp_pat
             ["--output {other} is one of the files"],
         ),
         (["{folder}", "--against", "{text}", "--output", "{text}"], ["--output {text} is one of the files"]),
+        (["{folder}", "--output", "{nothing}/x.gz"], ["--output {nothing}/x.gz ends in .gz"]),
         (["{folder}", "--beam-size", "0"], ["beam_size is 0"]),
         (["{nothing}"], ["{nothing}", "model.json", "not a run folder"]),
         (["{nothing}/none"], ["no run folder {nothing}/none"]),

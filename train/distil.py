@@ -35,7 +35,7 @@ from keras_transformer.parsing.run import tree_search
 from keras_transformer.run_folder import RunFolder
 from train.config import load_config
 from train.data.files import aligned_pairs, check_sides
-from train.evaluation.output_files import check_not_read, check_writable
+from train.evaluation.output_files import check_not_read, check_plain_text, check_writable
 from train.evaluation.unfinished import Unfinished
 
 log = logging.getLogger("train")
@@ -98,8 +98,7 @@ def check_files(run: pathlib.Path, source: pathlib.Path, reference: pathlib.Path
         raise ConfigError(f"{run} was trained on a treebank; distil with a run that translates text.")
     check_sides(source, reference)
     check_not_read("--output", output, (source, reference))
-    if output.suffix == ".gz":
-        raise ConfigError(f"--output {output} ends in .gz, but plain text is written: leave the .gz out.")
+    check_plain_text("--output", output)
     check_writable("--output", output)
 
 

@@ -24,7 +24,7 @@ from keras_transformer.parsing.run import check_constrained, tree_search
 from train.config import Data
 from train.data.corpus import CorpusError
 from train.data.files import aligned_pairs, check_sides
-from train.evaluation.output_files import check_not_read, check_picture, check_writable
+from train.evaluation.output_files import check_not_read, check_picture, check_plain_text, check_writable
 
 app = command_app()
 
@@ -208,6 +208,7 @@ def check_files(
     if plot:
         check_picture("--plot", plot)
     if output:
+        check_plain_text("--output", output)
         check_writable("--output", output)
         check_not_read("--output", output, (source, reference, against))
 

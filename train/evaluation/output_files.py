@@ -24,6 +24,12 @@ def check_writable(option: str, path: pathlib.Path) -> None:
         raise ConfigError(f"{option} {path} cannot be written: it is a folder, or not writable.")
 
 
+def check_plain_text(option: str, path: pathlib.Path) -> None:
+    """Raises ConfigError if `path`, given as `option`, is named as compressed: what is written there is not."""
+    if path.suffix == ".gz":
+        raise ConfigError(f"{option} {path} ends in .gz, but plain text is written: leave the .gz out.")
+
+
 def check_not_read(option: str, path: pathlib.Path, read: Iterable[pathlib.Path | None]) -> None:
     """Raises ConfigError if `path`, given as `option`, is one of the files that the command reads."""
     if path.resolve() in [other.resolve() for other in read if other is not None]:
