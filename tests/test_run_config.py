@@ -244,6 +244,7 @@ def test_an_override_inside_a_value_is_refused(load):
         (FILES.replace('"b.tsv"', '{files = "b.tsv", weight = 2}'), "data.validation: an entry has a weight"),
         (FILES.replace('["a.en", "a.de"]', "{files = 'a.tsv', weight = 0}"), "data.train.0.weight is 0: "),
         (FILES.replace('"b.tsv"', '{files = "b.tsv", tag = "to de"}'), "data.validation.0.tag: 'to de' has a space"),
+        (FILES + "train_pairs = 5\nshards = 2\n", ": data: train_pairs 5 needs shards = 1"),
         (NUMBERS + "[training]\nsteps = 0\n", "training.steps is 0: "),
         (NUMBERS + "[training]\nsteps 5\n", "is not valid TOML: Expected '=' after a key"),
         (NUMBERS + "[training]\nsteps = 1\nsteps = 2\n", "is not valid TOML: Cannot overwrite a value"),

@@ -1,6 +1,7 @@
 """The run configuration: one TOML file, checked where it is read."""
 
 import dataclasses
+import functools
 import os
 import pathlib
 import tomllib
@@ -17,7 +18,7 @@ from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.run_folder import RunFolder
 from train.config_data import Data, FilesData, NumbersData, PathText, Section, TfdsData, TreebankData
-from train.config_errors import sentence
+from train.config_errors import sentence, set_by
 
 
 class RowLengths(NamedTuple):
@@ -196,6 +197,10 @@ class RunConfig(Section):
         """The model of this run with a vocabulary of `vocab_size` pieces."""
         return self.model.resolve(vocab_size, self.training.dropout, self.training.label_smoothing)
 
+    def with_vocab_size(self, vocab_size: int) -> "RunConfig":
+        """The same with the number of pieces that the tokenizer of the run has: one that is given has its own."""
+        return self.model_copy(update={"tokenizer": self.tokenizer.model_copy(update={"vocab_size": vocab_size})})
+
     def to_toml(self) -> str:
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
@@ -246,11 +251,7 @@ def read_toml(path: str | os.PathLike) -> dict[str, Any]:
 
 def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Sequence[str] = ()) -> RunConfig:
     """The RunConfig of `values`, whose model can be built. `path` and `overrides` tell errors where a key was set."""
-
-    def where(key: str) -> str | os.PathLike:
-        options = [override for override in overrides if f"{override.partition('=')[0].strip()}.".startswith(f"{key}.")]
-        return f"--set {options[-1]}" if options else path
-
+    where = functools.partial(set_by, path=path, overrides=overrides)
     try:
         config = RunConfig.model_validate(values)
         _check_model(config)

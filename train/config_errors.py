@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 BRANCHES = ("pair", "tsv", "table")  # names that pydantic puts between the number of an entry and its key
@@ -15,7 +15,7 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str | os.PathLike],
     """
     kind, found = finding["type"], finding["input"]
     place, source = [str(part) for part in finding["loc"]], ""
-    if place[0] == "data" and len(place) > 2:  # pydantic names the branch of the union: ("data", "files", "train")
+    if place[0] == "data" and len(place) > 1:  # pydantic names the branch of the union: ("data", "files", "train")
         source = f" if data.source is {place.pop(1)!r}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):  # found in the section `data`, about its key `source`
         place, found = ["data", "source"], finding.get("ctx", {}).get("tag")
@@ -29,6 +29,14 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str | os.PathLike],
         return f"{where(key)}: {key}: {finding['ctx']['error']}."
     message = finding["msg"]
     return f"{where(key)}: {key} is {found!r}: {message[0].lower()}{message[1:]}."
+
+
+def set_by(key: str, path: str | os.PathLike, overrides: Sequence[str]) -> str | os.PathLike:
+    """The last override that sets the key, one inside it, or a value that has it inside; `path` if there is none."""
+    inside = f"{key}."
+    names = [(f"{override.partition('=')[0].strip()}.", override) for override in overrides]
+    options = [override for name, override in names if name.startswith(inside) or inside.startswith(name)]
+    return f"--set {options[-1]}" if options else path
 
 
 def _likely(key: str, known_keys: Collection[str]) -> str | None:
