@@ -165,6 +165,8 @@ def test_a_command_that_trains_nothing_leaves_the_run_folder_as_it_is(tmp_path):
     kept = [path.read_bytes() for path in (folder.config, folder.report, folder.history)]
     refused = invoke(app, config, "--set", "training.steps=2", "--set", "training.seed=2")
     assert_one_sentence(refused, "training.seed was 1 and is 2")
+    dry = invoke(app, config, "--dry-run", "--set", "training.steps=2", "--set", "training.seed=2")
+    assert_one_sentence(dry, "training.seed was 1 and is 2")  # as the training itself
     assert kept == [path.read_bytes() for path in (folder.config, folder.report, folder.history)]
     assert invoke(app, config, "--set", "training.seed=2").exit_code == 0  # five steps
     assert [part.changes.keys() for part in history(folder)] == [set(), {"training.seed", "training.steps"}]

@@ -1,7 +1,5 @@
-"""The run folder: one training at a time, and which changes of the configuration a run accepts when it continues."""
+"""Which changes of the configuration a run accepts when it continues, and which run another one may start from."""
 
-import errno
-import fcntl
 import logging
 import os
 import pathlib
@@ -10,15 +8,12 @@ import pytest
 
 from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.run_folder import RunFolder
-from tests.support.processes import start_python
 from train.config import load_config
 from train.resume import (
     check_start,
     check_unchanged,
     differences,
     flattened,
-    run_folder_of,
-    run_lock,
     with_found_micro_batches,
     write_configuration,
 )
@@ -31,71 +26,6 @@ source = "numbers"
 [model]
 preset = "tiny"
 """
-
-
-# the lock
-
-
-def test_a_second_training_is_refused_with_the_process_number_of_the_first(tmp_path):
-    folder = RunFolder(tmp_path)
-    with run_lock(folder):
-        with pytest.raises(ConfigError, match=f"by process {os.getpid()}"):
-            with run_lock(folder):
-                pass
-
-
-def test_the_lock_is_free_again_after_an_error(tmp_path):
-    folder = RunFolder(tmp_path)
-    with pytest.raises(ZeroDivisionError), run_lock(folder):
-        raise ZeroDivisionError
-    with run_lock(folder):
-        assert folder.lock.read_text() == f"{os.getpid()}\n"
-
-
-@pytest.mark.slow
-def test_the_lock_dies_with_its_process(tmp_path):
-    hold = (
-        "import sys, time\nfrom train.resume import run_lock\nfrom keras_transformer.run_folder import RunFolder\n"
-        "with run_lock(RunFolder(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)"
-    )
-    process = start_python("-c", hold, tmp_path)
-    assert process.stdout.readline() == "held\n"
-    folder = RunFolder(tmp_path)
-    with pytest.raises(ConfigError, match=f"process {process.pid}"):
-        with run_lock(folder):
-            pass
-    process.kill()
-    process.wait()
-    with run_lock(folder):
-        assert folder.lock.read_text() == f"{os.getpid()}\n"
-
-
-def test_a_file_system_without_locks_is_one_sentence(tmp_path, monkeypatch):
-    def flock(file, operation):
-        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    with pytest.raises(ConfigError, match=f"run_folder {tmp_path} .*Operation not supported.*flock"):
-        with run_lock(RunFolder(tmp_path)):
-            pass
-
-
-def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path):
-    folder = RunFolder(tmp_path)
-    folder.lock.mkdir()  # refuses root too, whom a folder's mode does not stop
-    with pytest.raises(ConfigError, match=f"run_folder {tmp_path} .*Is a directory"):
-        with run_lock(folder):
-            pass
-
-
-def test_only_the_chief_has_the_run_folder_and_other_workers_leave_nothing(tmp_path):
-    path = str(tmp_path / "run")
-    with run_folder_of(path, Worker(0, 2)) as chief, run_folder_of(path, Worker(1, 2)) as other:
-        assert chief.path == tmp_path / "run" and chief.lock.read_text() == f"{os.getpid()}\n"
-        other.tokenizer.write_bytes(b"a copy")
-        assert other.path.exists() and tmp_path not in other.path.parents
-    assert not other.path.exists()
-    assert [path.name for path in chief.path.iterdir()] == ["lock"]
 
 
 # the configuration of a run that continues
@@ -181,6 +111,27 @@ def test_before_the_first_checkpoint_anything_may_change(folder):
     (folder.checkpoints / "step-00000010.npz").unlink()
     check_unchanged(folder, configuration(folder, "model.d_model=64"))
     assert not list(folder.checkpoints.iterdir())
+
+
+def test_a_finished_model_without_its_checkpoints_is_not_trained_anew(folder):
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    folder.weights.touch()
+    with pytest.raises(ConfigError, match=f"{folder.path} has a finished model, .*Set another run_folder, or remove"):
+        check_unchanged(folder, configuration(folder))
+
+
+def test_a_tokenizer_that_was_given_may_move_but_not_be_another(folder, tmp_path):
+    """The run folder has a copy of it. How many pieces it has is not a setting."""
+    given, moved, other = (str(tmp_path / name) for name in ("given.model", "moved.model", "other.model"))
+    for path, content in {folder.tokenizer: b"pieces", moved: b"pieces", other: b"others"}.items():
+        pathlib.Path(path).write_bytes(content)
+    record(folder, configuration(folder, f"tokenizer.model={given}").with_vocab_size(300))
+    for path in (given, moved):  # the first is no longer there
+        check_unchanged(folder, configuration(folder, f"tokenizer.model={path}"))
+    with pytest.raises(ConfigError, match="tokenizer.model was .*given.model' and is .*other.model'"):
+        check_unchanged(folder, configuration(folder, f"tokenizer.model={other}"))
+    with pytest.raises(ConfigError, match="tokenizer.model was .*given.model' and is not set"):
+        check_unchanged(folder, configuration(folder))
 
 
 DAMAGED = {"empty": b"", "half": b"[model]\npres", "not UTF-8": b'run_folder = "\xff"', "missing": None}

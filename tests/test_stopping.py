@@ -5,7 +5,8 @@ import signal
 
 import pytest
 
-from train.loop.stopping import StopRequest
+from keras_transformer.errors import Interrupted
+from train.loop.stopping import StopRequest, interrupted_by_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -16,6 +17,16 @@ def test_a_signal_makes_the_request_and_the_handlers_come_back(number):
         os.kill(os.getpid(), number)
         assert request.is_made
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # a second Ctrl-C ends the process
+    assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_work_that_is_soon_done_again_ends_at_once(number):
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted, match="^the report is not written$"):
+        with interrupted_by_signals("the report is not written"):
+            os.kill(os.getpid(), number)
+            pytest.fail("it goes on")
     assert signal.getsignal(number) is before
 
 

@@ -51,6 +51,17 @@ def test_the_configured_model_is_copied_and_needs_no_text(tmp_path):
     assert tokenizer.vocab_size == 275
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_number_of_pieces_that_the_configured_model_does_not_have_is_refused(tmp_path, is_there):
+    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    path, given = tmp_path / "tokenizer.model", str(tmp_path / "given.model")
+    if is_there:
+        prepare_tokenizer(TokenizerConfig(model=given, vocab_size=275), [], path)
+    with pytest.raises(ConfigError, match="vocab_size is 280, and .*given.model, has 275 pieces: leave .* out"):
+        prepare_tokenizer(TokenizerConfig(model=given, vocab_size=280), [], path)
+    assert path.exists() == is_there
+
+
 def test_a_model_that_cannot_be_used_is_not_copied(tmp_path):
     (tmp_path / "given.model").write_bytes(b"no model")
     with pytest.raises(TokenizerError, match="given.model"):

@@ -1,14 +1,9 @@
-"""The run folder of a training: who may write to it, and which configuration may continue it."""
+"""The run folder of a training: which configuration may begin and continue it."""
 
-import contextlib
 import dataclasses
-import fcntl
 import logging
-import os
 import pathlib
-import tempfile
 import tomllib
-from collections.abc import Iterator
 from typing import Any
 
 from keras_transformer.config import ConfigError, TransformerConfig
@@ -31,63 +26,6 @@ OWN_KEYS = (  # paths, which may differ between workers
     "run_folder", "cache_folder", "data.train", "data.validation", "data.test", "data.files", "data.data_dir",
     "tokenizer.model", "training.start_from",
 )  # fmt: skip
-
-
-@contextlib.contextmanager
-def run_folder_of(path: str, worker: Worker) -> Iterator[RunFolder]:
-    """Yields the run folder at `path`, locked, on the chief; a temporary one on every other worker.
-
-    Raises ConfigError if it cannot be created or locked.
-    """
-    if worker.is_chief:
-        folder = RunFolder(path)
-        create(folder)
-        with run_lock(folder):
-            yield folder
-    else:
-        with tempfile.TemporaryDirectory() as scratch:
-            yield RunFolder(scratch)
-
-
-def create(folder: RunFolder) -> None:
-    """Create the run folder. Raises ConfigError if the file system refuses."""
-    try:
-        folder.path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"run_folder {folder.path} cannot be created: {error.strerror}.") from None
-
-
-@contextlib.contextmanager
-def run_lock(folder: RunFolder) -> Iterator[None]:
-    """Holds the lock of the run folder, which the system releases however the process ends.
-
-    Raises ConfigError if another process holds it, with that process's number, and if the folder cannot be locked.
-    """
-    try:
-        file = open(folder.lock, "a+", encoding="ascii")
-    except OSError as error:
-        raise ConfigError(
-            f"run_folder {folder.path} cannot be written to: {error.strerror}. Make it writable, or set another "
-            "run_folder."
-        ) from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            holder = file.read().strip() or "unknown"
-            raise ConfigError(
-                f"{folder.path} is being trained by process {holder}. Wait for it, stop it, or set another run_folder."
-            ) from None
-        except OSError as error:
-            raise ConfigError(
-                f"run_folder {folder.path} cannot be locked against a second training: {error.strerror}. "
-                "Set a run_folder on a file system that has flock, such as a local disk."
-            ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield
 
 
 def write_configuration(folder: RunFolder, config: RunConfig, transformer_config: BaseModelConfig) -> None:
@@ -146,9 +84,15 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
     Returns these keys, each with its values before and now as text.
 
     config.toml is the record. If it is damaged or missing, a warning says so and model.json takes its place: the
-    caller writes config.toml again. Raises ConfigError if a key differs that changes what the weights mean.
+    caller writes config.toml again. Raises ConfigError if a key differs that changes what the weights mean, and if
+    there is a finished model without a checkpoint, which a training would replace.
     """
     if not folder.has_begun():
+        if folder.weights.exists():
+            raise ConfigError(
+                f"{folder.path} has a finished model, {folder.weights.name}, and no checkpoint to go on from: training "
+                "would begin anew and replace it. Set another run_folder, or remove that file first."
+            )
         return {}
     try:
         recorded = flattened(folder.config.read_text(encoding="utf-8"))
@@ -161,9 +105,14 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
         return {}
     changes = differences(recorded, flattened(config.to_toml()))
     changes.pop("run_folder", None)
+    given = config.effective_tokenizer.model
+    if given:  # it has as many pieces as it has; `prepare_tokenizer` refuses another number that was asked for
+        changes.pop("tokenizer.vocab_size", None)
     fixed = {key: change for key, change in changes.items() if key.startswith(FIXED)}
     if all(key.startswith("model.") for key in fixed) and is_same_model(folder, config):
         fixed = {}  # a value of the preset is written out, or no longer
+    if given and is_tokenizer_of(folder, pathlib.Path(given)):
+        fixed.pop("tokenizer.model", None)  # it has moved
     if "'mixed_float16'" in changes.get("training.precision", ()):  # which alone scales its loss
         fixed["training.precision"] = changes["training.precision"]
     refuse(folder, fixed)
@@ -198,6 +147,11 @@ def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], 
 def is_same_model(folder: RunFolder, config: RunConfig) -> bool:
     """Whether model.json holds the model that `config` asks for, however it says so. False if there is no file."""
     return folder.model.exists() and not differences(*model_fields(folder, config))
+
+
+def is_tokenizer_of(folder: RunFolder, given: pathlib.Path) -> bool:
+    """Whether a tokenizer that is named is the one in the run folder, or is no longer where it was copied from."""
+    return not given.exists() or (folder.tokenizer.exists() and given.read_bytes() == folder.tokenizer.read_bytes())
 
 
 def refuse(folder: RunFolder, changes: Changes) -> None:

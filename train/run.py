@@ -28,12 +28,13 @@ from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validator
 from train.loop.fit import fit
 from train.loop.history import Changes, record_part
+from train.loop.run_lock import run_folder_of
 from train.loop.start import begin
+from train.loop.stopping import interrupted_by_signals
 from train.resume import (
     check_same_on_all_workers,
     check_start,
     check_unchanged,
-    run_folder_of,
     with_found_micro_batches,
     write_configuration,
 )
@@ -73,11 +74,18 @@ def dry_run(config: RunConfig) -> None:
     check_schedule(config.training)
     worker = read_cluster(os.environ.get("TF_CONFIG")).worker
     replicas = choose_strategy().num_replicas_in_sync * worker.count  # as many devices on every worker as here
+    folder = RunFolder(config.run_folder)
+    if worker.is_chief:
+        config = with_found_micro_batches(folder, config, worker)
+        check_unchanged(folder, config)
     check_division(config.training, config.data.shards, replicas, worker)
-    check_start(RunFolder(config.run_folder), config, worker)
+    check_start(folder, config, worker)
     corpus = load_corpus(config.data)
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "tokenizer.model"
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch) / "tokenizer.model"
+        if worker.is_chief and folder.has_begun():
+            folder.check_tokenizer()
+            path = folder.tokenizer
         tokenizer = prepare_tokenizer(
             config.effective_tokenizer, own_shards(corpus.train, worker), path, corpus.symbols
         )
@@ -101,6 +109,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
 
     corpus = load_corpus(config.data)
     tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, broadcast)
+    config = config.with_vocab_size(tokenizer.vocab_size)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
     check_same_text_on_all_workers(data, broadcast)
     transformer_config = config.transformer_config(tokenizer.vocab_size)
@@ -119,10 +128,13 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     inspections = inspections_of(config.training, transformer, tokenizer, validator)
     progress = fit(config.training, folder, data, model, validator, broadcast, inspections)
     if worker.is_chief:
-        selection = select_weights(folder, config.training, transformer, validator)
-        write_projector(folder.tensorboard, transformer, tokenizer.pieces())
-        card = write_report(config, folder, data, progress, selection, describe(strategy))
-        record_final_scores(folder, progress.step, card.scores, selection.kept.validation.loss)
+        with interrupted_by_signals(
+            f"All steps of {folder.path} are done, its report is not: run the same command again."
+        ):
+            selection = select_weights(folder, config.training, transformer, validator)
+            write_projector(folder.tensorboard, transformer, tokenizer.pieces())
+            card = write_report(config, folder, data, progress, selection, describe(strategy))
+            record_final_scores(folder, progress.step, card.scores, selection.kept.validation.loss)
 
 
 def build(config: BaseModelConfig, training: TrainingConfig, strategy: tf.distribute.Strategy) -> keras.Model:

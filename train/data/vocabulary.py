@@ -59,11 +59,12 @@ def prepare_tokenizer(
     """The tokenizer at `path`. If there is none, the configured model is copied there, or one is learned.
 
     Each of `symbols` is a piece of one that is learned. Raises TokenizerError, CorpusError, or ConfigError if the
-    tokenizer at `path` has another size or divides a symbol.
+    tokenizer has another size than was asked for or divides a symbol.
     """
     if not path.exists():
         if config.model:
             given = Tokenizer(config.model)  # refuses what cannot be used before it is copied
+            check_size(given, config)
             check_symbols(given, symbols, config.model)
             write_atomically(path, given.model_bytes)
         else:
@@ -74,8 +75,18 @@ def prepare_tokenizer(
             f"{path} has {tokenizer.vocab_size} pieces and tokenizer.vocab_size is {config.vocab_size}: the run was "
             "begun with another vocabulary. Use another run_folder."
         )
+    check_size(tokenizer, config)
     check_symbols(tokenizer, symbols, path)
     return tokenizer
+
+
+def check_size(tokenizer: Tokenizer, config: TokenizerConfig) -> None:
+    """Raises ConfigError if a number of pieces is asked for that a tokenizer which is given does not have."""
+    if config.model and "vocab_size" in config.model_fields_set and tokenizer.vocab_size != config.vocab_size:
+        raise ConfigError(
+            f"tokenizer.vocab_size is {config.vocab_size}, and the tokenizer of the run, {config.model}, has "
+            f"{tokenizer.vocab_size} pieces: leave tokenizer.vocab_size out."
+        )
 
 
 def check_symbols(tokenizer: Tokenizer, symbols: Iterable[str], path: str | os.PathLike) -> None:

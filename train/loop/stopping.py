@@ -3,7 +3,10 @@
 import contextlib
 import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+from keras_transformer.errors import Interrupted
 
 log = logging.getLogger("train")
 
@@ -25,16 +28,34 @@ class StopRequest:
     @contextlib.contextmanager
     def listening(self) -> Iterator["StopRequest"]:
         """Within, the first SIGTERM or Ctrl-C makes the request, and a second Ctrl-C ends the process at once."""
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-        for number in before:
-            signal.signal(number, self._make)
-        try:
+        with handling(self._make):
             yield self
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _make(self, number, frame) -> None:
         self.is_made = True
         log.info("%s: stopping after this step; press Ctrl-C to end at once", signal.Signals(number).name)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def interrupted_by_signals(message: str) -> Iterator[None]:
+    """Within, SIGTERM or Ctrl-C raises Interrupted at once, with this message: for work that is soon done again."""
+
+    def interrupt(number, frame) -> None:
+        raise Interrupted(message)
+
+    with handling(interrupt):
+        yield
+
+
+@contextlib.contextmanager
+def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Within, SIGTERM and SIGINT go to this handler."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
