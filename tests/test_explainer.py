@@ -32,6 +32,14 @@ def test_its_translations_are_the_translators(pair, explanation):
         assert found.score == pytest.approx(wanted.score, abs=1e-5)
         assert len(found.pieces) == len(found.piece_log_probabilities) == len(wanted.ids)
         assert sum(found.piece_log_probabilities) == pytest.approx(found.log_probability)
+        penalty = ((5 + len(found.pieces)) / 6) ** OPTIONS.length_penalty
+        assert found.log_probability / penalty == pytest.approx(wanted.score, abs=1e-4)
+
+
+def test_the_beam_has_the_log_probability_of_every_output(explanation):
+    ends = [node["log_probability"] for node in explanation.beam if node["piece"] == "</s>" and node["slot"] >= 0]
+    for one in explanation.translations:
+        assert min(abs(one.log_probability - end) for end in ends) < 2e-4
 
 
 def test_it_shows_what_the_served_graph_shows(pair, explanation):
@@ -44,6 +52,8 @@ def test_it_shows_what_the_served_graph_shows(pair, explanation):
         np.testing.assert_allclose(np.ravel(weights), expected, atol=1.1e-3)
     for name, key in (("steps", "step"), ("parents", "parent"), ("slots", "slot"), ("pieces", "piece")):
         assert " ".join(str(node[key]) for node in explanation.beam).encode() == answer[f"beam_{name}"]
+    of_nodes = np.array(answer["beam_log_probabilities"].split(), float)
+    np.testing.assert_allclose([node["log_probability"] for node in explanation.beam], of_nodes, atol=2e-4)
 
 
 def test_rows_of_attention_sum_to_1_and_have_a_place_for_each_piece(explanation):
@@ -73,6 +83,10 @@ def test_it_is_json(explanation):
 def test_long_sentences_and_outputs_are_cut(pair, caplog):
     found = Explainer(*pair, SearchOptions(beam_size=1, min_length=200)).explain("a dog " * 200)
     assert found.truncated and "only the first" in caplog.text
+    caplog.clear()
+    line = " ".join(["a"] * (EXPLAINED_TOKENS - 1))
+    assert len(pair[1].encode(line)) == EXPLAINED_TOKENS - 1  # and EOS
+    assert not Explainer(*pair, SearchOptions(beam_size=1, extra_length=1)).explain(line).truncated and not caplog.text
     assert len(found.source_pieces) == EXPLAINED_TOKENS == len(found.translations[0].pieces)
 
 

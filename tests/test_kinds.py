@@ -4,12 +4,13 @@ import json
 import pathlib
 
 import keras
+import numpy as np
 import pytest
 
 from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.kinds import build_model, load_model_config, with_attention
 from keras_transformer.recurrent.config import RecurrentConfig
-from tests.support.models import SMALL, batch_of
+from tests.support.models import SMALL, as_numpy, batch_of, normal, randomise
 from train.config import SET_ELSEWHERE, ModelConfig, RowLengths, check_config
 from train.config_settings import effective_settings
 from train.evaluation.cost import forward_flops, memory_bytes, parameter_count
@@ -132,3 +133,18 @@ def test_a_loaded_model_trains_what_the_saved_one_trained(config, tmp_path):
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     paths = [weight.path for weight in saved.trainable_weights]
     assert [weight.path for weight in loaded.trainable_weights] == paths and len(paths) == len(saved.weights) - 2
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize(("side", "kinds"), [("encoder", ["self"]), ("decoder", ["self", "memory"])])
+def test_each_attention_is_that_of_the_block_it_is_named_after(norm, side, kinds):
+    """Other attention weights in the last of two blocks change what it attends to, and nothing before it."""
+    model, batch = randomise(build_model(SMALL.replace(norm=norm))), batch_of([[([5, 6, 7, 3], [2, 8, 9])]], 5, 4)
+    before = {name: as_numpy(values) for name, values in with_attention(model)(batch).items()}
+    for weight in model.get_layer(f"{side}_block_2").weights:
+        if "attention" in weight.path:
+            weight.assign(weight + normal(*weight.shape))
+    after = {name: as_numpy(values) for name, values in with_attention(model)(batch).items()}
+    moved = {name for name in before if np.abs(after[name] - before[name]).max() > 1e-4}
+    assert {f"{side}_block_2/{kind}" for kind in kinds} <= moved
+    assert not {f"{side}_block_1/{kind}" for kind in kinds} & moved

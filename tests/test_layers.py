@@ -8,6 +8,10 @@ import pytest
 
 import keras_transformer.layers as layers
 from keras_transformer.layers import masking
+from keras_transformer.recurrent.attention import AdditiveAttention, DotAttention, GeneralAttention
+from keras_transformer.recurrent.cells import GRUCell, LSTMCell
+from keras_transformer.recurrent.decoder import RecurrentDecoder
+from keras_transformer.recurrent.layers import FinalStates, Recurrent
 from tests.support.models import as_numpy, assert_close, normal, randomise
 
 STATES, MEMORY = normal(2, 4, 8), normal(2, 5, 6, seed=1)
@@ -39,6 +43,17 @@ EXAMPLES = {
     "causal segment mask": (masking.CausalSegmentMask, {}, (SEGMENTS,)),
     "positions in segment": (masking.PositionsInSegment, {}, (SEGMENTS,)),
 }  # fmt: skip
+RECURRENT = {  # layers of recurrent models, with arguments that are not their defaults
+    GRUCell: dict(units=3),
+    LSTMCell: dict(units=3),
+    Recurrent: dict(units=3, cell="lstm", direction="both"),
+    FinalStates: dict(direction="backward"),
+    DotAttention: {},
+    GeneralAttention: {},
+    AdditiveAttention: dict(units=3),
+    RecurrentDecoder: dict(
+        units=3, cell="lstm", layers=2, attention="additive", input_feeding=False, dropout=0.2),
+}  # fmt: skip
 every_layer = pytest.mark.parametrize(("layer_class", "arguments", "inputs"), EXAMPLES.values(), ids=EXAMPLES.keys())
 WRAPPERS = {layers.PostNormResidual, layers.PreNormResidual}  # have no call: they are saved as a part of their block
 
@@ -55,14 +70,23 @@ def functional(layer, inputs):
     return keras.Model(inputs, layer(*inputs))
 
 
-def registered_layers():
+def registered_layers(package="keras_transformer.layers"):
     registered = [entry for entry in keras.saving.get_custom_objects().values() if inspect.isclass(entry)]
-    ours = {entry for entry in registered if entry.__module__.startswith("keras_transformer.layers")}
-    return {entry for entry in ours if issubclass(entry, keras.layers.Layer)}
+    ours = {entry for entry in registered if entry.__module__.startswith(package)}
+    return {entry for entry in ours if issubclass(entry, keras.layers.Layer) and not issubclass(entry, keras.Model)}
 
 
 def test_every_registered_layer_has_an_example():
     assert registered_layers() - WRAPPERS == {layer_class for layer_class, _, _ in EXAMPLES.values()}
+    assert registered_layers("keras_transformer.") - registered_layers() == RECURRENT.keys()
+
+
+@pytest.mark.parametrize(("layer_class", "arguments"), RECURRENT.items(), ids=lambda one: getattr(one, "__name__", ""))
+def test_a_recurrent_layer_is_made_again_from_its_config(layer_class, arguments):
+    config = layer_class(**arguments, name="a_name", dtype="mixed_bfloat16").get_config()
+    of_keras = inspect.signature(keras.layers.Layer.__init__).parameters.keys()
+    assert arguments.items() <= config.items() and constructor_arguments(layer_class) - of_keras <= config.keys()
+    assert layer_class.from_config(config).get_config() == config
 
 
 def constructor_arguments(layer_class):

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.losses import token_sums
+from keras_transformer.losses import perplexity, token_sums
 from keras_transformer.metrics import Perplexity, TokenAccuracy
 from tests.support.models import assert_close, normal
 
@@ -21,6 +21,10 @@ def metric(request):
 
 def test_if_all_words_are_as_likely_the_perplexity_is_their_number():
     assert_close(Perplexity()(LABELS, np.zeros((2, 4, 5))), 5.0)
+
+
+def test_the_perplexity_of_a_diverged_model_is_a_number():
+    assert perplexity(0.0) == 1.0 and math.isfinite(perplexity(1e6))
 
 
 def test_a_label_three_times_as_likely_as_the_other_word_has_a_perplexity_of_4_thirds():

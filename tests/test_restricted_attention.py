@@ -69,6 +69,15 @@ def test_no_tensor_is_larger_than_positions_times_neighbourhood(length, blocks):
     assert weights.shape == (1, blocks, 2, 5, 9)
 
 
+def test_nothing_on_the_way_is_as_large_as_all_pairs_of_positions():
+    def attend(states):
+        return banded_attention(states, states, states, np.ones((1, 500), "int32"), 5)
+
+    graph = tf.function(attend).get_concrete_function(tf.TensorSpec((1, 500, 2, 3))).graph
+    sizes = [tensor.shape.num_elements() for each in graph.get_operations() for tensor in each.outputs]
+    assert None not in sizes and 500 * 2 * 9 <= max(sizes) < 500 * 500
+
+
 @pytest.mark.parametrize("neighbourhood", [0, 2, -1])
 def test_a_neighbourhood_without_a_middle_is_refused(neighbourhood):
     with pytest.raises(ValueError, match="neighbourhood"):

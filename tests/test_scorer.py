@@ -1,5 +1,6 @@
 """Given translations have the scores that the search gives them."""
 
+import inspect
 import logging
 
 import pytest
@@ -123,6 +124,26 @@ def test_the_command_prints_log_probability_and_score_of_each_pair(random_folder
     assert_one_sentence(invoke(app, "score", random_folder, "--source", source, "--target", target), "4 lines", "has 1")
     missing = invoke(app, "score", random_folder, "--source", tmp_path / "no such file", "--target", target)
     assert_one_sentence(missing, "no such file")
+
+
+def test_the_options_of_the_command_reach_the_scorer(monkeypatch, tmp_path):
+    class Recorder:
+        def load(self, *arguments, **settings):
+            given.update(
+                inspect.signature(Scorer.__init__).bind(None, None, None, *arguments[1:], **settings).arguments
+            )
+            return self
+
+        def score(self, sources, targets):
+            return []
+
+    given = {}
+    monkeypatch.setattr(Scorer, "load", Recorder().load)
+    (tmp_path / "text").write_text("a\n", encoding="utf-8")
+    texts = ("--source", tmp_path / "text", "--target", tmp_path / "text")
+    options = ("--length-penalty", 0.3, "--batch-size", 7, "--max-source-tokens", 9)
+    assert invoke(app, "score", "run", *texts, *options).exit_code == 0
+    assert (given["length_penalty"], given["batch_size"], given["max_source_tokens"]) == (0.3, 7, 9)
 
 
 def test_bytes_are_cut_between_characters():

@@ -1,8 +1,10 @@
 """The options of a search for each sentence, from SearchOptions to translations."""
 
 import pytest
+from keras import ops
 
 from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.decoding.rules import rules_of
 from keras_transformer.errors import InputError
 from keras_transformer.explainer import Explainer
 from keras_transformer.translator import Translator
@@ -27,6 +29,22 @@ def test_the_options_of_a_sentence_reach_the_search(pair):
     drawn = ids_of(temperature=1.0, seed=1)
     assert drawn == ids_of(temperature=1.0, seed=1) != ids_of(temperature=1.0, seed=2)
     assert ids_of(temperature=1.0, top_k=1, seed=1) == ids_of(temperature=1.0, top_p=1e-6, seed=2)
+
+
+def test_every_option_of_a_sentence_is_a_rule_with_its_value():
+    options = SearchOptions(
+        min_length=3, max_length=9, no_repeat_ngram_size=4, repetition_penalty=1.5, temperature=0.7, top_k=5, top_p=0.9,
+        seed=11,
+    )  # fmt: skip
+    whole = {"min_lengths": 3, "limits": 9, "no_repeat_ngram_sizes": 4, "top_ks": 5, "seeds": 11}
+    real = {"repetition_penalties": 1.5, "temperatures": 0.7, "top_ps": 0.9}
+    found = {name: ops.convert_to_numpy(values) for name, values in rules_of(options, 2).items()}
+    assert {name: values.dtype.name for name, values in found.items()} == (
+        dict.fromkeys(whole, "int32") | dict.fromkeys(real, "float32")
+    )
+    for name, value in (whole | real).items():
+        assert found[name].tolist() == pytest.approx([value, value])
+    assert rules_of(SearchOptions(), 2) == {}
 
 
 @pytest.mark.parametrize("option", [{"top_k": 5}, {"top_p": 0.9}])

@@ -7,7 +7,7 @@ import tensorflow as tf
 from export import serving
 from export.request import options_of
 from export.serving import ServedTranslator
-from export.slices import SLICE_ROWS, SLICE_TOKENS, in_slices, slice_rows
+from export.slices import SLICE_ROWS
 from export.written import alignments, without_duplicates
 from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.forced import ForcedDecoder
@@ -91,9 +91,12 @@ def test_each_line_has_options_of_its_own(ask):
         "min_length": [1, 1, 9, 1, 1, 1, 1, 1], "max_length": [40, 3, 40, 40, 40, 40, 40, 40],
         "no_repeat_ngram_size": [0, 0, 0, 1, 0, 2, 0, 0], "repetition_penalty": [1, 1, 1, 1, 2, 1, 1, 1],
         "temperature": [0, 0, 0, 0, 0, 1, 0, 1], "top_k": [0, 0, 0, 0, 0, 50, 0, 0], "seed": [0, 0, 0, 0, 0, 7, 0, 0],
-        "target_prefix": ["", "", "", "", "two", "", "", ""],
+        "target_prefix": ["", "", "", "", "two", "", "", ""], "n_best": [1, 2, 3, 1, 2, 1, 1, 1],
     }  # fmt: skip
     together = ask("translate", LINES, **given)
+    for scores, wanted in zip(together["scores"], given["n_best"], strict=True):
+        assert (scores[wanted:] == NEVER).all()
+    assert (together["scores"][1:3, 1] > NEVER / 2).all()  # two are wanted, and found
     for row in range(len(LINES)):
         alone = ask("translate", LINES[row : row + 1], **{name: values[row] for name, values in given.items()})
         assert_same_answers(alone, {name: values[row : row + 1] for name, values in together.items()})
@@ -103,6 +106,26 @@ def test_each_line_has_options_of_its_own(ask):
     assert together["translations"][4, 0].startswith(b"two")
     pieces = together["pieces"][3, 0].split()
     assert len(pieces) == len(set(pieces))
+
+
+@pytest.mark.slow
+def test_the_repetition_penalty_of_a_request_is_the_translators(pair, ask):
+    options = SearchOptions(extra_length=6, repetition_penalty=2.0)
+    expected = [one.text for one in Translator(*pair, options, max_source_tokens=LONGEST).translate(LINES[:6])]
+    assert texts_of(ask("translate", LINES[:6], repetition_penalty=2.0)["translations"][:, 0]) == expected
+    assert texts_of(ask("translate", LINES[:6])["translations"][:, 0]) != expected
+
+
+@pytest.mark.slow
+def test_each_line_is_scored_with_its_own_length_penalty_and_pieces(ask):
+    alphas = [0.0, 1.0, 2.0]
+    found = ask("score", LINES[:3], translation=["two dogs"] * 3, length_penalty=alphas)
+    for row, alpha in enumerate(alphas):
+        of_pieces = [float(number) for number in found["piece_log_probabilities"][row].split()]
+        assert len(of_pieces) == len(found["pieces"][row].split()) and max(of_pieces) < 0
+        assert sum(of_pieces) == pytest.approx(found["log_probability"][row], abs=1e-4 * len(of_pieces))
+        penalty = ((5 + len(of_pieces)) / 6) ** alpha
+        assert found["score"][row] == pytest.approx(found["log_probability"][row] / penalty, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -167,7 +190,7 @@ def test_lines_are_tokenized_as_the_model_reads_them(pair, ask):
     for line, pieces, ids in zip(LINES, found["pieces"], found["ids"], strict=True):
         expected = [*pair[1].encode(line), 3] if line.strip() else []
         assert [int(number) for number in ids.split()] == expected
-        assert pieces.decode().split(" ") == [pair[1].pieces()[number] for number in expected] or not expected
+        assert pieces.decode().split() == [pair[1].pieces()[number] for number in expected]
 
 
 @pytest.mark.slow
@@ -195,33 +218,6 @@ def test_a_value_out_of_bounds_is_refused_by_name(ask, option):
 def test_options_that_contradict_each_other_in_a_line_are_refused(ask, asked, law):
     with pytest.raises(tf.errors.InvalidArgumentError, match=law):
         ask("translate", LINES[:2], **asked)
-
-
-@pytest.mark.parametrize(
-    "lengths, rows",
-    [
-        ([1] * SLICE_ROWS, SLICE_ROWS),
-        ([10] * 31 + [512], 31),
-        ([SLICE_TOKENS + 1, SLICE_TOKENS + 2], 1),
-        ([SLICE_TOKENS // 2] * 3, 2),
-    ],
-)
-def test_a_slice_is_as_many_lines_as_its_positions_allow(lengths, rows):
-    assert slice_rows(tf.constant(lengths)).numpy() == rows
-
-
-@pytest.mark.slow
-def test_slices_take_every_item_with_a_length_once_and_short_ones_first():
-    taken = []
-
-    def run(indices):
-        tf.py_function(lambda numbers: taken.append(numbers.numpy().tolist()), [indices], [])
-        return {"n": tf.strings.as_string(indices)}
-
-    lengths = tf.constant([7, 0, 600, 3, 0, 600, 1_400])
-    found = tf.function(lambda: in_slices(lengths, run, {"n": tf.fill([7], "-")}))()
-    assert taken == [[3, 0, 2], [5], [6]]  # 3 * 600 positions fit into one slice, 2 * 1,400 do not
-    assert found["n"].numpy().tolist() == [b"0", b"-", b"2", b"3", b"-", b"5", b"6"]
 
 
 def test_words_are_aligned_by_the_attention_of_their_pieces():
