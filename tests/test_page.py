@@ -7,15 +7,8 @@ import pytest
 
 from keras_transformer.page import content_security_policy, page
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
-from tests.support.explanations import HEADS, LAYERS, SOURCE, TARGET, explanation, rows_of
+from tests.support.explanations import DATA, HEADS, LAYERS, SOURCE, TARGET, explanation, rows_of, written
 
-OPTIONS = [
-    {"name": "beam_size", "default": 3, "lowest": 1, "highest": 3, "is_whole": True},
-    {"name": "n_best", "default": 1, "lowest": 1, "highest": 3, "is_whole": True},
-    {"name": "temperature", "default": 0.0, "lowest": 0, "highest": 100, "is_whole": False},
-    {"name": "target_prefix", "default": ""},
-]
-DATA = {"model": "made up", "options": OPTIONS, "has_explain": True, "explanation": None}
 HOST = "http://page.test"  # no such server: every request is answered by a test
 
 
@@ -43,12 +36,6 @@ def file(browser, tmp_path):
     """A page of `explanation()`, opened as a file."""
     with visit(browser, written(tmp_path, explanation())) as opened:
         yield opened
-
-
-def written(folder, shown):
-    path = folder / "page.html"
-    path.write_text(page(DATA | {"explanation": shown}), encoding="utf-8")
-    return path.as_uri()
 
 
 def spoken(pieces):
@@ -275,6 +262,24 @@ def test_reasons_that_the_server_refuses_leave_the_translation(served):
     assert served.locator("#error").inner_text() == "Too many ask."
     assert served.locator("#translation").inner_text() == "Ein Hund läuft"
     assert not served.locator("#attention").is_visible() and not served.locator("#beam").is_visible()
+
+
+@pytest.mark.parametrize("status", [200, 413, 502])
+def test_an_answer_that_is_no_json_is_named_by_its_status(served, status):
+    """That of a proxy before the server, for example."""
+    served.route("**/*:predict", lambda route: route.fulfill(status=status, body="<h1>Bad Gateway</h1>"))
+    served.fill("#sentence", "A dog runs")
+    served.locator("#error:not(:empty)").wait_for()
+    assert served.locator("#error").inner_text() == f"The server answered {status}."
+
+
+def test_without_a_clipboard_a_request_is_selected(served):
+    served.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    button = served.locator("[data-copy]").first
+    served.evaluate("(button) => button.click()", button.element_handle())
+    assert button.inner_text() == "Selected"
+    text = served.locator(f"#{button.get_attribute('data-copy')}").text_content()
+    assert served.evaluate("getSelection().toString()").split() == text.split() != []
 
 
 def test_a_server_that_is_gone_is_named(served):

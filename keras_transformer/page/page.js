@@ -5,7 +5,8 @@ const PATIENCE = 1000; // milliseconds without an answer before the page shows t
 const SIGNATURE = "translate";
 
 const data = JSON.parse(byId("page-data").textContent);
-const url = `${location.origin}/v1/models/${encodeURIComponent(data.model)}:predict`;
+// Relative to the page: a proxy may serve it below a path of its own.
+const url = new URL(`v1/models/${encodeURIComponent(data.model)}:predict`, location.href).href;
 
 let asking = new AbortController();
 let waiting = 0;
@@ -162,10 +163,12 @@ function showReasons(explanation) {
   drawBeam(explanation);
 }
 
+/** Copy a request; where pages may not write to the clipboard, as without TLS, select it. */
 async function copy(button) {
-  await navigator.clipboard.writeText(byId(button.dataset.copy).textContent);
-  button.textContent = "Copied";
-  byId("copied").textContent = "Copied";
+  const request = byId(button.dataset.copy);
+  if (navigator.clipboard) await navigator.clipboard.writeText(request.textContent);
+  else getSelection().selectAllChildren(request);
+  button.textContent = byId("copied").textContent = navigator.clipboard ? "Copied" : "Selected";
   setTimeout(() => {
     button.textContent = "Copy";
     byId("copied").textContent = "";

@@ -7,16 +7,26 @@ function bodyOf(signature, text, options) {
 
 /** Ask the server. Returns the row of the answer; throws an Error with the server's sentence. */
 async function ask(url, body, signal) {
-  let response, answer;
+  let response, text;
   try {
     response = await fetch(url, { method: "POST", body: JSON.stringify(body), signal });
-    answer = await response.json();
+    text = await response.text();
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Error("The server does not answer. Is it still running?");
   }
-  if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`);
-  return answer.predictions[0];
+  const answer = parsed(text);
+  if (response.ok && answer.predictions) return answer.predictions[0];
+  throw new Error(answer.error ?? `The server answered ${response.status}.`);
+}
+
+/** Return an object of JSON; an empty one for anything else, which a proxy in between may answer. */
+function parsed(text) {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
 }
 
 /** Write the request as a line for a POSIX shell. */

@@ -1,5 +1,7 @@
 """An explanation that is made up: small, and with numbers that tell every layer, head and token apart."""
 
+from keras_transformer.page import page
+
 SOURCE = ["▁A", "▁dog", "▁run", "s", "</s>"]
 TARGET = ["▁Ein", "▁Hund", "▁läuft", "</s>"]
 LAYERS, HEADS = 3, 2
@@ -84,3 +86,19 @@ def joined(items):
 def flat(values):
     """Return the numbers of nested lists."""
     return [number for value in values for number in flat(value)] if isinstance(values, list) else [values]
+
+
+OPTIONS = [
+    {"name": "beam_size", "default": 3, "lowest": 1, "highest": 3, "is_whole": True},
+    {"name": "n_best", "default": 1, "lowest": 1, "highest": 3, "is_whole": True},
+    {"name": "temperature", "default": 0.0, "lowest": 0, "highest": 100, "is_whole": False},
+    {"name": "target_prefix", "default": ""},
+]
+DATA = {"model": "made up", "options": OPTIONS, "has_explain": True, "explanation": None}
+
+
+def written(folder, shown):
+    """The address of a page with this explanation, as a file in `folder`."""
+    path = folder / "page.html"
+    path.write_text(page(DATA | {"explanation": shown}), encoding="utf-8")
+    return path.as_uri()
