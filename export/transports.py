@@ -2,6 +2,7 @@
 
 import ipaddress
 import json
+import re
 import urllib.parse
 from typing import Any, Protocol
 
@@ -40,7 +41,7 @@ def transport_to(url: str, requests_at_once: int) -> Transport:
     """Return the transport to http://HOST:PORT/v1/models/NAME or grpc://HOST:PORT/NAME. Raises ClientError."""
     parts = urllib.parse.urlsplit(url)
     uses_proxy = not is_loopback(parts.hostname)
-    if parts.scheme in ("http", "https") and parts.hostname and "/v1/models/" in parts.path:
+    if parts.scheme in ("http", "https") and parts.hostname and re.search("/v1/models/[^/:]", parts.path):
         return RestTransport(url.removesuffix(":predict").rstrip("/"), requests_at_once, uses_proxy)
     if parts.scheme == "grpc" and parts.netloc and parts.path.strip("/"):
         return GrpcTransport(parts.netloc, urllib.parse.unquote(parts.path.strip("/")), uses_proxy)

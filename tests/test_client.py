@@ -162,6 +162,8 @@ def test_what_passes_is_tried_again(flaky):
 @pytest.mark.parametrize("end", ["/", ":predict"])
 def test_the_address_may_end_as_a_browser_or_a_command_has_it(flaky, end):
     Flaky.plan, Flaky.paths = [200], []
+    with pytest.raises(ClientError, match="is no address of a model"):
+        ServingClient(f"{flaky.removesuffix('flaky')}{end}")
     assert ServingClient(f"{flaky}{end}").translate(["a"]) == [("b", -1.0)]
     assert Flaky.paths == ["/v1/models/flaky:predict"]
 
