@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from export.server import json_format
 from export.server.errors import ServingError
 from export.server.json_format import read_request, write_answer
 from export.server.signature import Signature, Tensor
@@ -87,7 +88,7 @@ def test_what_is_no_request_is_refused(content, parts):
         ("text", 3, "a number"),
         ("text", None, "null"),
         ("text", [["a"], "b"], "text"),
-        ("text", [["a"], ["b", "c"]], "length"),
+        ("text", [["a"], ["b", "c"]], "shape"),
         ("text", ["a", ["b"]], "nested"),
         ("text", nested(65), "65 dimensions"),
         ("text", nested(500), "500 dimensions"),
@@ -107,6 +108,19 @@ def test_a_value_of_another_type_is_refused_with_the_name_of_the_input(name, val
     with pytest.raises(ServingError) as error:
         arrays({"inputs": {name: value if isinstance(value, list) else [value]}})
     assert error.value.http_status == 400 and name in error.value.message and part in error.value.message
+
+
+@pytest.mark.parametrize(("value", "part"), [([[1, 2], [3]], "length"), ([1, 2], "shape"), ([[1, 2, 3]], "shape")])
+def test_pairs_must_be_pairs(value, part):
+    with pytest.raises(ServingError, match=f"'pair' .*{part}"):
+        arrays({"inputs": {"pair": value}}, PAIRS)
+
+
+def test_a_column_of_too_many_values_is_refused_before_they_are_read(monkeypatch):
+    monkeypatch.setattr(json_format, "collect", lambda *arguments: pytest.fail("they are read"))
+    for inputs in ({"text": ["a"] * (LINES + 1)}, ["a"] * (LINES + 1)):
+        with pytest.raises(ServingError, match=f"has {LINES + 1} rows; this server takes {LINES}"):
+            arrays({"inputs": inputs}, TEXT)
 
 
 def test_answers_are_by_row_or_by_column():

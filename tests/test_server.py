@@ -151,7 +151,10 @@ def test_a_mistake_in_a_request_is_named(server, content, path, status, part):
     assert set(response.json()) == {"error"} and part in response.json()["error"]
 
 
-@pytest.mark.parametrize("path", ["/v1/models/other", "/v1/models/other/metadata", "/v2", "/v1/models/echo/versions/4"])
+PATHS = ["/v1/models/other", "/v1/models/other/metadata", "/v2", "/v1/models/echo/versions/4"]
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/v1/models/echo/versions/x", "/v1/models/echo/versions/" + "9" * 5_000])
 def test_what_is_not_there_is_not_found(server, path):
     response = requests.get(f"http://{server.host}:{server.port}{path}")
     assert response.status_code == 404 and set(response.json()) == {"error"}

@@ -23,12 +23,17 @@ class Work(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Rows that wait for a worker. result: a future with Arrays, or with a ServingError."""
+    """Rows that wait for a worker.
+
+    size: bytes of the inputs. result: a future with Arrays, or with a ServingError. request: of which it is a part.
+    """
 
     work: Work
     inputs: Arrays
     rows: int
+    size: int
     result: asyncio.Future
+    request: object
 
 
 class Batcher:
@@ -37,17 +42,19 @@ class Batcher:
     A worker that becomes free takes the task that has waited longest, and with it all waiting tasks that fit: the same
     version, signature and outputs, texts of similar length, at most `batch_rows` rows. So a request that finds a free
     worker never waits for company, and under load batches grow by themselves. A long text does not delay short ones,
-    since it is of another length class.
+    since it is of another length class. Nor does a request of many parts, by more than two of them: when one begins,
+    those that are left go to the end of the queue.
 
     Args:
         workers: batches at the same time.
         batch_rows: rows of a batch, at most. A request with more is computed as several tasks.
         queue_rows: rows that may wait, at most, beside the first request that waits.
+        queue_bytes: bytes of their inputs, at most, likewise.
     """
 
-    def __init__(self, workers: int, batch_rows: int, queue_rows: int):
-        self.batch_rows, self.queue_rows = batch_rows, queue_rows
-        self._free, self._waiting, self._waiting_rows = workers, [], 0
+    def __init__(self, workers: int, batch_rows: int, queue_rows: int, queue_bytes: int):
+        self.batch_rows, self.queue_rows, self.queue_bytes = batch_rows, queue_rows, queue_bytes
+        self._free, self._waiting = workers, []
         self._pool = concurrent.futures.ThreadPoolExecutor(workers, "batch")
         self._running: set[asyncio.Task] = set()
 
@@ -56,16 +63,18 @@ class Batcher:
     ) -> Arrays:
         """Return the outputs for every input of a signature.
 
-        Raises ServingError if too many rows wait already, if there is no result in `seconds`, or if the graph fails.
+        Raises ServingError if too much waits already, if there is no result in `seconds`, or if the graph fails.
         """
         tasks = self._tasks(version, signature, outputs, inputs)
-        rows = sum(task.rows for task in tasks)
-        if self._waiting and self._waiting_rows + rows > self.queue_rows:
-            raise ServingError(
-                Code.RESOURCE_EXHAUSTED, f"{self._waiting_rows} rows are waiting already; try again later."
-            )
-        self._waiting += tasks
-        self._waiting_rows += rows
+        every = [*self._waiting, *tasks]
+        limits = (
+            (sum(task.rows for task in every), self.queue_rows),
+            (sum(task.size for task in every), self.queue_bytes),
+        )
+        if self._waiting and any(found > most for found, most in limits):
+            rows = sum(task.rows for task in self._waiting)
+            raise ServingError(Code.RESOURCE_EXHAUSTED, f"{rows} rows are waiting already; try again later.")
+        self._waiting = every
         self._start()
         try:
             async with asyncio.timeout(seconds):
@@ -80,7 +89,7 @@ class Batcher:
         rows = signature.rows(inputs)
         if not signature.can_join(outputs):
             work = Work(version, signature, outputs, None)
-            return [Task(work, inputs, rows, new_future())]
+            return [Task(work, inputs, rows, size_of(inputs), new_future(), object())]
         inputs = repeated(inputs, rows)
         starts = range(0, max(rows, 1), self.batch_rows)
         parts = [
@@ -88,8 +97,11 @@ class Batcher:
              min(self.batch_rows, rows - start))
             for start in starts
         ]  # fmt: skip
+        request = object()
         return [
-            Task(Work(version, signature, outputs, length_class(part)), part, count, new_future())
+            Task(
+                Work(version, signature, outputs, length_class(part)), part, count, size_of(part), new_future(), request
+            )
             for part, count in parts
         ]
 
@@ -111,8 +123,7 @@ class Batcher:
             )
             (batch if fits else rest).append(task)
             rows += task.rows if fits else 0
-        self._waiting = rest
-        self._waiting_rows -= rows
+        self._waiting = sorted(rest, key=lambda task: task.request is first.request)  # stable: its other parts go last
         return batch
 
     async def _run(self, batch: list[Task]) -> None:
@@ -140,7 +151,6 @@ class Batcher:
                 task.result.exception()  # seen: asyncio need not report it
         ended = {id(task) for task in tasks}
         self._waiting = [task for task in self._waiting if id(task) not in ended]
-        self._waiting_rows = sum(task.rows for task in self._waiting)
 
     def close(self) -> None:
         """Stop the threads once they are done."""
@@ -149,6 +159,12 @@ class Batcher:
 
 def new_future() -> asyncio.Future:
     return asyncio.get_running_loop().create_future()
+
+
+def size_of(inputs: Arrays) -> int:
+    """Return the bytes of inputs, those of their texts among them."""
+    texts = (array for array in inputs.values() if array.dtype == object)
+    return sum(array.nbytes for array in inputs.values()) + sum(len(text) for array in texts for text in array.flat)
 
 
 def length_class(inputs: Arrays) -> int:

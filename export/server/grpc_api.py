@@ -11,8 +11,8 @@ from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2
 from export.server.errors import Code, ServingError, invalid
 from export.server.protocol import metadata_of, status_of
 from export.server.service import Service
-from export.server.signature import Arrays, Signature
-from export.server.tensors import array_of, tensor_of
+from export.server.signature import Arrays, Signature, check_shape, too_many_rows
+from export.server.tensors import array_of, shape_of, tensor_of
 
 STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
 SLACK = 1 << 16  # bytes of a message beside its tensors
@@ -29,7 +29,16 @@ class GrpcApi:
     async def predict(self, request: predict_pb2.PredictRequest, until: float) -> predict_pb2.PredictResponse:
         spec = request.model_spec
 
+        most = self.service.options.request_rows
+
         def read(signature: Signature) -> Arrays:
+            """A few bytes may claim a shape of millions: what is refused is not filled first."""
+            signature.check_names(request.inputs)
+            for name, tensor in request.inputs.items():
+                shape = shape_of(name, tensor)
+                check_shape(name, signature.inputs[name], shape)
+                if shape and shape[0] > most:
+                    raise too_many_rows(shape[0], most)
             return {name: array_of(name, tensor) for name, tensor in request.inputs.items()}
 
         version, signature, outputs = await self.service.predict(

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from export.server.errors import invalid
-from export.server.signature import Arrays, Signature, Tensor
+from export.server.signature import Arrays, Signature, Tensor, check_shape, too_many_rows
 from export.server.tensors import check_dimensions
 
 Json = Any  # what json.loads returns
@@ -58,11 +58,15 @@ def read_request(body: bytes, most_rows: int) -> JsonRequest:
     if ("instances" in content) == ("inputs" in content):
         raise invalid("The body must have either the key 'instances' or the key 'inputs'.")
     if "inputs" in content:
-        return by_column(signature_name, content["inputs"])
+        return by_column(signature_name, content["inputs"], most_rows)
     return by_row(signature_name, content["instances"], most_rows)
 
 
-def by_column(signature_name: str, inputs: Json) -> JsonRequest:
+def by_column(signature_name: str, inputs: Json, most_rows: int) -> JsonRequest:
+    columns = inputs.values() if isinstance(inputs, dict) else [inputs]
+    rows = max((len(column) for column in columns if isinstance(column, list)), default=0)
+    if rows > most_rows:
+        raise too_many_rows(rows, most_rows)
     if isinstance(inputs, dict) and not is_base64(inputs):
         return JsonRequest(signature_name, False, inputs)
     return JsonRequest(signature_name, False, None, inputs)
@@ -72,7 +76,7 @@ def by_row(signature_name: str, instances: Json, most_rows: int) -> JsonRequest:
     if not isinstance(instances, list) or not instances:
         raise invalid("'instances' must be a list with at least one element.")
     if len(instances) > most_rows:
-        raise invalid(f"The request has {len(instances)} rows; this server takes {most_rows}.")
+        raise too_many_rows(len(instances), most_rows)
     names = names_of(instances[0])
     for number, instance in enumerate(instances):
         if names_of(instance) != names:
@@ -100,6 +104,7 @@ def array_of(name: str, value: Json, tensor: Tensor | None) -> np.ndarray:
         return np.empty(0)
     shape = shape_of(value)
     check_dimensions(name, len(shape))
+    check_shape(name, tensor, shape)  # before its values are read one by one
     leaves: list[Json] = []
     collect(name, value, shape, leaves)
     dtype = tensor.dtype

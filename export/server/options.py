@@ -5,6 +5,8 @@ import dataclasses
 from export.versions import ExportError
 from keras_transformer.machine import processor_cores
 
+WAITING_BODIES = 64
+
 
 @dataclasses.dataclass(frozen=True)
 class ServerOptions:
@@ -15,7 +17,7 @@ class ServerOptions:
     batch_rows: rows (lines of text) that are computed together, at most. A request with more is computed in parts.
     request_rows: rows of one request, at most.
     queue_rows: rows that may wait for a worker, at most. A request beyond them is refused at once.
-    body_bytes: length of a request, at most.
+    body_bytes: length of a request, at most; the inputs that wait are no longer than WAITING_BODIES of them.
     deadline: seconds from the arrival of a request to its answer, at most.
     header_seconds: seconds that a client may take to send the headers of an HTTP request.
     connections: HTTP connections at the same time, at most.
@@ -36,6 +38,11 @@ class ServerOptions:
     connections: int = 1000
     drain_seconds: float = 30.0
     poll_seconds: float = 1.0
+
+    @property
+    def queue_bytes(self) -> int:
+        """Bytes of the inputs that may wait, at most."""
+        return WAITING_BODIES * self.body_bytes
 
     def __post_init__(self):
         for name in ("workers", "batch_rows", "request_rows", "queue_rows", "body_bytes", "connections"):

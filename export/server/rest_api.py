@@ -4,11 +4,13 @@ import asyncio
 import functools
 import json
 import logging
+import re
 import time
 from typing import Any
 
 from google.protobuf import json_format
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -33,7 +35,7 @@ def rest_application(service: Service) -> Starlette:
             Route("/", api.welcome),
             *(
                 route
-                for path in (model, model + "/versions/{version:int}")
+                for path in (model, model + "/versions/{version}")
                 for route in (
                     Route(path + ":predict", api.predict, methods=["POST"]),
                     Route(path + "/metadata", api.metadata),
@@ -62,22 +64,23 @@ class RestApi:
     async def status(self, request: Request) -> Response:
         """As a probe of Kubernetes: 200 while the model is served, 503 when the server is ending."""
         self.service.refuse_if_draining()
-        statuses = self.service.statuses(request.path_params["name"], request.path_params.get("version"))
+        statuses = self.service.statuses(*wanted_by(request))
         return as_json(as_dictionary(status_of(statuses)))
 
     async def metadata(self, request: Request) -> Response:
-        version = self.service.version(request.path_params["name"], request.path_params.get("version"))
+        version = self.service.version(*wanted_by(request))
         model_spec = {"name": self.service.folder.name, "signature_name": "", "version": str(version.number)}
         signatures = as_dictionary(definitions_of(version))
         return as_json({"model_spec": model_spec, "metadata": {"signature_def": signatures}})
 
     async def predict(self, request: Request) -> Response:
         with self.service.request() as until:
-            wanted = request.path_params["name"], request.path_params.get("version")
+            wanted = wanted_by(request)
             self.service.version(*wanted)  # what is not there is refused before its body is read
             body = await self.body(request, until)
             read = functools.partial(read_request, body, self.service.options.request_rows)
             content = await asyncio.to_thread(read) if len(body) > BIG_BODY else read()
+            body = read = None  # the content is enough to wait with
             computing = asyncio.ensure_future(
                 self.service.predict(*wanted, content.signature_name, content.arrays, [], until)
             )
@@ -111,6 +114,16 @@ class RestApi:
         except ClientDisconnect:
             raise ServingError(Code.INVALID_ARGUMENT, "The connection ended before the body did.") from None
         return b"".join(chunks)
+
+
+def wanted_by(request: Request) -> tuple[str, int | None]:
+    """Return the model and the version that the path names, None if any. Raises HTTPException if it is no number."""
+    name, version = request.path_params["name"], request.path_params.get("version")
+    if version is None:
+        return name, None
+    if not re.fullmatch(r"[0-9]{1,19}", version):
+        raise HTTPException(404)
+    return name, int(version)
 
 
 async def disconnected(request: Request) -> None:

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from export.server.batching import Batcher
-from export.server.errors import Code, ServingError, invalid
+from export.server.errors import Code, ServingError
 from export.server.model_folder import ModelFolder, Status
 from export.server.options import ServerOptions
-from export.server.signature import Arrays, Signature, signature_named
+from export.server.signature import Arrays, Signature, signature_named, too_many_rows
 from export.server.version import Version
 
 
@@ -18,7 +18,7 @@ class Service:
 
     def __init__(self, folder: ModelFolder, options: ServerOptions):
         self.folder, self.options = folder, options
-        self.batcher = Batcher(options.workers, options.batch_rows, options.queue_rows)
+        self.batcher = Batcher(options.workers, options.batch_rows, options.queue_rows, options.queue_bytes)
         self.in_flight, self._is_draining = 0, False
 
     @contextlib.contextmanager
@@ -70,7 +70,7 @@ class Service:
         chosen = signature.chosen(outputs)
         inputs = signature.complete(read(signature))
         if (rows := signature.rows(inputs)) > self.options.request_rows:
-            raise invalid(f"The request has {rows} rows; this server takes {self.options.request_rows}.")
+            raise too_many_rows(rows, self.options.request_rows)
         version.users += 1
         try:
             seconds = until - time.monotonic()

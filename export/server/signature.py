@@ -1,5 +1,6 @@
 """A signature of a SavedModel: what it takes, what it returns, and the inputs that a request may leave out."""
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,10 +34,7 @@ class Signature(NamedTuple):
 
         Raises ServingError if an input is missing, unknown, or of another type or shape than the signature's.
         """
-        if unknown := sorted(set(given) - set(self.inputs)):
-            raise invalid(
-                f"The signature {self.name!r} has no input {unknown[0]!r}; it has {', '.join(sorted(self.inputs))}."
-            )
+        self.check_names(given)
         if missing := sorted(set(self.inputs) - set(given) - set(self.defaults)):
             raise invalid(f"The signature {self.name!r} needs the input {missing[0]!r}, which is missing.")
         for name, array in given.items():
@@ -47,13 +45,14 @@ class Signature(NamedTuple):
         tensor = self.inputs[name]
         if array.dtype != tensor.dtype.as_numpy_dtype:
             raise invalid(f"The input {name!r} must be {tensor.dtype.name}; it is {array.dtype}.")
-        if tensor.shape is None:
-            return
-        fits = len(tensor.shape) == array.ndim and all(
-            size in (None, found) for size, found in zip(tensor.shape, array.shape, strict=True)
-        )
-        if not fits:
-            raise invalid(f"The input {name!r} must have the shape {sizes(tensor.shape)}; it has {sizes(array.shape)}.")
+        check_shape(name, tensor, array.shape)
+
+    def check_names(self, given: Iterable[str]) -> None:
+        """Raises ServingError if there is no input of such a name."""
+        if unknown := sorted(set(given) - set(self.inputs)):
+            raise invalid(
+                f"The signature {self.name!r} has no input {unknown[0]!r}; it has {', '.join(sorted(self.inputs))}."
+            )
 
     def chosen(self, outputs: list[str]) -> tuple[str, ...]:
         """Return the names of the outputs to compute: those of a request's filter, or all of them if it has none."""
@@ -90,7 +89,23 @@ class Signature(NamedTuple):
         return max(different, default=1)
 
 
-def sizes(shape: tuple[int | None, ...]) -> str:
+def check_shape(name: str, tensor: Tensor, shape: Sequence[int]) -> None:
+    """Raises ServingError if the input `name` cannot have this shape: known before its values are read."""
+    if tensor.shape is None:
+        return
+    fits = len(tensor.shape) == len(shape) and all(
+        size in (None, found) for size, found in zip(tensor.shape, shape, strict=True)
+    )
+    if not fits:
+        raise invalid(f"The input {name!r} must have the shape {sizes(tensor.shape)}; it has {sizes(shape)}.")
+
+
+def too_many_rows(rows: int, most: int) -> ServingError:
+    """A request that is longer than this server takes."""
+    return invalid(f"The request has {rows} rows; this server takes {most}.")
+
+
+def sizes(shape: Sequence[int | None]) -> str:
     """Return a shape in the notation of signatures: (-1, 4)."""
     return "(" + ", ".join("-1" if size is None else str(size) for size in shape) + ")"
 

@@ -15,18 +15,24 @@ MOST_ELEMENTS = 1 << 22  # a few bytes may claim any shape, since a single value
 
 def array_of(name: str, tensor: TensorProto) -> np.ndarray:
     """Return the input `name` as an array. Raises ServingError if the values do not fill the shape."""
-    if tensor.tensor_shape.unknown_rank:
-        raise invalid(f"The input {name!r} has no shape.")
-    check_dimensions(name, len(tensor.tensor_shape.dim))
-    shape = [dimension.size for dimension in tensor.tensor_shape.dim]
-    if any(not 0 <= size <= MOST_ELEMENTS for size in shape) or math.prod(shape) > MOST_ELEMENTS:
-        raise invalid(f"The input {name!r} has the shape {shape}: sizes are at least 0, and elements {MOST_ELEMENTS}.")
+    shape = shape_of(name, tensor)
     if tensor.dtype == tf.string.as_datatype_enum:
         return strings_of(name, tensor, shape)
     try:
         return tf.make_ndarray(tensor)
     except (TypeError, ValueError, LookupError, OverflowError) as error:  # a KeyError: a type that numpy lacks
         raise invalid(f"The input {name!r} cannot be read: {first_line_of(error)}") from None
+
+
+def shape_of(name: str, tensor: TensorProto) -> list[int]:
+    """Return the shape that the input `name` claims. Raises ServingError if no array of this server can have it."""
+    if tensor.tensor_shape.unknown_rank:
+        raise invalid(f"The input {name!r} has no shape.")
+    check_dimensions(name, len(tensor.tensor_shape.dim))
+    shape = [dimension.size for dimension in tensor.tensor_shape.dim]
+    if any(not 0 <= size <= MOST_ELEMENTS for size in shape) or math.prod(shape) > MOST_ELEMENTS:
+        raise invalid(f"The input {name!r} has the shape {shape}: sizes are at least 0, and elements {MOST_ELEMENTS}.")
+    return shape
 
 
 def check_dimensions(name: str, count: int) -> None:

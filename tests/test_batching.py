@@ -1,0 +1,72 @@
+"""Which waiting requests are computed next, and how much may wait."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export.server.batching import Batcher, size_of
+from export.server.errors import Code, ServingError
+from export.server.signature import Signature, Tensor
+
+TEXT = {"text": Tensor("text:0", tf.string, (None,))}
+SIGNATURE = Signature("echo", TEXT, TEXT, {})
+
+
+class Held:
+    """A version whose batches wait for `allowed`; `ran` has the texts of each."""
+
+    def __init__(self):
+        self.ran, self.allowed = [], threading.Event()
+
+    def run(self, signature, outputs, inputs):
+        self.ran.append(inputs["text"].tolist())
+        self.allowed.wait(10)
+        return inputs
+
+
+def texts(*lines):
+    return {"text": np.array(lines, object)}
+
+
+def computed(requests, **limits):
+    """Send requests to one worker in this order, before the first batch ends. Returns its batches, and the answers."""
+    version = Held()
+
+    async def main():
+        batcher = Batcher(**{"workers": 1, "batch_rows": 2, "queue_rows": 100, "queue_bytes": 10_000} | limits)
+        tasks = [asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), one, 10.0)) for one in requests]
+        await asyncio.sleep(0.05)
+        version.allowed.set()
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        batcher.close()
+        return answers
+
+    answers = asyncio.run(main())
+    return version.ran, answers
+
+
+def test_the_parts_of_a_long_request_let_others_come_between():
+    """Who comes while the first part is computed waits for one more."""
+    long = texts(*(f"long {number}".encode() for number in range(8)))
+    ran, answers = computed([long, texts(b"a", b"b"), texts(b"c", b"d")])
+    assert [batch[0] for batch in ran] == [b"long 0", b"long 2", b"a", b"c", b"long 4", b"long 6"]
+    assert answers[0]["text"].tolist() == long["text"].tolist()  # in its own order
+    assert [answer["text"].tolist() for answer in answers[1:]] == [[b"a", b"b"], [b"c", b"d"]]
+
+
+def test_two_long_requests_take_turns():
+    ran, _ = computed([texts(*[b"a"] * 6), texts(*[b"b"] * 6)])
+    assert [batch[0] for batch in ran] == [b"a", b"a", b"b", b"a", b"b", b"b"]
+
+
+@pytest.mark.parametrize("limits", [{"queue_rows": 3}, {"queue_bytes": 2 * (8 + 100)}])
+def test_what_waits_is_bounded_in_rows_and_in_bytes(limits):
+    """The first is computed and the second waits, whatever it has; the third is too much."""
+    line = texts(b"x" * 100, b"y" * 100)
+    assert size_of(line) == 2 * (8 + 100)  # a pointer each, and the text
+    _, answers = computed([line, line, line], **limits)
+    assert [type(answer) for answer in answers] == [dict, dict, ServingError]
+    assert answers[2].code is Code.RESOURCE_EXHAUSTED and "2 rows are waiting" in answers[2].message

@@ -1,0 +1,53 @@
+"""Messages of gRPC: what is refused before it is read."""
+
+import asyncio
+import re
+import types
+
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import predict_pb2
+
+from export.server import grpc_api
+from export.server.errors import ServingError
+from export.server.grpc_api import GrpcApi
+from export.server.options import ServerOptions
+from export.server.signature import Signature, Tensor
+
+
+class Echo:
+    """A service that reads the request of its only signature, and computes nothing."""
+
+    options, folder = ServerOptions(request_rows=40), types.SimpleNamespace(name="echo")
+
+    async def predict(self, name, number, signature_name, read, outputs, until):
+        signature = Signature("echo", {"text": Tensor("text:0", tf.string, (None,))}, {}, {})
+        return types.SimpleNamespace(number=1), signature, read(signature)
+
+
+def asked(name, shape):
+    request = predict_pb2.PredictRequest(model_spec={"name": "echo"})
+    request.inputs[name].dtype = tf.string.as_datatype_enum
+    for size in shape:
+        request.inputs[name].tensor_shape.dim.add(size=size)
+    request.inputs[name].string_val.append(b"a")
+    return asyncio.run(GrpcApi(Echo()).predict(request, 0.0))
+
+
+def test_what_fits_is_read():
+    assert tf.make_ndarray(asked("text", [40]).outputs["text"]).tolist() == [b"a"] * 40
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("text", [1 << 22], "The request has 4194304 rows; this server takes 40."),
+        ("text", [41], "The request has 41 rows; this server takes 40."),
+        ("text", [1, 1 << 22], "The input 'text' must have the shape (-1); it has (1, 4194304)."),
+        ("other", [1 << 22], "The signature 'echo' has no input 'other'; it has text."),
+    ],
+)
+def test_a_small_message_that_claims_many_values_is_refused_before_they_are_made(monkeypatch, name, shape, message):
+    monkeypatch.setattr(grpc_api, "array_of", lambda *arguments: pytest.fail("it is made"))
+    with pytest.raises(ServingError, match=re.escape(message)):
+        asked(name, shape)
