@@ -57,8 +57,8 @@ class Validation(NamedTuple):
 class Validator:
     """Validates the transformer with the weights that it has when called.
 
-    Loss, perplexity and accuracy are of all pairs of the validation split; scores and samples of
-    `translation.validation_sentences` of them at equal distances, so that of several files each has its part. `xla`:
+    Loss, perplexity and accuracy are of all pairs of the validation split that fit into a row; scores and samples of
+    `translation.validation_sentences` of all at equal distances, so that of several files each has its part. `xla`:
     compile the computation of the loss. most_positions: that fit in memory at once, such as those of a training step.
     """
 
