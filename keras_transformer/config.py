@@ -158,7 +158,7 @@ LONGEST_OUTPUT = 100_000  # tokens, more than any sentence has
 LARGEST = 2**31 - 1
 LIMITS = {  # of the numbers of SearchOptions
     "beam_size": (1, LARGEST),
-    "length_penalty": (0, 100),
+    "length_penalty": (0, 9),  # of 100,000 tokens, ((5 + n) / 6)^9 is a float32, the 10th power is not
     "extra_length": (1, LONGEST_OUTPUT),
     "n_best": (1, LARGEST),
     "min_length": (1, LONGEST_OUTPUT),

@@ -13,8 +13,9 @@ class TokenMean(keras.metrics.Metric):
     """The mean of a value over all real tokens since the last reset; a label 0 (PAD) is padding and counts nothing.
 
     Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B, 1) or (B, T), which weights tokens.
-    The state is two sums over tokens, so the mean is exact however tokens are spread over batches and replicas. They
-    are float32 under every dtype policy: in bfloat16 a count ends at 256.
+    The state is two sums over tokens, so it does not matter how tokens are spread over batches and replicas. They are
+    float32 under every dtype policy: in bfloat16 a count ends at 256. Counts are exact up to 2^24 tokens; beyond, each
+    batch is rounded to 7 digits of the sum.
     """
 
     def __init__(self, name: str | None = None):

@@ -54,7 +54,8 @@ class LinearCooldown(keras.optimizers.schedules.LearningRateSchedule):
     """rate = schedule(step) * min(1, (steps - updates_done) / cooldown_steps)
 
     Of `steps` updates, the last `cooldown_steps` take a rate that falls linearly to 0: the factor of the first of them
-    is 1, of the last 1 / cooldown_steps. After `steps` updates the rate is 0. Hägele et al. (2024) compare such ends.
+    is 1, of the last 1 / cooldown_steps. After `steps` updates the rate is 0. In mixed_float16 a step whose gradients
+    overflow is no update, so as many as there were are missing at the end. Hägele et al. (2024) compare such ends.
 
     Raises ValueError unless 0 < cooldown_steps <= steps.
     """

@@ -104,6 +104,14 @@ def test_a_decoder_block_without_a_mask_sees_nothing_of_what_follows():
     assert not np.allclose(as_numpy(block(changed, MEMORY)[0])[:, 2:], as_numpy(output)[:, 2:])
 
 
+def test_a_mask_of_padding_keeps_a_decoder_block_causal():
+    block, is_token = randomise(decoder_block("post")), np.ones(STATES.shape[:2], bool)
+    is_token[:, -1] = is_token[1:, 0] = False
+    expected = block(STATES, MEMORY, self_mask=is_token[:, None] & BEFORE)
+    for found, wanted in zip(block(STATES, MEMORY, self_mask=is_token), expected, strict=True):
+        assert_close(found, wanted)
+
+
 def zero_outputs(block):
     """The block with last matrices and biases of 0, so that every sublayer returns 0."""
     attentions = [block.self_attention] + ([block.memory_attention] if isinstance(block, DecoderBlock) else [])

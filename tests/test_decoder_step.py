@@ -71,6 +71,15 @@ def test_padding_of_the_source_changes_nothing():
     assert_close(one_by_one(transformer, padded, ids), one_by_one(transformer, SOURCES, ids))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["biased_gelu", next(iter(CONFIGS))])
+def test_a_source_of_padding_alone_is_read_as_in_training(name):
+    transformer, ids, sources = lively_transformer(CONFIGS[name]), target_ids(), SOURCES.copy()
+    sources[0] = PAD
+    found = one_by_one(transformer, sources, ids)
+    assert_close(found, all_at_once(transformer, sources, ids), atol=1e-5, rtol=1e-5)
+
+
 def in_bfloat16():
     transformer = Transformer(LIVELY, dtype="mixed_bfloat16")
     for weight, value in zip(transformer.weights, lively_transformer().weights, strict=True):

@@ -11,7 +11,7 @@ OPTIONS = {option.name: option for option in options_of(EXPORTED, LONGEST_OUTPUT
 
 def test_the_bounds_are_those_of_the_document():
     assert {name: (option.lowest, option.highest) for name, option in OPTIONS.items()} == {
-        "beam_size": (1, 5), "length_penalty": (0, 100), "n_best": (1, 5), "min_length": (1, 46), "max_length": (1, 46),
+        "beam_size": (1, 5), "length_penalty": (0, 9), "n_best": (1, 5), "min_length": (1, 46), "max_length": (1, 46),
         "no_repeat_ngram_size": (0, 8), "repetition_penalty": (0.01, 100), "temperature": (0, 100),
         "top_k": (0, 2**31 - 1), "top_p": (0, 1), "seed": (-(2**31), 2**31 - 1),
     }  # fmt: skip

@@ -62,6 +62,12 @@ def assert_ranked(found, expected):
     np.testing.assert_allclose([score for score, _ in found], [score for score, _ in expected], atol=1e-4)
 
 
+def test_an_output_that_has_every_word_once_ends_though_it_is_short():
+    """Nothing may come twice, and it should be longer than there are words."""
+    for one in outputs(random_tables(4), WIDE, no_repeat_ngram_sizes=1, min_lengths=LENGTH):
+        assert {tokens for _, tokens in one} == {(A, B, EOS), (B, A, EOS)}
+
+
 @pytest.mark.slow
 def test_a_beam_size_of_its_own_is_that_beam_size():
     tables = random_tables(12)

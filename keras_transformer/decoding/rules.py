@@ -107,6 +107,8 @@ def changed_log_probs(state: BeamState, logits):
     is_allowed = ops.expand_dims(is_allowed, 1)  # (B or 1, 1, V)
     if "no_repeat_ngram_sizes" in rules:
         is_allowed = ops.logical_and(is_allowed, ops.logical_not(with_any(completes_ngram(state, is_output))))
+        is_stuck = ops.logical_not(ops.any(is_allowed, axis=-1, keepdims=True))  # every word has come: the output ends
+        is_allowed = ops.logical_or(is_allowed, ops.logical_and(is_stuck, words == EOS))
     forced = of_each(forced_tokens(state))
     is_allowed = ops.where(forced == PAD, is_allowed, words == forced)
     return ops.where(is_allowed, log_probs, NEVER)

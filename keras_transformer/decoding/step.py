@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.layers.attention import may_attend
-from keras_transformer.layers.blocks import JoinedProjection, ProjectedMemory
+from keras_transformer.layers.blocks import DecoderBlock, JoinedProjection, ProjectedMemory
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import Transformer, encoder, target_layers
 from keras_transformer.tokens import PAD
@@ -124,13 +124,20 @@ class IncrementalDecoder:
     def start(self, source_ids, hypotheses: int) -> DecoderState:
         """Run the encoder. The state has no entries yet.
 
-        Shapes: source_ids int (B, S), PAD after the end of each sentence.
+        Shapes: source_ids int (B, S), PAD after the end of each sentence. Of a row of PAD alone the decoder reads 0, as
+        in training.
         """
         source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
         segments = ops.cast(ops.not_equal(source_ids, PAD), "int32")
         memory = self.encoder({"source_ids": source_ids, "source_segments": segments}, training=False)
         bias = may_attend(segment_mask(ops.ones_like(segments[:, :1]), segments))  # (B, 1, S)
-        memories = tuple(ProjectedMemory(*block.memory_attention.project_memory(memory), bias) for block in self.blocks)
+        has_source = ops.reshape(ops.cast(ops.any(segments != 0, axis=1), memory.dtype), (-1, 1, 1, 1))
+
+        def projected(block: DecoderBlock) -> ProjectedMemory:
+            keys, values = block.memory_attention.project_memory(memory)
+            return ProjectedMemory(keys, values * has_source, bias)
+
+        memories = tuple(map(projected, self.blocks))
         sentences, config = ops.shape(source_ids)[0], self.config
 
         def nothing(width: int):

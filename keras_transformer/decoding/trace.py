@@ -28,7 +28,8 @@ class Continuations(NamedTuple):
     parents: Any  # int32: the slot of the hypothesis that is continued
     slots: Any  # int32: the slot of this one from now on, or DROPPED
     tokens: Any  # int32: the last token
-    log_probs: Any  # float32: natural log-probability of the whole hypothesis
+    log_probs: Any  # float32: natural log-probability of the whole hypothesis; the repetition penalty is in that of
+    # those that were kept, and not in the last token of the others
 
 
 def traced_search(

@@ -206,8 +206,10 @@ class DecoderBlock(AttentionBlock):
 
     Args and errors: those of EncoderBlock.
 
-    Shapes: states (B, T, d_model), memory (B, S, d_model), self_mask bool (B, T, T), memory_mask bool (B, T, S).
-    Without `self_mask`, a position attends to itself and to those before it.
+    Shapes: states (B, T, d_model), memory (B, S, d_model), self_mask bool (B, T, T), (1, T, T) or (B, T), memory_mask
+    bool (B, T, S) or (B, S). Without `self_mask`, a position attends to itself and to those before it; with one of
+    (B, T), which says which positions are no padding, to those of them that it has. Without `memory_mask`, a mask that
+    Keras carries with `memory` takes its place.
     Returns states (B, T, d_model), self-attention weights (B, h, T, T) and encoder-decoder weights (B, h, T, S).
     """
 
@@ -230,6 +232,8 @@ class DecoderBlock(AttentionBlock):
     def call(self, states, memory, self_mask=None, memory_mask=None):
         if self_mask is None:
             self_mask = causal_mask(ops.shape(states)[1])
+        elif len(self_mask.shape) == 2:
+            self_mask = ops.logical_and(ops.expand_dims(self_mask, 1), causal_mask(ops.shape(states)[1]))
         query = self.self_attention_residual.sublayer_input(states)
         output, self_weights = self.self_attention(query, query, self_mask)
         states = self.self_attention_residual.add_and_norm(states, output)

@@ -165,7 +165,7 @@ def padded_batches(
     for length in np.unique(padded_lengths).tolist():
         of_length = np.flatnonzero(padded_lengths == length)
         of_length = of_length[np.argsort(longest[of_length], kind="stable")]
-        rows_per_batch = int(max(1, min(most_rows, most_positions // length)))
+        rows_per_batch = int(max(1, min(most_positions, most_rows * length) // length))
         for first in range(0, len(of_length), rows_per_batch):
             indices = of_length[first : first + rows_per_batch]
             one_pair_per_row = Packing(indices, np.minimum(np.arange(rows_per_batch + 1), len(indices)))

@@ -47,7 +47,8 @@ class TrainingModel(keras.Model):
     ) -> None:
         """Configure training; call it inside the scope of the strategy, before `fit`.
 
-        seed: of the dropout masks, which are a function of (seed, step, micro-batch, layer).
+        seed: of the dropout masks, which are a function of (seed, step, micro-batch, layer). In mixed_float16 a step
+            whose gradients overflow is no update, and the next one has its masks.
         xla: compile forward and backward pass, on a single replica the update too.
         micro_batches: each replica computes its rows in this many equal parts, one after the other, and updates once:
             the same update in less memory. The rows of a replica must be a multiple of it.
