@@ -105,7 +105,7 @@ def test_the_command_fine_tunes_a_finished_run_with_every_option_on(finished, tm
     options = [
         f"training.start_from={start}", 'training.frozen=["embedding"]', "training.ema_decay=0.9",
         "training.keep_best=true", "training.patience=5", "training.find_micro_batches=true", "training.steps=2",
-        "tokenizer.vocab_size=8000", "data.validation_pairs=2", "data.test_pairs=2",
+        "data.validation_pairs=2", "data.test_pairs=2",
     ]  # fmt: skip
     with caplog.at_level(logging.INFO, logger="train"):
         result = train_command(config, *(word for option in options for word in ("--set", option)))
