@@ -11,7 +11,7 @@ import typer
 
 from benchmarks.result_files import RESULTS, whole_command_line, write_result
 from benchmarks.trials.outcome import Trial
-from benchmarks.trials.table3_rows import ROWS, overrides_of
+from benchmarks.trials.table3_rows import ROWS, SEEDS, overrides_of
 from benchmarks.trials.table3_table import table
 from benchmarks.trials.training import Folder, Only, train_all
 from benchmarks.worker import BenchmarkError
@@ -40,7 +40,7 @@ def main(
 
 
 def trials_of(path: pathlib.Path, base: RunConfig) -> list[Trial]:
-    """One trial per row of Table 3; that of the row (base) is the configuration as it stands.
+    """One trial per row of Table 3, and base with other seeds; the row (base) is the configuration as it stands.
 
     Raises BenchmarkError if its model is no Transformer.
     """
@@ -50,7 +50,8 @@ def trials_of(path: pathlib.Path, base: RunConfig) -> list[Trial]:
             'configuration with model.kind = "transformer".'
         )
     model = base.transformer_config(base.tokenizer.vocab_size)
-    return [Trial(row.name, path, overrides_of(row, model)) for row in ROWS]
+    rows = [Trial(row.name, path, overrides_of(row, model)) for row in ROWS]
+    return rows + [Trial(name, path, (f"training.seed={seed}",)) for name, seed in SEEDS.items()]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import pytest
 from benchmarks import table3
 from benchmarks.result_files import RESULTS
 from benchmarks.trials.outcome import Trial
-from benchmarks.trials.table3_rows import ROWS, overrides_of, paper_config
+from benchmarks.trials.table3_rows import ROWS, SEEDS, overrides_of, paper_config
 from benchmarks.trials.table3_table import agreement, table
 from benchmarks.trials.training import outcome_of
 from keras_transformer.config import TABLE_3, base
@@ -48,7 +48,8 @@ def test_a_scaled_row_changes_what_the_papers_row_changes_by_the_same_factor(row
 
 def test_there_is_a_trial_per_row_and_base_is_the_configuration_itself():
     base_trial, *others = table3.trials_of(CONFIG, load_config(CONFIG))
-    assert base_trial == Trial("base", CONFIG) and len(others) == len(TABLE_3) + 1
+    assert base_trial == Trial("base", CONFIG) and len(others) == len(TABLE_3) + 1 + len(SEEDS)
+    assert [load_config(CONFIG, trial.overrides).training.seed for trial in others[-2:]] == [2, 3]
     for trial in others:
         assert load_config(trial.config, trial.overrides) != load_config(CONFIG)
 
@@ -90,22 +91,42 @@ def test_perplexity_has_its_interval_if_the_row_has_one():
     assert (rows["base"][8], rows["(C) d_ff"][8]) == ("5.00", "5.50 ± 0.35")
 
 
-def test_a_difference_that_a_seed_could_make_is_no_agreement_and_the_rows_are_counted():
+def test_a_difference_that_a_seed_makes_is_no_agreement_and_the_rows_are_counted():
     found = {
         "base": outcome(30.0, 5.0),
+        "base_seed_2": outcome(29.8, 4.95),
+        "base_seed_3": outcome(30.3, 5.0),
         "A_1_head": outcome(29.4, 5.1),  # as in the paper
-        "C_2_layers": outcome(29.5, 5.2),  # BLEU is worse by no more than another seed could make it
+        "C_2_layers": outcome(29.5, 5.05),  # both are worse by no more than another seed makes them
         "C_d_model_1024": outcome(29.0, 4.9),  # BLEU is worse, and better in the paper
         "A_16_heads": outcome(30.6, 5.0),  # in the paper it has another perplexity and the same BLEU
     }
     lines = agreement(found)
-    rows = {line.split(" | ")[0].removeprefix("| "): line.rstrip(" |").split(" | ")[1:] for line in lines[4:-3]}
-    assert rows == {
+    assert "3 trainings of base" in lines[0] and "up to 0.05 PPL and 0.50 BLEU apart" in lines[0]
+    assert signs_in(lines) == {
         "A_1_head": ["-", "-", "-", "-"],
         "A_16_heads": ["=", "+", "+", "="],
-        "C_2_layers": ["-", "-", "=", "-"],
+        "C_2_layers": ["=", "-", "=", "-"],
         "C_d_model_1024": ["+", "+", "-", "+"],
     }
-    counts = "Of 4 rows, 3 go the paper's way by PPL; by BLEU 1 do, 2 do not, and 1 are within the noise."
-    assert lines[-2] == counts
-    assert agreement({"base": found["base"]}) == []
+    assert lines[-2] == (
+        "Of 4 rows, by PPL 2 go the paper's way, 0 do not, and 2 are within the noise; "
+        "by BLEU 1 go the paper's way, 2 do not, and 1 are within the noise."
+    )
+    alone = {name: each for name, each in found.items() if name not in SEEDS}
+    assert "has not been measured" in agreement(alone)[0]
+    assert signs_in(agreement(alone))["C_2_layers"] == ["-", "-", "-", "-"]
+    assert agreement({"base": found["base"]}) == agreement({"A_1_head": found["A_1_head"]}) == []
+
+
+def signs_in(lines):
+    return {line.split(" | ")[0].removeprefix("| "): line.rstrip(" |").split(" | ")[1:] for line in lines[4:-3]}
+
+
+def test_base_with_another_seed_is_a_line_below_base_and_no_row_of_the_paper():
+    found = {"base": outcome(30.0, 5.0), "base_seed_3": outcome(30.3, 5.1), "big": outcome(31.0, 4.5)}
+    lines = table(load_config(CONFIG), found, "the command").splitlines()
+    assert "2 of 20 rows" in lines[2]
+    rows = [line.split(" | ") for line in lines if line.startswith(("| base", "| big"))][:3]
+    assert [row[0] for row in rows] == ["| base", "| base, seed 3", "| big"]
+    assert rows[1][1:10] == [*[""] * 7, "5.10", "30.30 ± 1.00"]
