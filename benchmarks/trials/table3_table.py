@@ -75,10 +75,9 @@ def table_row(row: Row, base: RunConfig, outcome: Outcome, machine: str = "", se
         outcome.bleu(),
         f"{outcome.parameters:,}",
         f"{outcome.train_seconds:,.0f}{machine}",
-        f"{row.perplexity:.2f}",
-        f"{row.bleu}",
-        f"{row.millions} million" if row.millions else "",
     ]
+    paper = [f"{row.perplexity:.2f}", f"{row.bleu}", f"{row.millions} million" if row.millions else ""]
+    cells += paper if seed is None else [""] * len(paper)
     return "| " + " | ".join(cells) + " |"
 
 
