@@ -136,7 +136,7 @@ def forbid_the_end(transformer) -> None:
 
 def write_arrays(folder: pathlib.Path) -> None:
     """Write the weights of `folder / "run"` as arrays by path, for contestants without Keras."""
-    from keras_transformer.translator import load_run
+    from keras_transformer.saved_run import load_run
 
     transformer, _ = load_run(folder / "run")
     np.savez(folder / "weights.npz", **{weight.path: np.array(weight) for weight in transformer.weights})

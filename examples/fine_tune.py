@@ -16,7 +16,6 @@ house style from its own translations: "hundertsieben", with every other number 
 import os
 import pathlib
 import random
-import shutil
 import sys
 
 import keras
@@ -50,10 +49,7 @@ transformer.compile(
 dataset = kt.dataset_from_pairs(training, tokenizer, rows=16, skip_unusable=True)  # logs how many are too long
 transformer.fit(dataset, epochs=EPOCHS, verbose=2)
 
-new_run.mkdir(parents=True)
-for name in ("model.json", "tokenizer.model"):
-    shutil.copy(run / name, new_run)
-transformer.save_weights(new_run / "model.weights.h5")
+kt.save_run(transformer, tokenizer, new_run, check_lines=[source for source, _ in unseen])
 
 found = kt.Translator.load(new_run).translate([source for source, _ in unseen])
 for (source, _), translation in list(zip(unseen, found, strict=True))[:3]:

@@ -73,8 +73,7 @@ with tf.distribute.MirroredStrategy().scope():
         metrics=[kt.TokenAccuracy(), kt.Perplexity()],
     )
 transformer.fit(batches, validation_data=validation, epochs=EPOCHS, verbose=2)
-config.save(run / "model.json")
-transformer.save_weights(run / "model.weights.h5")
+kt.save_run(transformer, tokenizer, run, check_lines=[source for source, _ in unseen])
 
 translator = kt.Translator.load(run)
 translations = translator.translate([source for source, _ in unseen])

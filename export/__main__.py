@@ -156,7 +156,8 @@ def export_run(
         from export.check import refuse_xla
         from export.saved_model import write_saved_model
         from export.serving import ServedTranslator
-        from keras_transformer.translator import Translator, in_precision, load_run
+        from keras_transformer.saved_run import load_run
+        from keras_transformer.translator import Translator, in_precision
 
     multiply_in_float32()
     transformer, tokenizer = load_run(run)
@@ -190,7 +191,8 @@ def export_ctranslate2(
     """
     with quiet_start():
         from export import ctranslate2
-        from keras_transformer.translator import Translator, load_run
+        from keras_transformer.saved_run import load_run
+        from keras_transformer.translator import Translator
 
         ctranslate2.require(quantization)
     ctranslate2.refuse_existing(folder)

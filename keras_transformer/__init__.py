@@ -50,9 +50,10 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.optimizers import paper_optimizer
     from keras_transformer.recurrent.config import RecurrentConfig
     from keras_transformer.recurrent.model import RecurrentModel
+    from keras_transformer.saved_run import load_run, save_run
     from keras_transformer.schedules import ConstantRate, LinearCooldown, WarmupInverseSquareRoot
     from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
-    from keras_transformer.translator import Translation, Translator, load_run
+    from keras_transformer.translator import Translation, Translator
 
 NAMES_OF = {
     "config": ("PRESETS", "ConfigError", "SearchOptions", "TransformerConfig", "preset"),
@@ -74,9 +75,10 @@ NAMES_OF = {
     "optimizers": ("paper_optimizer",),
     "recurrent.config": ("RecurrentConfig",),
     "recurrent.model": ("RecurrentModel",),
+    "saved_run": ("load_run", "save_run"),
     "schedules": ("ConstantRate", "LinearCooldown", "WarmupInverseSquareRoot"),
     "tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
-    "translator": ("Translation", "Translator", "load_run"),
+    "translator": ("Translation", "Translator"),
 }  # module -> what it gives
 MODULE_OF = {name: module for module, names in NAMES_OF.items() for name in names}
 

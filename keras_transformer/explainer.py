@@ -14,10 +14,11 @@ from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.kinds import incremental_decoder
+from keras_transformer.saved_run import load_run
 from keras_transformer.sources import check_vocabulary, encoded_lines, encoded_prefix
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
-from keras_transformer.translator import different_outputs, load_run, tokens_of
+from keras_transformer.translator import different_outputs, tokens_of
 
 
 @dataclasses.dataclass(frozen=True)

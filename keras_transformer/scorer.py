@@ -13,10 +13,10 @@ from keras_transformer.decoding.scores import length_penalty as length_penalty_o
 from keras_transformer.errors import InputError
 from keras_transformer.model import Transformer
 from keras_transformer.parallel import at_the_same_time
+from keras_transformer.saved_run import load_run
 from keras_transformer.sources import check_batch_size, check_vocabulary, encoded_lines, longest_source, padded
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
-from keras_transformer.translator import load_run
 
 LONGEST_TARGET = 2 * LONGEST_SOURCE  # tokens, EOS included, of a model without learned positions
 MOST_LOGITS = 1 << 26  # of the tokens that are scored at once: 256 MiB

@@ -13,12 +13,11 @@ from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import search
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.errors import first_line_of
-from keras_transformer.kinds import build_model, incremental_decoder, load_model_config
+from keras_transformer.kinds import build_model, incremental_decoder
 from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.parallel import at_the_same_time
 from keras_transformer.parsing.balanced import TreeDecoder
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.saved_run import load_run
 from keras_transformer.sources import (
     check_batch_size,
     check_vocabulary,
@@ -189,42 +188,3 @@ def in_precision(transformer: keras.Model, precision: str) -> keras.Model:
     for weight, value in zip(converted.weights, transformer.weights, strict=True):
         weight.assign(value)
     return converted
-
-
-def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
-    """Return the model, a Transformer or a RecurrentModel, and the Tokenizer of a run folder.
-
-    The model is float32, as its file is, whatever the global dtype policy. Raises UserError if a
-    file is missing or damaged.
-    """
-    folder = RunFolder(path)
-    folder.check_exists()
-    for file in (folder.model, folder.tokenizer, folder.weights):
-        if not file.exists():
-            raise ConfigError(
-                f"{folder.path} has no {file.name}: it is not a run folder, or its training has not finished. "
-                "`python -m train CONFIG` finishes it."
-            )
-    folder.check_tokenizer()
-    tokenizer = Tokenizer(folder.tokenizer)
-    config = load_model_config(folder.model)
-    try:
-        check_vocabulary(config, tokenizer)
-    except ConfigError as error:
-        raise ConfigError(f"{folder.path}: {error}") from None
-    return with_weights(build_model(config, dtype="float32"), folder.weights), tokenizer
-
-
-def with_weights(transformer: keras.Model, path: str | os.PathLike) -> keras.Model:
-    """Load the weights at `path` into the transformer. Raises ConfigError if they are damaged or of another model."""
-    try:
-        transformer.load_weights(path)
-    except (OSError, ValueError, RuntimeError, LookupError) as error:  # HDF5 reports damage by any of these
-        raise ConfigError(
-            f"{path} is damaged, or does not hold the weights of the model that model.json describes: "
-            f"{first_line_of(error)}"
-        ) from None
-    for weight in transformer.weights:
-        if not np.isfinite(weight.numpy()).all():
-            raise ConfigError(f"{path} is damaged: {weight.path} has values that are NaN or infinite.")
-    return transformer

@@ -11,7 +11,8 @@ from keras_transformer.config import ConfigError, SearchOptions, TransformerConf
 from keras_transformer.explainer import Explainer
 from keras_transformer.layers import RestrictedSelfAttention, SegmentConvolution, SublayerBlock
 from keras_transformer.model import Transformer, with_attention
-from keras_transformer.translator import Translator, in_precision, load_run
+from keras_transformer.saved_run import load_run
+from keras_transformer.translator import Translator, in_precision
 from tests.support.commands import invoke
 from tests.support.events import read_pictures
 from tests.support.exports import asker

@@ -12,8 +12,9 @@ from export.serving import WHITESPACE, ServedTranslator
 from export.versions import WARM_UP_REQUESTS, ExportError
 from keras_transformer.config import SearchOptions
 from keras_transformer.model import Transformer
+from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.translator import Translator, in_precision, load_run
+from keras_transformer.translator import Translator, in_precision
 from tests.support.exports import OPTIONS, write_version
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run, tokenizer_bytes
 

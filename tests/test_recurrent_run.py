@@ -15,10 +15,11 @@ from keras_transformer.config import SearchOptions
 from keras_transformer.explainer import Explainer
 from keras_transformer.kinds import build_model, load_model_config
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.saved_run import load_run
 from keras_transformer.scorer import Scorer
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
-from keras_transformer.translator import Translator, load_run
+from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.events import read_pictures
 from tests.support.exports import asker

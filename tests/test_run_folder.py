@@ -6,8 +6,8 @@ import pytest
 
 from keras_transformer.model_config import ConfigError
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import train_tokenizer
-from keras_transformer.translator import load_run
 from tests.support.runs import random_run
 
 

@@ -12,8 +12,9 @@ from export.written import alignments, without_duplicates
 from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.scores import NEVER
+from keras_transformer.saved_run import load_run
 from keras_transformer.tokens import EOS
-from keras_transformer.translator import Translator, load_run
+from keras_transformer.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES, random_run
 

@@ -10,8 +10,8 @@ import train.__main__
 from keras_transformer.config import TransformerConfig
 from keras_transformer.model import Transformer
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.translator import load_run
 from tests.support.commands import invoke
 from tests.support.runs import SENTENCES, random_run, write_config
 from tests.support.training import checkpoint_names, fit_in, no_validation, reusable, weights_of

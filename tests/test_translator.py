@@ -14,9 +14,10 @@ from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import Hypotheses
 from keras_transformer.errors import InputError
 from keras_transformer.model import Transformer
+from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import TokenizerError
 from keras_transformer.tokens import EOS, PAD
-from keras_transformer.translator import Translation, Translator, in_precision, load_run
+from keras_transformer.translator import Translation, Translator, in_precision
 from tests.support.models import pieces_of
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run
 

@@ -25,7 +25,7 @@ def main(run: RunPath):
     with exit_codes():
         with quiet_start():
             from keras_transformer.inspection.projector import write_projector
-            from keras_transformer.translator import load_run
+            from keras_transformer.saved_run import load_run
         transformer, tokenizer = load_run(run)
         folder = RunFolder(run).tensorboard
         write_projector(folder, transformer, tokenizer.pieces())

@@ -8,7 +8,8 @@ import tensorflow as tf
 from export.saved_model import write_saved_model
 from export.serving import ServedTranslator
 from keras_transformer.config import SearchOptions
-from keras_transformer.translator import Translator, load_run
+from keras_transformer.saved_run import load_run
+from keras_transformer.translator import Translator
 
 OPTIONS = SearchOptions(extra_length=12)
 

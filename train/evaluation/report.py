@@ -13,7 +13,8 @@ from keras_transformer.inspection.markdown import samples_table, table
 from keras_transformer.machine import processor_and_cores, versions
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
-from keras_transformer.translator import Translator, load_run
+from keras_transformer.saved_run import load_run
+from keras_transformer.translator import Translator
 from train.config import Data as DataConfig
 from train.config import FilesData, RunConfig, TrainingConfig
 from train.data.corpus import Split, skipped_sentence

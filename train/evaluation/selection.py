@@ -1,7 +1,6 @@
 """Selection of the weights that translation uses: an average of checkpoints, the last one, or the best one."""
 
 import logging
-import os
 import pathlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from typing import Any, NamedTuple
 import keras
 
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.saved_run import save_weights
 from train.config import TrainingConfig
 from train.evaluation.validation import Validation
 from train.loop.checkpoints import (
@@ -115,14 +115,3 @@ def measured(
     """The Candidate of these weights, which the transformer has afterwards."""
     assign_weights(transformer, weights)
     return Candidate(name, weights, validator())
-
-
-def save_weights(transformer: keras.Model, path: pathlib.Path) -> None:
-    """Replace the file at `path` in one step: a reader finds the old weights or the new ones, never a part."""
-    part = path.with_name("part.weights.h5")  # Keras requires this ending
-    try:
-        transformer.save_weights(part)
-        os.replace(part, path)
-    except BaseException:  # Ctrl-C too leaves no part behind; all go on to the caller
-        part.unlink(missing_ok=True)
-        raise

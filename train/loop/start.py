@@ -8,8 +8,8 @@ import numpy as np
 
 from keras_transformer.layers import TokenEmbedding
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.translator import load_run
 from train.config import TrainingConfig
 from train.workers.tf_config import Worker
 

@@ -1,0 +1,109 @@
+"""A model and its tokenizer as a run folder, and back: without training it by `python -m train`."""
+
+import os
+import pathlib
+from collections.abc import Iterable
+
+import keras
+import numpy as np
+
+from keras_transformer.batching import list_of_lines
+from keras_transformer.config import ConfigError
+from keras_transformer.errors import first_line_of
+from keras_transformer.files import write_atomically
+from keras_transformer.kinds import CONFIGS, build_model, load_model_config
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.sources import check_vocabulary
+from keras_transformer.tokenizer import Tokenizer
+
+
+def save_run(
+    transformer: keras.Model, tokenizer: Tokenizer, path: str | os.PathLike, check_lines: Iterable[str] = ()
+) -> None:
+    """Write a model and its tokenizer as a run folder, which every command but `python -m train` opens.
+
+    check_lines: source sentences, such as some of the validation set, on which `python -m export` compares what it
+    writes with the Translator; without any, it asks for `--check FILE`.
+
+    A folder that save_run or a script wrote is overwritten. While it is, it cannot be opened: model.json comes last.
+    Raises TypeError if the model is neither a Transformer nor a RecurrentModel, and ConfigError, before anything is
+    written, if the tokenizer is of another vocabulary, a weight is NaN or infinite, a line of `check_lines` is more
+    than one line, or the folder is a run of `python -m train`, whose checkpoints and report are of other weights.
+    """
+    config = getattr(transformer, "model_config", None)
+    if not isinstance(config, tuple(CONFIGS.values())):
+        raise TypeError(
+            f"save_run writes a Transformer or a RecurrentModel. Received: {transformer!r}. The model that "
+            "with_attention returns shares its weights with the one that it was made of: save that one."
+        )
+    folder = RunFolder(path)
+    if folder.config.exists() or folder.has_begun():
+        raise ConfigError(f"{folder.path} is a run folder of `python -m train`: save into another folder.")
+    check_vocabulary(config, tokenizer)
+    lines = list_of_lines(check_lines)
+    for line in lines:
+        if "\n" in line:
+            raise ConfigError(f"check_lines has {line!r}, which is more than one line: split it.")
+    for weight in transformer.weights:
+        if not np.isfinite(np.asarray(keras.ops.convert_to_numpy(weight.value), "float32")).all():
+            raise ConfigError(f"{weight.path} has values that are NaN or infinite: nothing was saved.")
+    folder.path.mkdir(parents=True, exist_ok=True)
+    folder.model.unlink(missing_ok=True)
+    write_atomically(folder.tokenizer, tokenizer.model_bytes)
+    folder.keep_tokenizer_sum()
+    save_weights(transformer, folder.weights)
+    if lines:
+        write_atomically(folder.check_lines, "".join(f"{line}\n" for line in lines))
+    else:
+        folder.check_lines.unlink(missing_ok=True)
+    config.save(folder.model)
+
+
+def save_weights(transformer: keras.Model, path: pathlib.Path) -> None:
+    """Replace the file at `path` in one step: a reader finds the old weights or the new ones, never a part."""
+    part = path.with_name("part.weights.h5")  # Keras requires this ending
+    try:
+        transformer.save_weights(part)
+        os.replace(part, path)
+    except BaseException:  # Ctrl-C too leaves no part behind; all go on to the caller
+        part.unlink(missing_ok=True)
+        raise
+
+
+def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
+    """Return the model, a Transformer or a RecurrentModel, and the Tokenizer of a run folder.
+
+    The model is float32, as its file is, whatever the global dtype policy. Raises UserError if a
+    file is missing or damaged.
+    """
+    folder = RunFolder(path)
+    folder.check_exists()
+    for file in (folder.model, folder.tokenizer, folder.weights):
+        if not file.exists():
+            raise ConfigError(
+                f"{folder.path} has no {file.name}: it is not a run folder, or its training has not finished. "
+                "`python -m train CONFIG` finishes it."
+            )
+    folder.check_tokenizer()
+    tokenizer = Tokenizer(folder.tokenizer)
+    config = load_model_config(folder.model)
+    try:
+        check_vocabulary(config, tokenizer)
+    except ConfigError as error:
+        raise ConfigError(f"{folder.path}: {error}") from None
+    return with_weights(build_model(config, dtype="float32"), folder.weights), tokenizer
+
+
+def with_weights(transformer: keras.Model, path: str | os.PathLike) -> keras.Model:
+    """Load the weights at `path` into the transformer. Raises ConfigError if they are damaged or of another model."""
+    try:
+        transformer.load_weights(path)
+    except (OSError, ValueError, RuntimeError, LookupError) as error:  # HDF5 reports damage by any of these
+        raise ConfigError(
+            f"{path} is damaged, or does not hold the weights of the model that model.json describes: "
+            f"{first_line_of(error)}"
+        ) from None
+    for weight in transformer.weights:
+        if not np.isfinite(weight.numpy()).all():
+            raise ConfigError(f"{path} is damaged: {weight.path} has values that are NaN or infinite.")
+    return transformer

@@ -1,0 +1,130 @@
+"""save_run and load_run are each other's inverse, and a folder is never half of one model and half of another."""
+
+import keras
+import numpy as np
+import pytest
+
+import keras_transformer as kt
+from export.__main__ import app as export_app
+from keras_transformer import saved_run
+from keras_transformer.model import Transformer, with_attention
+from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.recurrent.model import RecurrentModel
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.tokenizer import train_tokenizer
+from tests.support.commands import invoke
+from tests.support.models import randomise
+from tests.support.runs import SENTENCES, random_run
+
+SIZES = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    return kt.load_run(random_run(tmp_path_factory.mktemp("run") / "run"))[1]
+
+
+def transformer_of(tokenizer, **options):
+    config = kt.TransformerConfig(vocab_size=tokenizer.vocab_size, d_ff=16, num_heads=2, **SIZES)
+    return randomise(Transformer(config, **options))
+
+
+def recurrent_of(tokenizer):
+    return randomise(RecurrentModel(RecurrentConfig(vocab_size=tokenizer.vocab_size, **SIZES)))
+
+
+@pytest.mark.parametrize("make", [transformer_of, recurrent_of])
+def test_what_is_saved_is_loaded(tokenizer, make, tmp_path):
+    model = make(tokenizer)
+    kt.save_run(model, tokenizer, tmp_path / "deep" / "run")
+    loaded, loaded_tokenizer = kt.load_run(tmp_path / "deep" / "run")
+    assert loaded.model_config == model.model_config
+    assert loaded_tokenizer.model_bytes == tokenizer.model_bytes
+    for one, other in zip(model.get_weights(), loaded.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "bfloat16"])
+def test_a_model_of_another_precision_is_loaded_as_float32_with_its_values(tokenizer, precision, tmp_path):
+    model = transformer_of(tokenizer, dtype=precision)
+    kt.save_run(model, tokenizer, tmp_path)
+    for one, other in zip(model.weights, kt.load_run(tmp_path)[0].weights, strict=True):
+        assert other.dtype == "float32"
+        np.testing.assert_array_equal(keras.ops.cast(one.value, "float32"), other.value)
+
+
+def test_the_folder_is_checked_against_another_tokenizer(tokenizer, tmp_path):
+    kt.save_run(transformer_of(tokenizer), tokenizer, tmp_path)
+    train_tokenizer(["not the words of that run, but so many others"] * 9, tmp_path / "tokenizer.model", 290)
+    with pytest.raises(kt.ConfigError, match="not the tokenizer that the weights were trained with"):
+        kt.load_run(tmp_path)
+
+
+def test_a_folder_can_be_written_again_without_the_old_check_lines(tokenizer, tmp_path):
+    kt.save_run(transformer_of(tokenizer), tokenizer, tmp_path, check_lines=SENTENCES)
+    assert RunFolder(tmp_path).check_lines.read_text(encoding="utf-8").splitlines() == list(SENTENCES)
+    model = randomise(transformer_of(tokenizer))
+    kt.save_run(model, tokenizer, tmp_path)
+    assert not RunFolder(tmp_path).check_lines.exists()
+    for one, other in zip(model.get_weights(), kt.load_run(tmp_path)[0].get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_folder_that_is_half_overwritten_cannot_be_opened(tokenizer, tmp_path, monkeypatch):
+    kt.save_run(transformer_of(tokenizer), tokenizer, tmp_path)
+
+    def full(*args):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(saved_run, "save_weights", full)
+    with pytest.raises(OSError, match="disk full"):
+        kt.save_run(transformer_of(tokenizer), tokenizer, tmp_path)
+    with pytest.raises(kt.ConfigError, match=r"has no model\.json"):
+        kt.load_run(tmp_path)
+
+
+# What is refused, before anything is written
+
+
+def refused(error, sentence, model, tokenizer, path, **options):
+    with pytest.raises(error, match=sentence):
+        kt.save_run(model, tokenizer, path, **options)
+    assert not path.exists()
+
+
+def test_a_model_without_a_configuration_is_refused(tokenizer, tmp_path):
+    model = with_attention(transformer_of(tokenizer))
+    refused(TypeError, "shares its weights with the one", model, tokenizer, tmp_path / "run")
+
+
+def test_weights_that_are_not_finite_are_refused(tokenizer, tmp_path):
+    model = transformer_of(tokenizer)
+    model.weights[3].assign(np.full(model.weights[3].shape, np.nan))
+    refused(kt.ConfigError, f"{model.weights[3].path} has values that are NaN", model, tokenizer, tmp_path / "run")
+
+
+def test_another_vocabulary_is_refused(tokenizer, tmp_path):
+    config = kt.TransformerConfig(vocab_size=tokenizer.vocab_size + 1, d_ff=16, num_heads=2, **SIZES)
+    refused(kt.ConfigError, "do not belong together", Transformer(config), tokenizer, tmp_path / "run")
+
+
+def test_a_check_line_of_two_lines_and_a_single_string_are_refused(tokenizer, tmp_path):
+    model = transformer_of(tokenizer)
+    refused(kt.ConfigError, "more than one line", model, tokenizer, tmp_path / "run", check_lines=["a\nb"])
+    refused(TypeError, "not one string", model, tokenizer, tmp_path / "run", check_lines="a line")
+
+
+def test_a_run_of_the_training_command_is_not_overwritten(tokenizer, tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.config.write_text("", encoding="utf-8")
+    with pytest.raises(kt.ConfigError, match="save into another folder"):
+        kt.save_run(transformer_of(tokenizer), tokenizer, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.toml"]
+
+
+@pytest.mark.slow
+def test_export_needs_no_further_option(tokenizer, tmp_path):
+    kt.save_run(transformer_of(tokenizer), tokenizer, tmp_path / "run", check_lines=SENTENCES)
+    result = invoke(export_app, tmp_path / "run", "--to", tmp_path / "exports")
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in (tmp_path / "exports").iterdir() if path.name.isdigit()] == ["1"]
