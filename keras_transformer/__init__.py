@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.recurrent.config import RecurrentConfig
     from keras_transformer.recurrent.model import RecurrentModel
     from keras_transformer.saved_run import load_run, save_run
-    from keras_transformer.schedules import ConstantRate, LinearCooldown, WarmupInverseSquareRoot
+    from keras_transformer.schedules import ConstantRate, LinearCooldown, RatePerUpdate, WarmupInverseSquareRoot
     from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
     from keras_transformer.translator import Translation, Translator
 
@@ -76,7 +76,7 @@ NAMES_OF = {
     "recurrent.config": ("RecurrentConfig",),
     "recurrent.model": ("RecurrentModel",),
     "saved_run": ("load_run", "save_run"),
-    "schedules": ("ConstantRate", "LinearCooldown", "WarmupInverseSquareRoot"),
+    "schedules": ("ConstantRate", "LinearCooldown", "RatePerUpdate", "WarmupInverseSquareRoot"),
     "tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
     "translator": ("Translation", "Translator"),
 }  # module -> what it gives

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_transformer.schedules import WarmupInverseSquareRoot
+from keras_transformer.schedules import RatePerUpdate, WarmupInverseSquareRoot
 
 PAPER_ADAM = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
 
@@ -12,11 +12,19 @@ def paper_optimizer(
     warmup_steps: int = 4000,
     factor: float = 1.0,
     adam: type[keras.optimizers.Adam] = keras.optimizers.Adam,
+    **options,
 ) -> keras.optimizers.Adam:
     """Adam with beta_1 0.9, beta_2 0.98, epsilon 1e-9, and the learning rate of `WarmupInverseSquareRoot`.
 
     `adam`: a subclass of Adam to make instead, such as AdamW. A corpus that is smaller than the paper's wants a shorter
     warm-up: about a tenth of all updates.
+
+    options: what else `adam` takes, such as global_clipnorm, use_ema or weight_decay. With gradient_accumulation_steps,
+    `fit` makes one update of so many batches, and `warmup_steps` counts updates. The update is by the mean of the
+    batches' gradients, so that a token of a batch with few tokens counts more than others (in `python -m train`, whose
+    `training.micro_batches` adds up sums, it does not).
     """
     schedule = WarmupInverseSquareRoot(d_model, warmup_steps, factor)
-    return adam(schedule, **PAPER_ADAM, name="adam")
+    if micro_batches := options.get("gradient_accumulation_steps"):
+        schedule = RatePerUpdate(schedule, micro_batches)
+    return adam(schedule, **{**PAPER_ADAM, "name": "adam", **options})

@@ -1,4 +1,4 @@
-"""The paper's learning rate (Vaswani et al. 2017, section 5.3, eq. 3), a constant one, and an end at 0 for both."""
+"""The paper's learning rate (Vaswani et al. 2017, section 5.3, eq. 3), a constant one, and what changes either."""
 
 import keras
 from keras import ops
@@ -76,4 +76,31 @@ class LinearCooldown(keras.optimizers.schedules.LearningRateSchedule):
 
     @classmethod
     def from_config(cls, config: dict) -> "LinearCooldown":
+        return cls(**{**config, "schedule": keras.saving.deserialize_keras_object(config["schedule"])})
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class RatePerUpdate(keras.optimizers.schedules.LearningRateSchedule):
+    """rate = schedule(floor(micro_batches_done / micro_batches))
+
+    For a Keras optimizer with `gradient_accumulation_steps`, which asks its schedule with the number of micro-batches
+    (Keras 3.15) and updates after `micro_batches` of them: without this, warm-up ends `micro_batches` times too early.
+
+    Raises ValueError unless micro_batches is at least 1.
+    """
+
+    def __init__(self, schedule: keras.optimizers.schedules.LearningRateSchedule, micro_batches: int):
+        super().__init__()
+        if micro_batches < 1:
+            raise ValueError(f"micro_batches must be at least 1. Received: {micro_batches=}")
+        self.schedule, self.micro_batches = schedule, micro_batches
+
+    def __call__(self, micro_batches_done):
+        return self.schedule(ops.floor_divide(micro_batches_done, self.micro_batches))
+
+    def get_config(self) -> dict:
+        return {"schedule": keras.saving.serialize_keras_object(self.schedule), "micro_batches": self.micro_batches}
+
+    @classmethod
+    def from_config(cls, config: dict) -> "RatePerUpdate":
         return cls(**{**config, "schedule": keras.saving.deserialize_keras_object(config["schedule"])})

@@ -1,6 +1,7 @@
 """The paper's optimizer as the library gives it: its constants, its schedule, other kinds of Adam."""
 
 import keras
+import numpy as np
 import pytest
 
 from keras_transformer.optimizers import paper_optimizer
@@ -40,3 +41,19 @@ def test_it_comes_back_from_its_config():
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(optimizer))
     assert restored.get_config() == optimizer.get_config()
     assert restored._learning_rate.get_config() == {"d_model": 64, "warmup_steps": 100, "factor": 2.0}
+
+
+@pytest.mark.parametrize("micro_batches", [2, 4])
+def test_accumulated_gradients_make_the_updates_of_their_mean(micro_batches):
+    """Updates, and their rates, are those of an optimizer that is given the mean at once."""
+    gradients = np.random.default_rng(1).normal(size=(6, micro_batches, 3)).astype("float32")
+    accumulated, whole = (keras.Variable(np.ones(3, "float32")) for _ in range(2))
+    optimizer = paper_optimizer(64, warmup_steps=3, gradient_accumulation_steps=micro_batches)
+    reference = paper_optimizer(64, warmup_steps=3)
+    for of_update in gradients:
+        for gradient in of_update:
+            optimizer.apply([keras.ops.convert_to_tensor(gradient)], [accumulated])
+        reference.apply([keras.ops.convert_to_tensor(of_update.mean(0))], [whole])
+        np.testing.assert_allclose(accumulated.numpy(), whole.numpy(), rtol=1e-5)
+    restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(optimizer))
+    assert restored.get_config() == optimizer.get_config()

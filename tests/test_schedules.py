@@ -3,7 +3,7 @@
 import keras
 import pytest
 
-from keras_transformer.schedules import ConstantRate, LinearCooldown, WarmupInverseSquareRoot
+from keras_transformer.schedules import ConstantRate, LinearCooldown, RatePerUpdate, WarmupInverseSquareRoot
 
 BASE = WarmupInverseSquareRoot(512, 4000)
 
@@ -93,3 +93,11 @@ def test_a_cooldown_comes_back_from_its_config():
 def test_a_cooldown_is_a_part_of_the_steps(cooldown_steps):
     with pytest.raises(ValueError, match=f"Received: cooldown_steps={cooldown_steps}, steps=10"):
         LinearCooldown(ConstantRate(1.0), 10, cooldown_steps)
+
+
+def test_every_micro_batch_of_an_update_has_the_rate_of_the_update():
+    schedule = RatePerUpdate(BASE, 3)
+    assert [float(schedule(done)) for done in range(7)] == [float(BASE(done // 3)) for done in range(7)]
+    assert float(RatePerUpdate(BASE, 1)(5)) == float(BASE(5))
+    with pytest.raises(ValueError, match="micro_batches must be at least 1"):
+        RatePerUpdate(BASE, 0)

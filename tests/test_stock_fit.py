@@ -202,3 +202,41 @@ def test_inspections_in_another_process_go_on_in_the_same_folder(tmp_path):
     for step in (0, 1):
         LogFolder(tmp_path / "samples").write(step, {"validation/samples": f"text {step}"})
     assert read_events(tmp_path / "samples") == {"samples": [(0, "text 0"), (1, "text 1")]}
+
+
+class Killed(keras.callbacks.Callback):
+    """Ends `fit` in the middle of its second epoch, as a kill would."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.model.optimizer.iterations == 6:  # of four batches each
+            raise KeyboardInterrupt
+
+
+def test_a_killed_fit_continues_at_its_epoch(tmp_path):
+    """With BackupAndRestore: two epochs, killed in the second, are the weights of two epochs at once."""
+    at_once, killed, continued = (compiled(**PLAIN, dropout=0.0) for _ in range(3))
+    for model in (killed, continued):
+        model.set_weights(at_once.get_weights())
+    options = {"batch_size": len(LABELS) // 3, "epochs": 2, "verbose": 0, "shuffle": False}
+    at_once.fit(INPUTS, LABELS, **options)
+    with pytest.raises(KeyboardInterrupt):
+        killed.fit(INPUTS, LABELS, callbacks=[keras.callbacks.BackupAndRestore(tmp_path), Killed()], **options)
+    history = continued.fit(INPUTS, LABELS, callbacks=[keras.callbacks.BackupAndRestore(tmp_path)], **options)
+    assert history.epoch == [1]
+    for one, other in zip(at_once.get_weights(), continued.get_weights(), strict=True):
+        assert_close(one, other)
+
+
+def test_validation_can_be_of_averaged_weights():
+    """`use_ema` and SwapEMAWeights of Keras: val_loss is that of the averages, which `fit` leaves in the model."""
+    losses = {}
+    for use_ema in (True, False):
+        model = compiled(dropout=0.0)
+        optimizer = kt.paper_optimizer(CONFIG.d_model, warmup_steps=20, use_ema=use_ema, ema_momentum=0.5)
+        model.compile(optimizer, loss=kt.LabelSmoothedCrossentropy(), **PLAIN)
+        callbacks = [keras.callbacks.SwapEMAWeights()] if use_ema else []
+        options = {"validation_data": (INPUTS, LABELS), "batch_size": 8, "shuffle": False, "verbose": 0}
+        losses[use_ema] = model.fit(INPUTS, LABELS, callbacks=callbacks, **options).history["val_loss"][-1]
+        again = model.evaluate(INPUTS, LABELS, batch_size=8, return_dict=True, verbose=0)["loss"]
+        assert losses[use_ema] == pytest.approx(again, rel=1e-5)
+    assert losses[True] != pytest.approx(losses[False], rel=1e-3)
