@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_transformer.config import ConfigError
 from tests.support.training import BATCHES, TINY, TRAINING, momenta_of, training_model, weights_of
 from train.evaluation import micro_batches
-from train.evaluation.micro_batches import find_micro_batches, free_memory
+from train.evaluation.micro_batches import find_micro_batches
 from train.step.training_model import TrainingModel
 
 ASKED = TRAINING.model_copy(update={"find_micro_batches": True})
@@ -57,32 +57,6 @@ def test_what_takes_more_than_is_free_is_not_tried(tried, monkeypatch, caplog):
     with caplog.at_level(logging.INFO, logger="train"):
         find(lambda training: training.micro_batches)
     assert tried == [2] and "takes about 4.0 GiB, and 3.0 GiB are free" in caplog.messages[0]
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [("MemTotal: 9 kB\nMemAvailable:    5 kB\n", 5120), ("MemTotal: 9 kB\n", None), (None, None)],
-)
-def test_free_memory_is_what_linux_has_available(tmp_path, monkeypatch, content, expected):
-    monkeypatch.setattr(micro_batches, "MEMORY", tmp_path / "meminfo")
-    monkeypatch.setattr(micro_batches, "CONTAINER", tmp_path)
-    if content:
-        (tmp_path / "meminfo").write_text(content)
-    assert free_memory() == expected
-
-
-@pytest.mark.parametrize(
-    ("limit", "expected"), [("1000", 350), ("9000", 5120), ("max", 5120), (None, 5120), ("100", 0)]
-)
-def test_a_container_has_what_is_left_of_its_limit(tmp_path, monkeypatch, limit, expected):
-    monkeypatch.setattr(micro_batches, "MEMORY", tmp_path / "meminfo")
-    monkeypatch.setattr(micro_batches, "CONTAINER", tmp_path)
-    (tmp_path / "meminfo").write_text("MemAvailable:    5 kB\n")
-    (tmp_path / "memory.current").write_text("700\n")
-    (tmp_path / "memory.stat").write_text("anon 640\ninactive_file 50\n")
-    if limit:
-        (tmp_path / "memory.max").write_text(f"{limit}\n")
-    assert free_memory() == expected
 
 
 @pytest.mark.slow

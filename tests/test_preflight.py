@@ -11,7 +11,7 @@ from keras_transformer.recurrent.config import RecurrentConfig
 from train.config import RowLengths, TrainingConfig
 from train.data.batches import PackedBatches, Padding, ShardedBatches
 from train.data.corpus import Corpus, Split
-from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys
+from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys, too_long_for
 from train.evaluation import preflight
 from train.evaluation.cost import corpus_flops, memory_bytes, parameter_count
 
@@ -104,7 +104,7 @@ def test_time_is_that_of_all_steps_on_all_replicas(replicas, time, monkeypatch):
         rows_per_batch=8, row_lengths=RowLengths(40, 40), padding=Padding(0.0, 0.25, 0.1)
     )
     flops = corpus_flops(CONFIG, data.train, 240)
-    monkeypatch.setattr(preflight, "matrix_flops", lambda: flops / preflight.SUSTAINED)  # a step takes a second
+    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: flops / preflight.SUSTAINED)  # a step takes a second
     training = TrainingConfig(steps=1_000, micro_batches=2)
     step, memory = preflight.cost_lines(training, data, CONFIG, replicas)
     assert step == (
@@ -112,16 +112,73 @@ def test_time_is_that_of_all_steps_on_all_replicas(replicas, time, monkeypatch):
         f"matrix product, devices: {replicas}"
     )
     expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), RowLengths(40, 40)) / 2**30
-    assert memory == f"memory of one device: about {expected:.1f} GiB"
+    assert memory.startswith(f"memory of one device: about {expected:.1f} GiB")
 
 
 def test_memory_is_of_the_rows_of_one_micro_batch_of_one_replica(monkeypatch):
     data, asked = packed(10, 10, 40, 40), []
-    monkeypatch.setattr(preflight, "matrix_flops", lambda: 1e12)
+    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
     monkeypatch.setattr(preflight, "memory_bytes", lambda config, *shape: asked.append(shape) or 2**31)
     training = TrainingConfig(micro_batches=2)
+    monkeypatch.setattr(preflight, "free_memory", lambda: None)  # as on a GPU
     _, memory = preflight.cost_lines(training, data, CONFIG, replicas=5)
     assert asked == [(data.batches.rows_per_batch // 10, RowLengths(40, 40))] and memory.endswith("about 2.0 GiB")
+
+
+@pytest.mark.parametrize(("free", "is_enough"), [(2**31, True), (2**31 - 1, False)])
+def test_too_little_free_memory_is_a_warning_with_both_figures_and_the_remedies(free, is_enough, monkeypatch):
+    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
+    monkeypatch.setattr(preflight, "memory_bytes", lambda *_: 2**31)
+    monkeypatch.setattr(preflight, "free_memory", lambda: free)
+    _, line = preflight.cost_lines(TrainingConfig(micro_batches=3), packed(10, 10, 40, 40), CONFIG, replicas=1)
+    if is_enough:
+        assert line == "memory of one device: about 2.0 GiB; free: 2.0 GiB"
+    else:
+        assert "about 2.0 GiB, but only 2.0 GiB are free" in line
+        assert "training.micro_batches from 3" in line and "training.find_micro_batches = true" in line
+
+
+@pytest.mark.parametrize(
+    ("precision", "xla", "asked"),
+    [
+        ("float32", True, ("float32", True)),
+        ("mixed_bfloat16", False, ("bfloat16", False)),
+        ("mixed_float16", True, ("float16", True)),
+    ],
+)
+def test_time_is_that_of_the_precision_that_trains(precision, xla, asked, monkeypatch):
+    found = []
+    monkeypatch.setattr(preflight, "matrix_flops", lambda *product: found.append(product) or 1e12)
+    list(preflight.cost_lines(TrainingConfig(precision=precision, xla=xla), packed(10, 10, 40, 40), CONFIG, 1))
+    assert found == [asked]
+
+
+@pytest.mark.parametrize(
+    ("precision", "xla", "has_products", "remedy"),
+    [
+        ("float32", True, False, None),
+        ("mixed_bfloat16", False, True, None),
+        ("mixed_bfloat16", True, True, "set training.xla = false"),
+        ("mixed_bfloat16", False, False, 'set training.precision = "float32"'),
+        ("mixed_float16", True, True, 'set training.precision = "float32"'),
+    ],
+)
+def test_a_precision_that_gains_nothing_on_this_processor_is_a_warning(
+    precision, xla, has_products, remedy, monkeypatch
+):
+    monkeypatch.setattr(preflight, "has_bfloat16_products", lambda: has_products)
+    lines = list(preflight.precision_lines(TrainingConfig(precision=precision, xla=xla)))
+    assert len(lines) == (remedy is not None) and all(line.endswith(remedy) for line in lines)
+
+
+@pytest.mark.parametrize(("too_long", "is_warning"), [(0, False), (1, False), (2, True)])
+def test_more_than_one_pair_in_a_hundred_too_long_is_a_warning(too_long, is_warning):
+    data, lengths = packed(10, 10, 40, 60), RowLengths(40, 60)
+    data.train.skipped.update({too_long_for(lengths): too_long, "empty source": 50})
+    training = TrainingConfig(row_length=60, source_row_length=40)
+    lines = list(preflight.too_long_lines(training, data))
+    assert len(lines) == is_warning
+    assert all("1.3% of the training pairs" in line and "raise training.row_length" in line for line in lines)
 
 
 def test_a_warm_up_longer_than_the_run_is_a_warning():
@@ -134,7 +191,7 @@ def test_every_line_is_logged(monkeypatch, caplog):
     data = found([[("a", "b")]], [("x", "y")])
     rows = packed(5, 10, 40, 40)
     data.train, data.batches = rows.train, rows.batches
-    monkeypatch.setattr(preflight, "matrix_flops", lambda: 1e12)
+    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
     with caplog.at_level("INFO", logger="train"):
         preflight.report_preflight(TrainingConfig(steps=10, warmup_steps=20), data, CONFIG, replicas=1)
     beginnings = "duplicates", "overlap", "source", "target", "padding", "a", "memory", "training.warmup_steps"

@@ -129,7 +129,7 @@ def _encode(pairs: list[tuple[str, str]], tokenizer: "Tokenizer", row_lengths: R
     return EncodedPairs(
         Sentences.of(sources, dtype),
         Sentences.of(targets, dtype),
-        collections.Counter({_too_long(row_lengths): len(pairs) - len(fitting)}),
+        collections.Counter({too_long_for(row_lengths): len(pairs) - len(fitting)}),
         np.array(keys, np.uint64),
     )
 
@@ -149,7 +149,8 @@ def nothing_left(split: Split, skipped: collections.Counter) -> CorpusError:
     )
 
 
-def _too_long(row_lengths: RowLengths) -> str:
+def too_long_for(row_lengths: RowLengths) -> str:
+    """The reason in `skipped` of a pair that is longer than a row."""
     if row_lengths.source == row_lengths.target:
         return f"longer than {row_lengths.target} tokens"
     return f"longer than {row_lengths.source} source or {row_lengths.target} target tokens"

@@ -2,8 +2,6 @@
 
 import gc
 import logging
-import pathlib
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -14,13 +12,11 @@ from keras_transformer.model_config import BaseModelConfig
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches, training_dataset
 from train.evaluation.cost import memory_bytes
+from train.evaluation.memory import free_memory, gigabytes
 from train.step.training_model import TrainingModel
 from train.workers.strategy import distributed
 
 log = logging.getLogger("train")
-
-MEMORY = pathlib.Path("/proc/meminfo")
-CONTAINER = pathlib.Path("/sys/fs/cgroup")  # where Linux says what a container may take (cgroups, version 2)
 
 
 def find_micro_batches(
@@ -74,42 +70,5 @@ def step_fits(model: TrainingModel, batches: ShardedBatches, strategy: tf.distri
     return True
 
 
-def free_memory() -> int | None:
-    """Return the bytes of memory that are free for training on a CPU; None on a GPU, or if the system does not tell.
-
-    In a container that has a limit, what is left of it if that is less than what the machine has.
-    """
-    if tf.config.list_logical_devices("GPU"):
-        return None
-    limits = [free for free in (free_of_machine(), free_of_container()) if free is not None]
-    return min(limits, default=None)
-
-
-def free_of_machine() -> int | None:
-    """Return the bytes that the machine has available; None if it does not tell."""
-    if not MEMORY.exists():
-        return None
-    found = re.search(r"^MemAvailable:\s*(\d+) kB", MEMORY.read_text(encoding="ascii"), re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
-
-
-def free_of_container() -> int | None:
-    """Return what is left of the container's limit, in bytes, without files kept in memory; None without a limit."""
-    try:
-        limit, used, statistics = (
-            (CONTAINER / f"memory.{name}").read_text(encoding="ascii").strip() for name in ("max", "current", "stat")
-        )
-    except OSError:
-        return None
-    if limit == "max":
-        return None
-    files = re.search(r"^inactive_file (\d+)$", statistics, re.MULTILINE)
-    return max(0, int(limit) - int(used) + (int(files[1]) if files else 0))
-
-
 def parts(count: int, rows: int) -> str:
     return f"a step of {count} micro-batches, {rows // count} rows at once per device,"
-
-
-def gigabytes(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"

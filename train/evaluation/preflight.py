@@ -7,17 +7,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.model_config import BaseModelConfig
 from train.config import RowLengths, TrainingConfig
-from train.data.encoding import pair_keys
+from train.data.encoding import pair_keys, too_long_for
 from train.data.prepare import Data
 from train.evaluation.corpus_statistics import length_sentence
 from train.evaluation.cost import corpus_flops, memory_bytes
+from train.evaluation.memory import free_memory, gigabytes
 from train.loop.progress import duration
 
 log = logging.getLogger("train")
 
 WORTH_A_HINT = 0.02  # padding, and the difference between the padding of the two sides
+MANY_TOO_LONG = 0.01  # of all training pairs
 SUSTAINED = 0.6  # part of the speed of a large matrix product that training usually reaches
 
 
@@ -26,8 +29,15 @@ def report_preflight(training: TrainingConfig, data: Data, transformer_config: B
 
     Reads the text of the validation and test sets, but no training text. `replicas`: devices of all workers.
     """
-    lines = *corpus_lines(data), *length_lines(data), *row_lines(data)
-    for line in (*lines, *cost_lines(training, data, transformer_config, replicas), *warmup_lines(training)):
+    for line in (
+        *corpus_lines(data),
+        *length_lines(data),
+        *too_long_lines(training, data),
+        *row_lines(data),
+        *cost_lines(training, data, transformer_config, replicas),
+        *precision_lines(training),
+        *warmup_lines(training),
+    ):
         log.info(line)
 
 
@@ -48,6 +58,19 @@ def length_lines(data: Data) -> Iterator[str]:
     """Mean and percentiles of the lengths of training sentences, in tokens."""
     for side in ("source", "target"):
         yield f"{side} tokens per sentence: {length_sentence(data.train, side)}"
+
+
+def too_long_lines(training: TrainingConfig, data: Data) -> Iterator[str]:
+    """A warning if many training pairs are left out because they are longer than a row."""
+    lengths = training.row_lengths
+    too_long = data.train.skipped[too_long_for(lengths)]
+    share = too_long / max(1, len(data.train) + data.train.skipped.total())
+    if share > MANY_TOO_LONG:
+        yield (
+            f"too long: {share:.1%} of the training pairs do not fit into rows of {lengths.source} source and "
+            f"{lengths.target} target tokens and are not trained on, so that such sentences will be translated badly: "
+            "raise training.row_length (and training.source_row_length, if it is set)"
+        )
 
 
 def row_lines(data: Data) -> Iterator[str]:
@@ -75,15 +98,39 @@ def cost_lines(
     batches = data.batches
     tokens = batches.rows_per_batch * batches.row_lengths.target * (1 - batches.padding.target)
     flops = corpus_flops(transformer_config, data.train, tokens)
-    seconds = flops / (SUSTAINED * matrix_flops() * replicas) * training.steps
+    dtype = "float32" if training.precision == "float32" else training.precision.removeprefix("mixed_")
+    seconds = flops / (SUSTAINED * matrix_flops(dtype, training.xla) * replicas) * training.steps
     yield (
         f"a step: about {tokens:,.0f} target tokens, {flops:.2e} FLOPs; {training.steps:,} steps take about "
         f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}"
     )
     parts = replicas * training.micro_batches
     rows = batches.rows_per_batch // parts
-    gigabytes = memory_bytes(transformer_config, rows, batches.row_lengths) / 2**30
-    yield f"memory of one device: about {gigabytes:.1f} GiB"
+    needed, free = memory_bytes(transformer_config, rows, batches.row_lengths), free_memory()
+    line = f"memory of one device: about {gigabytes(needed)}"
+    if free is None:
+        yield line
+    elif needed <= free:
+        yield f"{line}; free: {gigabytes(free)}"
+    else:
+        yield (
+            f"{line}, but only {gigabytes(free)} are free: a step may end this process; raise training.micro_batches "
+            f"from {training.micro_batches}, or let training.find_micro_batches = true find what fits"
+        )
+
+
+def precision_lines(training: TrainingConfig) -> Iterator[str]:
+    """A warning if `training.precision` is no faster than float32 on this processor."""
+    import tensorflow as tf
+
+    if training.precision == "float32" or tf.config.list_logical_devices("GPU"):
+        return
+    if training.precision == "mixed_float16":
+        yield 'a CPU multiplies in float16 no faster than in float32: set training.precision = "float32"'
+    elif not has_bfloat16_products():
+        yield 'this processor has no instructions for bfloat16 products: set training.precision = "float32"'
+    elif training.xla:
+        yield "on a CPU, XLA multiplies in bfloat16 no faster than in float32; TensorFlow alone does: set training.xla = false"
 
 
 def warmup_lines(training: TrainingConfig) -> Iterator[str]:
@@ -95,12 +142,12 @@ def warmup_lines(training: TrainingConfig) -> Iterator[str]:
         )
 
 
-def matrix_flops(size: int = 1024, seconds: float = 0.5) -> float:
-    """Float32 FLOPs per second of a matrix product on this device: the fastest one within `seconds`."""
+def matrix_flops(dtype: str = "float32", xla: bool = False, size: int = 1024, seconds: float = 0.5) -> float:
+    """FLOPs per second of a matrix product on this device, with XLA or without: the fastest one within `seconds`."""
     import tensorflow as tf  # here, so that the other lines can be had without it
 
-    matrix = tf.random.normal((size, size))
-    product = tf.function(lambda a: tf.reduce_sum(tf.matmul(a, a)))
+    matrix = tf.cast(tf.random.normal((size, size)), dtype)
+    product = tf.function(lambda a: tf.reduce_sum(tf.matmul(a, a)), jit_compile=xla)
     product(matrix).numpy()
     best, started = np.inf, time.perf_counter()
     while time.perf_counter() - started < seconds:
