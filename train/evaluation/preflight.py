@@ -130,7 +130,10 @@ def precision_lines(training: TrainingConfig) -> Iterator[str]:
     elif not has_bfloat16_products():
         yield 'this processor has no instructions for bfloat16 products: set training.precision = "float32"'
     elif training.xla:
-        yield "on a CPU, XLA multiplies in bfloat16 no faster than in float32; TensorFlow alone does: set training.xla = false"
+        yield (
+            "on a CPU, XLA multiplies in bfloat16 no faster than in float32, while TensorFlow without it does: set "
+            "training.xla = false"
+        )
 
 
 def warmup_lines(training: TrainingConfig) -> Iterator[str]:
