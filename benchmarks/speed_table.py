@@ -13,6 +13,7 @@ from keras_transformer.machine import processor, processor_cores, versions
 from train.evaluation.cost import training_flops
 
 PACKAGES = "tensorflow", "keras", "keras-hub", "torch", "numpy"
+OWN = {"ours": "this project", "ours_bfloat16": "this project, mixed_bfloat16 without XLA"}
 PEERS = {
     "torch_eager": "`torch.nn.Transformer`, eager",
     "torch_compile": "`torch.nn.Transformer`, `torch.compile`",
@@ -25,6 +26,7 @@ Every contestant trains the same post-norm model from the same weights on the sa
 is a real token. The loss is label-smoothed (0.1) cross-entropy, averaged over target tokens; before training, all
 contestants find the same loss. Dropout is as configured, and the optimizer is Adam with the paper's warm-up. All
 compute in float32 with one tied embedding matrix, padding masks and causal masks. No contestant may use a GPU.
+`--contestants` knows `ours_bfloat16` as well, which multiplies in bfloat16 and whose loss is therefore not compared.
 
 PyTorch and keras-hub run as they are shipped. They have biases in their attention projections (the paper has none),
 hence more parameters. They also apply dropout to the attention weights, and PyTorch inside the feed-forward network.
@@ -88,7 +90,7 @@ def summary(
             continue
         flops = [rate * flops_per_token(workloads[size]) for rate in rates["ours"]]
         found["model_gflops"][size] = median(flops) / 1e9
-        pairs = {lane: (rates["ours"], rates[lane]) for lane in PEERS if lane in rates}
+        pairs = {lane: (rates["ours"], rates[lane]) for lane in ("ours_bfloat16", *PEERS) if lane in rates}
         pairs |= {"gemm_peak": (flops, peak)} if peak else {}
         pairs["real_data_step_time"] = timing.seconds["ours_packed_real"], timing.seconds["ours_packed_constant"]
         for name, (ours, theirs) in pairs.items():
@@ -126,13 +128,14 @@ def tables(found: dict[str, Any]) -> Iterator[str]:
     for size in sizes:
         yield from (f"## {size}", "", "| | parameters | starting loss | target tokens/s | ours : theirs | at most |")
         yield "|---|---:|---:|---:|---:|---:|"
-        for name, title in {"ours": "this project", **PEERS}.items():
+        for name, title in {**OWN, **PEERS}.items():
             key = f"{size}/{name}"
             if key in found["tokens_per_second"]:
                 rate, by_round = found["tokens_per_second"][key], found["per_round"][key]
                 limit = f"{found['limits'][key]:.2f}" if key in found["limits"] else ""
+                loss = f"{found['starting_loss'][key]:.5f}" if key in found["starting_loss"] else ""
                 yield (
-                    f"| {title} | {found['parameters'][key]:,} | {found['starting_loss'][key]:.5f} | {rate:,.0f} "
+                    f"| {title} | {found['parameters'][key]:,} | {loss} | {rate:,.0f} "
                     f"({min(by_round):,.0f} to {max(by_round):,.0f}) | {ratio(found, key)} | {limit} |"
                 )
         yield ""

@@ -61,6 +61,15 @@ def test_a_peer_has_the_same_losses_before_and_during_training(peer, padded, our
     assert found[0] > found[-1] + 0.5
 
 
+@pytest.mark.slow
+def test_our_bfloat16_learns_as_float32_does(padded, our_losses):
+    found = prepare("ours_bfloat16", padded)
+    assert found.loss is None  # which would not be the others' to four digits
+    after = [found.lanes["ours_bfloat16"].run(1) for _ in range(8)]
+    assert_close(after[:4], our_losses[1:5], atol=0, rtol=0.01)  # later, roundings have led them apart
+    assert after[-1] < after[0] - 0.5
+
+
 def test_every_position_of_the_batch_is_a_real_token():
     batch = WORKLOAD.batch()
     assert all(np.all(batch[f"{side}_segments"] == 1) for side in ("source", "target"))
@@ -73,19 +82,23 @@ def test_every_position_of_the_batch_is_a_real_token():
 def test_the_ratios_are_quotients_of_medians():
     timings = Timings(
         work={
-            "ours": 24, "ours_packed_constant": 20, "ours_packed_real": 20, "torch_eager": 24,
+            "ours": 24, "ours_bfloat16": 24, "ours_packed_constant": 20, "ours_packed_real": 20, "torch_eager": 24,
             "gemm_peak": 8 * flops_per_token(WORKLOAD),
         },
         seconds={
             "ours": [2.0, 1.0, 4.0], "ours_packed_constant": [1.0, 2.0, 1.0], "ours_packed_real": [1.5, 2.0, 2.0],
-            "torch_eager": [8.0, 6.0, 8.0], "gemm_peak": [0.5, 0.5, 0.25],
+            "torch_eager": [8.0, 6.0, 8.0], "ours_bfloat16": [1.0, 1.0, 1.0], "gemm_peak": [0.5, 0.5, 0.25],
         },
-        parameters={"ours": 10, "torch_eager": 12}, loss={"ours": 3.0, "torch_eager": 3.0},
+        parameters={"ours": 10, "ours_bfloat16": 10, "torch_eager": 12}, loss={"ours": 3.0, "torch_eager": 3.0},
         idle_share={"ours": 0.02, "torch_eager": 0.01},
     )  # fmt: skip
     found = summary({"test": timings}, {"test": WORKLOAD}, 3, "command", load=0.25)
     assert found["tokens_per_second"]["test/ours"] == 12 and found["tokens_per_second"]["test/torch_eager"] == 3
     assert found["ratios"]["test/torch_eager"] == 4 and found["spreads"]["test/torch_eager"] == [2, 6]
+    assert found["ratios"]["test/ours_bfloat16"] == 0.5
+    assert "| this project, mixed_bfloat16 without XLA | 10 |  | 24 (24 to 24) | **0.50** (0.25 to 1.00) |  |" in (
+        as_markdown(found)
+    )
     assert found["ratios"]["test/gemm_peak"] == pytest.approx(12 / 16)
     assert found["limits"] == {"test/torch_eager": pytest.approx(16 / 3)}  # 16 tokens/s of products alone
     assert found["ratios"]["test/real_data_step_time"] == 2 and found["spreads"]["test/real_data_step_time"] == [1, 2]

@@ -8,6 +8,7 @@ from benchmarks.contestants.workload import Workload
 
 PREPARE = {  # name -> the function that prepares it, imported in the contestant's own process
     "ours": "benchmarks.contestants.ours:prepare",
+    "ours_bfloat16": "benchmarks.contestants.ours:prepare_bfloat16",
     "torch_eager": "benchmarks.contestants.torch_transformer:prepare_eager",
     "torch_compile": "benchmarks.contestants.torch_transformer:prepare_compiled",
     "keras_hub": "benchmarks.contestants.keras_hub_layers:prepare",

@@ -37,10 +37,20 @@ def prepare(workload: Workload) -> Contestant:
     return Contestant(lanes, transformer.count_params(), loss_of(transformer, workload))
 
 
-def trained_model(workload: Workload) -> tuple[keras.Model, keras.Model]:
-    """The Transformer at the starting weights, and the TrainingModel around it."""
+def prepare_bfloat16(workload: Workload) -> Contestant:
+    """The batch of all contestants in mixed_bfloat16, without XLA, whose products in bfloat16 are slow on a CPU.
+
+    No loss is compared: bfloat16 has another one than float32.
+    """
+    transformer, model = trained_model(workload, precision="mixed_bfloat16", xla=False)
+    lane = Lane(trainer(model, repeated(workload.batch())), workload.tokens)
+    return Contestant({"ours_bfloat16": lane}, transformer.count_params())
+
+
+def trained_model(workload: Workload, **options) -> tuple[keras.Model, keras.Model]:
+    """The Transformer at the starting weights, and the TrainingModel around it. `options`: keys of [training]."""
     training = TrainingConfig(
-        tokens_per_batch=workload.tokens, row_length=workload.length, warmup_steps=workload.warmup_steps
+        tokens_per_batch=workload.tokens, row_length=workload.length, warmup_steps=workload.warmup_steps, **options
     )
     strategy = choose_strategy()
     transformer = build(workload.config, training, strategy)
