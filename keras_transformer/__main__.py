@@ -9,6 +9,7 @@ if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
 import dataclasses
+import logging
 import pathlib
 from typing import Annotated
 
@@ -51,6 +52,7 @@ from keras_transformer.options import (
 from keras_transformer.parsing.run import check_constrained, check_draws_trees, tree_search
 from keras_transformer.parsing.written import drawing, parsed_sentences, with_trees
 
+log = logging.getLogger("keras_transformer")
 app = command_app(no_args_is_help=True)
 
 
@@ -136,6 +138,12 @@ def translate(
             ]
 
         translate_lines(output_lines, batch_size)
+        if translator.longer_than_trained:
+            log.warning(
+                "%d lines are longer than any sentence that this model was trained on (%d tokens): their translations "
+                "may lack parts of them; give one sentence per line",
+                translator.longer_than_trained, translator.trained_tokens,
+            )  # fmt: skip
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import tomllib
 
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.model_config import ConfigError
@@ -53,6 +54,17 @@ class RunFolder:
     def keep_tokenizer_sum(self) -> None:
         """Write the SHA-256 of tokenizer.model."""
         write_atomically(self.tokenizer_sum, f"{sha256_of(self.tokenizer)}  {self.tokenizer.name}\n")
+
+    def trained_source_tokens(self) -> int | None:
+        """Return how many tokens the longest source sentence of the training text may have had, EOS included.
+
+        None if there is no config.toml that says so, as of a run that `python -m train` did not write.
+        """
+        try:
+            training = tomllib.loads(self.config.read_text(encoding="utf-8-sig"))["training"]
+            return int(training.get("source_row_length") or training["row_length"])
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
 
     def has_begun(self) -> bool:
         """Return whether there is a checkpoint to continue from."""

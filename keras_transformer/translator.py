@@ -17,6 +17,7 @@ from keras_transformer.kinds import build_model, incremental_decoder
 from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.parallel import at_the_same_time
 from keras_transformer.parsing.balanced import TreeDecoder
+from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
 from keras_transformer.sources import (
     check_batch_size,
@@ -68,6 +69,8 @@ class Translator:
         precision: "float32" or "bfloat16", of the weights and the matrix products; softmax, LayerNorm and scores are
             float32 in any case. The weights of a Transformer of another precision are copied here; those of one of
             the same precision are read at each search. None means the precision of the Transformer.
+        trained_tokens: tokens that a source sentence of the training text had at most, EOS included; what is longer is
+            counted in `longer_than_trained`. None: not known.
         trees_only: of a run on a treebank: forbid during the search what would make an output no tree over the words.
     """
 
@@ -80,12 +83,14 @@ class Translator:
         max_source_tokens: int = LONGEST_SOURCE,
         precision: str | None = "float32",
         trees_only: bool = False,
+        trained_tokens: int | None = None,
     ):
         config = transformer.model_config
         check_vocabulary(config, tokenizer)
         check_batch_size(batch_size)
         self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
         self.batch_size, self.max_source_tokens = batch_size, longest_source(config, max_source_tokens)
+        self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, since this Translator was made
         self._longest_output = config.position_limit or LONGEST_SOURCE
         decoder = incremental_decoder(in_precision(transformer, precision or transformer.precision))
         if trees_only:
@@ -103,7 +108,8 @@ class Translator:
     @classmethod
     def load(cls, run_folder: str | os.PathLike, options: SearchOptions = DEFAULT_OPTIONS, **kwargs) -> "Translator":
         """Open a run folder. Raises UserError if a file is missing or damaged, as before training has finished."""
-        return cls(*load_run(run_folder), options, **kwargs)
+        trained = RunFolder(run_folder).trained_source_tokens()
+        return cls(*load_run(run_folder), options, **{"trained_tokens": trained, **kwargs})
 
     def translate(
         self, lines: Iterable[str], first_line: int = 1, prefixes: Iterable[str] | None = None
@@ -125,6 +131,8 @@ class Translator:
         lines_ids = encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line)
         encoded = {index: ids for index, ids in enumerate(lines_ids) if ids}
         lengths = {index: len(ids) for index, ids in encoded.items()}
+        if self.trained_tokens is not None:
+            self.longer_than_trained += sum(length > self.trained_tokens for length in lengths.values())
         begins = None if prefixes is None else self._begins(list_of_lines(prefixes, "Prefix"), len(lines))
 
         def translate_batch(indices: list[int]) -> None:

@@ -24,6 +24,7 @@ class Shouter:
 
     def __init__(self):
         self.first_lines = []
+        self.longer_than_trained, self.trained_tokens = 0, 64
 
     def load(self, run, options, **settings):
         self.run, self.options, self.settings = run, options, settings
@@ -67,6 +68,15 @@ def translate(text, *arguments, run="some_run"):
 def test_a_line_of_output_for_each_line_of_input(shouter, text, expected):
     result = translate(text.encode())
     assert (result.exit_code, result.stdout_bytes.decode()) == (0, expected)
+
+
+def test_lines_longer_than_any_that_were_trained_on_are_one_warning_at_the_end(shouter, caplog):
+    translate(b"a\nb\n")
+    assert not caplog.messages
+    shouter.longer_than_trained = 3
+    translate(b"a\nb\n")
+    (warning,) = caplog.messages
+    assert "3 lines are longer" in warning and "(64 tokens)" in warning
 
 
 def test_scores_come_first_and_a_tab_follows(shouter):
@@ -180,6 +190,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job wou
 
 class Echo:
     load = classmethod(lambda cls, *arguments, **settings: cls())
+    longer_than_trained = 0
 
     def translate_n_best(self, lines, first_line, prefixes):
         return [[types.SimpleNamespace(text=line, score=0.0)] for line in lines]

@@ -1,22 +1,18 @@
 """The run configuration: what is written comes through, and every mistake is named with what it must be instead."""
 
 import pathlib
-import re
 
 import pytest
 
 from keras_transformer.config import ConfigError, preset
 from tests.support.places import ROOT
 from tests.support.runs import write_config
-from train.config import KEYS, FilesData, load_config
-from train.loop.finished import AFTER_TRAINING
-from train.resume import FIXED, OWN_KEYS
+from train.config import FilesData, load_config
 from train.step.optimizer import check_schedule
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
 FILES = 'run_folder = "runs/x"\n[data]\nsource = "files"\ntrain = [["a.en", "a.de"]]\nvalidation = ["b.tsv"]\n'
 TFDS = 'run_folder = "runs/x"\n[data]\nsource = "tfds"\nname = "a/b"\nsource_language = "en"\ntarget_language = "de"\n'
-TRAINING_MD = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -113,27 +109,6 @@ def test_entries_of_files_may_have_a_tag_and_a_weight(load):
     assert config.data.train[0] == config.data.entries("train")[0].files == ["a.en", "a.de"]
     assert config.data.tags == ("<BT>",)
     assert load(config.to_toml()) == config
-
-
-@pytest.mark.parametrize("block", re.findall(r"```toml\n(.*?)```", TRAINING_MD, re.DOTALL))
-def test_what_docs_training_md_shows_is_a_configuration(load, block):
-    assert load(f'run_folder = "runs/x"\n{block}' if "[data]" in block else NUMBERS + block).run_folder
-
-
-def test_docs_training_md_names_keys_that_exist():
-    named = set(re.findall(r"`(?:training|tokenizer|data)\.\w+", TRAINING_MD))
-    assert len(named) > 10 and named <= {f"`{key}" for key in KEYS}
-
-
-def test_docs_training_md_says_which_keys_may_change_within_a_run_and_after_it():
-    section = TRAINING_MD.partition("## Going on with other settings")[2].partition("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("|") and "`" in line]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
-    keys = {row[0]: set(re.findall(r"`(\w+(?:\.\w+)?)`", row[0])) for row in rows}
-    (never,) = (row[0] for row in rows if row[1].startswith("refused: the checkpoints"))
-    assert keys[never] | set(re.findall(r"`\[(\w+)\]`", never)) == {name.rstrip(".") for name in FIXED}
-    after = {name for row in rows if row[2].startswith(("selects", "as above")) for name in keys[row[0]]}
-    assert after == AFTER_TRAINING | (set(OWN_KEYS) - {"training.start_from"})
 
 
 # the model

@@ -39,3 +39,20 @@ def test_the_sum_is_one_that_sha256sum_checks(tmp_path):
     folder.tokenizer.write_bytes(b"other bytes")
     with pytest.raises(ConfigError, match="Put the right one back"):
         folder.check_tokenizer()
+
+
+@pytest.mark.parametrize(
+    ("training", "expected"),
+    [
+        ("row_length = 64", 64),
+        ("row_length = 64\nsource_row_length = 58", 58),
+        ("steps = 3", None),
+        ("row_length = [1]", None),
+        ("row_length", None),
+        (None, None),
+    ],
+)
+def test_the_longest_trained_source_is_what_the_configuration_has(training, expected, tmp_path):
+    if training is not None:
+        RunFolder(tmp_path).config.write_text(f"[training]\n{training}\n", encoding="utf-8")
+    assert RunFolder(tmp_path).trained_source_tokens() == expected

@@ -1,5 +1,7 @@
 """save_run and load_run are each other's inverse, and a folder is never half of one model and half of another."""
 
+import shutil
+
 import keras
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import train_tokenizer
 from tests.support.commands import invoke
 from tests.support.models import randomise
-from tests.support.runs import SENTENCES, random_run
+from tests.support.runs import RUN_MODEL, SENTENCES, random_run
 
 SIZES = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16}
 
@@ -128,3 +130,83 @@ def test_export_needs_no_further_option(tokenizer, tmp_path):
     result = invoke(export_app, tmp_path / "run", "--to", tmp_path / "exports")
     assert result.exit_code == 0, result.output
     assert [path.name for path in (tmp_path / "exports").iterdir() if path.name.isdigit()] == ["1"]
+
+
+# What is not loaded
+
+
+def test_a_missing_run_folder_is_named():
+    with pytest.raises(kt.ConfigError, match="There is no run folder nowhere"):
+        kt.load_run("nowhere")
+
+
+@pytest.mark.parametrize("name", ["model.json", "tokenizer.model", "model.weights.h5"])
+def test_a_missing_file_is_named(random_folder, tmp_path, name):
+    shutil.copytree(random_folder, tmp_path / "run")
+    (tmp_path / "run" / name).unlink()
+    with pytest.raises(kt.ConfigError, match=f"has no {name}"):
+        kt.load_run(tmp_path / "run")
+
+
+def test_a_tokenizer_of_another_size_is_refused(random_folder, tmp_path):
+    shutil.copytree(random_folder, tmp_path / "run")
+    RUN_MODEL.replace(vocab_size=331).save(tmp_path / "run" / "model.json")
+    with pytest.raises(kt.ConfigError, match="331 .*330"):
+        kt.load_run(tmp_path / "run")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [{"d_model": 16}, {"decoder_layers": 2}])
+def test_weights_of_another_model_are_refused(random_folder, tmp_path, change):
+    shutil.copytree(random_folder, tmp_path / "run")
+    RUN_MODEL.replace(**change).save(tmp_path / "run" / "model.json")
+    with pytest.raises(kt.ConfigError, match="model.weights.h5 .*model.json"):
+        kt.load_run(tmp_path / "run")
+
+
+def test_a_truncated_tokenizer_is_refused(random_folder, tmp_path):
+    shutil.copytree(random_folder, tmp_path / "run")
+    tokenizer = tmp_path / "run" / "tokenizer.model"
+    tokenizer.write_bytes(tokenizer.read_bytes()[:-100])
+    with pytest.raises(kt.TokenizerError, match="tokenizer.model"):
+        kt.load_run(tmp_path / "run")
+
+
+def test_truncated_weights_are_refused(random_folder, tmp_path):
+    shutil.copytree(random_folder, tmp_path / "run")
+    weights = tmp_path / "run" / "model.weights.h5"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(kt.ConfigError, match="model.weights.h5 is damaged"):
+        kt.load_run(tmp_path / "run")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [RuntimeError, KeyError, OSError, ValueError, IndexError])
+def test_damaged_weights_are_refused_whatever_hdf5_raises(random_folder, monkeypatch, error):
+    def load_weights(self, path):
+        raise error("Unable to synchronously check link existence\nand more")
+
+    monkeypatch.setattr(Transformer, "load_weights", load_weights)
+    with pytest.raises(kt.ConfigError, match="model.weights.h5 is damaged.*link existence") as refusal:
+        kt.load_run(random_folder)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_damaged_header_in_the_weights_is_refused(random_folder, tmp_path):
+    """The local heap that holds the names of a group: HDF5 raises RuntimeError without its signature."""
+    shutil.copytree(random_folder, tmp_path / "run")
+    weights = tmp_path / "run" / "model.weights.h5"
+    weights.write_bytes(weights.read_bytes().replace(b"HEAP", b"heap"))
+    with pytest.raises(kt.ConfigError, match="model.weights.h5 is damaged"):
+        kt.load_run(tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_a_file_of_weights_that_are_not_finite_is_refused(random_folder, tmp_path):
+    transformer = kt.load_run(random_folder)[0]
+    weight = transformer.weights[0]
+    weight.assign(np.full(weight.shape, np.nan))
+    shutil.copytree(random_folder, tmp_path / "run")
+    transformer.save_weights(tmp_path / "run" / "model.weights.h5")
+    with pytest.raises(kt.ConfigError, match=f"model.weights.h5 is damaged: {weight.path}"):
+        kt.load_run(tmp_path / "run")

@@ -2,7 +2,6 @@
 
 import logging
 import pathlib
-import shutil
 
 import numpy as np
 import pytest
@@ -15,11 +14,10 @@ from keras_transformer.decoding import Hypotheses
 from keras_transformer.errors import InputError
 from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
-from keras_transformer.tokenizer import TokenizerError
 from keras_transformer.tokens import EOS, PAD
 from keras_transformer.translator import Translation, Translator, in_precision
 from tests.support.models import pieces_of
-from tests.support.runs import RUN_MODEL, SENTENCES, random_run
+from tests.support.runs import SENTENCES, random_run
 
 OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 LINES = ["the fox", "dog dog dog", "", "one", "a lazy hen", "three four"]
@@ -55,6 +53,18 @@ def test_lines_keep_their_order_whatever_their_length(echo):
 def test_any_text_passes_unchanged(echo):
     lines = ["안녕하세요 세계", "👩‍👩‍👧‍👦 🇰🇷!", "naïve café", "a\tb", "x\u2028y\x85z", "  two  spaces ", "\x00"]
     assert [translation.text for translation in echo().translate(lines)] == lines
+
+
+def test_lines_of_more_tokens_than_were_trained_on_are_counted(echo, pair):
+    lengths = [len(pair[1].encode(line)) + 1 for line in LINES if line.strip()]
+    for limit in (min(lengths), max(lengths) - 1, max(lengths)):
+        translator = echo(trained_tokens=limit)
+        for _ in range(2):
+            translator.translate(LINES)
+        assert translator.longer_than_trained == 2 * sum(length > limit for length in lengths)
+    unknown = echo()
+    unknown.translate(LINES)
+    assert unknown.longer_than_trained == 0
 
 
 @pytest.mark.parametrize("empty", ["", " ", "\t", "\u3000", "\r"])
@@ -220,80 +230,3 @@ def test_a_run_is_float32_whatever_keras_default_is(random_folder, pair, bfloat1
     assert transformer.precision == "float32"
     for found, expected in zip(transformer.weights, pair[0].weights, strict=True):
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
-
-
-def test_a_missing_run_folder_is_named():
-    with pytest.raises(ConfigError, match="There is no run folder nowhere"):
-        load_run("nowhere")
-
-
-@pytest.mark.parametrize("name", ["model.json", "tokenizer.model", "model.weights.h5"])
-def test_a_missing_file_is_named(random_folder, tmp_path, name):
-    shutil.copytree(random_folder, tmp_path / "run")
-    (tmp_path / "run" / name).unlink()
-    with pytest.raises(ConfigError, match=f"has no {name}"):
-        load_run(tmp_path / "run")
-
-
-def test_a_tokenizer_of_another_size_is_refused(random_folder, tmp_path):
-    shutil.copytree(random_folder, tmp_path / "run")
-    RUN_MODEL.replace(vocab_size=331).save(tmp_path / "run" / "model.json")
-    with pytest.raises(ConfigError, match="331 .*330"):
-        load_run(tmp_path / "run")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("change", [{"d_model": 16}, {"decoder_layers": 2}])
-def test_weights_of_another_model_are_refused(random_folder, tmp_path, change):
-    shutil.copytree(random_folder, tmp_path / "run")
-    RUN_MODEL.replace(**change).save(tmp_path / "run" / "model.json")
-    with pytest.raises(ConfigError, match="model.weights.h5 .*model.json"):
-        load_run(tmp_path / "run")
-
-
-def test_a_truncated_tokenizer_is_refused(random_folder, tmp_path):
-    shutil.copytree(random_folder, tmp_path / "run")
-    tokenizer = tmp_path / "run" / "tokenizer.model"
-    tokenizer.write_bytes(tokenizer.read_bytes()[:-100])
-    with pytest.raises(TokenizerError, match="tokenizer.model"):
-        load_run(tmp_path / "run")
-
-
-def test_truncated_weights_are_refused(random_folder, tmp_path):
-    shutil.copytree(random_folder, tmp_path / "run")
-    weights = tmp_path / "run" / "model.weights.h5"
-    weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(ConfigError, match="model.weights.h5 is damaged"):
-        load_run(tmp_path / "run")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("error", [RuntimeError, KeyError, OSError, ValueError, IndexError])
-def test_damaged_weights_are_refused_whatever_hdf5_raises(random_folder, monkeypatch, error):
-    def load_weights(self, path):
-        raise error("Unable to synchronously check link existence\nand more")
-
-    monkeypatch.setattr(Transformer, "load_weights", load_weights)
-    with pytest.raises(ConfigError, match="model.weights.h5 is damaged.*link existence") as refusal:
-        load_run(random_folder)
-    assert "\n" not in str(refusal.value)
-
-
-def test_a_damaged_header_in_the_weights_is_refused(random_folder, tmp_path):
-    """The local heap that holds the names of a group: HDF5 raises RuntimeError without its signature."""
-    shutil.copytree(random_folder, tmp_path / "run")
-    weights = tmp_path / "run" / "model.weights.h5"
-    weights.write_bytes(weights.read_bytes().replace(b"HEAP", b"heap"))
-    with pytest.raises(ConfigError, match="model.weights.h5 is damaged"):
-        load_run(tmp_path / "run")
-
-
-@pytest.mark.slow
-def test_weights_that_are_not_finite_are_refused(random_folder, tmp_path):
-    transformer = load_run(random_folder)[0]
-    weight = transformer.weights[0]
-    weight.assign(np.full(weight.shape, np.nan))
-    shutil.copytree(random_folder, tmp_path / "run")
-    transformer.save_weights(tmp_path / "run" / "model.weights.h5")
-    with pytest.raises(ConfigError, match=f"model.weights.h5 is damaged: {weight.path}"):
-        load_run(tmp_path / "run")

@@ -26,6 +26,8 @@ FLAT = "(S (NP XX )NP (VP XX )VP XX )S"
 class Parser:
     """Stands in for a Translator: each line becomes the same tree over three words, and then one without brackets."""
 
+    longer_than_trained = 0
+
     def load(self, run, options, **settings):
         self.options, self.settings = options, settings
         return self
