@@ -3,12 +3,15 @@
 Importing this module does not import TensorFlow; calling `graph_tokenizer` does.
 """
 
+import contextlib
 import io
 import os
 import pathlib
 import re
+import sys
+import tempfile
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import sentencepiece
 
@@ -22,6 +25,7 @@ SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 CHARACTER_COVERAGE = 0.9999  # share of the characters that get a piece of their own; the others become bytes
 TRAINING_CHARACTERS = 4_000  # longest text passed to the trainer, which silently drops longer ones
 TRAINING_SENTENCES = 5_000_000  # sampled from a larger corpus, to limit memory
+CAPITALS = [c for c in map(chr, range(sys.maxunicode + 1)) if c != c.lower()]  # and what has another lower case
 SAMPLING = threading.Lock()  # SentencePiece has one random seed per process
 
 
@@ -30,7 +34,12 @@ class TokenizerError(UserError):
 
 
 def train_tokenizer(
-    sentences: Iterable[str], path: str | os.PathLike, vocab_size: int, symbols: Sequence[str] = ()
+    sentences: Iterable[str],
+    path: str | os.PathLike,
+    vocab_size: int,
+    symbols: Sequence[str] = (),
+    lowercase: bool = False,
+    dummy_prefix: bool = False,
 ) -> None:
     """Learn one joint vocabulary from all `sentences` (Vaswani et al. 2017, section 5.1) and write it to `path`.
 
@@ -40,6 +49,10 @@ def train_tokenizer(
 
     symbols: texts that are always one piece, such as the tag <2de>, or " (NP" with the space before it; they are among
     the `vocab_size` pieces.
+    lowercase: whether the tokenizer makes all text lower case, character by character, so that "Dog" and "dog" are the
+    same pieces, and translations are in lower case.
+    dummy_prefix: whether a text is read as if a space stood before it (SentencePiece's add_dummy_prefix), so that its
+    first word has the same pieces as further on. Decoding leaves that space out.
 
     The same sentences in the same order give the same file.
     Raises TokenizerError if the sentences have too few pieces for `vocab_size`, or need more, and TypeError if they are
@@ -54,7 +67,11 @@ def train_tokenizer(
         for start in range(0, len(sentence), TRAINING_CHARACTERS)
     )
     sentencepiece.set_random_generator_seed(1)
-    try:
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules, _explained(vocab_size):
+        if lowercase:
+            rules.writelines(f"{ord(upper):X}\t{' '.join(f'{ord(c):X}' for c in upper.lower())}\n" for upper in CAPITALS)
+            rules.flush()
+            more["normalization_rule_tsv"] = rules.name
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=texts,
             model_writer=model,
@@ -63,7 +80,7 @@ def train_tokenizer(
             byte_fallback=True,
             character_coverage=CHARACTER_COVERAGE,
             normalization_rule_name="identity",
-            add_dummy_prefix=False,
+            add_dummy_prefix=dummy_prefix,
             remove_extra_whitespaces=False,
             max_sentence_length=4 * TRAINING_CHARACTERS,  # in bytes; a character has at most four in UTF-8
             input_sentence_size=TRAINING_SENTENCES,
@@ -71,9 +88,16 @@ def train_tokenizer(
             **more,
             **{f"{name}_id": special_id for name, special_id in SPECIAL_IDS.items()},
         )
+    write_atomically(path, model.getvalue())
+
+
+@contextlib.contextmanager
+def _explained(vocab_size: int) -> Iterator[None]:
+    """Turn an error of SentencePiece's trainer into a TokenizerError."""
+    try:
+        yield
     except RuntimeError as error:
         raise TokenizerError(_explanation(str(error), vocab_size)) from None
-    write_atomically(path, model.getvalue())
 
 
 def _explanation(error: str, vocab_size: int) -> str:

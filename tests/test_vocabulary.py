@@ -26,7 +26,7 @@ def test_a_sample_is_logged_if_one_is_taken(tmp_path, monkeypatch, caplog, limit
     monkeypatch.setattr("train.data.vocabulary.TOKENIZER_PAIRS", limit)
     splits = [Split("data.train", lambda: ((f"one {number}", f"two {number} two") for number in range(50)))] * 2
     with caplog.at_level(logging.INFO, "train"):
-        learn_tokenizer(280, splits, tmp_path / "tokenizer.model")
+        learn_tokenizer(TokenizerConfig(vocab_size=280), splits, tmp_path / "tokenizer.model")
     assert caplog.messages[1:] == ([f"{logged} from beginning to end"] if logged else [])
     assert (tmp_path / "tokenizer.model").stat().st_size > 0
 
@@ -37,7 +37,7 @@ def one_split():
 
 def test_a_tokenizer_is_learned_from_both_sides_of_all_splits(tmp_path):
     second = Split("data.train", lambda: iter([("third", "vierter")] * 9))
-    learn_tokenizer(290, [*one_split(), second], tmp_path / "model")
+    learn_tokenizer(TokenizerConfig(vocab_size=290), [*one_split(), second], tmp_path / "model")
     tokenizer = Tokenizer(tmp_path / "model")
     characters = set("".join(tokenizer.decode([piece]) for piece in range(260, tokenizer.vocab_size)))
     assert set("sourceword" + "Zielwort" + "third" + "vierter") <= characters
@@ -87,7 +87,7 @@ def test_tags_are_pieces_of_a_learned_tokenizer_and_a_tokenizer_that_divides_one
         assert tokenizer.encode(f"{tag}source word") == [piece, *tokenizer.encode("source word")]
         assert tokenizer.decode([piece]) == tag
         assert tokenizer.sample_batch([f"{tag}source word"], 1.0, seed=1)[0][0] == piece  # BPE-dropout leaves it whole
-    learn_tokenizer(290, one_split(), tmp_path / "given.model")
+    learn_tokenizer(TokenizerConfig(vocab_size=290), one_split(), tmp_path / "given.model")
     for config, path in (
         (TokenizerConfig(model=str(tmp_path / "given.model")), tmp_path / "copied.model"),
         (TokenizerConfig(vocab_size=290), tmp_path / "given.model"),

@@ -33,6 +33,8 @@ class TokenizerConfig(Section):
 
     vocab_size: int = pydantic.Field(8_000, ge=260)  # 4 special ids and 256 bytes come first
     model: PathText | None = None  # a SentencePiece .model file to use instead of training one
+    lowercase: bool = False  # of one that is trained: make all text lower case, and so all translations
+    dummy_prefix: bool = False  # of one that is trained: the first word of a text has the pieces that it has further on
 
 
 SET_ELSEWHERE = ("vocab_size", "dropout", "label_smoothing")  # by the tokenizer and by the section [training]

@@ -65,10 +65,11 @@ def prepare_tokenizer(
         if config.model:
             given = Tokenizer(config.model)  # refuses what cannot be used before it is copied
             check_size(given, config)
+            check_not_trained(config)
             check_symbols(given, symbols, config.model)
             write_atomically(path, given.model_bytes)
         else:
-            learn_tokenizer(config.vocab_size, splits, path, symbols)
+            learn_tokenizer(config, splits, path, symbols)
     tokenizer = Tokenizer(path)
     if not config.model and tokenizer.vocab_size != config.vocab_size:
         raise ConfigError(
@@ -89,10 +90,21 @@ def check_size(tokenizer: Tokenizer, config: TokenizerConfig) -> None:
         )
 
 
+def check_not_trained(config: TokenizerConfig) -> None:
+    """Raises ConfigError if a tokenizer that is given is asked to be trained in another way."""
+    for name in ("lowercase", "dummy_prefix"):
+        if config.model and getattr(config, name):
+            raise ConfigError(
+                f"tokenizer.{name} is for a tokenizer that is trained, and the one of the run is given, {config.model}: "
+                f"leave tokenizer.{name} out, or have a tokenizer trained in another run_folder, without tokenizer.model "
+                "and training.start_from."
+            )
+
+
 def check_symbols(tokenizer: Tokenizer, symbols: Iterable[str], path: str | os.PathLike) -> None:
     """Raises ConfigError if a symbol is not one piece of the tokenizer at `path`: the model would read it as a text."""
     for symbol in symbols:
-        if (pieces := len(tokenizer.encode(symbol))) != 1:
+        if (pieces := len(tokenizer.encode("." + symbol)) - len(tokenizer.encode("."))) != 1:
             raise ConfigError(
                 f"[data] has the symbol {symbol}, which the tokenizer {path} divides into {pieces} pieces; it must be "
                 "one. Name a tokenizer.model that has it as a user-defined symbol, or have one trained with it: "
@@ -101,14 +113,15 @@ def check_symbols(tokenizer: Tokenizer, symbols: Iterable[str], path: str | os.P
 
 
 def learn_tokenizer(
-    vocab_size: int, splits: Iterable[Split], path: str | os.PathLike, symbols: Sequence[str] = ()
+    config: TokenizerConfig, splits: Iterable[Split], path: str | os.PathLike, symbols: Sequence[str] = ()
 ) -> None:
     """Train a tokenizer on the source and target text of all `splits`, or on evenly spaced pairs of very many."""
-    log.info("training a tokenizer of %d pieces", vocab_size)
+    log.info("training a tokenizer of %d pieces", config.vocab_size)
     sample, distance = evenly_spaced(itertools.chain.from_iterable(splits), TOKENIZER_PAIRS)
     if distance > 1:
         log.info("it is trained on one pair in %d, %s pairs from beginning to end", distance, f"{len(sample):,}")
-    train_tokenizer(itertools.chain.from_iterable(sample), path, vocab_size, symbols)
+    text = itertools.chain.from_iterable(sample)
+    train_tokenizer(text, path, config.vocab_size, symbols, config.lowercase, config.dummy_prefix)
 
 
 def evenly_spaced(items: Iterable[Item], limit: int) -> tuple[list[Item], int]:
