@@ -173,6 +173,10 @@ class Tokenizer:
         """Return one text per list of ids, none of which is special."""
         return self._processor.decode(list(batch))
 
+    def restored(self, texts: Iterable[str]) -> list[str]:
+        """Return each text as its ids give it back: in lower case if the tokenizer makes it so, else as it is."""
+        return self.decode_batch(self.encode_batch(texts))
+
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`; PAD, BOS and EOS have none."""
         return self._processor.decode([int(i) for i in ids if i not in (PAD, BOS, EOS)])

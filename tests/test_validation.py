@@ -36,6 +36,9 @@ class Tokenizer:
     def decode(self, ids):
         return " ".join(map(str, ids))
 
+    def restored(self, texts):
+        return list(texts)
+
 
 @pytest.fixture(scope="module")
 def transformer():
@@ -107,6 +110,12 @@ def test_it_translates_with_the_options_of_the_configuration(transformer):
     given = {"beam_size": 5, "validation_beam_size": 3, "length_penalty": 0.25, "batch_size": 7}
     translator = validator_of(transformer, **given).bleu.translator
     assert (translator.options, translator.batch_size) == (SearchOptions(beam_size=3, length_penalty=0.25), 7)
+
+
+def test_references_are_in_lower_case_if_the_tokenizer_makes_all_text_so(transformer, monkeypatch):
+    monkeypatch.setattr(Tokenizer, "restored", lambda self, texts: [text.lower() for text in texts])
+    split = Split("validation", lambda: iter([("One", "Eins"), ("Two", "Zwei")]))
+    assert validator_of(transformer, split).bleu.pairs == [("One", "eins"), ("Two", "zwei")]
 
 
 def test_translations_are_compared_with_the_trees_of_their_own_sentences(transformer):

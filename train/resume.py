@@ -22,6 +22,9 @@ log = logging.getLogger("train")
 FIXED = (  # sections and keys that decide what a weight means, or which arrays a checkpoint has
     "model.", "tokenizer.", "training.ema_decay", "training.frozen",
 )  # fmt: skip
+BEFORE_THEY_WERE_KEYS = {  # what a config.toml without them was trained with
+    "model.kind": FIRST_KIND, "tokenizer.lowercase": False, "tokenizer.dummy_prefix": False,
+}  # fmt: skip
 OWN_KEYS = (  # paths, which may differ between workers
     "run_folder", "cache_folder", "data.train", "data.validation", "data.test", "data.files", "data.data_dir",
     "tokenizer.model", "training.start_from",
@@ -98,7 +101,7 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
         recorded = flattened(folder.config.read_text(encoding="utf-8"))
         if not recorded:
             raise ValueError("it is empty")
-        recorded.setdefault("model.kind", FIRST_KIND)  # a file from before there were kinds
+        recorded = BEFORE_THEY_WERE_KEYS | recorded
     except (OSError, ValueError) as error:  # ValueError: neither TOML nor UTF-8
         log.warning("%s cannot be read (%s): it is written again from the given configuration", folder.config, error)
         refuse(folder, differences(*model_fields(folder, config)))
