@@ -24,6 +24,8 @@ from train.evaluation.corpus_statistics import entry_text
 
 WHOLE = "whole"
 OFF = {  # the value of a key with which a technique does nothing, or is the paper's
+    "tokenizer.lowercase": False,
+    "tokenizer.dummy_prefix": False,
     "model.norm": "post",
     "training.bpe_dropout": 0.0,
     "training.label_smoothing": 0.0,

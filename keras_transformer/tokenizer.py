@@ -4,6 +4,7 @@ Importing this module does not import TensorFlow; calling `graph_tokenizer` does
 """
 
 import contextlib
+import functools
 import io
 import os
 import pathlib
@@ -52,7 +53,8 @@ def train_tokenizer(
     lowercase: whether the tokenizer makes all text lower case, character by character, so that "Dog" and "dog" are the
     same pieces, and translations are in lower case.
     dummy_prefix: whether a text is read as if a space stood before it (SentencePiece's add_dummy_prefix), so that its
-    first word has the same pieces as further on. Decoding leaves that space out.
+    first word has the same pieces as further on. Decoding leaves that space out; in a graph, where tensorflow-text has
+    an older SentencePiece, it leaves out all spaces that a text begins with.
 
     The same sentences in the same order give the same file.
     Raises TokenizerError if the sentences have too few pieces for `vocab_size`, or need more, and TypeError if they are
@@ -173,9 +175,14 @@ class Tokenizer:
         """Return one text per list of ids, none of which is special."""
         return self._processor.decode(list(batch))
 
+    @functools.cached_property
+    def is_lowercase(self) -> bool:
+        """Whether it makes all text lower case."""
+        return self.decode(self.encode("A")) == "a"
+
     def restored(self, texts: Iterable[str]) -> list[str]:
         """Return each text as its ids give it back: in lower case if the tokenizer makes it so, else as it is."""
-        return self.decode_batch(self.encode_batch(texts))
+        return self.decode_batch(self.encode_batch(texts)) if self.is_lowercase else list(texts)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`; PAD, BOS and EOS have none."""

@@ -17,7 +17,7 @@ from keras_transformer.inspection.bleu import (
     tokenise,
     tokenised_bleu,
 )
-from tests.support.places import MULTI30K
+from tests.support.places import TOKENISED_MULTI30K
 from tests.support.processes import python
 from tests.support.sentences import REFERENCES, TRANSLATIONS
 
@@ -141,12 +141,12 @@ def test_tokens_are_separated_and_lower_cased_and_quotes_normalised():
     assert tokenise(["l'homme, z.B."], "fr") == ["l&apos; homme , z.b."]
 
 
-@pytest.mark.skipif(MULTI30K is None, reason="there is no Multi30k: make multi30k")
+@pytest.mark.skipif(TOKENISED_MULTI30K is None, reason="there are no *.lc.norm.tok.* files of Multi30k")
 @pytest.mark.parametrize("language", ["de", "en", "fr"])
 @pytest.mark.parametrize("split", ["val", "test_2016_flickr"])
 def test_multi30k_becomes_the_text_that_published_scores_are_computed_on(split, language):
     def lines(name):
-        with gzip.open(MULTI30K / f"{split}.{name}{language}.gz", "rt", encoding="utf-8", newline="\n") as file:
+        with gzip.open(TOKENISED_MULTI30K / f"{split}.{name}{language}.gz", "rt", encoding="utf-8", newline="\n") as file:
             return file.read().removesuffix("\n").split("\n")
 
     ours, theirs = tokenise(lines(""), language), lines("lc.norm.tok.")

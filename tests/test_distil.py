@@ -83,6 +83,8 @@ def loaded(monkeypatch):
     calls = []
 
     class Repeating:
+        tokenizer = types.SimpleNamespace(restored=list)
+
         def translate_n_best(self, lines, first_line):
             return [[Translation("x", -1.0), Translation(f"{line}\nagain", -2.0)] for line in lines]
 
@@ -124,6 +126,17 @@ def test_every_option_arrives(files, loaded, tmp_path):
     ]
 
 
+def test_a_run_in_lower_case_is_compared_with_references_in_lower_case(files, loaded, tmp_path, monkeypatch):
+    files["reference"].write_text("EINS ZWEI AGAIN\nX\n", encoding="utf-8")
+    distil_command(tmp_path, *options_of(files))
+    assert files["output"].read_text(encoding="utf-8") == "x\nx\n"  # nothing is near: the most probable
+    tokenizer = types.SimpleNamespace(restored=lambda texts: [text.lower() for text in texts])
+    monkeypatch.setattr(type(Translator.load()), "tokenizer", tokenizer)
+    files["output"].unlink()
+    distil_command(tmp_path, *options_of(files))
+    assert files["output"].read_text(encoding="utf-8") == "eins zwei again\nx\n"
+
+
 def test_what_is_near_is_measured_in_the_language_of_the_run(files, loaded, tmp_path):
     config = write_config(tmp_path).read_text(encoding="utf-8")
     config = config.replace('source = "numbers"', 'source = "numbers"\ntarget_language = "zh"')
@@ -149,7 +162,8 @@ def test_a_command_that_was_stopped_begins_anew_with_other_weights_or_another_te
             raise KeyboardInterrupt
         return [[Translation(line, -1.0)] for line in lines]
 
-    translator = types.SimpleNamespace(translate_n_best=translate_n_best)
+    tokenizer = types.SimpleNamespace(restored=list)
+    translator = types.SimpleNamespace(translate_n_best=translate_n_best, tokenizer=tokenizer)
     monkeypatch.setattr(Translator, "load", lambda *arguments, **named: translator)
     monkeypatch.setattr(train.distil, "BATCHES_AT_ONCE", 1)
     arguments = tmp_path, *options_of(files), "--batch-size", 1

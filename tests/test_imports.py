@@ -49,6 +49,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "imports": "the map of the folders",
     "keras_hooks": "docs/keras_hooks.md",
     "killed": "a run that is killed and resumed",
+    "lowercase": "tokenizers in lower case",
     "metrics_page": "docs/metrics.md",
     "parity": "independent implementations",
     "recurrent_run": "a recurrent model through every door",

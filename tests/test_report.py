@@ -43,7 +43,9 @@ def candidate(name, bleu, loss, perplexity):
 
 SELECTION = Selection(candidate("the last checkpoint", 33.333, 2.5, 7.0), [candidate("the average", 33.1, 2.4, 6.0)])
 DATA = types.SimpleNamespace(
-    tokenizer=types.SimpleNamespace(vocab_size=8_000, pieces=lambda: ["piece"] * 8_000),
+    tokenizer=types.SimpleNamespace(
+        vocab_size=8_000, pieces=lambda: ["piece"] * 8_000, restored=list, is_lowercase=False
+    ),
     train=EncodedShards([encoded(2_000, 10, 20, duplicate=3)]),
     validation=encoded(50, 11, 12),
     batches=types.SimpleNamespace(

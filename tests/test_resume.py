@@ -72,6 +72,18 @@ def test_a_run_from_before_there_were_kinds_is_of_a_transformer(folder, caplog):
         check_unchanged(folder, load_config(other))
 
 
+def test_a_run_from_before_tokenizers_could_be_in_lower_case_has_none_that_is(folder, caplog):
+    lines = folder.config.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith(("lowercase", "dummy_prefix"))]
+    assert len(kept) == len(lines) - 2
+    folder.config.write_text("".join(kept), encoding="utf-8")
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder))
+    assert not caplog.messages
+    with pytest.raises(ConfigError, match="tokenizer.lowercase was False and is True"):
+        check_unchanged(folder, configuration(folder, "tokenizer.lowercase=true"))
+
+
 def test_a_key_that_may_change_is_logged_with_both_values(folder, caplog):
     with caplog.at_level(logging.INFO, logger="train"):
         check_unchanged(folder, configuration(folder, "training.steps=7", "training.dropout=0.2", "run_folder='x'"))

@@ -10,7 +10,7 @@ from keras_transformer.inspection.samples import Sample
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.evaluation import scorecard_plot
 from train.evaluation.breakdown import WordCounts, words_of
-from train.evaluation.scorecard import INTERVAL_NOTE, Evaluator, Timed
+from train.evaluation.scorecard import INTERVAL_NOTE, LOWERCASE_NOTE, Evaluator, Timed
 from train.evaluation.scorecard_plot import plot_scorecard
 
 SAMPLES = [Sample("one two three", *pair) for pair in zip(REFERENCES, TRANSLATIONS, strict=True)]
@@ -54,6 +54,36 @@ def test_the_others_are_broken_down_as_if_they_were_ours(cards):
     theirs = [sample._replace(translation=text) for sample, text in zip(SAMPLES, OTHERS, strict=True)]
     assert cards[1].comparison.breakdown == Evaluator("de", COUNTED).scorecard(Timed(theirs, 1.0)).breakdown
     assert cards[1].comparison.breakdown != cards[1].breakdown == cards[0].breakdown
+
+
+def lower(lines):
+    return [line.lower() for line in lines]
+
+
+def test_a_model_in_lower_case_is_broken_down_in_lower_case_and_scored_as_it_is():
+    cased = [Sample("One two three", "Ein Hund läuft hier", "ein hund läuft hier")]
+    card = Evaluator("de", WordCounts(words_of(["ein hund"]), "t"), lowercase=lower).scorecard(Timed(cased, 1.0))
+    raw, lowered = card.scores.measured[:2]
+    assert raw.value < 50 and lowered.value == pytest.approx(100) == card.breakdown.lengths[0].bleu.value
+    assert [(found.occurrences, found.words, found.found) for found in card.breakdown.frequencies] == [
+        ("0", 2, 100.0),
+        ("1", 2, 100.0),
+    ]
+    assert card.breakdown.lengths[0].bleu.form == "raw text, lower-cased" and LOWERCASE_NOTE in card.lines()
+
+
+def test_others_are_compared_with_a_model_in_lower_case_in_lower_case():
+    ours = [Sample("One two three", "Ein Hund läuft hier", text) for text in ("ein hund läuft", "ein kind läuft hier")]
+    evaluator = Evaluator("de", COUNTED, lowercase=lower)
+    theirs = ["Ein Hund läuft", "Ein Hund läuft hier"]
+    comparison = evaluator.compared(evaluator.scorecard(Timed(ours, 1.0)), "other", theirs, "bootstrap").comparison
+    assert [(found.line, found.theirs) for found in comparison.lines] == [(2, "ein hund läuft hier")]
+    lowered = [Sample("One two three", "ein hund läuft hier", text.lower()) for text in theirs]
+    assert comparison.breakdown == evaluator.break_down(lowered)
+
+
+def test_a_model_in_mixed_case_has_no_note_of_it(cards):
+    assert LOWERCASE_NOTE not in cards[0].lines() and cards[0].breakdown.lengths[0].bleu.form == "raw text"
 
 
 def test_equal_translations_have_no_lines_that_differ(cards):

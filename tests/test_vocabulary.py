@@ -62,6 +62,23 @@ def test_a_number_of_pieces_that_the_configured_model_does_not_have_is_refused(t
     assert path.exists() == is_there
 
 
+@pytest.mark.parametrize("key", ["lowercase", "dummy_prefix"])
+def test_a_given_tokenizer_cannot_be_asked_to_be_trained_otherwise(tmp_path, key):
+    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    config = TokenizerConfig(model=str(tmp_path / "given.model"), **{key: True})
+    with pytest.raises(ConfigError, match=f"tokenizer.{key} is for a tokenizer that is trained, .*given.model: leave"):
+        prepare_tokenizer(config, [], tmp_path / "tokenizer.model")
+    assert not (tmp_path / "tokenizer.model").exists()
+
+
+def test_a_tokenizer_is_trained_as_the_configuration_asks(tmp_path):
+    config = TokenizerConfig(vocab_size=290, lowercase=True, dummy_prefix=True)
+    tokenizer = prepare_tokenizer(config, one_split(), tmp_path / "tokenizer.model", ("<2DE>",))
+    assert tokenizer.restored(["Zielwort WORT", "<2DE>Wort"]) == ["zielwort wort", "<2DE>wort"]
+    (word,) = tokenizer.encode("Word")
+    assert tokenizer.encode("source word")[-1] == word
+
+
 def test_a_model_that_cannot_be_used_is_not_copied(tmp_path):
     (tmp_path / "given.model").write_bytes(b"no model")
     with pytest.raises(TokenizerError, match="given.model"):

@@ -61,9 +61,9 @@ def main(
 ):
     """Translate a training text with a trained run, and of each beam write the translation nearest to the reference.
 
-    Nearest is what has the highest sentence BLEU (Kim and Rush 2016, section 3.3). One line per sentence: the output is
-    the target side of a further entry of data.train, whose source side is --source. If the command is stopped, the same
-    one goes on where it was.
+    Nearest is what has the highest sentence BLEU (Kim and Rush 2016, section 3.3), of lower-cased references if the run
+    writes lower case. One line per sentence: the output is the target side of a further entry of data.train, whose
+    source side is --source. If the command is stopped, the same one goes on where it was.
     """
     prepare_process(is_long=True)
     with exit_codes():
@@ -81,6 +81,8 @@ def main(
             translated = translator.translate_n_best(lines, first_line)
             return [[on_one_line(one.text) for one in translations] for translations in translated]
 
+        references = translator.tokenizer.restored([reference for _, reference in pairs])
+        pairs = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
         weights = sha256_of(RunFolder(run).weights)
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(run)

@@ -89,8 +89,8 @@ def main(
             from keras_transformer.inspection.bleu import tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
-            from train.evaluation.breakdown import training_splits, words_known
-            from train.evaluation.scorecard import Evaluator, translate_timed
+            from train.evaluation.breakdown import training_splits
+            from train.evaluation.scorecard import evaluator_of, translate_timed
             from train.evaluation.scored_text import data_of_run, other_translations, pairs_of_run
             from train.evaluation.significance import check_paired_test
 
@@ -114,8 +114,9 @@ def main(
         if output:
             write_lines(output, [sample.translation for sample in timed.samples])
         language = data.target_language if data else ""
-        counted = words_known(lambda: training_splits(data), [sample.reference for sample in timed.samples], language)
-        evaluator = Evaluator(language, counted, tokenised_bleu(language) if tokenised else None)
+        evaluator = evaluator_of(translator.tokenizer, language, lambda: training_splits(data), timed.samples)
+        if tokenised:
+            evaluator = dataclasses.replace(evaluator, length_bleu=tokenised_bleu(language))
         card = evaluator.scorecard(timed)
         if theirs:
             card = evaluator.compared(card, str(against), theirs, paired_test)

@@ -1,15 +1,15 @@
 """What each technique of a recipe is worth, as a table with a paired test."""
 
 from benchmarks.trials.outcome import Outcome, commits_sentence, machines, mark
-from keras_transformer.inspection.bleu import raw_bleu
+from keras_transformer.inspection.bleu import lower_bleu, raw_bleu
 from train.config import RunConfig
 from train.data.prepare import load_test_split
 from train.evaluation.significance import differences
 
 NOTE = """
 Every row has the same updates and seed, and is scored on the validation set, which also chose between the candidate
-weights (the last, the averaged, and so on). A row with other training text has a tokenizer of its own, learnt from
-it: its perplexity, which is per token, cannot be compared with that of the others. The difference is to the whole
+weights (the last, the averaged, and so on). A row with other training text, or other keys of [tokenizer], has a
+tokenizer of its own: its perplexity, which is per token, cannot be compared with that of the others. The difference is to the whole
 recipe; its p-value is that of sacreBLEU's paired bootstrap, 1,000 resamples, about half of a two-sided one. Each row
 was trained once: the test knows the sentences' chance, not that of the seed, which moves BLEU on Multi30k by 0.3 to
 0.5. Training minutes are those of the steps, without validations; a row that changes only which weights are kept has
@@ -21,7 +21,8 @@ def table(recipe: RunConfig, outcomes: dict[str, Outcome], changes: dict[str, st
     """Return the table. `outcomes` and `changes` by the name of the trial; the first is the whole recipe."""
     whole = next(iter(outcomes.values()))
     references = [reference for _, reference in validation_pairs(recipe)]
-    measure = raw_bleu(recipe.data.target_language)
+    form = lower_bleu if recipe.tokenizer.lowercase else raw_bleu  # with and without capitals must be comparable
+    measure = form(recipe.data.target_language)
     lines = [
         "# What the recipe is made of",
         "",
@@ -36,10 +37,11 @@ def table(recipe: RunConfig, outcomes: dict[str, Outcome], changes: dict[str, st
         if outcome is not whole:
             [found] = differences(outcome.translations, whole.translations, references, [measure], "bootstrap")
             change, p_value = f"{found.ours - found.theirs:+.2f}", found.verdict
-        cells = [changes[name] or "the whole recipe", outcome.bleu(), change, p_value, f"{outcome.perplexity:.3f}"]
+        bleu = outcome.bleu(measure.form)
+        cells = [changes[name] or "the whole recipe", bleu, change, p_value, f"{outcome.perplexity:.3f}"]
         cells.append(f"{outcome.train_seconds / 60:.0f}{mark(outcome, outcomes.values())}")
         lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", f"BLEU: {whole.score('BLEU')['signature']}"]
+    lines += ["", f"BLEU: {whole.score('BLEU', measure.form)['signature']}"]
     if sentence := commits_sentence({changes[name] or "the whole recipe": one for name, one in outcomes.items()}):
         lines += ["", sentence]
     return "\n".join([*lines, NOTE.rstrip(), ""])

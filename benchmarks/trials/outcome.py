@@ -68,13 +68,13 @@ class Outcome(NamedTuple):
     def parameters(self) -> int:
         return self.scores["parameters"]
 
-    def score(self, name: str) -> dict[str, Any]:
-        """A score of raw text, as `Score.as_json` has it."""
-        return score_in(self.scores, name, "raw text")
+    def score(self, name: str, form: str = "raw text") -> dict[str, Any]:
+        """A score, as `Score.as_json` has it."""
+        return score_in(self.scores, name, form)
 
-    def bleu(self) -> str:
-        """BLEU of raw text with half of its 95 per cent interval: "38.62 ± 1.31"."""
-        return score_text_of(self.score("BLEU"))
+    def bleu(self, form: str = "raw text") -> str:
+        """BLEU with half of its 95 per cent interval: "38.62 ± 1.31"."""
+        return score_text_of(self.score("BLEU", form))
 
 
 def empty_sentence(outcomes: dict[str, Outcome]) -> str:

@@ -61,6 +61,11 @@ def raw_bleu(language: str) -> Measure:
     return dataclasses.replace(RAW_BLEU, tokenizer=tokenizer_of(language))
 
 
+def lower_bleu(language: str) -> Measure:
+    """BLEU of raw text in a language, lower-cased."""
+    return dataclasses.replace(LOWER_BLEU, tokenizer=tokenizer_of(language))
+
+
 def tokenised_bleu(language: str) -> Measure:
     """BLEU of Moses-tokenised, lower-cased text, as in papers on Multi30k. Not comparable with BLEU of raw text."""
     rules = "" if has_rules(language) else f" by Moses' general rules (it has none for {language!r})"
@@ -69,8 +74,7 @@ def tokenised_bleu(language: str) -> Measure:
 
 def all_measures(language: str) -> tuple[Measure, ...]:
     """BLEU in its three forms, and chrF. `language`: of the translations; without spaces, Moses' form is left out."""
-    raw = raw_bleu(language)
-    lower = dataclasses.replace(LOWER_BLEU, tokenizer=raw.tokenizer)
+    raw, lower = raw_bleu(language), lower_bleu(language)
     if raw.tokenizer != USUAL_TOKENIZER:
         return raw, lower, CHRF
     return raw, lower, tokenised_bleu(language), CHRF

@@ -3,7 +3,9 @@
 import pathlib
 
 ROOT = pathlib.Path(__file__).parents[2]
-MULTI30K = next(filter(pathlib.Path.is_dir, [ROOT / "data/multi30k", ROOT.parent / "shared/data/multi30k"]), None)
+CORPORA = [ROOT / "data/multi30k", ROOT.parent / "shared/data/multi30k"]
+MULTI30K = next(filter(pathlib.Path.is_dir, CORPORA), None)
+TOKENISED_MULTI30K = next((path for path in CORPORA if (path / "val.lc.norm.tok.de.gz").exists()), None)
 TREEBANK = next(
     filter(
         pathlib.Path.is_file,

@@ -167,23 +167,33 @@ def word_splitter(tokenizer: str) -> Callable[[str], str]:
     return sacrebleu.metrics.BLEU(tokenize=tokenizer).tokenizer
 
 
-def words_in_training(splits: Iterable[Split], language: str = "") -> WordCounts:
-    """Count the target words of the training text, of its first MOST_PAIRS pairs. Raises CorpusError without it."""
+def words_in_training(
+    splits: Iterable[Split], language: str = "", restored: Callable[[list[str]], list[str]] = list
+) -> WordCounts:
+    """Count the target words of the training text, of its first MOST_PAIRS pairs. Raises CorpusError without it.
+
+    restored: gives the text as the model knows it, such as `Tokenizer.restored`.
+    """
     pairs = itertools.islice(itertools.chain.from_iterable(splits), MOST_PAIRS + 1)
     targets = [target for _, target in pairs]
-    words = words_of(targets[:MOST_PAIRS], language)
+    words = words_of(restored(targets[:MOST_PAIRS]), language)
     if len(targets) > MOST_PAIRS:
         return WordCounts(words, f"the first {MOST_PAIRS:,} pairs of the training text", language)
     return WordCounts(words, f"the training text ({len(targets):,} pairs)", language)
 
 
-def words_known(splits: Callable[[], Iterable[Split]], references: Sequence[str], language: str = "") -> WordCounts:
+def words_known(
+    splits: Callable[[], Iterable[Split]],
+    references: Sequence[str],
+    language: str = "",
+    restored: Callable[[list[str]], list[str]] = list,
+) -> WordCounts:
     """Count the words of the training text, whose Splits `splits` returns; of the references if it cannot be read."""
     try:
-        return words_in_training(splits(), language)
+        return words_in_training(splits(), language, restored)
     except CorpusError as error:
         found = f"these references themselves, because the training text cannot be read ({error})"
-        return WordCounts(words_of(references, language), found, language)
+        return WordCounts(words_of(restored(list(references)), language), found, language)
 
 
 def training_splits(data: DataConfig | None) -> tuple[Split, ...]:

@@ -19,13 +19,12 @@ from train.config import Data as DataConfig
 from train.config import FilesData, RunConfig, TrainingConfig
 from train.data.corpus import Split, skipped_sentence
 from train.data.prepare import Data
-from train.evaluation.breakdown import words_known
 from train.evaluation.corpus_statistics import data_table
 from train.evaluation.cost import corpus_flops, parameter_count
 from train.evaluation.curves import plot_curves, read_curves
 from train.evaluation.parsing import ParsingCard, parsing_card
 from train.evaluation.reproduction import reproduction_lines
-from train.evaluation.scorecard import Evaluator, Scorecard, Timed, translate_timed
+from train.evaluation.scorecard import Scorecard, Timed, evaluator_of, translate_timed
 from train.evaluation.selection import Selection
 from train.evaluation.spread import spread
 from train.loop.progress import Progress, duration
@@ -77,8 +76,7 @@ def scored(config: DataConfig, data: Data, split: Split, timed: Timed) -> Scorec
     if split.trees is not None:
         return parsing_card(timed, split.trees, data.corpus.train.trees)
     own_text = data.corpus.train.shards[: len(data.train.shards)]  # the chief, who writes this, has the first shards
-    counted = words_known(lambda: own_text, [sample.reference for sample in timed.samples], config.target_language)
-    return Evaluator(config.target_language, counted).scorecard(timed)
+    return evaluator_of(data.tokenizer, config.target_language, lambda: own_text, timed.samples).scorecard(timed)
 
 
 def languages(data: DataConfig) -> str:

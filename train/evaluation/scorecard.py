@@ -2,16 +2,21 @@
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from keras_transformer.console import on_one_line
-from keras_transformer.inspection.bleu import RESAMPLES, Measure, Scores, all_measures, raw_bleu, score
+from keras_transformer.inspection.bleu import RESAMPLES, Measure, Scores, all_measures, lower_bleu, raw_bleu, score
 from keras_transformer.inspection.samples import Sample, translate_pairs
+from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.translator import Translator
-from train.evaluation.breakdown import Breakdown, WordCounts, break_down
+from train.data.corpus import Split
+from train.evaluation.breakdown import Breakdown, WordCounts, break_down, words_known
 from train.evaluation.significance import PairedComparison, differences, largest_differences
 from train.evaluation.tables import INTERVAL_NOTE, Table
+
+
+LOWERCASE_NOTE = "the model writes lower case alone: scores of raw text that is not lower-cased count capitals as mistakes"
 
 
 class Timed(NamedTuple):
@@ -62,6 +67,7 @@ class Scorecard:
     scores: Scores
     breakdown: Breakdown
     comparison: Comparison | None = None
+    is_lowercase: bool = False  # whether the model writes lower case alone
 
     def lines(self) -> list[str]:
         """What a person reads: a few lines of scores, then tables."""
@@ -74,7 +80,8 @@ class Scorecard:
 
     def score_lines(self) -> list[str]:
         has_intervals = any(found.margin is not None and not found.undefined for found in self.scores.measured)
-        return [*self.scores.lines(), *[INTERVAL_NOTE] * has_intervals, self.timed.line()]
+        notes = [INTERVAL_NOTE] * has_intervals + [LOWERCASE_NOTE] * self.is_lowercase
+        return [*self.scores.lines(), *notes, self.timed.line()]
 
     def tables(self) -> list[Table]:
         """The breakdown as tables, with columns of the other translations if there are any."""
@@ -98,18 +105,21 @@ class Evaluator:
     """How translations of one test set are measured.
 
     language: of the translations. counted: how often words occur in the training text. length_bleu: the form of BLEU
-    that sentences of each length have; None for that of raw text.
+    that sentences of each length have; None for that of raw text, lower-cased if `lowercase` is given.
+    lowercase: makes lines lower case as the model's tokenizer does, if it does. The breakdown, and which sentences
+    differ most, are then of lower-cased text.
     """
 
     language: str
     counted: WordCounts
     length_bleu: Measure | None = None
+    lowercase: Callable[[list[str]], list[str]] | None = None
 
     def scorecard(self, timed: Timed) -> Scorecard:
         """Score translations in all forms, with confidence intervals."""
         _, references, translations = zip(*timed.samples, strict=True)
         scores = score(translations, references, all_measures(self.language), RESAMPLES)
-        return Scorecard(timed, scores, self.break_down(timed.samples))
+        return Scorecard(timed, scores, self.break_down(timed.samples), is_lowercase=self.lowercase is not None)
 
     def compared(self, card: Scorecard, name: str, theirs: Sequence[str], paired_test: str) -> Scorecard:
         """Return the Scorecard with a Comparison with other translations, called `name`, by each defined measure."""
@@ -122,13 +132,33 @@ class Evaluator:
             name,
             paired_test,
             differences(ours, theirs, references, measures, paired_test),
-            largest_differences(samples, theirs),
+            largest_differences(self.compared_as(samples), [sample.translation for sample in self.compared_as(others)]),
             self.break_down(others),
         )
         return dataclasses.replace(card, comparison=comparison)
 
     def break_down(self, samples: Sequence[Sample]) -> Breakdown:
-        return break_down(samples, self.counted, self.length_bleu or raw_bleu(self.language))
+        form = raw_bleu(self.language) if self.lowercase is None else lower_bleu(self.language)
+        return break_down(self.compared_as(samples), self.counted, self.length_bleu or form)
+
+    def compared_as(self, samples: Sequence[Sample]) -> list[Sample]:
+        """The samples with references and translations in lower case, if the model knows no other."""
+        if self.lowercase is None:
+            return list(samples)
+        sources, references, translations = zip(*samples, strict=True)
+        lines = (sources, self.lowercase(list(references)), self.lowercase(list(translations)))
+        return [Sample(*sample) for sample in zip(*lines, strict=True)]
+
+
+def evaluator_of(
+    tokenizer: Tokenizer, language: str, splits: Callable[[], Iterable[Split]], samples: Sequence[Sample]
+) -> Evaluator:
+    """The Evaluator of a model that reads and writes by `tokenizer`.
+
+    splits: returns the training text; if it cannot be read, the references of `samples` are counted.
+    """
+    counted = words_known(splits, [sample.reference for sample in samples], language, tokenizer.restored)
+    return Evaluator(language, counted, lowercase=tokenizer.restored if tokenizer.is_lowercase else None)
 
 
 def translate_timed(translator: Translator, pairs: list[tuple[str, str]]) -> Timed:

@@ -1,0 +1,77 @@
+"""Tokenizers that make text lower case, and such as read a space before it: `lowercase` and `dummy_prefix`."""
+
+import pytest
+
+from keras_transformer.tokenizer import Tokenizer, graph_tokenizer, train_tokenizer
+from tests.test_tokenizer import SENTENCES, TEXTS, random_texts
+
+LETTERS = ["Straße ÄÖÜ, ÆØ", "İstanbul ΣΊΣΥΦΟΣ", "ДОМ дом", "Ⅻ ＡＢＣ ﬁ Ǆ", "A" * 3_000]
+
+
+@pytest.fixture(scope="module", params=[(True, False), (False, True), (True, True)])
+def other(request, tmp_path_factory):
+    """A tokenizer that makes text lower case, one that reads a space before it, and one that does both."""
+    path = tmp_path_factory.mktemp("other") / "tokenizer.model"
+    lowercase, dummy_prefix = request.param
+    train_tokenizer(SENTENCES, path, 400, lowercase=lowercase, dummy_prefix=dummy_prefix)
+    tokenizer = Tokenizer(path)
+    assert tokenizer.is_lowercase == lowercase
+    return tokenizer, lowercase, dummy_prefix
+
+
+def lower(text: str) -> str:
+    """Each character in lower case by itself: str.lower() writes another sigma at the end of a word."""
+    return "".join(character.lower() for character in text)
+
+
+def test_decoding_restores_every_text_but_for_its_capitals(other):
+    tokenizer, lowercase, _ = other
+    texts = [*TEXTS, *LETTERS, *random_texts(1_000)]
+    expected = [lower(text) if lowercase else text for text in texts]
+    assert tokenizer.decode_batch(tokenizer.encode_batch(texts)) == expected
+    assert tokenizer.restored(texts) == expected
+    assert tokenizer.encode_batch(expected) == tokenizer.encode_batch(texts)
+
+
+def test_a_capital_changes_no_piece_of_a_tokenizer_in_lower_case(other):
+    tokenizer, lowercase, _ = other
+    texts = "A man in a Blue shirt", "a MAN in a blue shirt"
+    assert (tokenizer.encode(texts[0]) == tokenizer.encode(texts[1])) == lowercase
+
+
+def test_a_first_word_has_the_pieces_that_it_has_further_on_if_a_space_is_read_before_it(other):
+    tokenizer, _, dummy_prefix = other
+    for word in ("shirt", "blauen"):
+        ids = tokenizer.encode(word)
+        assert (tokenizer.encode(f"a {word}")[-len(ids) :] == ids) == dummy_prefix
+
+
+def test_the_graph_lowers_and_reads_a_space_as_python_does(other):
+    tensorflow = pytest.importorskip("tensorflow")
+    pytest.importorskip("tensorflow_text")
+    tokenizer, _, dummy_prefix = other
+    in_graph, texts = graph_tokenizer(tokenizer.model_bytes), [*TEXTS, *LETTERS, *random_texts(200)]
+    ids = in_graph.encode(tensorflow.constant(texts))
+    assert ids.to_list() == tokenizer.encode_batch(texts)
+    restored = [text.lstrip(" ") if dummy_prefix else text for text in tokenizer.decode_batch(ids.to_list())]
+    assert [text.decode() for text in in_graph.decode(ids).numpy()] == restored  # the graph leaves all first spaces out
+
+
+def test_bpe_dropout_in_lower_case_changes_the_pieces_and_not_the_text(other):
+    tokenizer, _, _ = other
+    drawn = tokenizer.sample_batch(TEXTS, 0.5, seed=1)
+    assert drawn != tokenizer.encode_batch(TEXTS) == tokenizer.sample_batch(TEXTS, 0.0, seed=1)
+    assert tokenizer.decode_batch(drawn) == tokenizer.decode_batch(tokenizer.encode_batch(TEXTS))
+
+
+def test_a_symbol_keeps_its_capitals(tmp_path):
+    train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 400, ["<2DE>"], lowercase=True, dummy_prefix=True)
+    tokenizer = Tokenizer(tmp_path / "tokenizer.model")
+    pieces = [tokenizer.pieces()[piece] for piece in tokenizer.encode("<2DE>A man")]
+    assert pieces[:2] == ["\u2581", "<2DE>"] and tokenizer.decode(tokenizer.encode("<2DE>A")) == "<2DE>a"
+
+
+def test_the_training_text_of_a_tokenizer_is_in_lower_case_before_pieces_are_counted(tmp_path):
+    for name, sentences in (("mixed", ["ABAB abab"] * 9), ("lower", ["abab abab"] * 9)):
+        train_tokenizer(sentences, tmp_path / name, 4 + 256 + 6, lowercase=True)
+    assert Tokenizer(tmp_path / "mixed").pieces() == Tokenizer(tmp_path / "lower").pieces()
