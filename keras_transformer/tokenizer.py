@@ -26,7 +26,6 @@ SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 CHARACTER_COVERAGE = 0.9999  # share of the characters that get a piece of their own; the others become bytes
 TRAINING_CHARACTERS = 4_000  # longest text passed to the trainer, which silently drops longer ones
 TRAINING_SENTENCES = 5_000_000  # sampled from a larger corpus, to limit memory
-CAPITALS = [c for c in map(chr, range(sys.maxunicode + 1)) if c != c.lower()]  # and what has another lower case
 SAMPLING = threading.Lock()  # SentencePiece has one random seed per process
 
 
@@ -71,7 +70,7 @@ def train_tokenizer(
     sentencepiece.set_random_generator_seed(1)
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules, _explained(vocab_size):
         if lowercase:
-            rules.writelines(f"{ord(upper):X}\t{' '.join(f'{ord(c):X}' for c in upper.lower())}\n" for upper in CAPITALS)
+            rules.writelines(lower_case_rules())
             rules.flush()
             more["normalization_rule_tsv"] = rules.name
         sentencepiece.SentencePieceTrainer.train(
@@ -90,7 +89,23 @@ def train_tokenizer(
             **more,
             **{f"{name}_id": special_id for name, special_id in SPECIAL_IDS.items()},
         )
-    write_atomically(path, model.getvalue())
+    write_atomically(path, without_path_of_rules(model.getvalue()) if lowercase else model.getvalue())
+
+
+def lower_case_rules() -> Iterator[str]:
+    """The lines of SentencePiece's rules that make each character lower case: "41\\t61" in hexadecimal for A."""
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if (lower := character.lower()) != character:
+            yield f"{ord(character):X}\t{' '.join(f'{ord(c):X}' for c in lower)}\n"
+
+
+def without_path_of_rules(model: bytes) -> bytes:
+    """A SentencePiece model that does not tell from which file its rules came, a temporary one; it holds the rules."""
+    from sentencepiece import sentencepiece_model_pb2  # protobuf, which TensorFlow brings
+
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    proto.normalizer_spec.ClearField("normalization_rule_tsv")
+    return proto.SerializeToString()
 
 
 @contextlib.contextmanager

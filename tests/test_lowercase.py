@@ -64,6 +64,13 @@ def test_bpe_dropout_in_lower_case_changes_the_pieces_and_not_the_text(other):
     assert tokenizer.decode_batch(drawn) == tokenizer.decode_batch(tokenizer.encode_batch(TEXTS))
 
 
+def test_the_same_sentences_give_the_same_file_which_names_no_other(other, tmp_path):
+    tokenizer, lowercase, dummy_prefix = other
+    train_tokenizer(SENTENCES, tmp_path / "again.model", 400, lowercase=lowercase, dummy_prefix=dummy_prefix)
+    again = (tmp_path / "again.model").read_bytes()
+    assert again == tokenizer.model_bytes and b".tsv" not in again
+
+
 def test_a_symbol_keeps_its_capitals(tmp_path):
     train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 400, ["<2DE>"], lowercase=True, dummy_prefix=True)
     tokenizer = Tokenizer(tmp_path / "tokenizer.model")
