@@ -56,10 +56,15 @@ def train_tokenizer(
     an older SentencePiece, it leaves out all spaces that a text begins with.
 
     The same sentences in the same order give the same file.
-    Raises TokenizerError if the sentences have too few pieces for `vocab_size`, or need more, and TypeError if they are
-    one string.
+    Raises TokenizerError if the sentences have too few pieces for `vocab_size`, or need more, if a symbol with a space
+    has a capital that `lowercase` would take away, and TypeError if the sentences are one string.
     """
     refuse_one_string(sentences)
+    if lowercase and (lost := [symbol for symbol in symbols if " " in symbol and symbol != lower_case(symbol)]):
+        raise TokenizerError(
+            f"A tokenizer in lower case cannot keep the capitals of the symbol {lost[0]!r}, which has a space: write the "
+            "symbol in lower case, or leave lowercase out."
+        )
     model = io.BytesIO()
     more = {"user_defined_symbols": [symbol.replace(" ", SPACE) for symbol in symbols]} if symbols else {}
     texts = (
@@ -68,11 +73,9 @@ def train_tokenizer(
         for start in range(0, len(sentence), TRAINING_CHARACTERS)
     )
     sentencepiece.set_random_generator_seed(1)
-    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules, _explained(vocab_size):
-        if lowercase:
-            rules.writelines(lower_case_rules())
-            rules.flush()
-            more["normalization_rule_tsv"] = rules.name
+    with file_of_rules() if lowercase else contextlib.nullcontext() as rules, _explained(vocab_size):
+        if rules:
+            more["normalization_rule_tsv"] = rules
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=texts,
             model_writer=model,
@@ -92,11 +95,25 @@ def train_tokenizer(
     write_atomically(path, without_path_of_rules(model.getvalue()) if lowercase else model.getvalue())
 
 
+def lower_case(text: str) -> str:
+    """The text with each character in lower case by itself. `str.lower` writes another sigma at the end of a word."""
+    return "".join(map(str.lower, text))
+
+
 def lower_case_rules() -> Iterator[str]:
     """The lines of SentencePiece's rules that make each character lower case: "41\\t61" in hexadecimal for A."""
     for character in map(chr, range(sys.maxunicode + 1)):
-        if (lower := character.lower()) != character:
+        if (lower := lower_case(character)) != character:
             yield f"{ord(character):X}\t{' '.join(f'{ord(c):X}' for c in lower)}\n"
+
+
+@contextlib.contextmanager
+def file_of_rules() -> Iterator[str]:
+    """The path of a temporary file with the lines of `lower_case_rules`: SentencePiece reads them from a file alone."""
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
+        rules.writelines(lower_case_rules())
+        rules.flush()
+        yield rules.name
 
 
 def without_path_of_rules(model: bytes) -> bytes:
@@ -196,8 +213,8 @@ class Tokenizer:
         return self.decode(self.encode("A")) == "a"
 
     def restored(self, texts: Iterable[str]) -> list[str]:
-        """Return each text as its ids give it back: in lower case if the tokenizer makes it so, else as it is."""
-        return self.decode_batch(self.encode_batch(texts)) if self.is_lowercase else list(texts)
+        """Return each text in the case that its ids have: lower, character by character, if `is_lowercase`."""
+        return [lower_case(text) for text in texts] if self.is_lowercase else list(texts)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`; PAD, BOS and EOS have none."""

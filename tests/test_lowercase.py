@@ -2,8 +2,13 @@
 
 import pytest
 
-from keras_transformer.tokenizer import Tokenizer, graph_tokenizer, train_tokenizer
+from keras_transformer.config import ConfigError
+from keras_transformer.inspection.samples import Sample
+from keras_transformer.tokenizer import Tokenizer, TokenizerError, graph_tokenizer, train_tokenizer
 from tests.test_tokenizer import SENTENCES, TEXTS, random_texts
+from train.config import load_config
+from train.data.corpus import Split
+from train.evaluation.scorecard import Timed, evaluator_of
 
 LETTERS = ["Straße ÄÖÜ, ÆØ", "İstanbul ΣΊΣΥΦΟΣ", "ДОМ дом", "Ⅻ ＡＢＣ ﬁ Ǆ", "A" * 3_000]
 
@@ -19,15 +24,10 @@ def other(request, tmp_path_factory):
     return tokenizer, lowercase, dummy_prefix
 
 
-def lower(text: str) -> str:
-    """Each character in lower case by itself: str.lower() writes another sigma at the end of a word."""
-    return "".join(character.lower() for character in text)
-
-
 def test_decoding_restores_every_text_but_for_its_capitals(other):
     tokenizer, lowercase, _ = other
     texts = [*TEXTS, *LETTERS, *random_texts(1_000)]
-    expected = [lower(text) if lowercase else text for text in texts]
+    expected = ["".join(character.lower() if lowercase else character for character in text) for text in texts]
     assert tokenizer.decode_batch(tokenizer.encode_batch(texts)) == expected
     assert tokenizer.restored(texts) == expected
     assert tokenizer.encode_batch(expected) == tokenizer.encode_batch(texts)
@@ -74,6 +74,9 @@ def test_the_same_sentences_give_the_same_file_which_names_no_other(other, tmp_p
 def test_a_symbol_keeps_its_capitals(tmp_path):
     train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 400, ["<2DE>"], lowercase=True, dummy_prefix=True)
     tokenizer = Tokenizer(tmp_path / "tokenizer.model")
+    with pytest.raises(TokenizerError, match=r"cannot keep the capitals of the symbol ' \(NP'"):
+        train_tokenizer(SENTENCES, tmp_path / "lost.model", 400, ["<2DE>", " (np", " (NP"], lowercase=True)
+    assert not (tmp_path / "lost.model").exists()
     pieces = [tokenizer.pieces()[piece] for piece in tokenizer.encode("<2DE>A man")]
     assert pieces[:2] == ["\u2581", "<2DE>"] and tokenizer.decode(tokenizer.encode("<2DE>A")) == "<2DE>a"
 
@@ -82,3 +85,36 @@ def test_the_training_text_of_a_tokenizer_is_in_lower_case_before_pieces_are_cou
     for name, sentences in (("mixed", ["ABAB abab"] * 9), ("lower", ["abab abab"] * 9)):
         train_tokenizer(sentences, tmp_path / name, 4 + 256 + 6, lowercase=True)
     assert Tokenizer(tmp_path / "mixed").pieces() == Tokenizer(tmp_path / "lower").pieces()
+
+
+def test_words_are_counted_and_found_in_the_case_of_the_tokenizer(other):
+    tokenizer, lowercase, _ = other
+    samples = [Sample("A man here", "Ein Mann ist hier", tokenizer.restored(["Ein Mann ist hier"])[0])]
+    training = Split("train", lambda: iter([("a man", "Ein Mann"), ("man", "Mann")]))
+    card = evaluator_of(tokenizer, "de", lambda: [training], samples).scorecard(Timed(samples, 1.0))
+    assert card.is_lowercase == lowercase and card.as_json()["is_lowercase"] == lowercase
+    (length,) = card.breakdown.lengths
+    assert length.bleu.value == pytest.approx(100) == length.chrf.value
+    assert length.bleu.form == length.chrf.form == ("raw text, lower-cased" if lowercase else "raw text")
+    found = [(one.occurrences, one.words, one.found) for one in card.breakdown.frequencies]
+    assert found == [("0", 2, 100), ("1", 1, 100), ("2 to 4", 1, 100)]
+
+
+@pytest.mark.parametrize(
+    ("data", "key", "reason"),
+    [
+        ('source = "treebank"\nfiles = ["a.zip"]', "lowercase", "labels have capitals"),
+        ('source = "treebank"\nfiles = ["a.zip"]', "dummy_prefix", "trees begin without a space"),
+        (
+            'source = "files"\ntrain = [{files = "a.tsv", tag = "<2de>"}]\nvalidation = ["b.tsv"]',
+            "dummy_prefix",
+            "data.train has tags",
+        ),
+    ],
+)
+def test_a_tokenizer_that_would_change_symbols_is_refused(tmp_path, data, key, reason):
+    path = tmp_path / "config.toml"
+    path.write_text(f'run_folder = "run"\n[data]\n{data}\n[model]\npreset = "tiny"\n', encoding="utf-8")
+    load_config(path)
+    with pytest.raises(ConfigError, match=f"tokenizer.{key} is true, but .*{reason}.*: leave it out"):
+        load_config(path, [f"tokenizer.{key}=true"])

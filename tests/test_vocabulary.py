@@ -73,10 +73,17 @@ def test_a_given_tokenizer_cannot_be_asked_to_be_trained_otherwise(tmp_path, key
 
 def test_a_tokenizer_is_trained_as_the_configuration_asks(tmp_path):
     config = TokenizerConfig(vocab_size=290, lowercase=True, dummy_prefix=True)
-    tokenizer = prepare_tokenizer(config, one_split(), tmp_path / "tokenizer.model", ("<2DE>",))
-    assert tokenizer.restored(["Zielwort WORT", "<2DE>Wort"]) == ["zielwort wort", "<2DE>wort"]
+    tokenizer = prepare_tokenizer(config, one_split(), tmp_path / "tokenizer.model")
+    assert tokenizer.decode(tokenizer.encode("Zielwort WORT")) == "zielwort wort"
     (word,) = tokenizer.encode("Word")
     assert tokenizer.encode("source word")[-1] == word
+
+
+def test_a_tokenizer_of_another_case_than_the_configuration_asks_is_refused(tmp_path):
+    train_tokenizer(["some other words"], tmp_path / "tokenizer.model", 275)
+    config = TokenizerConfig(vocab_size=275, lowercase=True)
+    with pytest.raises(ConfigError, match="tokenizer.lowercase is true, but .*tokenizer.model was not trained so"):
+        prepare_tokenizer(config, [], tmp_path / "tokenizer.model")
 
 
 def test_a_model_that_cannot_be_used_is_not_copied(tmp_path):

@@ -5,7 +5,7 @@ import functools
 import os
 import pathlib
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import pydantic
@@ -266,7 +266,21 @@ def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Seq
             f'{where("training.best_metric")}: training.best_metric is "f1", that of the brackets of trees, but '
             f'data.source is "{config.data.source}" and not "treebank": choose "bleu", "chrf" or "loss".'
         )
+    _check_tokenizer(config, where)
     return config
+
+
+def _check_tokenizer(config: RunConfig, where: Callable[[str], str]) -> None:
+    """Raises ConfigError for a tokenizer that would change the symbols of the text: brackets of trees, or tags."""
+    data, tokenizer = config.data, config.tokenizer
+    has_tags = data.source == "files" and bool(data.tags)
+    for key, what, is_found in (
+        ("lowercase", 'data.source is "treebank", whose labels have capitals', data.source == "treebank"),
+        ("dummy_prefix", 'data.source is "treebank", whose trees begin without a space', data.source == "treebank"),
+        ("dummy_prefix", "data.train has tags, which would stand between that space and the first word", has_tags),
+    ):
+        if getattr(tokenizer, key) and is_found:
+            raise ConfigError(f"{where(f'tokenizer.{key}')}: tokenizer.{key} is true, but {what}: leave it out.")
 
 
 def _check_model(config: RunConfig) -> None:

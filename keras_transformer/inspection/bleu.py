@@ -46,6 +46,7 @@ class Measure:
 RAW_BLEU = Measure("BLEU", "raw text")
 LOWER_BLEU = Measure("BLEU", "raw text, lower-cased", lowercase=True)
 CHRF = Measure("chrF", "raw text")
+LOWER_CHRF = dataclasses.replace(CHRF, form=LOWER_BLEU.form, lowercase=True)
 
 
 def tokenizer_of(language: str) -> str:

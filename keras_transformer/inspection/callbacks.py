@@ -72,7 +72,7 @@ class BleuScore(keras.callbacks.Callback):
 
     Args:
         transformer: the model that is trained, or one that shares its weights.
-        pairs: sentences and their references.
+        pairs: sentences and their references, which are compared in lower case if the tokenizer makes all text so.
         options: how to search; greedy by default.
         batch_size: sentences translated together, at most.
         language: of the translations, such as "zh"; BLEU splits some into characters, which have no spaces.
@@ -92,7 +92,8 @@ class BleuScore(keras.callbacks.Callback):
         super().__init__()
         from keras_transformer.translator import Translator  # here, because it alone needs TensorFlow
 
-        self.pairs = list(pairs)
+        sources, references = [source for source, _ in pairs], tokenizer.restored(reference for _, reference in pairs)
+        self.pairs = list(zip(sources, references, strict=True))
         if not self.pairs:
             raise ConfigError("There are no sentence pairs to translate: give at least one.")
         self.translator = Translator(transformer, tokenizer, options, batch_size, precision=None)

@@ -76,6 +76,11 @@ def prepare_tokenizer(
             f"{path} has {tokenizer.vocab_size} pieces and tokenizer.vocab_size is {config.vocab_size}: the run was "
             "begun with another vocabulary. Use another run_folder."
         )
+    if not config.model and tokenizer.is_lowercase != config.lowercase:
+        raise ConfigError(
+            f"tokenizer.lowercase is {str(config.lowercase).lower()}, but {path} was not trained so: the run was begun "
+            "with another vocabulary. Use another run_folder."
+        )
     check_size(tokenizer, config)
     check_symbols(tokenizer, symbols, path)
     return tokenizer
@@ -104,7 +109,7 @@ def check_not_trained(config: TokenizerConfig) -> None:
 def check_symbols(tokenizer: Tokenizer, symbols: Iterable[str], path: str | os.PathLike) -> None:
     """Raises ConfigError if a symbol is not one piece of the tokenizer at `path`: the model would read it as a text."""
     for symbol in symbols:
-        if (pieces := len(tokenizer.encode("." + symbol)) - len(tokenizer.encode("."))) != 1:
+        if (pieces := len(tokenizer.encode(symbol))) != 1:
             raise ConfigError(
                 f"[data] has the symbol {symbol}, which the tokenizer {path} divides into {pieces} pieces; it must be "
                 "one. Name a tokenizer.model that has it as a user-defined symbol, or have one trained with it: "

@@ -103,22 +103,24 @@ class Breakdown(NamedTuple):
         }
 
 
-def break_down(samples: Sequence[Sample], counted: WordCounts, bleu: Measure = RAW_BLEU) -> Breakdown:
-    """Return the Breakdown of translations. `bleu`: the form of BLEU that the bins of lengths have."""
-    return Breakdown(by_length(samples, bleu), by_frequency(samples, counted.counts, counted.language), counted.text)
+def break_down(
+    samples: Sequence[Sample], counted: WordCounts, bleu: Measure = RAW_BLEU, chrf: Measure = CHRF
+) -> Breakdown:
+    """Return the Breakdown of translations. `bleu`, `chrf`: the forms of scores that the bins of lengths have."""
+    return Breakdown(by_length(samples, bleu, chrf), by_frequency(samples, counted.counts, counted.language), counted.text)
 
 
-def by_length(samples: Sequence[Sample], bleu: Measure = RAW_BLEU) -> list[LengthBin]:
+def by_length(samples: Sequence[Sample], bleu: Measure = RAW_BLEU, chrf: Measure = CHRF) -> list[LengthBin]:
     """Return the bins of source lengths that have sentences, in words between spaces, the shortest first."""
     bins = collections.defaultdict(list)
     for sample in samples:
         bins[bisect.bisect_left(LENGTHS, len(sample.source.split()))].append(sample)
-    return [length_bin(label(LENGTHS, place), bins[place], bleu) for place in sorted(bins)]
+    return [length_bin(label(LENGTHS, place), bins[place], bleu, chrf) for place in sorted(bins)]
 
 
-def length_bin(words: str, samples: Sequence[Sample], bleu: Measure) -> LengthBin:
+def length_bin(words: str, samples: Sequence[Sample], bleu: Measure, chrf: Measure) -> LengthBin:
     translations, references = [sample.translation for sample in samples], [sample.reference for sample in samples]
-    bleu_score, chrf_score = (score_by(measure, translations, references) for measure in (bleu, CHRF))
+    bleu_score, chrf_score = (score_by(measure, translations, references) for measure in (bleu, chrf))
     lengths = [sum(len(line.split()) for line in lines) for lines in (translations, references)]
     return LengthBin(words, len(samples), bleu_score, chrf_score, lengths[0] / max(1, lengths[1]))
 

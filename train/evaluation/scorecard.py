@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from keras_transformer.console import on_one_line
-from keras_transformer.inspection.bleu import RESAMPLES, Measure, Scores, all_measures, lower_bleu, raw_bleu, score
+from keras_transformer.inspection.bleu import (
+    CHRF,
+    LOWER_CHRF,
+    RESAMPLES,
+    Measure,
+    Scores,
+    all_measures,
+    lower_bleu,
+    raw_bleu,
+    score,
+)
 from keras_transformer.inspection.samples import Sample, translate_pairs
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.translator import Translator
@@ -16,7 +26,9 @@ from train.evaluation.significance import PairedComparison, differences, largest
 from train.evaluation.tables import INTERVAL_NOTE, Table
 
 
-LOWERCASE_NOTE = "the model writes lower case alone: scores of raw text that is not lower-cased count capitals as mistakes"
+LOWERCASE_NOTE = (
+    "the model writes lower case alone: scores of raw text that is not lower-cased, and exact, count capitals as mistakes"
+)
 
 
 class Timed(NamedTuple):
@@ -93,6 +105,7 @@ class Scorecard:
             "sentences": self.scores.sentences,
             "scores": [found.as_json() for found in self.scores.measured],
             "exact": self.scores.exact,
+            "is_lowercase": self.is_lowercase,
             "seconds": self.timed.seconds,
             "sentences_per_second": self.timed.rate,
             **self.breakdown.as_json(),
@@ -138,8 +151,8 @@ class Evaluator:
         return dataclasses.replace(card, comparison=comparison)
 
     def break_down(self, samples: Sequence[Sample]) -> Breakdown:
-        form = raw_bleu(self.language) if self.lowercase is None else lower_bleu(self.language)
-        return break_down(self.compared_as(samples), self.counted, self.length_bleu or form)
+        bleu, chrf = (raw_bleu, CHRF) if self.lowercase is None else (lower_bleu, LOWER_CHRF)
+        return break_down(self.compared_as(samples), self.counted, self.length_bleu or bleu(self.language), chrf)
 
     def compared_as(self, samples: Sequence[Sample]) -> list[Sample]:
         """The samples with references and translations in lower case, if the model knows no other."""

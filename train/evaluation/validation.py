@@ -58,8 +58,7 @@ class Validator:
     """Validates the transformer with the weights that it has when called.
 
     Loss, perplexity and accuracy are of all pairs of the validation split that fit into a row; scores and samples of
-    `translation.validation_sentences` of all at equal distances, so that of several files each has its part, and their
-    references are in lower case if the tokenizer makes all text so. `xla`:
+    `translation.validation_sentences` of all at equal distances, so that of several files each has its part. `xla`:
     compile the computation of the loss. most_positions: that fit in memory at once, such as those of a training step.
     """
 
@@ -74,8 +73,6 @@ class Validator:
         self.pairs, self.most_positions = data.validation, most_positions
         self.sums_of_rows = row_sums(transformer, xla)
         texts = spread(list(data.corpus.validation), translation.validation_sentences)
-        references = data.tokenizer.restored([reference for _, reference in texts])
-        texts = [(source, reference) for (source, _), reference in zip(texts, references, strict=True)]
         self.trees = spread(data.corpus.validation.trees or [], translation.validation_sentences)
         options = translation.search_options(translation.validation_beam_size)
         language = data.corpus.target_language
