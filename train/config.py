@@ -5,7 +5,7 @@ import functools
 import os
 import pathlib
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import pydantic
@@ -19,6 +19,7 @@ from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.run_folder import RunFolder
 from train.config_data import Data, FilesData, NumbersData, PathText, Section, TfdsData, TreebankData
 from train.config_errors import sentence, set_by
+from train.config_tokenizer import TokenizerConfig, check_tokenizer
 
 
 class RowLengths(NamedTuple):
@@ -26,15 +27,6 @@ class RowLengths(NamedTuple):
 
     source: int
     target: int
-
-
-class TokenizerConfig(Section):
-    """The joint vocabulary of both languages."""
-
-    vocab_size: int = pydantic.Field(8_000, ge=260)  # 4 special ids and 256 bytes come first
-    model: PathText | None = None  # a SentencePiece .model file to use instead of training one
-    lowercase: bool = False  # of one that is trained: make all text lower case, and so all translations
-    dummy_prefix: bool = False  # of one that is trained: the first word of a text has the pieces that it has further on
 
 
 SET_ELSEWHERE = ("vocab_size", "dropout", "label_smoothing")  # by the tokenizer and by the section [training]
@@ -266,21 +258,8 @@ def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Seq
             f'{where("training.best_metric")}: training.best_metric is "f1", that of the brackets of trees, but '
             f'data.source is "{config.data.source}" and not "treebank": choose "bleu", "chrf" or "loss".'
         )
-    _check_tokenizer(config, where)
+    check_tokenizer(config.tokenizer, config.data, where)
     return config
-
-
-def _check_tokenizer(config: RunConfig, where: Callable[[str], str]) -> None:
-    """Raises ConfigError for a tokenizer that would change the symbols of the text: brackets of trees, or tags."""
-    data, tokenizer = config.data, config.tokenizer
-    has_tags = data.source == "files" and bool(data.tags)
-    for key, what, is_found in (
-        ("lowercase", 'data.source is "treebank", whose labels have capitals', data.source == "treebank"),
-        ("dummy_prefix", 'data.source is "treebank", whose trees begin without a space', data.source == "treebank"),
-        ("dummy_prefix", "data.train has tags, which would stand between that space and the first word", has_tags),
-    ):
-        if getattr(tokenizer, key) and is_found:
-            raise ConfigError(f"{where(f'tokenizer.{key}')}: tokenizer.{key} is true, but {what}: leave it out.")
 
 
 def _check_model(config: RunConfig) -> None:
