@@ -136,6 +136,9 @@ def test_too_little_free_memory_is_a_warning_with_both_figures_and_the_remedies(
     else:
         assert "about 2.0 GiB, but only 2.0 GiB are free" in line
         assert "training.micro_batches from 3" in line and "training.find_micro_batches = true" in line
+    finding = TrainingConfig(micro_batches=3, find_micro_batches=True)
+    _, line = preflight.cost_lines(finding, packed(10, 10, 40, 40), CONFIG, replicas=1)
+    assert ("training.find_micro_batches looks for what fits" in line) != is_enough and "raise" not in line
 
 
 @pytest.mark.parametrize(

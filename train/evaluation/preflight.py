@@ -112,6 +112,8 @@ def cost_lines(
         yield line
     elif needed <= free:
         yield f"{line}; free: {gigabytes(free)}"
+    elif training.find_micro_batches:
+        yield f"{line}, but only {gigabytes(free)} are free: training.find_micro_batches looks for what fits"
     else:
         yield (
             f"{line}, but only {gigabytes(free)} are free: a step may end this process; raise training.micro_batches "
