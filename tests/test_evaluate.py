@@ -4,6 +4,7 @@ import functools
 import json
 import shutil
 import signal
+import types
 
 import pytest
 
@@ -43,6 +44,7 @@ def loaded(monkeypatch):
 
 class Repeating:
     lines = []
+    tokenizer = types.SimpleNamespace(is_lowercase=False, restored=list)
 
     def translate(self, lines):
         Repeating.lines = list(lines)
