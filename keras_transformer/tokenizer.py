@@ -62,8 +62,8 @@ def train_tokenizer(
     refuse_one_string(sentences)
     if lowercase and (lost := [symbol for symbol in symbols if " " in symbol and symbol != lower_case(symbol)]):
         raise TokenizerError(
-            f"A tokenizer in lower case cannot keep the capitals of the symbol {lost[0]!r}, which has a space: write the "
-            "symbol in lower case, or leave lowercase out."
+            f"A tokenizer in lower case cannot keep the capitals of the symbol {lost[0]!r}, which has a space: write "
+            "it in lower case, or leave lowercase out."
         )
     model = io.BytesIO()
     more = {"user_defined_symbols": [symbol.replace(" ", SPACE) for symbol in symbols]} if symbols else {}

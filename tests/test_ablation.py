@@ -69,7 +69,7 @@ def test_a_tokenizer_in_lower_case_is_a_technique_and_is_compared_in_lower_case(
         [score] = one.scores["scores"]
         one.scores["scores"] = [score, score | {"form": "raw text, lower-cased", "value": 99.0, "interval": None}]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("benchmarks.trials.ablation_table.validation_pairs", lambda _: [(None, one) for one in references])
+        patch.setattr("benchmarks.trials.ablation_table.validation_pairs", lambda _: [("", one) for one in references])
         text = table(recipe, outcomes, {"whole": "", "without": "tokenizer.lowercase=false"}, "command")
     assert "| tokenizer.lowercase=false | 99.00 | +0.00 | 1.0000 |" in text
 

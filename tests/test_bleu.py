@@ -146,7 +146,8 @@ def test_tokens_are_separated_and_lower_cased_and_quotes_normalised():
 @pytest.mark.parametrize("split", ["val", "test_2016_flickr"])
 def test_multi30k_becomes_the_text_that_published_scores_are_computed_on(split, language):
     def lines(name):
-        with gzip.open(TOKENISED_MULTI30K / f"{split}.{name}{language}.gz", "rt", encoding="utf-8", newline="\n") as file:
+        path = TOKENISED_MULTI30K / f"{split}.{name}{language}.gz"
+        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
             return file.read().removesuffix("\n").split("\n")
 
     ours, theirs = tokenise(lines(""), language), lines("lc.norm.tok.")

@@ -100,9 +100,9 @@ def check_not_trained(config: TokenizerConfig) -> None:
     for name in ("lowercase", "dummy_prefix"):
         if config.model and getattr(config, name):
             raise ConfigError(
-                f"tokenizer.{name} is for a tokenizer that is trained, and the one of the run is given, {config.model}: "
-                f"leave tokenizer.{name} out, or have a tokenizer trained in another run_folder, without tokenizer.model "
-                "and training.start_from."
+                f"tokenizer.{name} is for a tokenizer that is trained, and the one of the run is given, "
+                f"{config.model}: leave tokenizer.{name} out, or have a tokenizer trained in another run_folder, "
+                "without tokenizer.model and training.start_from."
             )
 
 

@@ -107,7 +107,8 @@ def break_down(
     samples: Sequence[Sample], counted: WordCounts, bleu: Measure = RAW_BLEU, chrf: Measure = CHRF
 ) -> Breakdown:
     """Return the Breakdown of translations. `bleu`, `chrf`: the forms of scores that the bins of lengths have."""
-    return Breakdown(by_length(samples, bleu, chrf), by_frequency(samples, counted.counts, counted.language), counted.text)
+    by_words = by_frequency(samples, counted.counts, counted.language)
+    return Breakdown(by_length(samples, bleu, chrf), by_words, counted.text)
 
 
 def by_length(samples: Sequence[Sample], bleu: Measure = RAW_BLEU, chrf: Measure = CHRF) -> list[LengthBin]:

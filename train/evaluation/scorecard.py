@@ -25,9 +25,9 @@ from train.evaluation.breakdown import Breakdown, WordCounts, break_down, words_
 from train.evaluation.significance import PairedComparison, differences, largest_differences
 from train.evaluation.tables import INTERVAL_NOTE, Table
 
-
 LOWERCASE_NOTE = (
-    "the model writes lower case alone: scores of raw text that is not lower-cased, and exact, count capitals as mistakes"
+    "the model writes lower case alone: scores of raw text that is not lower-cased, and exact, "
+    "count capitals as mistakes"
 )
 
 
