@@ -176,6 +176,11 @@ class Letters:
 PAIRS = [("a b c d", "a b c d"), ("ab cd", "ab cd ef gh")]
 
 
+def test_pairs_may_come_from_an_iterator():
+    transformer = kt.Transformer(CONFIG.replace(vocab_size=Letters.vocab_size))
+    assert BleuScore(transformer, Letters(), iter(PAIRS)).pairs == PAIRS
+
+
 def test_early_stopping_and_model_checkpoint_go_by_the_bleu_of_translations(tmp_path):
     model = compiled(**PLAIN)
     bleu = BleuScore(model, Letters(), PAIRS, kt.SearchOptions(beam_size=1, extra_length=2))

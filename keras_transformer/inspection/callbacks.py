@@ -92,8 +92,9 @@ class BleuScore(keras.callbacks.Callback):
         super().__init__()
         from keras_transformer.translator import Translator  # here, because it alone needs TensorFlow
 
-        sources, references = [source for source, _ in pairs], tokenizer.restored(reference for _, reference in pairs)
-        self.pairs = list(zip(sources, references, strict=True))
+        pairs = list(pairs)
+        references = tokenizer.restored(reference for _, reference in pairs)
+        self.pairs = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
         if not self.pairs:
             raise ConfigError("There are no sentence pairs to translate: give at least one.")
         self.translator = Translator(transformer, tokenizer, options, batch_size, precision=None)
