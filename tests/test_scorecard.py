@@ -56,13 +56,9 @@ def test_the_others_are_broken_down_as_if_they_were_ours(cards):
     assert cards[1].comparison.breakdown != cards[1].breakdown == cards[0].breakdown
 
 
-def lower(lines):
-    return [line.lower() for line in lines]
-
-
 def test_a_model_in_lower_case_is_broken_down_in_lower_case_and_scored_as_it_is():
     cased = [Sample("One two three", "Ein Hund läuft hier", "ein hund läuft hier")]
-    card = Evaluator("de", WordCounts(words_of(["ein hund"]), "t"), lowercase=lower).scorecard(Timed(cased, 1.0))
+    card = Evaluator("de", WordCounts(words_of(["ein hund"]), "t"), is_lowercase=True).scorecard(Timed(cased, 1.0))
     raw, lowered = card.scores.measured[:2]
     assert raw.value < 50 and lowered.value == pytest.approx(100) == card.breakdown.lengths[0].bleu.value
     assert [(found.occurrences, found.words, found.found) for found in card.breakdown.frequencies] == [
@@ -74,7 +70,7 @@ def test_a_model_in_lower_case_is_broken_down_in_lower_case_and_scored_as_it_is(
 
 def test_others_are_compared_with_a_model_in_lower_case_in_lower_case():
     ours = [Sample("One two three", "Ein Hund läuft hier", text) for text in ("ein hund läuft", "ein kind läuft hier")]
-    evaluator = Evaluator("de", COUNTED, lowercase=lower)
+    evaluator = Evaluator("de", COUNTED, is_lowercase=True)
     theirs = ["Ein Hund läuft", "Ein Hund läuft hier"]
     comparison = evaluator.compared(evaluator.scorecard(Timed(ours, 1.0)), "other", theirs, "bootstrap").comparison
     assert [(found.line, found.theirs) for found in comparison.lines] == [(2, "ein hund läuft hier")]

@@ -18,7 +18,7 @@ from keras_transformer.inspection.bleu import (
     score,
 )
 from keras_transformer.inspection.samples import Sample, translate_pairs
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokenizer import Tokenizer, lower_case
 from keras_transformer.translator import Translator
 from train.data.corpus import Split
 from train.evaluation.breakdown import Breakdown, WordCounts, break_down, words_known
@@ -118,21 +118,21 @@ class Evaluator:
     """How translations of one test set are measured.
 
     language: of the translations. counted: how often words occur in the training text. length_bleu: the form of BLEU
-    that sentences of each length have; None for that of raw text, lower-cased if `lowercase` is given.
-    lowercase: makes lines lower case as the model's tokenizer does, if it does. The breakdown, and which sentences
-    differ most, are then of lower-cased text.
+    that sentences of each length have; None for that of raw text, lower-cased if `is_lowercase`.
+    is_lowercase: whether the model writes lower case alone. The breakdown, and which sentences differ most, are then of
+    lower-cased text.
     """
 
     language: str
     counted: WordCounts
     length_bleu: Measure | None = None
-    lowercase: Callable[[list[str]], list[str]] | None = None
+    is_lowercase: bool = False
 
     def scorecard(self, timed: Timed) -> Scorecard:
         """Score translations in all forms, with confidence intervals."""
         _, references, translations = zip(*timed.samples, strict=True)
         scores = score(translations, references, all_measures(self.language), RESAMPLES)
-        return Scorecard(timed, scores, self.break_down(timed.samples), is_lowercase=self.lowercase is not None)
+        return Scorecard(timed, scores, self.break_down(timed.samples), is_lowercase=self.is_lowercase)
 
     def compared(self, card: Scorecard, name: str, theirs: Sequence[str], paired_test: str) -> Scorecard:
         """Return the Scorecard with a Comparison with other translations, called `name`, by each defined measure."""
@@ -151,16 +151,14 @@ class Evaluator:
         return dataclasses.replace(card, comparison=comparison)
 
     def break_down(self, samples: Sequence[Sample]) -> Breakdown:
-        bleu, chrf = (raw_bleu, CHRF) if self.lowercase is None else (lower_bleu, LOWER_CHRF)
+        bleu, chrf = (lower_bleu, LOWER_CHRF) if self.is_lowercase else (raw_bleu, CHRF)
         return break_down(self.compared_as(samples), self.counted, self.length_bleu or bleu(self.language), chrf)
 
     def compared_as(self, samples: Sequence[Sample]) -> list[Sample]:
         """The samples with references and translations in lower case, if the model knows no other."""
-        if self.lowercase is None:
+        if not self.is_lowercase:
             return list(samples)
-        sources, references, translations = zip(*samples, strict=True)
-        lines = (sources, self.lowercase(list(references)), self.lowercase(list(translations)))
-        return [Sample(*sample) for sample in zip(*lines, strict=True)]
+        return [Sample(source, lower_case(reference), lower_case(text)) for source, reference, text in samples]
 
 
 def evaluator_of(
@@ -171,7 +169,7 @@ def evaluator_of(
     splits: returns the training text; if it cannot be read, the references of `samples` are counted.
     """
     counted = words_known(splits, [sample.reference for sample in samples], language, tokenizer.restored)
-    return Evaluator(language, counted, lowercase=tokenizer.restored if tokenizer.is_lowercase else None)
+    return Evaluator(language, counted, is_lowercase=tokenizer.is_lowercase)
 
 
 def translate_timed(translator: Translator, pairs: list[tuple[str, str]]) -> Timed:
