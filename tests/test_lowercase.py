@@ -5,7 +5,7 @@ import pytest
 from keras_transformer.config import ConfigError
 from keras_transformer.inspection.samples import Sample
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, graph_tokenizer, train_tokenizer
-from tests.test_tokenizer import SENTENCES, TEXTS, random_texts
+from tests.support.texts import SENTENCES, TEXTS, random_texts
 from train.config import load_config
 from train.data.corpus import Split
 from train.evaluation.scorecard import Timed, evaluator_of

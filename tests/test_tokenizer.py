@@ -1,7 +1,6 @@
 """Ids decode to the text they were encoded from, and the graph gives the same ids as Python."""
 
 import concurrent.futures
-import random
 import sys
 
 import pytest
@@ -11,33 +10,7 @@ from keras_transformer.tokenizer import Tokenizer, TokenizerError, graph_tokeniz
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.models import pieces_of
 from tests.support.processes import python
-
-SENTENCES = [
-    "A man in a blue shirt is standing on a ladder cleaning a window.",
-    "Ein Mann in einem blauen Hemd steht auf einer Leiter und putzt ein Fenster.",
-    "Two young, White males are outside near many bushes.",
-    "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche.",
-    "두 젊은 남자가 덤불 근처에 서 있다.",
-] * 3
-
-TEXTS = [
-    "",
-    " ",
-    "   leading, trailing and   inner spaces  ",
-    "tab\tand\ttab",
-    "two\nlines\r\n",
-    "\n",
-    "emoji 👩‍👩‍👧 🇰🇷 😀",
-    "한글 각 각",  # composed, and as three combining letters
-    "e\u0301 is not é",
-    "Z̸̢a̷l̶g̵o̶",
-    "ﬁ ½ Ⅻ ＡＢＣ",  # what a normalisation would change
-    "\u00a0no-break\u2028line separator\ufeff",
-    "nul \0 and bell \a",
-    "<s> </s> <pad> <unk> <0x41>",
-    "x" * 10_000,
-    "many words " * 1_000,
-]
+from tests.support.texts import SENTENCES, TEXTS, random_texts
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +30,6 @@ def in_graph(tokenizer):
     """The same tokenizer as a tf.Module."""
     pytest.importorskip("tensorflow_text")
     return graph_tokenizer(tokenizer.model_bytes)
-
-
-def random_texts(count):
-    rng = random.Random(7)
-    letters = list("  \t\nabMä한😀\u0301\0\u2028")
-    return ["".join(rng.choices(letters, k=rng.randint(0, 12))) for _ in range(count)]
 
 
 @pytest.mark.parametrize("text", TEXTS)
