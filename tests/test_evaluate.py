@@ -149,6 +149,24 @@ def test_against_a_run_its_translations_are_compared(folder, long_files, loaded,
     assert lines[-1] == "No two translations differ in sentence chrF."  # both repeat their lines
 
 
+@pytest.mark.parametrize("lowercase", [(False, False), (False, True), (True, False)])
+def test_if_either_run_writes_lower_case_the_tables_are_of_lower_cased_text(
+    folder, long_files, monkeypatch, tmp_path, lowercase
+):
+    cases = {folder: lowercase[0], tmp_path: lowercase[1]}
+
+    def load(path, *_, **named):
+        one = Repeating()
+        one.tokenizer = types.SimpleNamespace(is_lowercase=cases[path], restored=list)
+        return one
+
+    monkeypatch.setattr(Translator, "load", load)
+    card = json.loads(evaluate_command(folder, *long_files, "--against", tmp_path, "--json").stdout)
+    forms = {found["bleu"]["form"] for found in card["by_length"]}
+    assert card["is_lowercase"] == any(lowercase)
+    assert forms == {"raw text, lower-cased" if any(lowercase) else "raw text"}
+
+
 # every option arrives
 
 

@@ -1,5 +1,7 @@
 """Tokenizers that make text lower case, and such as read a space before it: `lowercase` and `dummy_prefix`."""
 
+import types
+
 import pytest
 
 from keras_transformer.config import ConfigError
@@ -91,13 +93,17 @@ def test_words_are_counted_and_found_in_the_case_of_the_tokenizer(other):
     tokenizer, lowercase, _ = other
     samples = [Sample("A man here", "Ein Mann ist hier", tokenizer.restored(["Ein Mann ist hier"])[0])]
     training = Split("train", lambda: iter([("a man", "Ein Mann"), ("man", "Mann")]))
-    card = evaluator_of(tokenizer, "de", lambda: [training], samples).scorecard(Timed(samples, 1.0))
+    card = evaluator_of([tokenizer], "de", lambda: [training], samples).scorecard(Timed(samples, 1.0))
     assert card.is_lowercase == lowercase and card.as_json()["is_lowercase"] == lowercase
     (length,) = card.breakdown.lengths
     assert length.bleu.value == pytest.approx(100) == length.chrf.value
     assert length.bleu.form == length.chrf.form == ("raw text, lower-cased" if lowercase else "raw text")
     found = [(one.occurrences, one.words, one.found) for one in card.breakdown.frequencies]
     assert found == [("0", 2, 100), ("1", 1, 100), ("2 to 4", 1, 100)]
+    cased = types.SimpleNamespace(is_lowercase=False, restored=list)
+    for both in ([tokenizer, cased], [cased, tokenizer]):  # of two models that are compared, one decides
+        compared = evaluator_of(both, "de", lambda: [training], samples).scorecard(Timed(samples, 1.0))
+        assert compared.is_lowercase == lowercase and compared.breakdown == card.breakdown
 
 
 @pytest.mark.parametrize(

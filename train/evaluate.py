@@ -114,12 +114,13 @@ def main(
         if output:
             write_lines(output, [sample.translation for sample in timed.samples])
         language = data.target_language if data else ""
-        evaluator = evaluator_of(translator.tokenizer, language, lambda: training_splits(data), timed.samples)
+        tokenizers = [translator.tokenizer, *([theirs.tokenizer] if theirs and theirs.tokenizer else [])]
+        evaluator = evaluator_of(tokenizers, language, lambda: training_splits(data), timed.samples)
         if tokenised:
             evaluator = dataclasses.replace(evaluator, length_bleu=tokenised_bleu(language))
         card = evaluator.scorecard(timed)
         if theirs:
-            card = evaluator.compared(card, str(against), theirs, paired_test)
+            card = evaluator.compared(card, str(against), theirs.translations, paired_test)
         if plot:
             draw(card, str(run), plot)
     show(card, run, settings, as_json)

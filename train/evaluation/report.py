@@ -76,7 +76,7 @@ def scored(config: DataConfig, data: Data, split: Split, timed: Timed) -> Scorec
     if split.trees is not None:
         return parsing_card(timed, split.trees, data.corpus.train.trees)
     own_text = data.corpus.train.shards[: len(data.train.shards)]  # the chief, who writes this, has the first shards
-    return evaluator_of(data.tokenizer, config.target_language, lambda: own_text, timed.samples).scorecard(timed)
+    return evaluator_of([data.tokenizer], config.target_language, lambda: own_text, timed.samples).scorecard(timed)
 
 
 def languages(data: DataConfig) -> str:

@@ -26,8 +26,8 @@ from train.evaluation.significance import PairedComparison, differences, largest
 from train.evaluation.tables import INTERVAL_NOTE, Table
 
 LOWERCASE_NOTE = (
-    "the model writes lower case alone: scores of raw text that is not lower-cased, and exact, "
-    "count capitals as mistakes"
+    "a model here writes lower case alone: tables are of lower-cased text; scores of raw text that is not lower-cased, "
+    "and exact, count capitals as mistakes"
 )
 
 
@@ -79,7 +79,7 @@ class Scorecard:
     scores: Scores
     breakdown: Breakdown
     comparison: Comparison | None = None
-    is_lowercase: bool = False  # whether the model writes lower case alone
+    is_lowercase: bool = False  # whether the breakdown is of lower-cased text
 
     def lines(self) -> list[str]:
         """What a person reads: a few lines of scores, then tables."""
@@ -119,8 +119,8 @@ class Evaluator:
 
     language: of the translations. counted: how often words occur in the training text. length_bleu: the form of BLEU
     that sentences of each length have; None for that of raw text, lower-cased if `is_lowercase`.
-    is_lowercase: whether the model writes lower case alone. The breakdown, and which sentences differ most, are then of
-    lower-cased text.
+    is_lowercase: whether a model, this one or the one that it is compared with, writes lower case alone. The breakdown,
+    and which sentences differ most, are then of lower-cased text.
     """
 
     language: str
@@ -155,21 +155,25 @@ class Evaluator:
         return break_down(self.compared_as(samples), self.counted, self.length_bleu or bleu(self.language), chrf)
 
     def compared_as(self, samples: Sequence[Sample]) -> list[Sample]:
-        """The samples with references and translations in lower case, if the model knows no other."""
+        """The samples with references and translations in lower case, if a model knows no other."""
         if not self.is_lowercase:
             return list(samples)
         return [Sample(source, lower_case(reference), lower_case(text)) for source, reference, text in samples]
 
 
 def evaluator_of(
-    tokenizer: Tokenizer, language: str, splits: Callable[[], Iterable[Split]], samples: Sequence[Sample]
+    tokenizers: Sequence[Tokenizer],
+    language: str,
+    splits: Callable[[], Iterable[Split]],
+    samples: Sequence[Sample],
 ) -> Evaluator:
-    """The Evaluator of a model that reads and writes by `tokenizer`.
+    """The Evaluator of a model, or of several that are compared, that read and write by these tokenizers.
 
     splits: returns the training text; if it cannot be read, the references of `samples` are counted.
     """
-    counted = words_known(splits, [sample.reference for sample in samples], language, tokenizer.restored)
-    return Evaluator(language, counted, is_lowercase=tokenizer.is_lowercase)
+    case = next((tokenizer for tokenizer in tokenizers if tokenizer.is_lowercase), tokenizers[0])
+    counted = words_known(splits, [sample.reference for sample in samples], language, case.restored)
+    return Evaluator(language, counted, is_lowercase=case.is_lowercase)
 
 
 def translate_timed(translator: Translator, pairs: list[tuple[str, str]]) -> Timed:

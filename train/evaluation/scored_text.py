@@ -3,17 +3,25 @@
 import logging
 import pathlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_transformer.config import ConfigError
 from keras_transformer.inspection.samples import translate_pairs
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.tokenizer import Tokenizer
 from train.config import Data, load_config
 from train.data.corpus import CorpusError, skipped_sentence
 from train.data.files import lines_of
 from train.data.prepare import load_test_split
 
 log = logging.getLogger("train")
+
+
+class Others(NamedTuple):
+    """What --against names."""
+
+    translations: list[str]
+    tokenizer: Tokenizer | None = None  # of the run; None for those of a file
 
 
 def data_of_run(run: pathlib.Path, has_text: bool) -> Data | None:
@@ -47,17 +55,18 @@ def pairs_of_run(data: Data, output: pathlib.Path | None) -> list[tuple[str, str
 
 def other_translations(
     against: pathlib.Path, pairs: list[tuple[str, str]], load: Callable[[pathlib.Path], Any]
-) -> list[str]:
+) -> Others:
     """The translations that --against names: of another run, which `load` opens, or the lines of a file.
 
     Raises CorpusError if the file has not one line per pair.
     """
     if against.is_dir():
-        return [sample.translation for sample in translate_pairs(load(against), pairs)]
+        translator = load(against)
+        return Others([sample.translation for sample in translate_pairs(translator, pairs)], translator.tokenizer)
     lines = list(lines_of(against))
     if len(lines) != len(pairs):
         raise CorpusError(
             f"--against {against} has {len(lines):,} lines, but there are {len(pairs):,} sentences: give the file one "
             "translation per line, in the order of the sentences."
         )
-    return lines
+    return Others(lines)
