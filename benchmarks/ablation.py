@@ -18,7 +18,8 @@ from benchmarks.trials.settings import OF_SELECTION
 from benchmarks.trials.training import Folder, Only, train_all
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
-from train.config import Data, RunConfig, load_config
+from keras_transformer.files import write_atomically
+from train.config import Data, RunConfig, check_config, load_config
 from train.config_settings import effective_settings
 from train.evaluation.corpus_statistics import entry_text
 
@@ -49,18 +50,25 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def main(
     config: Annotated[pathlib.Path, typer.Argument(help="The whole recipe.")],
     only: Only = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Train every row for so many updates, with cool-down and checkpoints in proportion."),
+    ] = None,
     folder: Folder = pathlib.Path("runs/ablation"),
     results: Annotated[pathlib.Path, typer.Option(help="Folder for ablation_CONFIG.md and its rows.")] = RESULTS,
 ) -> None:
     """Train the recipe, then without each technique it uses and with each it does not, and compare on validation."""
     with exit_codes():
-        recipe = load_config(config)
+        recipe, full = load_config(config), None
+        if steps:
+            full, recipe = recipe.training.steps, shortened(recipe, steps)
+            config = written(recipe, folder / f"{config.stem}_{steps}_steps.toml")
         trials, name = trials_of(config, recipe), f"ablation_{config.stem}"
         outcomes = train_all(trials, only, folder / config.stem, results / name)
         if WHOLE not in outcomes:
             raise BenchmarkError(f"The recipe itself has not been trained: leave --only out, or name {WHOLE} in it.")
         changes = {trial.name: trial.change for trial in trials}
-        text = table(recipe, outcomes, changes, whole_command_line("ablation"))
+        text = table(recipe, outcomes, changes, whole_command_line("ablation"), full)
         write_result(results / f"{name}.md", text)
     print(text)
 
@@ -90,6 +98,28 @@ def changed(path: pathlib.Path, word: str, key: str, value: bool | int | float |
         (f"{key}={json.dumps(value)}",),
         same_updates_as=WHOLE if key in OF_SELECTION else None,
     )
+
+
+def shortened(recipe: RunConfig, steps: int) -> RunConfig:
+    """The recipe with so many updates: cool-down, and the checkpoints whose average is taken, take as large a share.
+
+    The warm-up stays, since it decides the learning rate of all updates after it. Raises ConfigError for a recipe that
+    does not fit into them.
+    """
+    share, settings = steps / recipe.training.steps, recipe.model_dump(exclude_none=True)
+    settings["training"] |= {
+        "steps": steps,
+        "cooldown_steps": round(share * recipe.training.cooldown_steps),
+        "checkpoint_every": max(1, round(share * recipe.training.checkpoint_every)),
+    }
+    return check_config(settings, f"the recipe with {steps:,} updates")
+
+
+def written(recipe: RunConfig, path: pathlib.Path) -> pathlib.Path:
+    """Write a configuration to the path, which is returned."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, recipe.to_toml())
+    return path
 
 
 def without_entries(path: pathlib.Path, data: Data) -> list[Trial]:

@@ -6,10 +6,12 @@ import keras
 import numpy as np
 import pytest
 import tomli_w
+from typer.testing import CliRunner
 
 from benchmarks import ablation
 from benchmarks.trials.ablation_table import table
 from benchmarks.trials.outcome import Trial
+from keras_transformer.config import ConfigError
 from tests.support.models import as_numpy
 from tests.support.places import ROOT
 from tests.support.runs import write_config
@@ -115,3 +117,35 @@ def test_an_ablation_compares_translations_in_pairs(tmp_path):
     worse, same = rows["| training.dropout=0.0"], rows["| training.clip_norm=1e9"]
     assert float(worse[2]) < -10 and float(worse[3]) < 0.01
     assert same[2:4] == ["+0.00", "1.0000"] and "(b)" in same[-1] and "(a)" in worse[-1]
+
+
+def test_a_shortened_recipe_keeps_its_proportions_and_its_rate(tmp_path):
+    path = write_config(tmp_path)
+    settings = ["training.steps=9000", "training.cooldown_steps=3000", "training.checkpoint_every=600"]
+    recipe = load_config(path, [*settings, "training.dropout=0.2"])
+    assert ablation.shortened(recipe, 9_000) == recipe
+    short = ablation.shortened(recipe, 3_000).training
+    assert (short.steps, short.cooldown_steps, short.checkpoint_every) == (3_000, 1_000, 200)
+    scaled = {"steps": 9_000, "cooldown_steps": 3_000, "checkpoint_every": 600}
+    assert short.model_copy(update=scaled) == recipe.training  # the warm-up too, which decides the rate
+    assert ablation.shortened(recipe, 1).training.checkpoint_every == 1
+    with pytest.raises(ConfigError, match="the recipe with 10 updates"):
+        ablation.shortened(load_config(path, [*settings, "training.profile_steps=[20, 25]"]), 10)
+
+
+def test_all_rows_of_a_shortened_ablation_have_as_few_updates_and_the_table_says_so(tmp_path, monkeypatch):
+    path, seen = write_config(tmp_path), []
+    full = load_config(path).training.steps
+
+    def train_all(trials, only, folder, kept):
+        seen.extend(trials)
+        assert (folder.name, kept) == (f"{path.stem}_7_steps", tmp_path / "results" / f"ablation_{path.stem}_7_steps")
+        return {"whole": outcome(9.0, 2.0)}
+
+    monkeypatch.setattr(ablation, "train_all", train_all)
+    options = ["--steps", "7", "--folder", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    result = CliRunner().invoke(ablation.app, [str(path), *options])
+    assert result.exit_code == 0, result.output
+    assert {load_config(trial.config, trial.overrides).training.steps for trial in seen} == {7} and len(seen) > 3
+    text = (tmp_path / "results" / f"ablation_{path.stem}_7_steps.md").read_text(encoding="utf-8")
+    assert ": 7 updates, seed 1." in text and f"The recipe itself has {full:,} updates." in text

@@ -16,9 +16,20 @@ Multi30k by 0.3 to 0.5. Training minutes are those of the steps, without validat
 weights are kept has the training of the whole recipe.
 """
 
+SHORTENED = """
+The recipe itself has {full:,} updates. With fewer, a model has seen its text less often: what keeps it from learning
+the text by heart, such as dropout, is worth more in the recipe than here, and what makes it learn faster may be worth
+less.
+"""
 
-def table(recipe: RunConfig, outcomes: dict[str, Outcome], changes: dict[str, str], command: str) -> str:
-    """Return the table. `outcomes` and `changes` by the name of the trial; the first is the whole recipe."""
+
+def table(
+    recipe: RunConfig, outcomes: dict[str, Outcome], changes: dict[str, str], command: str, full: int | None = None
+) -> str:
+    """Return the table. `outcomes` and `changes` by the name of the trial; the first is the whole recipe.
+
+    full: the updates of the recipe if all rows have fewer.
+    """
     whole = next(iter(outcomes.values()))
     references = [reference for _, reference in validation_pairs(recipe)]
     form = lower_bleu if recipe.tokenizer.lowercase else raw_bleu  # with and without capitals must be comparable
@@ -44,7 +55,8 @@ def table(recipe: RunConfig, outcomes: dict[str, Outcome], changes: dict[str, st
     lines += ["", f"BLEU: {whole.score('BLEU', measure.form)['signature']}"]
     if sentence := commits_sentence({changes[name] or "the whole recipe": one for name, one in outcomes.items()}):
         lines += ["", sentence]
-    return "\n".join([*lines, NOTE.rstrip(), ""])
+    note = NOTE + (SHORTENED.format(full=full) if full else "")
+    return "\n".join([*lines, note.rstrip(), ""])
 
 
 def validation_pairs(recipe: RunConfig) -> list[tuple[str, str]]:
