@@ -1,0 +1,18 @@
+"""A Translator whose translations are its lines."""
+
+import types
+
+from keras_transformer.translator import Translation
+
+
+class Repeating:
+    """`lines` are those that any of them was given last."""
+
+    lines = []
+
+    def __init__(self, is_lowercase=False):
+        self.tokenizer = types.SimpleNamespace(is_lowercase=is_lowercase, restored=list)
+
+    def translate(self, lines):
+        Repeating.lines = list(lines)
+        return [Translation(line, 0.0) for line in lines]
