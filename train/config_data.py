@@ -134,10 +134,10 @@ class TfdsData(Section):
     name: str  # "wmt14_translate/de-en", "ted_hrlr_translate/pt_to_en"
     source_language: str
     target_language: str
-    data_dir: str | None = None
+    data_dir: str | None = None  # TFDS's folder, or one of LANGUAGE.SPLIT.txt files, such as en.train.txt
     train_split: str = "train"
     validation_split: str = "validation"
-    test_split: str = "test"
+    test_split: str = "test"  # "": none
     download: bool = True
     shards: int = pydantic.Field(1, ge=1)  # even parts of train_split that workers divide among them
 
