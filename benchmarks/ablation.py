@@ -52,7 +52,10 @@ def main(
     only: Only = None,
     steps: Annotated[
         int | None,
-        typer.Option(min=1, help="Train every row for so many updates, with cool-down and checkpoints in proportion."),
+        typer.Option(
+            min=1,
+            help="Train all rows for so many updates, with cool-down, checkpoints and validations in proportion.",
+        ),
     ] = None,
     folder: Folder = pathlib.Path("runs/ablation"),
     results: Annotated[pathlib.Path, typer.Option(help="Folder for ablation_CONFIG.md and its rows.")] = RESULTS,
@@ -101,16 +104,18 @@ def changed(path: pathlib.Path, word: str, key: str, value: bool | int | float |
 
 
 def shortened(recipe: RunConfig, steps: int) -> RunConfig:
-    """The recipe with so many updates: cool-down, and the checkpoints whose average is taken, take as large a share.
+    """The recipe with so many updates, and cool-down, checkpoints and validations in proportion.
 
     The warm-up stays, since it decides the learning rate of all updates after it. Raises ConfigError for a recipe that
     does not fit into them.
     """
-    share, settings = steps / recipe.training.steps, recipe.model_dump(exclude_none=True)
-    settings["training"] |= {
+    training, share = recipe.training, steps / recipe.training.steps
+    settings = recipe.model_dump(exclude_none=True, exclude_unset=True)  # a default may not be asked for everywhere
+    settings["training"] = settings.get("training", {}) | {
         "steps": steps,
-        "cooldown_steps": round(share * recipe.training.cooldown_steps),
-        "checkpoint_every": max(1, round(share * recipe.training.checkpoint_every)),
+        "cooldown_steps": round(share * training.cooldown_steps),
+        "checkpoint_every": max(1, round(share * training.checkpoint_every)),
+        "validate_every": max(1, round(share * training.validate_every)),
     }
     return check_config(settings, f"the recipe with {steps:,} updates")
 
@@ -118,7 +123,7 @@ def shortened(recipe: RunConfig, steps: int) -> RunConfig:
 def written(recipe: RunConfig, path: pathlib.Path) -> pathlib.Path:
     """Write a configuration to the path, which is returned."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, recipe.to_toml())
+    write_atomically(path, tomli_w.dumps(recipe.model_dump(exclude_none=True, exclude_unset=True)))
     return path
 
 
@@ -128,10 +133,15 @@ def without_entries(path: pathlib.Path, data: Data) -> list[Trial]:
         return []
     written, trials = data.model_dump(exclude_none=True)["train"], []
     for place, entry in enumerate(data.entries("train")[1:], start=1):
-        rest = tomli_w.dumps({"data.train": written[:place] + written[place + 1 :]}).partition(" = ")[2]
+        rest = inline(written[:place] + written[place + 1 :])
         label = f"without {entry_text(entry)}"
         trials.append(Trial(f"without_train_{place + 1}", path, (f"data.train={rest}",), label=label))
     return trials
+
+
+def inline(entries: list) -> str:
+    """A list as a value of TOML: a list of tables alone would become sections."""
+    return "[" + tomli_w.dumps({"entries": [[], *entries]}).partition("[],")[2]
 
 
 if __name__ == "__main__":

@@ -96,6 +96,18 @@ def test_each_further_text_of_the_recipe_is_left_out_once(tmp_path):
     assert {trial.name for trial in without} == {"without_train_2", "without_train_3"}
 
 
+def test_a_text_with_tags_alone_is_left_out_as_well(tmp_path):
+    path = write_config(tmp_path)
+    texts = [{"files": [f"{'long ' * 30}{name}.en", f"{name}.de"], "tag": f"<2{name}>"} for name in "abc"]
+    source = {"source": "files", "train": texts, "validation": ["v.tsv"]}
+    values = tomllib.loads(path.read_text(encoding="utf-8")) | {"data": source}
+    path.write_text(tomli_w.dumps(values), encoding="utf-8")
+    recipe = load_config(path)
+    without = [trial for trial in ablation.trials_of(path, recipe) if trial.name.startswith("without_train")]
+    first, second, third = recipe.data.train
+    assert [load_config(path, trial.settings).data.train for trial in without] == [[first, third], [first, second]]
+
+
 def test_an_ablation_compares_translations_in_pairs(tmp_path):
     recipe = load_config(write_config(tmp_path))
     references = [f"{number} is the number that is right here" for number in range(60)]
@@ -125,12 +137,26 @@ def test_a_shortened_recipe_keeps_its_proportions_and_its_rate(tmp_path):
     recipe = load_config(path, [*settings, "training.dropout=0.2"])
     assert ablation.shortened(recipe, 9_000) == recipe
     short = ablation.shortened(recipe, 3_000).training
-    assert (short.steps, short.cooldown_steps, short.checkpoint_every) == (3_000, 1_000, 200)
+    assert (short.steps, short.cooldown_steps) == (3_000, 1_000)
+    assert (short.checkpoint_every, short.validate_every) == (200, round(recipe.training.validate_every / 3))
     scaled = {"steps": 9_000, "cooldown_steps": 3_000, "checkpoint_every": 600}
+    scaled["validate_every"] = recipe.training.validate_every
     assert short.model_copy(update=scaled) == recipe.training  # the warm-up too, which decides the rate
     assert ablation.shortened(recipe, 1).training.checkpoint_every == 1
     with pytest.raises(ConfigError, match="the recipe with 10 updates"):
         ablation.shortened(load_config(path, [*settings, "training.profile_steps=[20, 25]"]), 10)
+
+
+def test_a_shortened_recipe_asks_for_no_more_keys_than_the_recipe(tmp_path):
+    """A tokenizer that is given has a size of its own: the default is not to be asked of it."""
+    path = tmp_path / "given.toml"
+    text = 'run_folder = "runs/a"\ntokenizer = {model = "t.model"}\n'
+    text += '[data]\nsource = "files"\ntrain = ["a.tsv"]\nvalidation = ["b.tsv"]\n'
+    text += 'source_language = "en"\ntarget_language = "de"\n'
+    path.write_text(text, encoding="utf-8")
+    short = load_config(ablation.written(ablation.shortened(load_config(path), 7), tmp_path / "short.toml"))
+    assert short.tokenizer.model_fields_set == {"model"} and short.training.steps == 7
+    assert short.training.model_fields_set == {"steps", "cooldown_steps", "checkpoint_every", "validate_every"}
 
 
 def test_all_rows_of_a_shortened_ablation_have_as_few_updates_and_the_table_says_so(tmp_path, monkeypatch):

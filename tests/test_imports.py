@@ -66,6 +66,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "stock_fit": "what a user writes with stock Keras",
     "stock_fit_backends": "stock model.fit on JAX and PyTorch",
     "training_page": "docs/training.md",
+    "trial_commands": "the processes of benchmarks/trials/training.py",
     "two_replicas": "stock model.fit under MirroredStrategy",
     "wheel": "the wheel in an environment of its own",
 }

@@ -4,7 +4,6 @@ import json
 import pathlib
 import re
 import shutil
-import signal
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from benchmarks.trials.outcome import (
 from benchmarks.trials.settings import check_settings
 from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
 from benchmarks.worker import BenchmarkError
-from keras_transformer.errors import Interrupted
+from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
@@ -43,7 +42,10 @@ def commands(monkeypatch):
             folder = RunFolder(json.loads(settings["run_folder"]))
             folder.path.mkdir(parents=True, exist_ok=True)
             overrides = [f"{key}={value}" for key, value in settings.items()]
-            folder.config.write_text(load_config(arguments[0], overrides).to_toml(), encoding="utf-8")
+            config = load_config(arguments[0], overrides)
+            if config.effective_tokenizer.model:  # which has a size of its own
+                config = config.with_vocab_size(500)
+            folder.config.write_text(config.to_toml(), encoding="utf-8")
             lines = [{"step": 1, **dict.fromkeys(TIMES, 0.5), "train/seconds_waiting": 0.0}] * 60
             folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in lines), encoding="utf-8")
             folder.scores.write_text(json.dumps({"scores": [], "parameters": 7, "validation_perplexity": 2.0}))
@@ -55,16 +57,18 @@ def commands(monkeypatch):
 
 
 def test_a_trial_never_reads_the_test_set_and_is_done_once(commands, tmp_path):
-    trial = Trial("small", TABLE3_CONFIG, ("translation.length_penalty=0.9", "translation.beam_size=5"))
+    search = ("translation.length_penalty=0.9", "translation.beam_size=5", "translation.extra_length=10")
+    trial = Trial("small", TABLE3_CONFIG, search)
     runs, kept = tmp_path / "runs", tmp_path / "kept"
     assert outcome_of(trial, kept) is None
     found = trained(trial, runs, kept)
     (train, *settings), evaluate = commands
-    assert train == "train" and settings.count("--set") == 4 and "data.test=[]" in settings
+    assert train == "train" and settings.count("--set") == 5 and "data.test=[]" in settings
     assert load_config(RunFolder(runs / "small").config).data.test == []
     assert evaluate[:2] == ["train.evaluate", str(runs / "small")]
     assert evaluate[evaluate.index("--beam-size") + 1] == "5"
     assert evaluate[evaluate.index("--length-penalty") + 1] == "0.9"
+    assert evaluate[evaluate.index("--extra-length") + 1] == "10"
     assert found.train_seconds == 60 * 0.5
     assert found.translations == ["eins", "", "zwei"] and (found.parameters, found.perplexity) == (7, 2.0)
     (kept / "small.json").unlink()
@@ -147,6 +151,23 @@ def test_micro_batches_that_were_found_by_trial_are_no_other_setting(tmp_path):
         check_settings(tmp_path, TABLE3_CONFIG, [])
 
 
+@pytest.mark.parametrize("given", ['tokenizer.model="t.model"', 'training.start_from="runs/base"'])
+def test_a_row_with_a_tokenizer_that_is_given_is_taken_again(commands, tmp_path, given):
+    trial = Trial("small", TABLE3_CONFIG, (given,))
+    found = train_all([trial], None, tmp_path / "runs", tmp_path / "kept")
+    assert load_config(RunFolder(tmp_path / "runs/small").config).tokenizer.vocab_size == 500
+    assert train_all([trial], None, tmp_path / "runs", tmp_path / "kept") == found and len(commands) == 2
+
+
+def test_text_that_is_not_of_files_is_refused_before_anything_is_trained(commands, tmp_path):
+    trials = [Trial("small", TABLE3_CONFIG), Trial("numbers", write_config(tmp_path))]
+    with pytest.raises(BenchmarkError, match=r"data\.source = 'numbers'.*\"files\""):
+        train_all(trials, None, tmp_path / "runs", tmp_path / "kept")
+    with pytest.raises(ConfigError, match="no key training.no_such"):
+        train_all([trials[0], Trial("wrong", TABLE3_CONFIG, ("training.no_such=1",))], None, tmp_path, tmp_path)
+    assert not commands
+
+
 def test_steps_are_measured_once_and_noted_for_the_machines_that_follow(commands, tmp_path):
     trials, note = [Trial("small", TABLE3_CONFIG), Trial("other", TABLE3_CONFIG)], tmp_path / "kept/steps.json"
     measured, machine = ancestors.timed(trials, 1.0, tmp_path / "runs", note)
@@ -206,6 +227,25 @@ def test_a_trial_with_the_same_updates_begins_after_them_if_they_are_there(comma
     assert not (tmp_path / "runs/last/checkpoints").exists()
 
 
+def test_a_copy_of_updates_that_was_stopped_is_made_again(commands, tmp_path, monkeypatch):
+    whole, last = of_selection(tmp_path)
+    trained(whole, tmp_path / "runs", tmp_path / "kept")
+    (tmp_path / "runs/whole/checkpoints").mkdir()
+    np.savez(tmp_path / "runs/whole/checkpoints/step-00000004.npz", progress=json.dumps({"seconds": 60}))
+
+    def stopped(source, path, **_):
+        shutil.copy(source / "config.toml", path.mkdir(parents=True) or path)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copytree", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            trained(last, tmp_path / "runs", tmp_path / "kept")
+    trained(last, tmp_path / "runs", tmp_path / "kept")
+    assert (tmp_path / "runs/last/checkpoints/step-00000004.npz").exists()
+    assert not list((tmp_path / "runs").glob("*.part"))
+
+
 def test_updates_of_a_run_with_other_settings_are_not_copied(commands, tmp_path):
     whole, last = of_selection(tmp_path)
     trained(whole._replace(overrides=(*whole.overrides, "training.dropout=0.2")), tmp_path / "runs", tmp_path / "old")
@@ -229,35 +269,6 @@ def test_a_trial_with_the_same_updates_chooses_its_own_weights(tmp_path):
             assert all((before[name] == after[name]).all() for name in before.files)
     report = (tmp_path / "runs/last/report.md").read_text(encoding="utf-8")
     assert "the average of" not in report and "the average of" in (tmp_path / "runs/whole/report.md").read_text()
-
-
-STOPS_ITS_PARENT = """
-import os, signal, sys, time
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(75))
-os.kill(os.getppid(), signal.SIGTERM)
-time.sleep(60)
-"""
-
-
-def module_that(tmp_path, monkeypatch, body):
-    (tmp_path / "a_module.py").write_text(body, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    return "a_module"
-
-
-@pytest.mark.slow
-def test_a_command_that_fails_is_named_with_its_log(tmp_path, monkeypatch):
-    name = module_that(tmp_path, monkeypatch, "print('There is no such file.'); raise SystemExit(1)")
-    with pytest.raises(BenchmarkError, match=r"a_module x.*log\.txt: There is no such file\."):
-        training.python(tmp_path / "log.txt", name, "x")
-
-
-@pytest.mark.slow
-def test_a_signal_to_stop_reaches_the_training_and_is_not_a_failure(tmp_path, monkeypatch):
-    name, before = module_that(tmp_path, monkeypatch, STOPS_ITS_PARENT), signal.getsignal(signal.SIGTERM)
-    with pytest.raises(Interrupted):
-        training.python(tmp_path / "log.txt", name, "x")
-    assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.mark.parametrize("module", [table3, ablation])

@@ -19,7 +19,16 @@ import typer
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.console import command_app, exit_codes, on_one_line, prepare_process, quiet_start
-from keras_transformer.options import BatchSize, BeamSize, Constrained, LengthPenalty, Precision, RunPath, or_of_run
+from keras_transformer.options import (
+    BatchSize,
+    BeamSize,
+    Constrained,
+    ExtraLength,
+    LengthPenalty,
+    Precision,
+    RunPath,
+    or_of_run,
+)
 from keras_transformer.parsing.run import check_constrained, tree_search
 from train.config import Data
 from train.data.corpus import CorpusError
@@ -55,6 +64,7 @@ def main(
     ] = False,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    extra_length: ExtraLength = SearchOptions.extra_length,
     batch_size: BatchSize = BATCH_SIZE,
     precision: Precision = "float32",
     constrained: Constrained = False,
@@ -76,7 +86,7 @@ def main(
     prepare_process(is_long=True)
     with exit_codes():
         check_files(source, reference, against, output, plot)
-        search = {"beam_size": beam_size, "length_penalty": length_penalty}
+        search = {"beam_size": beam_size, "length_penalty": length_penalty, "extra_length": extra_length}
         of_trees = tree_search(run)
         if constrained:
             check_constrained(run, of_trees is not None)

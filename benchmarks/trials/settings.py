@@ -9,6 +9,7 @@ from train.config import RunConfig, load_config
 from train.config_settings import effective_settings
 
 FOUND = {"training.find_micro_batches", "training.micro_batches"}  # config.toml has what was found, not what was asked
+OF_GIVEN = {"tokenizer.vocab_size"}  # config.toml has the number of pieces of a tokenizer that is given
 
 OF_SELECTION = {"training.average_checkpoints", "training.keep_best"}  # they change no update, only which weights stay
 
@@ -40,7 +41,10 @@ def check_same_settings(
     Where a run is kept does not count, nor do the keys in `free`, nor in which words the configuration says the same.
     """
     asked = load_config(config, overrides)
-    free = free | FOUND if asked.training.find_micro_batches else free
+    if asked.training.find_micro_batches:
+        free = free | FOUND
+    if asked.effective_tokenizer.model:
+        free = free | OF_GIVEN
     before, now = (
         {key: value for key, value in effective_settings(one).items() if key not in free} for one in (trained, asked)
     )

@@ -48,6 +48,7 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
     if not translations.exists():
         options = load_config(RunFolder(path).config).translation
         search = ["--beam-size", str(options.beam_size), "--length-penalty", str(options.length_penalty)]
+        search += ["--extra-length", str(options.extra_length)]
         unfinished = path / f"{TRANSLATIONS}.part"
         python(folder / f"{trial.name}.log", "train.evaluate", str(path), *search, "--output", str(unfinished))
         unfinished.replace(translations)
@@ -67,8 +68,11 @@ def check_begun(trial: Trial, folder: pathlib.Path) -> None:
 def copy_updates(source: pathlib.Path, path: pathlib.Path) -> None:
     """Begin a run after the last update of another one; without it, it begins at the first."""
     if has_begun(source):
-        run = RunFolder(source)
-        shutil.copytree(source, path, ignore=shutil.ignore_patterns(run.scores.name, run.lock.name, f"{TRANSLATIONS}*"))
+        run, unfinished = RunFolder(source), path.with_name(f"{path.name}.part")
+        shutil.rmtree(unfinished, ignore_errors=True)  # of a copy that was stopped
+        ignored = shutil.ignore_patterns(run.scores.name, run.lock.name, f"{TRANSLATIONS}*")
+        shutil.copytree(source, unfinished, ignore=ignored)
+        unfinished.replace(path)
 
 
 def training_arguments(trial: Trial, path: pathlib.Path) -> list[str]:
@@ -111,8 +115,12 @@ def python(log: pathlib.Path, module: str, *arguments: str) -> None:
         process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=file, stderr=file)
         with passing_signals_to(process):
             code = process.wait()
-    if code == INTERRUPTED or code < 0:
+    if code in (INTERRUPTED, -signal.SIGTERM, -signal.SIGINT):
         raise Interrupted(f"Stopped. The same command goes on with {module} {arguments[0]}.")
+    if code < 0:
+        name = signal.Signals(-code).name
+        why = " (the system does that when memory is exhausted)" if name == "SIGKILL" else ""
+        raise BenchmarkError(f"`python -m {module} {arguments[0]}` was ended by {name}{why}, see {log}.")
     if code:
         last = log.read_text(encoding="utf-8").strip().rpartition("\n")[2]
         raise BenchmarkError(f"`python -m {module} {arguments[0]}` failed, see {log}: {last}")
@@ -142,15 +150,29 @@ def selected(trials: Iterable[Trial], only: str | None) -> list[Trial]:
     return [trial for trial in trials if trial.name in only.split(",")]
 
 
+def check_configuration(trial: Trial) -> None:
+    """Raises ConfigError if the configuration of a trial is none, BenchmarkError if its text is not of files."""
+    source = load_config(trial.config, trial.overrides).data.source
+    if source != "files":
+        raise BenchmarkError(
+            f"{trial.config} has data.source = {source!r}. Trials are compared on the validation set and leave the "
+            'test set unread, which needs a configuration with data.source = "files".'
+        )
+    load_config(trial.config, trial.settings)
+
+
 def train_all(
     trials: Iterable[Trial], only: str | None, folder: pathlib.Path, kept: pathlib.Path
 ) -> dict[str, Outcome]:
     """Train the selected trials one after the other. Return what all trials that have ended came to, by their names.
 
-    Raises BenchmarkError before any training if one of them was trained with other settings.
+    Raises BenchmarkError or ConfigError before any training if one of them was trained with other settings, or
+    cannot be trained.
     """
     trials = list(trials)
     chosen = selected(trials, only)
+    for trial in chosen:
+        check_configuration(trial)
     for trial in trials:  # now, not after hours of training
         if not outcome_of(trial, kept) and trial in chosen:
             check_begun(trial, folder)
