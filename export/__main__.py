@@ -195,14 +195,15 @@ def export_ctranslate2(
         from keras_transformer.translator import Translator
 
         ctranslate2.require(quantization)
+    folder = folder.resolve()  # the end of a link, or ".", can be replaced
     ctranslate2.refuse_existing(folder)
     multiply_in_float32()
     transformer, tokenizer = load_run(run)
     lines = read_sentences(sentences) if sentences else []
     translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens)
-    with signals_raise(), unfinished_version(folder.absolute().parent) as unfinished:
+    with signals_raise(), unfinished_version(folder.parent) as unfinished:
         ctranslate2.write_model(transformer, tokenizer, unfinished, quantization)
-        ctranslate2.write_readme(unfinished, folder.absolute().name, translator, transformer.transformer_config)
+        ctranslate2.write_readme(unfinished, folder.name, translator, transformer.transformer_config)
         if lines:
             log.info("written; comparing it with the Translator on %d lines", len(lines))
             comparison = ctranslate2.compare_scores(unfinished, translator, lines)

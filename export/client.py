@@ -11,6 +11,7 @@ from export.translation import Translation
 from export.transports import ClientError, Columns, transport_to
 from keras_transformer.batching import list_of_lines
 
+LONGEST_DEADLINE = 86_400.0  # seconds; a socket takes no endless one
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts; the wait is drawn from 0 to a doubling limit
 
 
@@ -46,8 +47,8 @@ class ServingClient:
         for name, value in {"rows_per_request": rows_per_request, "requests_at_once": requests_at_once}.items():
             if value < 1:
                 raise ClientError(f"{name} is {value}; it must be at least 1.")
-        if not deadline > 0:
-            raise ClientError(f"The deadline is {deadline}; it must be more than 0 seconds.")
+        if not 0 < deadline <= LONGEST_DEADLINE:
+            raise ClientError(f"The deadline is {deadline}; it must be more than 0 seconds, and a day at most.")
         self.transport = transport_to(url, requests_at_once)
         self.deadline, self.rows_per_request, self.requests_at_once = deadline, rows_per_request, requests_at_once
         self.attempts = attempts

@@ -39,7 +39,9 @@ def require(quantization: str | None) -> None:
 
 
 def refuse_existing(folder: pathlib.Path) -> None:
-    """Raise ExportError if there is anything at `folder` but an empty folder."""
+    """Raise ExportError if there is anything at `folder` but an empty folder, or if it cannot be replaced."""
+    if os.path.ismount(folder):
+        raise ExportError(f"{folder} is where a file system is mounted: name a folder inside it.")
     if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
         raise ExportError(f"{folder} exists already: name a folder that does not, or remove it first.")
 

@@ -72,6 +72,9 @@ def serve(
             from export.server.process import run_until_signal
 
             model = ModelFolder(folder)
+        for status in model.status.values():
+            if status.error:  # its line in the log was hidden with those of TensorFlow
+                log.error("%s", ascii(status.error)[1:-1])
         is_answered = run_until_signal(model, options, announce)
     if not is_answered:
         typer.echo(f"Error: Requests were cut off: they took more than {drain_seconds:g} seconds to answer.", err=True)

@@ -39,7 +39,11 @@ class Transport(Protocol):
 
 def transport_to(url: str, requests_at_once: int) -> Transport:
     """Return the transport to http://HOST:PORT/v1/models/NAME or grpc://HOST:PORT/NAME. Raises ClientError."""
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+        parts.port  # noqa: B018 - which raises ValueError for a port that is none
+    except ValueError as error:
+        raise ClientError(f"{url} is no address: {error}.") from None
     uses_proxy = not is_loopback(parts.hostname)
     if parts.scheme in ("http", "https") and parts.hostname and re.search("/v1/models/[^/:]", parts.path):
         return RestTransport(url.removesuffix(":predict").rstrip("/"), requests_at_once, uses_proxy)

@@ -6,6 +6,7 @@ TF_SERVING_URL="http://localhost:8501/v1/models/mine grpc://localhost:8500/mine"
 import concurrent.futures
 import http.server
 import json
+import math
 import os
 import threading
 
@@ -119,6 +120,19 @@ def test_options_that_are_left_out_are_those_of_the_version_that_is_served_now()
 def test_an_address_of_no_model_is_refused(url):
     with pytest.raises(ClientError, match="v1/models"):
         ServingClient(url)
+
+
+@pytest.mark.parametrize("host", ["[::1:8501", "localhost:85o1", "localhost:99999"])
+def test_an_address_that_is_none_is_refused(host):
+    for url in (f"http://{host}/v1/models/m", f"grpc://{host}/m"):
+        with pytest.raises(ClientError, match="is no address: "):
+            ServingClient(url)
+
+
+@pytest.mark.parametrize("deadline", [math.inf, math.nan, 1e10, 0.0])
+def test_a_deadline_that_no_socket_has_is_refused(deadline):
+    with pytest.raises(ClientError, match="more than 0 seconds, and a day at most"):
+        ServingClient("http://localhost:1/v1/models/m", deadline=deadline)
 
 
 # errors that pass

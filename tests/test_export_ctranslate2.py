@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import pathlib
 import re
 
 import numpy as np
@@ -179,6 +180,21 @@ def export_spec():
     from export import ctranslate2_spec
 
     return ctranslate2_spec
+
+
+def test_an_empty_folder_may_be_named_by_a_link(run, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    options = ["--to", tmp_path / "link", "--format", "ctranslate2", "--no-check"]
+    result = invoke(command.app, run, *options)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "real/model.bin").exists() and (tmp_path / "link").is_symlink()
+    assert_one_sentence(invoke(command.app, run, *options), f"{tmp_path / 'real'} exists already")
+
+
+def test_where_a_file_system_is_mounted_nothing_is_exported_to():
+    with pytest.raises(ExportError, match="is where a file system is mounted"):
+        export.refuse_existing(pathlib.Path("/proc"))
 
 
 def test_an_activation_that_ctranslate2_lacks_is_refused(tmp_path):

@@ -116,3 +116,13 @@ def test_a_body_without_a_length_is_limited_too(server):
     response = requests.post(f"{server.url}:predict", data=iter([b" " * (1 << 20), b'{"inputs": ["a"]}']))
     assert response.status_code == 413 and "1048576" in response.json()["error"]
     assert requests.post(f"{server.url}:predict", data=iter([b'{"inputs":', b' ["a"]}'])).status_code == 200
+
+
+def test_as_many_connections_as_the_options_say_are_served(tmp_path):
+    write_echo(tmp_path / "echo/1")
+    options = ServerOptions(port=0, grpc_port=0, connections=1)
+    with local_server(tmp_path / "echo", options) as address, requests.Session() as first:
+        assert first.get(address.url).status_code == 200  # and stays open
+        assert requests.get(address.url).status_code == 503
+    with local_server(tmp_path / "echo", options) as address:
+        assert requests.get(address.url).status_code == 200

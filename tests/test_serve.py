@@ -62,6 +62,20 @@ def test_at_sigterm_what_is_in_flight_is_answered_and_what_is_new_refused(folder
 
 
 @pytest.mark.slow
+def test_a_new_version_that_cannot_be_loaded_is_logged_while_the_old_one_is_served(tmp_path):
+    write_echo(tmp_path / "echo/1")
+    (tmp_path / "echo/2").mkdir()
+    (tmp_path / "echo/2/saved_model.pb").write_bytes(b"x")
+    log = tmp_path / "log"
+    with start_python("-m", "export.serve", tmp_path / "echo", "--port", 0, "--grpc-port", 0, log=log) as process:
+        while "gRPC" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        process.terminate()
+    assert "echo/2 cannot be loaded" in log.read_text()
+
+
+@pytest.mark.slow
 def test_a_second_signal_ends_the_server_at_once(folder, tmp_path):
     log = tmp_path / "log"
     with start_python("-m", "export.serve", folder, "--port", 0, "--grpc-port", 0, log=log) as process:

@@ -98,6 +98,7 @@ def test_an_output_filter_chooses_outputs(predict):
 def test_zero_rows_are_an_answer_too(server, predict):
     assert post(server, {"inputs": {"text": []}}).json() == {"outputs": {"score": [], "translation": []}}
     assert predict(text=tf.constant([], tf.string))[0] == {"translation": [], "score": []}
+    assert post(server, {"signature_name": "repeat", "inputs": {"text": [], "times": []}}).status_code == 200
 
 
 def test_status_and_metadata(server):
@@ -141,14 +142,14 @@ def test_the_first_page_shows_a_line_that_works(server):
         ({"inputs": ["a"] * 41}, "", 400, "41"),
         ({"signature_name": "repeat", "inputs": {"text": ["a"] * 2, "times": [1, 2, 3]}}, "", 400, "times"),
         ({"signature_name": "repeat", "inputs": {"text": ["a"], "times": [0]}}, "", 400, "times must be at least 1"),
+        ({"signature_name": "repeat", "inputs": {"text": ["a"], "times": []}}, "", 400, "times"),
         (b"x" * (1 << 20 | 1), "", 413, "1048576"),
         (b"{", "", 400, "JSON"),
     ],
 )
 def test_a_mistake_in_a_request_is_named(server, content, path, status, part):
     response = post(server, content, path)
-    assert response.status_code == status
-    assert set(response.json()) == {"error"} and part in response.json()["error"]
+    assert response.status_code == status and set(response.json()) == {"error"} and part in response.json()["error"]
 
 
 PATHS = ["/v1/models/other", "/v1/models/other/metadata", "/v2", "/v1/models/echo/versions/4"]

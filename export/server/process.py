@@ -84,7 +84,7 @@ async def serve(
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=options.connections,
+            limit_concurrency=options.connections + 1,  # uvicorn counts the one that it looks at
             timeout_graceful_shutdown=LAST_ANSWERS,
         )
     )

@@ -82,7 +82,8 @@ class Signature(NamedTuple):
         """
         counts = {name: array.shape[0] if array.ndim else 1 for name, array in inputs.items()}
         different = sorted({count for count in counts.values() if count != 1})
-        if len(different) > 1 and self.can_join(()):
+        needed = [count for name, count in counts.items() if name not in self.defaults]
+        if (len(different) > 1 or 0 in different and any(needed)) and self.can_join(()):
             raise invalid(
                 f"The inputs have different numbers of rows: {counts}. An input has one row, or as many as the others."
             )
