@@ -18,7 +18,7 @@ from train.__main__ import app
 from train.config import load_config
 from train.evaluation.validation import Validator
 from train.loop.checkpoints import last_progress
-from train.loop.history import history
+from train.loop.history import Part, history, record_part
 from train.loop.progress import Progress
 from train.resume import check_unchanged, write_configuration
 
@@ -130,6 +130,20 @@ def test_a_run_may_be_ended_where_it_stands(folder):
     record(folder, "training.steps=90", "training.cooldown_steps=5")  # which the last steps would have been
     with pytest.raises(ConfigError, match=f"training.steps was 90 and is {step}"):
         check_unchanged(folder, configuration(folder, f"training.steps={step}", "training.cooldown_steps=5"))
+
+
+def test_a_run_that_is_ended_where_it_was_stopped_was_not_trained_by_a_process_without_a_checkpoint(folder):
+    """It was stopped; with another rate it diverged before the next checkpoint; now it is ended with the first rate."""
+    step = last_progress(folder.checkpoints).step
+    record(folder, "training.steps=90", "training.patience=99", "training.learning_rate_factor=5.0")
+    parts = [Part(0, None, {}), Part(step, None, {"training.learning_rate_factor": ("1.0", "5.0")})]
+    folder.history.write_text("".join(json.dumps(part._asdict()) + "\n" for part in parts))
+    end = [f"training.steps={step}", "training.patience=99"]
+    with pytest.raises(ConfigError, match=r"learning_rate_factor was 1\.0 and is 5\.0"):
+        check_unchanged(folder, configuration(folder, *end, "training.learning_rate_factor=5.0"))
+    config = configuration(folder, *end)
+    record_part(folder, config.training, None, check_unchanged(folder, config))
+    assert [part.step for part in history(folder)] == [0]
 
 
 @pytest.mark.slow

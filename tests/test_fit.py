@@ -65,6 +65,21 @@ def test_a_signal_stops_after_the_step_with_its_checkpoint_and_the_same_call_con
 
 
 @pytest.mark.slow
+def test_a_signal_in_the_last_validation_is_no_step_less_but_ends_before_the_report(tmp_path):
+    def ask():
+        if "step-00000006.npz" in checkpoint_names(tmp_path) or asked == [2, 4]:
+            os.kill(os.getpid(), signal.SIGTERM)
+        asked.append(2 * len(asked) + 2)
+        return no_validation()
+
+    asked, model = [], reusable().from_the_start()
+    with pytest.raises(Interrupted, match="All steps of .* are done, its report is not: run the same command again"):
+        fit_in(tmp_path, model, validate=ask, **EVERY)
+    assert asked == [2, 4, 6] and checkpoint_names(tmp_path)[-1] == "step-00000006.npz"
+    assert fit_in(tmp_path, model, validate=ask, **EVERY).step == 6 and len(asked) == 3
+
+
+@pytest.mark.slow
 def test_a_disk_that_is_full_during_training_loses_no_step(tmp_path, monkeypatch, caplog):
     save = Checkpoints.save
 

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from keras_transformer.errors import Interrupted
+from train.data.numbers import spell
 from train.loop.stopping import StopRequest, interrupted_by_signals
 
 
@@ -28,6 +29,29 @@ def test_work_that_is_soon_done_again_ends_at_once(number):
             os.kill(os.getpid(), number)
             pytest.fail("it goes on")
     assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_library_does_not_take_a_signal_for_an_error_of_its_own(number, monkeypatch):
+    monkeypatch.setattr("num2words.num2words", lambda *_, **named: os.kill(os.getpid(), number))
+    with pytest.raises(Interrupted, match="^the report is not written$"):
+        with interrupted_by_signals("the report is not written"):
+            spell(1, "de")
+
+
+@pytest.mark.parametrize("within", [lambda: StopRequest().listening(), lambda: interrupted_by_signals("stopped")])
+def test_a_signal_that_the_process_was_started_to_ignore_is_ignored(within):
+    """As Ctrl-C is by what a script started in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with within() as request:
+            os.kill(os.getpid(), signal.SIGINT)
+            if request:
+                os.kill(os.getpid(), signal.SIGTERM)
+                assert request.is_made
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("is_made", [False, True])

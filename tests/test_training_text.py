@@ -43,16 +43,15 @@ def folder(tmp_path):
 def start(folder, pair, caplog):
     """A function that prepares the data as a start of the run does. Returns what is warned of."""
 
-    def start(data=None, worker=ONLY_WORKER):
+    def start(data=None, worker=ONLY_WORKER, trained_steps=None):
         entry = list(map(str, pair))
         corpus = load_corpus(data or FilesData(source="files", train=[entry], validation=[entry]))
         vocabulary = TokenizerConfig(vocab_size=290)
         tokenizer = prepare_tokenizer(vocabulary, corpus.train.shards, folder.tokenizer)
         caplog.clear()
         with caplog.at_level(logging.WARNING, "train"):
-            record_training_text(
-                folder, prepare_data(corpus, tokenizer, TRAINING, folder.path / "cache", worker), worker
-            )
+            found = prepare_data(corpus, tokenizer, TRAINING, folder.path / "cache", worker)
+            record_training_text(folder, found, worker, trained_steps)
         return caplog.messages
 
     return start
@@ -65,6 +64,17 @@ def test_a_changed_file_is_named_once_and_the_unchanged_one_is_not(start, pair):
     assert f"{pair[0]} has changed" in warning and str(pair[1]) not in warning
     assert "40 pairs before, 40 now" in warning
     assert start() == []
+
+
+def test_a_run_that_trains_no_more_is_said_to_be_of_no_other_text(start, pair, folder):
+    start()
+    record = folder.training_text.read_bytes()
+    assert start(trained_steps=7) == []
+    pair[0].write_text(pair[0].read_text(encoding="utf-8").replace("one 7\n", "two 7\n"), encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"trained for 7 steps, .*{pair[0].name} has changed.*another run_folder"):
+        start(trained_steps=7)
+    assert folder.training_text.read_bytes() == record
+    assert len(start()) == 1  # with more steps it goes on
 
 
 def test_missing_lines_are_counted(start, pair):

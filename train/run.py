@@ -26,7 +26,8 @@ from train.evaluation.report import write_report
 from train.evaluation.reproduction import commit
 from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validator
-from train.loop.fit import fit
+from train.loop.finished import steps_if_done
+from train.loop.fit import fit, report_is_missing
 from train.loop.history import Changes, record_part
 from train.loop.run_lock import run_folder_of
 from train.loop.start import begin
@@ -113,10 +114,11 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
     check_same_text_on_all_workers(data, broadcast)
     transformer_config = config.transformer_config(tokenizer.vocab_size)
+    if worker.is_chief:
+        record_training_text(folder, data, worker, steps_if_done(folder, config.training))
     write_configuration(folder, config, transformer_config)
     if worker.is_chief:
         keep_check_lines(corpus.validation, folder.check_lines)
-        record_training_text(folder, data, worker)
         record_part(folder, config.training, commit(), changes)
         report_preflight(config.training, data, transformer_config, strategy.num_replicas_in_sync)
 
@@ -128,9 +130,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     inspections = inspections_of(config.training, transformer, tokenizer, validator)
     progress = fit(config.training, folder, data, model, validator, broadcast, inspections)
     if worker.is_chief:
-        with interrupted_by_signals(
-            f"All steps of {folder.path} are done, its report is not: run the same command again."
-        ):
+        with interrupted_by_signals(report_is_missing(folder)):
             selection = select_weights(folder, config.training, transformer, validator)
             write_projector(folder.tensorboard, transformer, tokenizer.pieces())
             card = write_report(config, folder, data, progress, selection, describe(strategy))

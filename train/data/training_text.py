@@ -19,13 +19,17 @@ from train.workers.tf_config import ONLY_WORKER, Worker
 log = logging.getLogger("train")
 
 
-def record_training_text(folder: RunFolder, data: Data, worker: Worker = ONLY_WORKER) -> None:
+def record_training_text(
+    folder: RunFolder, data: Data, worker: Worker = ONLY_WORKER, trained_steps: int | None = None
+) -> None:
     """Write into the run folder which text this worker's shards are made of.
 
     If the run has a checkpoint and was trained on other pairs, log a warning that names the changed files. The run
     continues, since a change may be intended; but it is no longer bit for bit the run that it would have been. With
     another number of workers than before, the chief has more shards, or fewer: then those are compared that it has both
     times, which are the first ones.
+
+    trained_steps: those of a run that has no others left. Raises ConfigError then: its weights are of the other text.
     """
     splits = own_shards(data.corpus.train, worker)
     record = {
@@ -36,10 +40,17 @@ def record_training_text(folder: RunFolder, data: Data, worker: Worker = ONLY_WO
     before = _read(folder.training_text) if folder.has_begun() else None
     both = slice(min(len(before["shards"]), len(record["shards"])) if before else None)
     if before is not None and before["shards"][both] != record["shards"][both]:
+        counts = f"{before['pairs']:,} pairs before, {record['pairs']:,} now"
+        found = "; ".join([counts, *_changed_files(before, record)])
+        if trained_steps is not None:
+            raise ConfigError(
+                f"{folder.path} has been trained for {trained_steps} steps, and nothing would be trained on this text, "
+                f"which is another one: {found}. Restore the old one, or set another run_folder."
+            )
         log.warning(
             "the training text is not the one that this run was trained on so far: %s. Training continues on the new "
             "text; restore the old one, or use another run_folder, for a run that can be repeated.",
-            "; ".join([f"{before['pairs']:,} pairs before, {record['pairs']:,} now", *_changed_files(before, record)]),
+            found,
         )
     write_atomically(folder.training_text, json.dumps(record, indent=1))
 

@@ -5,10 +5,10 @@ from collections.abc import Collection
 from keras_transformer.config import ConfigError
 from keras_transformer.kinds import load_model_config
 from keras_transformer.run_folder import RunFolder
-from train.config import KEYS, RunConfig
+from train.config import KEYS, RunConfig, TrainingConfig
 from train.loop.best import is_done
 from train.loop.checkpoints import last_progress
-from train.loop.history import Changes
+from train.loop.history import Changes, history, joined
 from train.loop.progress import Progress
 
 SECTIONS = ("translation.", "model.")  # all of them: another model has been refused before
@@ -21,6 +21,12 @@ AFTER_TRAINING = {  # what chooses among weights, and measures them
 }  # fmt: skip
 
 
+def steps_if_done(folder: RunFolder, training: TrainingConfig) -> int | None:
+    """The steps of a run that has no others left to train; None for any other."""
+    progress = last_progress(folder.checkpoints)
+    return progress.step if progress is not None and is_done(progress, training) else None
+
+
 def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, paths: Collection[str]) -> None:
     """Raises ConfigError if nothing is left to train and a key changes that decides what training does.
 
@@ -30,6 +36,9 @@ def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, pat
     progress = last_progress(folder.checkpoints)
     if progress is None or not is_done(progress, config.training):
         return
+    for part in reversed(history(folder)):
+        if part.step >= progress.step:  # a process that trained nothing: the weights are of what was before it
+            changes = joined(part.changes, changes)
     untrained = [
         f"{key} was {before} and is {now}"
         for key, (before, now) in changes.items()

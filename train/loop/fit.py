@@ -47,7 +47,8 @@ def fit(
 
     Every worker takes every step; the chief alone calls `validate` (which returns a Validation), runs the `inspections`
     after it, and writes metrics and checkpoints, while the others wait for it in their next step.
-    Raises DivergenceError, CheckpointError, and Interrupted if it is asked to stop before the last step.
+    Raises DivergenceError, CheckpointError, and Interrupted if it is asked to stop, even if that is
+    after the last step has begun: the work that follows is the report's.
     """
     worker, checkpoints = broadcast.worker, Checkpoints(folder.checkpoints, training.keep_checkpoints)
     restore = functools.partial(restore_everywhere, checkpoints, model, broadcast)
@@ -80,7 +81,14 @@ def fit(
             train_from(progress)
     broadcast.wait()  # until the chief has written the last checkpoint
     log_end(progress, training)
+    if stop_request.is_made and worker.is_chief:  # too late for a step to be left out, but not for the report
+        raise Interrupted(report_is_missing(folder))
     return progress
+
+
+def report_is_missing(folder: RunFolder) -> str:
+    """What a user reads who stops a run between its last step and its report."""
+    return f"All steps of {folder.path} are done, its report is not: run the same command again."
 
 
 def log_start(progress: Progress, training: TrainingConfig) -> None:

@@ -25,7 +25,7 @@ class Part(NamedTuple):
 
 
 def record_part(folder: RunFolder, training: TrainingConfig, commit: str | None, changes: Changes) -> None:
-    """Add a line to the history, unless nothing is left to train.
+    """Add a line to the history. If nothing is left to train, take out the parts that trained nothing instead.
 
     A part that begins no later than a part before takes its place, with the changes of both: what that process trained
     is lost. Before the first step there are no changes.
@@ -33,13 +33,11 @@ def record_part(folder: RunFolder, training: TrainingConfig, commit: str | None,
     progress = last_progress(folder.checkpoints)
     if progress is None and folder.has_begun():
         return  # all checkpoints are damaged, so that training will not start
-    progress = progress or Progress()
-    if is_done(progress, training):
-        return
-    parts = history(folder)
+    progress, parts = progress or Progress(), history(folder)
     while parts and parts[-1].step >= progress.step:
         changes = joined(parts.pop().changes, changes)
-    parts.append(Part(progress.step, commit, changes if progress.step else {}))
+    if not is_done(progress, training):
+        parts.append(Part(progress.step, commit, changes if progress.step else {}))
     write_atomically(folder.history, "".join(json.dumps(part._asdict()) + "\n" for part in parts))
 
 

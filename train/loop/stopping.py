@@ -34,7 +34,12 @@ class StopRequest:
     def _make(self, number, frame) -> None:
         self.is_made = True
         log.info("%s: stopping after this step; press Ctrl-C to end at once", signal.Signals(number).name)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+class _Signal(BaseException):
+    """Raised by a signal wherever the program is: libraries take an Exception for one of their own."""
 
 
 @contextlib.contextmanager
@@ -42,16 +47,20 @@ def interrupted_by_signals(message: str) -> Iterator[None]:
     """Within, SIGTERM or Ctrl-C raises Interrupted at once, with this message: for work that is soon done again."""
 
     def interrupt(number, frame) -> None:
-        raise Interrupted(message)
+        raise _Signal
 
-    with handling(interrupt):
-        yield
+    try:
+        with handling(interrupt):
+            yield
+    except _Signal:
+        raise Interrupted(message) from None
 
 
 @contextlib.contextmanager
 def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Within, SIGTERM and SIGINT go to this handler."""
+    """Within, SIGTERM and SIGINT go to this handler, but for one that this process was started to ignore."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: former for number, former in before.items() if former is not signal.SIG_IGN}
     for number in before:
         signal.signal(number, handler)
     try:
