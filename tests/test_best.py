@@ -146,16 +146,17 @@ def test_a_run_that_begins_late_to_keep_the_best_one_keeps_the_best_from_then_on
 
 
 @pytest.mark.slow
-def test_a_best_checkpoint_of_steps_that_were_done_otherwise_is_replaced(tmp_path):
+def test_a_best_checkpoint_of_steps_that_were_done_otherwise_takes_no_other_ones_place(tmp_path):
     """Step 4 is the best, and its process dies before the checkpoint of step 6; then the scores are others."""
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path, steps=9, keep_best=True, killed_at=6)
-    assert checkpoint_names(tmp_path) == ["best-00000004.npz", "step-00000003.npz"]
-    assert [name for name, _ in candidates_of(tmp_path)] == ["the last checkpoint"]  # which was written before
+    names = ["best-00000002.npz", "best-00000004.npz"]  # the one of step 2 is that of the last checkpoint
+    assert checkpoint_names(tmp_path) == [*names, "step-00000003.npz"]
+    assert [name for name, _ in candidates_of(tmp_path)] == ["the last checkpoint", "the best checkpoint, of step 2"]
     progress, _ = trained(tmp_path, steps=5, keep_best=True, scores={4: 0.5})
-    assert (progress.kept_step, progress.kept_score) == (4, 0.5)
+    assert (progress.kept_step, progress.kept_score, checkpoint_names(tmp_path)[:1]) == (2, 1.0, names[:1])
     assert (progress.best_step, progress.best_score, progress.validations_since_best) == (2, 1.0, 2)  # steps 4, 5
-    progress, _ = trained(tmp_path, steps=7, keep_best=True, scores={6: 0.7})
+    progress, _ = trained(tmp_path, steps=7, keep_best=True, scores={6: 1.7})
     assert (progress.kept_step, checkpoint_names(tmp_path)[0]) == (6, "best-00000006.npz")
 
 

@@ -63,17 +63,25 @@ class Checkpoints:
             other.unlink()
         for old in self.paths()[: -self.keep]:
             old.unlink()
+        for best in self.best_paths():
+            if step_of(best) not in (progress.kept_step, *range(progress.step + 1, step_of(best) + 1)):
+                best.unlink()
 
     def save_best(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress) -> None:
-        """Write the checkpoint of `progress.step` as the best one, then remove the one that was the best before."""
+        """Write the checkpoint of `progress.step` as the best one.
+
+        The one that was the best before stays until the next `save`: training may go back to the last checkpoint.
+        """
+        last = [progress_in(path) for path in self.paths()[-1:]]
         path = self.folder / f"best-{progress.step:08d}.npz"
         self._write(path, model, optimizer, progress)
+        kept = {progress.step, *(before.kept_step for before in last if before)}
         for other in self.best_paths():
-            if other != path:
+            if step_of(other) not in kept:
                 other.unlink()
 
     def best_paths(self) -> list[pathlib.Path]:
-        """Return the best checkpoint; none if none is kept, two if a process was killed between them."""
+        """Return the best checkpoint, and the one that was the best at the last `save`; none if none is kept."""
         return sorted(path for path in self.folder.iterdir() if BEST.fullmatch(path.name))
 
     def lacks_best(self, progress: Progress) -> bool:
