@@ -68,4 +68,4 @@ class RunFolder:
 
     def has_begun(self) -> bool:
         """Return whether there is a checkpoint to continue from."""
-        return any(self.checkpoints.glob("step-*.npz"))
+        return any(self.checkpoints.glob(f"step-{8 * '[0-9]'}.npz"))

@@ -140,6 +140,7 @@ def test_a_tokenizer_that_was_given_may_move_but_not_be_another(folder, tmp_path
     record(folder, configuration(folder, f"tokenizer.model={given}").with_vocab_size(300))
     for path in (given, moved):  # the first is no longer there
         check_unchanged(folder, configuration(folder, f"tokenizer.model={path}"))
+    check_unchanged(folder, configuration(folder, f"tokenizer.model={moved}", "model.d_model=128"))  # of the preset
     with pytest.raises(ConfigError, match="tokenizer.model was .*given.model' and is .*other.model'"):
         check_unchanged(folder, configuration(folder, f"tokenizer.model={other}"))
     with pytest.raises(ConfigError, match="tokenizer.model was .*given.model' and is not set"):

@@ -56,3 +56,13 @@ def test_the_longest_trained_source_is_what_the_configuration_has(training, expe
     if training is not None:
         RunFolder(tmp_path).config.write_text(f"[training]\n{training}\n", encoding="utf-8")
     assert RunFolder(tmp_path).trained_source_tokens() == expected
+
+
+def test_a_checkpoint_that_was_put_aside_is_none_to_continue_from(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.checkpoints.mkdir()
+    for name in ("step-00000001.old.npz", "step-1.npz", "step-00000001.npz.damaged"):
+        (folder.checkpoints / name).touch()
+    assert not folder.has_begun()
+    (folder.checkpoints / "step-00000001.npz").touch()
+    assert folder.has_begun()

@@ -178,10 +178,20 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.zip").write_bytes(b"PK no zip")
     (tmp_path / "latin.mrg").write_bytes(b"\n(NN caf\xe9)")
+    for name, place in (("encrypted", None), ("torn", 60)):
+        with zipfile.ZipFile(tmp_path / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("wsj_0001.mrg", "((S (NN word)))" * 999)
+        content = bytearray((tmp_path / f"{name}.zip").read_bytes())
+        for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            content[content.index(header) + flags] |= name == "encrypted"
+        content[place : place and place + 9] = b"\xff" * 9 if place else content
+        (tmp_path / f"{name}.zip").write_bytes(content)
     for name, message in (
         ("missing.mrg", "missing.mrg, but there is no such file"),
         ("empty", "no .mrg file in it"),
         ("bad.zip", "bad.zip cannot be read: File is not a zip file"),
+        ("encrypted.zip", "wsj_0001.mrg.* cannot be read: .*encrypted"),
+        ("torn.zip", "wsj_0001.mrg.* cannot be read: "),
         ("latin.mrg", "latin.mrg, line 2 is not UTF-8"),
     ):
         with pytest.raises(CorpusError, match=message):

@@ -129,10 +129,10 @@ def test_a_run_that_has_only_begun_goes_on_with_its_own_settings_alone(commands,
     for path in (folder.scores, folder.path / TRANSLATIONS, tmp_path / "kept/small.json"):
         path.unlink()
     folder.checkpoints.mkdir()
-    (folder.checkpoints / "step-100.npz").touch()
+    (folder.checkpoints / "step-00000100.npz").touch()
     with pytest.raises(BenchmarkError, match="training.dropout was 0.1 and is 0.2"):
         trained(new, tmp_path, tmp_path / "kept")
-    (folder.checkpoints / "step-100.npz").unlink()  # a run without a checkpoint begins anew
+    (folder.checkpoints / "step-00000100.npz").unlink()  # a run without a checkpoint begins anew
     check_settings(folder.path, new.config, new.overrides)
 
 

@@ -31,6 +31,7 @@ from keras_transformer.options import (
 )
 from keras_transformer.parsing.run import check_constrained, tree_search
 from train.config import Data
+from train.config_data import FilesData, TreebankData
 from train.data.corpus import CorpusError
 from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_not_read, check_picture, check_plain_text, check_writable
@@ -114,7 +115,7 @@ def main(
         translator = load(run)
         data = data_of_run(run, has_text=source is not None)
         if output:
-            check_not_read("--output", output, map(pathlib.Path, getattr(data, "paths", getattr(data, "files", ()))))
+            check_not_read("--output", output, files_of(data))
         if of_trees is not None:
             show(evaluated_trees(translator, data, output, against, load, paired_test), run, settings, as_json)
             return
@@ -134,6 +135,15 @@ def main(
         if plot:
             draw(card, str(run), plot)
     show(card, run, settings, as_json)
+
+
+def files_of(data: Data | None) -> list[str]:
+    """The files that the configuration names, and those in folders of a treebank."""
+    if isinstance(data, TreebankData):
+        from train.data.treebank import files_of as files_of_treebank
+
+        return [str(file.path) for file in files_of_treebank(data.files)]
+    return data.paths if isinstance(data, FilesData) else []
 
 
 def show(card: Any, run: pathlib.Path, settings: dict[str, Any], as_json: bool) -> None:

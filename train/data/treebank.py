@@ -5,6 +5,7 @@ import pathlib
 import random
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -54,7 +55,7 @@ class TreebankFile(NamedTuple):
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             raise CorpusError(f"{self.name}, line {line:,} is not UTF-8: name files of bracketed trees.") from None
-        except (OSError, zipfile.BadZipFile) as error:
+        except (OSError, RuntimeError, EOFError, zlib.error, zipfile.BadZipFile) as error:  # encrypted: RuntimeError
             raise CorpusError(f"{self.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
 
 
