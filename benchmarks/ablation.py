@@ -5,6 +5,7 @@ beside the table, so that they may be done on several machines, some at a time.
 """
 
 import json
+import math
 import pathlib
 from typing import Annotated
 
@@ -83,7 +84,7 @@ def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
     """
     settings = effective_settings(recipe)  # without keys that are not set, or of another kind of model
     used = [(key, off) for key, off in OFF.items() if key in settings and settings[key] != off]
-    added = ADDED | {"training.cooldown_steps": recipe.training.steps // 3}
+    added = ADDED | {"training.cooldown_steps": math.ceil(recipe.training.steps / 3)}
     unused = [(key, value) for key, value in added.items() if settings.get(key, OFF[key]) == OFF[key]]
     return [
         Trial(WHOLE, path),
@@ -107,13 +108,17 @@ def shortened(recipe: RunConfig, steps: int) -> RunConfig:
     """The recipe with so many updates, and cool-down, checkpoints and validations in proportion.
 
     The warm-up stays, since it decides the learning rate of all updates after it. Raises ConfigError for a recipe that
-    does not fit into them.
+    does not fit into them, and BenchmarkError if they are not fewer.
     """
     training, share = recipe.training, steps / recipe.training.steps
+    if share >= 1:
+        raise BenchmarkError(
+            f"--steps is {steps:,}, and the recipe has {training.steps:,}: give fewer, or leave it out."
+        )
     settings = recipe.model_dump(exclude_none=True, exclude_unset=True)  # a default may not be asked for everywhere
     settings["training"] = settings.get("training", {}) | {
         "steps": steps,
-        "cooldown_steps": round(share * training.cooldown_steps),
+        "cooldown_steps": math.ceil(share * training.cooldown_steps),
         "checkpoint_every": max(1, round(share * training.checkpoint_every)),
         "validate_every": max(1, round(share * training.validate_every)),
     }
@@ -131,9 +136,9 @@ def without_entries(path: pathlib.Path, data: Data) -> list[Trial]:
     """One trial per entry of data.train but the first, without that entry; none if the data are not of files."""
     if data.source != "files":
         return []
-    written, trials = data.model_dump(exclude_none=True)["train"], []
+    entries, trials = data.model_dump(exclude_none=True)["train"], []
     for place, entry in enumerate(data.entries("train")[1:], start=1):
-        rest = inline(written[:place] + written[place + 1 :])
+        rest = inline(entries[:place] + entries[place + 1 :])
         label = f"without {entry_text(entry)}"
         trials.append(Trial(f"without_train_{place + 1}", path, (f"data.train={rest}",), label=label))
     return trials

@@ -7,6 +7,8 @@ import tomllib
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.model_config import ConfigError
 
+CHECKPOINTS = f"step-{8 * '[0-9]'}.npz"  # a pattern: one that was put aside has another name
+
 
 class RunFolder:
     """The paths of all files of a run, as attributes. Creates nothing."""
@@ -68,4 +70,4 @@ class RunFolder:
 
     def has_begun(self) -> bool:
         """Return whether there is a checkpoint to continue from."""
-        return any(self.checkpoints.glob(f"step-{8 * '[0-9]'}.npz"))
+        return any(self.checkpoints.glob(CHECKPOINTS))

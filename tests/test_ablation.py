@@ -1,5 +1,6 @@
 """Ablations: which techniques a recipe uses, and the table with its paired test."""
 
+import math
 import tomllib
 
 import keras
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from benchmarks import ablation
 from benchmarks.trials.ablation_table import table
 from benchmarks.trials.outcome import Trial
+from benchmarks.worker import BenchmarkError
 from keras_transformer.config import ConfigError
 from tests.support.models import as_numpy
 from tests.support.places import ROOT
@@ -29,7 +31,7 @@ def test_an_ablation_switches_off_each_technique_that_the_recipe_uses_and_on_tho
     assert settings["without_ema_decay"] == ("training.ema_decay=1e-09",) and "with_ema_decay" not in settings
     assert settings["without_dropout"] == ("training.dropout=0.0",)
     assert settings["with_bpe_dropout"] == ("training.bpe_dropout=0.1",) and "without_bpe_dropout" not in settings
-    assert settings["with_cooldown_steps"] == (f"training.cooldown_steps={recipe.training.steps // 3}",)
+    assert settings["with_cooldown_steps"] == (f"training.cooldown_steps={math.ceil(recipe.training.steps / 3)}",)
     assert not {name for name in settings if "label_smoothing" in name}
     for trial in trials[1:]:
         load_config(path, trial.overrides)  # raises ConfigError for a change that is none
@@ -135,14 +137,17 @@ def test_a_shortened_recipe_keeps_its_proportions_and_its_rate(tmp_path):
     path = write_config(tmp_path)
     settings = ["training.steps=9000", "training.cooldown_steps=3000", "training.checkpoint_every=600"]
     recipe = load_config(path, [*settings, "training.dropout=0.2"])
-    assert ablation.shortened(recipe, 9_000) == recipe
+    for steps in (9_000, 9_001):
+        with pytest.raises(BenchmarkError, match=f"--steps is {steps:,}, and the recipe has 9,000"):
+            ablation.shortened(recipe, steps)
     short = ablation.shortened(recipe, 3_000).training
     assert (short.steps, short.cooldown_steps) == (3_000, 1_000)
     assert (short.checkpoint_every, short.validate_every) == (200, round(recipe.training.validate_every / 3))
     scaled = {"steps": 9_000, "cooldown_steps": 3_000, "checkpoint_every": 600}
     scaled["validate_every"] = recipe.training.validate_every
     assert short.model_copy(update=scaled) == recipe.training  # the warm-up too, which decides the rate
-    assert ablation.shortened(recipe, 1).training.checkpoint_every == 1
+    fewest = ablation.shortened(recipe, 1).training
+    assert (fewest.checkpoint_every, fewest.cooldown_steps) == (1, 1)  # a recipe with a cool-down keeps one
     with pytest.raises(ConfigError, match="the recipe with 10 updates"):
         ablation.shortened(load_config(path, [*settings, "training.profile_steps=[20, 25]"]), 10)
 
@@ -165,13 +170,13 @@ def test_all_rows_of_a_shortened_ablation_have_as_few_updates_and_the_table_says
 
     def train_all(trials, only, folder, kept):
         seen.extend(trials)
-        assert (folder.name, kept) == (f"{path.stem}_7_steps", tmp_path / "results" / f"ablation_{path.stem}_7_steps")
+        assert (folder.name, kept) == (f"{path.stem}_3_steps", tmp_path / "results" / f"ablation_{path.stem}_3_steps")
         return {"whole": outcome(9.0, 2.0)}
 
     monkeypatch.setattr(ablation, "train_all", train_all)
-    options = ["--steps", "7", "--folder", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    options = ["--steps", "3", "--folder", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
     result = CliRunner().invoke(ablation.app, [str(path), *options])
     assert result.exit_code == 0, result.output
-    assert {load_config(trial.config, trial.overrides).training.steps for trial in seen} == {7} and len(seen) > 3
-    text = (tmp_path / "results" / f"ablation_{path.stem}_7_steps.md").read_text(encoding="utf-8")
-    assert ": 7 updates, seed 1." in text and f"The recipe itself has {full:,} updates." in text
+    assert {load_config(trial.config, trial.overrides).training.steps for trial in seen} == {3} and len(seen) > 3
+    text = (tmp_path / "results" / f"ablation_{path.stem}_3_steps.md").read_text(encoding="utf-8")
+    assert ": 3 updates, seed 1." in text and f"The recipe itself has {full:,} updates." in text

@@ -154,10 +154,14 @@ def test_if_either_run_writes_lower_case_so_do_the_tables(folder, long_files, mo
 
 def test_the_search_options_arrive(folder, files, loaded):
     options = ["--beam-size", 7, "--length-penalty", 0.25, "--batch-size", 5, "--precision", "bfloat16"]
+    options += ["--extra-length", 9]
     assert evaluate_command(folder, *files, *options).exit_code == 0
     assert evaluate_command(folder, *files).exit_code == 0
     assert loaded == [
-        ((folder, SearchOptions(beam_size=7, length_penalty=0.25)), {"batch_size": 5, "precision": "bfloat16"}),
+        (
+            (folder, SearchOptions(beam_size=7, length_penalty=0.25, extra_length=9)),
+            {"batch_size": 5, "precision": "bfloat16"},
+        ),
         ((folder, SearchOptions()), {"batch_size": BATCH_SIZE, "precision": "float32"}),
     ]
 

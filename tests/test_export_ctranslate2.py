@@ -194,7 +194,7 @@ def test_an_empty_folder_may_be_named_by_a_link(run, tmp_path):
 
 def test_where_a_file_system_is_mounted_nothing_is_exported_to():
     with pytest.raises(ExportError, match="is where a file system is mounted"):
-        export.refuse_existing(pathlib.Path("/proc"))
+        export.refuse_existing(pathlib.Path("/"))
 
 
 def test_an_activation_that_ctranslate2_lacks_is_refused(tmp_path):

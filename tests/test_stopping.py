@@ -10,6 +10,14 @@ from train.data.numbers import spell
 from train.loop.stopping import StopRequest, interrupted_by_signals
 
 
+@pytest.fixture(autouse=True)
+def foreground():
+    """A background job of a script ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_makes_the_request_and_the_handlers_come_back(number):
     before = signal.getsignal(number)

@@ -1,6 +1,7 @@
 """A run that continues on other text than it was trained on so far warns, and names the files."""
 
 import dataclasses
+import itertools
 import logging
 import os
 import types
@@ -43,7 +44,9 @@ def folder(tmp_path):
 def start(folder, pair, caplog):
     """A function that prepares the data as a start of the run does. Returns what is warned of."""
 
-    def start(data=None, worker=ONLY_WORKER, trained_steps=None):
+    steps = itertools.count(1)  # each start but a repeated one comes after a checkpoint
+
+    def start(data=None, worker=ONLY_WORKER, step=None, is_done=False):
         entry = list(map(str, pair))
         corpus = load_corpus(data or FilesData(source="files", train=[entry], validation=[entry]))
         vocabulary = TokenizerConfig(vocab_size=290)
@@ -51,7 +54,7 @@ def start(folder, pair, caplog):
         caplog.clear()
         with caplog.at_level(logging.WARNING, "train"):
             found = prepare_data(corpus, tokenizer, TRAINING, folder.path / "cache", worker)
-            record_training_text(folder, found, worker, trained_steps)
+            record_training_text(folder, found, step or next(steps), is_done, worker)
         return caplog.messages
 
     return start
@@ -68,13 +71,26 @@ def test_a_changed_file_is_named_once_and_the_unchanged_one_is_not(start, pair):
 
 def test_a_run_that_trains_no_more_is_said_to_be_of_no_other_text(start, pair, folder):
     start()
+    assert start(step=7, is_done=True) == []
     record = folder.training_text.read_bytes()
-    assert start(trained_steps=7) == []
     pair[0].write_text(pair[0].read_text(encoding="utf-8").replace("one 7\n", "two 7\n"), encoding="utf-8")
     with pytest.raises(ConfigError, match=f"trained for 7 steps, .*{pair[0].name} has changed.*another run_folder"):
-        start(trained_steps=7)
+        start(step=7, is_done=True)
     assert folder.training_text.read_bytes() == record
-    assert len(start()) == 1  # with more steps it goes on
+    assert len(start(step=7)) == 1  # with more steps it goes on
+
+
+def test_a_text_that_no_step_was_trained_on_is_forgotten(start, pair):
+    first = pair[0].read_text(encoding="utf-8")
+    start()
+    for text, warnings in ((first.replace("one 7\n", "two 7\n"), 1), (first, 0), (first.replace("7", "8"), 1)):
+        pair[0].write_text(text, encoding="utf-8")
+        assert len(start(step=50)) == warnings  # no checkpoint was written in between
+    with pytest.raises(ConfigError, match="trained for 50 steps"):
+        start(step=50, is_done=True)
+    assert start(step=60) == []  # now one was: the run is of the last text
+    pair[0].write_text(first, encoding="utf-8")
+    assert start(step=50, is_done=True) == []  # its checkpoint is lost, and with it all steps on that text
 
 
 def test_missing_lines_are_counted(start, pair):

@@ -241,6 +241,8 @@ def test_a_copy_of_updates_that_was_stopped_is_made_again(commands, tmp_path, mo
         patch.setattr(shutil, "copytree", stopped)
         with pytest.raises(KeyboardInterrupt):
             trained(last, tmp_path / "runs", tmp_path / "kept")
+    (tmp_path / "runs/last").mkdir()  # a training that was stopped before its first checkpoint
+    (tmp_path / "runs/last/tokenizer.model").touch()
     trained(last, tmp_path / "runs", tmp_path / "kept")
     assert (tmp_path / "runs/last/checkpoints/step-00000004.npz").exists()
     assert not list((tmp_path / "runs").glob("*.part"))

@@ -10,6 +10,7 @@ if __name__ == "__main__":
 
 import dataclasses
 import json
+import os
 import pathlib
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -31,7 +32,7 @@ from keras_transformer.options import (
 )
 from keras_transformer.parsing.run import check_constrained, tree_search
 from train.config import Data
-from train.config_data import FilesData, TreebankData
+from train.config_data import TreebankData
 from train.data.corpus import CorpusError
 from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_not_read, check_picture, check_plain_text, check_writable
@@ -137,13 +138,13 @@ def main(
     show(card, run, settings, as_json)
 
 
-def files_of(data: Data | None) -> list[str]:
-    """The files that the configuration names, and those in folders of a treebank."""
+def files_of(data: Data | None) -> list[pathlib.Path]:
+    """The files that the configuration names, with a ~ for the home folder, and those in folders of a treebank."""
     if isinstance(data, TreebankData):
         from train.data.treebank import files_of as files_of_treebank
 
-        return [str(file.path) for file in files_of_treebank(data.files)]
-    return data.paths if isinstance(data, FilesData) else []
+        return [file.path for file in files_of_treebank(data.files)]
+    return [pathlib.Path(os.path.expanduser(path)) for path in getattr(data, "paths", ())]
 
 
 def show(card: Any, run: pathlib.Path, settings: dict[str, Any], as_json: bool) -> None:

@@ -16,7 +16,7 @@ from keras_transformer.run_folder import RunFolder
 from train.config import RunConfig, TrainingConfig
 from train.data.corpus import own_shards
 from train.data.prepare import Data, check_division, keep_check_lines, load_corpus, prepare_data
-from train.data.training_text import check_same_text_on_all_workers, record_training_text
+from train.data.training_text import check_same_text_on_all_workers, record_of_text, record_training_text
 from train.data.vocabulary import prepare_tokenizer, share_tokenizer
 from train.evaluation.final_scores import record_final_scores
 from train.evaluation.inspections import inspections_of
@@ -26,7 +26,7 @@ from train.evaluation.report import write_report
 from train.evaluation.reproduction import commit
 from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validator
-from train.loop.finished import steps_if_done
+from train.loop.finished import where_it_stands
 from train.loop.fit import fit, report_is_missing
 from train.loop.history import Changes, record_part
 from train.loop.run_lock import run_folder_of
@@ -91,6 +91,8 @@ def dry_run(config: RunConfig) -> None:
             config.effective_tokenizer, own_shards(corpus.train, worker), path, corpus.symbols
         )
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
+    if worker.is_chief:
+        record_of_text(folder, data, *where_it_stands(folder, config.training), worker)  # which refuses another text
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     if config.training.frozen:
         freeze(build_model(transformer_config), config.training.frozen)  # which refuses a name that no layer has
@@ -115,7 +117,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     check_same_text_on_all_workers(data, broadcast)
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     if worker.is_chief:
-        record_training_text(folder, data, worker, steps_if_done(folder, config.training))
+        record_training_text(folder, data, *where_it_stands(folder, config.training), worker)
     write_configuration(folder, config, transformer_config)
     if worker.is_chief:
         keep_check_lines(corpus.validation, folder.check_lines)

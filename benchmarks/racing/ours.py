@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.racing.racer import Contestant
 from keras_transformer.config import SearchOptions
+from keras_transformer.run_folder import CHECKPOINTS
 
 TOKENS_PER_BATCH = 2048
 CHECKPOINT_EVERY = 100  # steps; race.md has how many seconds that is
@@ -65,7 +66,7 @@ validate_every = 1_000_000
 """
 
     def checkpoints(self) -> dict[int, pathlib.Path]:
-        found = (self.folder / "run" / "checkpoints").glob("step-*.npz")
+        found = (self.folder / "run" / "checkpoints").glob(CHECKPOINTS)
         return {int(path.stem.removeprefix("step-")): path for path in found}
 
     def tokens(self, checkpoint: pathlib.Path) -> int:

@@ -72,6 +72,7 @@ def copy_updates(source: pathlib.Path, path: pathlib.Path) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)  # of a copy that was stopped
         ignored = shutil.ignore_patterns(run.scores.name, run.lock.name, f"{TRANSLATIONS}*")
         shutil.copytree(source, unfinished, ignore=ignored)
+        shutil.rmtree(path, ignore_errors=True)  # of a run that has not begun, as of a copy that was stopped before
         unfinished.replace(path)
 
 
@@ -130,6 +131,7 @@ def python(log: pathlib.Path, module: str, *arguments: str) -> None:
 def passing_signals_to(process: subprocess.Popen) -> Iterator[None]:
     """Until the end of the block, SIGTERM and SIGINT go to the process, which ends in its own way."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: former for number, former in before.items() if former is not signal.SIG_IGN}
     for number in before:
         signal.signal(number, lambda *_: process.send_signal(signal.SIGTERM))
     try:

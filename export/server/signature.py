@@ -78,12 +78,13 @@ class Signature(NamedTuple):
     def rows(self, inputs: Arrays) -> int:
         """Return the number of rows of a request; an input of one row among longer ones holds for all of them.
 
-        Raises ServingError if inputs differ otherwise. An input without a dimension counts as one row.
+        Raises ServingError if inputs differ otherwise, or if only inputs that may be left out have no row. An input
+        without a dimension counts as one row.
         """
         counts = {name: array.shape[0] if array.ndim else 1 for name, array in inputs.items()}
         different = sorted({count for count in counts.values() if count != 1})
-        needed = [count for name, count in counts.items() if name not in self.defaults]
-        if (len(different) > 1 or 0 in different and any(needed)) and self.can_join(()):
+        is_emptied = 0 in different and all(count for name, count in counts.items() if name not in self.defaults)
+        if (len(different) > 1 or is_emptied) and self.can_join(()):
             raise invalid(
                 f"The inputs have different numbers of rows: {counts}. An input has one row, or as many as the others."
             )

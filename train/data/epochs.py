@@ -39,8 +39,9 @@ class Epochs:
     ):
         self.pairs, self.row_lengths, self.resegment = pairs, row_lengths, resegment
         self.seeds = seed if isinstance(seed, tuple) else (seed,)
+        self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="packing")
         self._epochs = {}  # number -> Future
-        self._lock, self._one_at_a_time = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
 
     def epoch(self, number: int) -> Epoch:
         """Return epoch `number`; wait until it is prepared. Raises whatever went wrong with it."""
@@ -57,18 +58,8 @@ class Epochs:
 
     def _begin(self, number: int) -> concurrent.futures.Future:
         if number not in self._epochs:
-            future = self._epochs[number] = concurrent.futures.Future()
-            # a daemon: a process that ends does not wait for an epoch that nobody will use
-            threading.Thread(target=self._fulfil, args=(future, number), name="packing", daemon=True).start()
+            self._epochs[number] = self._thread.submit(self._prepare, number)
         return self._epochs[number]
-
-    def _fulfil(self, future: concurrent.futures.Future, number: int) -> None:
-        with self._one_at_a_time:
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(self._prepare(number))
-                except BaseException as error:
-                    future.set_exception(error)
 
     def _prepare(self, number: int) -> Epoch:
         rng = np.random.default_rng([*self.seeds, number])

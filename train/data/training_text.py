@@ -20,31 +20,45 @@ log = logging.getLogger("train")
 
 
 def record_training_text(
-    folder: RunFolder, data: Data, worker: Worker = ONLY_WORKER, trained_steps: int | None = None
+    folder: RunFolder, data: Data, step: int, is_done: bool = False, worker: Worker = ONLY_WORKER
 ) -> None:
-    """Write into the run folder which text this worker's shards are made of.
+    """Write into the run folder what `record_of_text` returns."""
+    write_atomically(folder.training_text, json.dumps(record_of_text(folder, data, step, is_done, worker), indent=1))
+
+
+def record_of_text(
+    folder: RunFolder, data: Data, step: int, is_done: bool = False, worker: Worker = ONLY_WORKER
+) -> dict[str, Any]:
+    """Return which text this worker's shards are made of, from which step on, and what the text was before.
+
+    step: of the last checkpoint. is_done: whether no steps are left. A record that begins no earlier than `step` is of
+    a process that trained nothing, and does not count.
 
     If the run has a checkpoint and was trained on other pairs, log a warning that names the changed files. The run
     continues, since a change may be intended; but it is no longer bit for bit the run that it would have been. With
     another number of workers than before, the chief has more shards, or fewer: then those are compared that it has both
-    times, which are the first ones.
-
-    trained_steps: those of a run that has no others left. Raises ConfigError then: its weights are of the other text.
+    times, which are the first ones. Raises ConfigError for other pairs if no steps are left: the weights would be said
+    to be of them.
     """
     splits = own_shards(data.corpus.train, worker)
     record = {
+        "step": step,
         "pairs": len(data.train),
         "shards": [_digest(pairs) for pairs in data.train.shards],
         "files": _files(splits),
     }
     before = _read(folder.training_text) if folder.has_begun() else None
+    while before and before["step"] >= step:
+        before = before["before"]
     both = slice(min(len(before["shards"]), len(record["shards"])) if before else None)
-    if before is not None and before["shards"][both] != record["shards"][both]:
+    if before and before["shards"][both] == record["shards"][both]:
+        record |= {"step": before["step"], "before": before["before"]}
+    elif before:
         counts = f"{before['pairs']:,} pairs before, {record['pairs']:,} now"
         found = "; ".join([counts, *_changed_files(before, record)])
-        if trained_steps is not None:
+        if is_done:
             raise ConfigError(
-                f"{folder.path} has been trained for {trained_steps} steps, and nothing would be trained on this text, "
+                f"{folder.path} has been trained for {step} steps, and nothing would be trained on this text, "
                 f"which is another one: {found}. Restore the old one, or set another run_folder."
             )
         log.warning(
@@ -52,7 +66,8 @@ def record_training_text(
             "text; restore the old one, or use another run_folder, for a run that can be repeated.",
             found,
         )
-    write_atomically(folder.training_text, json.dumps(record, indent=1))
+        record["before"] = before
+    return record
 
 
 def check_same_text_on_all_workers(data: Data, broadcast: Broadcast) -> None:
@@ -92,13 +107,24 @@ def _changed_files(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     return [f"{path} has changed" for path in paths if before["files"].get(path) != now["files"].get(path)]
 
 
+def _checked(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with what one of former versions lacks. What is raised for a damaged one, `_read` names."""
+    before = record.get("before")
+    return {
+        "step": int(record.get("step", 0)),
+        "pairs": int(record["pairs"]),
+        "shards": list(record["shards"]),
+        "files": dict(record["files"]),
+        "before": _checked(before) if before else None,
+    }
+
+
 def _read(path: pathlib.Path) -> dict[str, Any] | None:
     """The record at `path`; None if there is none, or if it is damaged, which is logged."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        return {"pairs": int(record["pairs"]), "shards": list(record["shards"]), "files": dict(record["files"])}
+        return _checked(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         log.warning("%s is damaged (%s): whether the training text has changed is not known", path, error)
         return None

@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.run_folder import CHECKPOINTS, RunFolder
 from train.config import load_config
 from train.config_settings import effective_settings
 from train.evaluation.curves import read_curves
@@ -113,7 +113,7 @@ def score_in(scores: dict[str, Any], name: str, form: str) -> dict[str, Any] | N
 
 def minutes_of(folder: RunFolder) -> float | None:
     """The minutes in the Progress of the newest intact checkpoint; None if there is none."""
-    for path in sorted(folder.checkpoints.glob(f"step-{8 * '[0-9]'}.npz"), reverse=True):
+    for path in sorted(folder.checkpoints.glob(CHECKPOINTS), reverse=True):
         try:
             with np.load(path) as archive:  # reads no weights
                 return json.loads(str(archive["progress"]))["seconds"] / 60

@@ -30,10 +30,7 @@ def check_plain_text(option: str, path: pathlib.Path) -> None:
         raise ConfigError(f"{option} {path} ends in .gz, but plain text is written: leave the .gz out.")
 
 
-def check_not_read(option: str, path: pathlib.Path, read: Iterable[str | os.PathLike | None]) -> None:
-    """Raises ConfigError if `path`, given as `option`, is one of the files that the command reads.
-
-    read: paths as a configuration may have them, with a ~ for the home folder.
-    """
-    if path.resolve() in [pathlib.Path(other).expanduser().resolve() for other in read if other is not None]:
+def check_not_read(option: str, path: pathlib.Path, read: Iterable[pathlib.Path | None]) -> None:
+    """Raises ConfigError if `path`, given as `option`, is one of the files that the command reads."""
+    if path.resolve() in [other.resolve() for other in read if other is not None]:
         raise ConfigError(f"{option} {path} is one of the files to be read: name another one.")

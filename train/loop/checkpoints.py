@@ -64,7 +64,7 @@ class Checkpoints:
         for old in self.paths()[: -self.keep]:
             old.unlink()
         for best in self.best_paths():
-            if step_of(best) not in (progress.kept_step, *range(progress.step + 1, step_of(best) + 1)):
+            if step_of(best) <= progress.step and step_of(best) != progress.kept_step:  # a later one will come again
                 best.unlink()
 
     def save_best(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress) -> None:

@@ -21,10 +21,10 @@ AFTER_TRAINING = {  # what chooses among weights, and measures them
 }  # fmt: skip
 
 
-def steps_if_done(folder: RunFolder, training: TrainingConfig) -> int | None:
-    """The steps of a run that has no others left to train; None for any other."""
+def where_it_stands(folder: RunFolder, training: TrainingConfig) -> tuple[int, bool]:
+    """The step of the last checkpoint, 0 without one, and whether no steps are left to train."""
     progress = last_progress(folder.checkpoints)
-    return progress.step if progress is not None and is_done(progress, training) else None
+    return (progress.step, is_done(progress, training)) if progress is not None else (0, False)
 
 
 def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, paths: Collection[str]) -> None:

@@ -48,6 +48,7 @@ def join(cluster: Cluster, seconds: int = JOIN_SECONDS):
 
     global has_joined
     wait_for_others(cluster, seconds)
+    numbers = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) is not signal.SIG_IGN]
     has_joined = True
     signal.alarm(seconds)  # TensorFlow itself waits without a limit, and no Python runs meanwhile
     try:
@@ -56,7 +57,7 @@ def join(cluster: Cluster, seconds: int = JOIN_SECONDS):
         raise WorkerLost(lost_sentence(cluster, error)) from None
     finally:
         signal.alarm(0)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in numbers:
             signal.signal(number, signal.SIG_DFL)  # TensorFlow takes SIGTERM; Python handles none inside a collective
 
 
