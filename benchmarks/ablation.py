@@ -19,7 +19,6 @@ from benchmarks.trials.settings import OF_SELECTION
 from benchmarks.trials.training import Folder, Only, train_all
 from benchmarks.worker import BenchmarkError
 from keras_transformer.console import exit_codes
-from keras_transformer.files import write_atomically
 from train.config import Data, RunConfig, check_config, load_config
 from train.config_settings import effective_settings
 from train.evaluation.corpus_statistics import entry_text
@@ -66,7 +65,8 @@ def main(
         recipe, full = load_config(config), None
         if steps:
             full, recipe = recipe.training.steps, shortened(recipe, steps)
-            config = written(recipe, folder / f"{config.stem}_{steps}_steps.toml")
+            config = folder / f"{config.stem}_{steps}_steps.toml"
+            write_result(config, toml_of(recipe))
         trials, name = trials_of(config, recipe), f"ablation_{config.stem}"
         outcomes = train_all(trials, only, folder / config.stem, results / name)
         if WHOLE not in outcomes:
@@ -125,11 +125,9 @@ def shortened(recipe: RunConfig, steps: int) -> RunConfig:
     return check_config(settings, f"the recipe with {steps:,} updates")
 
 
-def written(recipe: RunConfig, path: pathlib.Path) -> pathlib.Path:
-    """Write a configuration to the path, which is returned."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, tomli_w.dumps(recipe.model_dump(exclude_none=True, exclude_unset=True)))
-    return path
+def toml_of(recipe: RunConfig) -> str:
+    """The configuration as a file that asks for no more than it does: `RunConfig.to_toml` has all defaults too."""
+    return tomli_w.dumps(recipe.model_dump(exclude_none=True, exclude_unset=True))
 
 
 def without_entries(path: pathlib.Path, data: Data) -> list[Trial]:

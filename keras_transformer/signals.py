@@ -6,7 +6,8 @@ A command calls this before its other imports, which take a second, so nothing s
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
 
 
 def end_on_interrupt() -> None:
@@ -34,12 +35,21 @@ def signals_raise() -> Iterator[None]:
     def exit_process(number, frame):
         sys.exit(128 + number)  # as a shell reports a process that was ended by this signal
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number, handler in before.items():
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, exit_process)
+    with handling(exit_process):
+        yield
+
+
+def heard() -> list[signal.Signals]:
+    """SIGTERM and SIGINT, but for one that this process was started to ignore, as a script's background job is."""
+    return [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+@contextlib.contextmanager
+def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Within, the signals that are `heard` go to this handler."""
+    before = {number: signal.signal(number, handler) for number in heard()}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, former in before.items():
+            signal.signal(number, former)

@@ -6,8 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Annotated
 
 import numpy as np
@@ -19,6 +18,7 @@ from benchmarks.worker import BenchmarkError
 from keras_transformer.console import INTERRUPTED
 from keras_transformer.errors import Interrupted
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.signals import handling
 from train.config import load_config
 from train.evaluation.curves import read_curves
 
@@ -114,7 +114,7 @@ def python(log: pathlib.Path, module: str, *arguments: str) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "a", encoding="utf-8") as file:
         process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=file, stderr=file)
-        with passing_signals_to(process):
+        with handling(lambda *_: process.send_signal(signal.SIGTERM)):  # which ends in its own way
             code = process.wait()
     if code in (INTERRUPTED, -signal.SIGTERM, -signal.SIGINT):
         raise Interrupted(f"Stopped. The same command goes on with {module} {arguments[0]}.")
@@ -125,20 +125,6 @@ def python(log: pathlib.Path, module: str, *arguments: str) -> None:
     if code:
         last = log.read_text(encoding="utf-8").strip().rpartition("\n")[2]
         raise BenchmarkError(f"`python -m {module} {arguments[0]}` failed, see {log}: {last}")
-
-
-@contextmanager
-def passing_signals_to(process: subprocess.Popen) -> Iterator[None]:
-    """Until the end of the block, SIGTERM and SIGINT go to the process, which ends in its own way."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    before = {number: former for number, former in before.items() if former is not signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, lambda *_: process.send_signal(signal.SIGTERM))
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def selected(trials: Iterable[Trial], only: str | None) -> list[Trial]:

@@ -41,15 +41,16 @@ def record_of_text(
     to be of them.
     """
     splits = own_shards(data.corpus.train, worker)
+    before = _read(folder.training_text) if folder.has_begun() else None
+    while before and before["step"] >= step:
+        before = before["before"]
     record = {
         "step": step,
         "pairs": len(data.train),
         "shards": [_digest(pairs) for pairs in data.train.shards],
         "files": _files(splits),
+        "before": before,
     }
-    before = _read(folder.training_text) if folder.has_begun() else None
-    while before and before["step"] >= step:
-        before = before["before"]
     both = slice(min(len(before["shards"]), len(record["shards"])) if before else None)
     if before and before["shards"][both] == record["shards"][both]:
         record |= {"step": before["step"], "before": before["before"]}
@@ -66,7 +67,6 @@ def record_of_text(
             "text; restore the old one, or use another run_folder, for a run that can be repeated.",
             found,
         )
-        record["before"] = before
     return record
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import fnmatch
 import json
 import logging
 import os
@@ -17,12 +18,12 @@ import numpy as np
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
 from keras_transformer.machine import processor_cores
+from keras_transformer.run_folder import CHECKPOINTS
 from train.loop.progress import Progress
 from train.workers.broadcast import Broadcast
 
 log = logging.getLogger("train")
 
-NAME = re.compile(r"step-\d{8}\.npz")
 BEST = re.compile(r"best-\d{8}\.npz")
 PART = re.compile(r"(step|best)-\d{8}\.npz\.part")  # what a process that was killed had written of one
 
@@ -52,7 +53,7 @@ class Checkpoints:
 
     def paths(self) -> list[pathlib.Path]:
         """Return all checkpoints, the oldest first."""
-        return sorted(path for path in self.folder.iterdir() if NAME.fullmatch(path.name))
+        return sorted(path for path in self.folder.iterdir() if fnmatch.fnmatchcase(path.name, CHECKPOINTS))
 
     def save(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress) -> None:
         """Write the checkpoint of `progress.step`, then remove those before the last `keep`."""
@@ -166,7 +167,7 @@ def last_progress(folder: str | os.PathLike) -> Progress | None:
 
     Reads no weights, so that damage to these alone is not noticed. Raises CheckpointError if the file system refuses.
     """
-    paths = sorted(path for path in pathlib.Path(folder).glob("step-*.npz") if NAME.fullmatch(path.name))
+    paths = sorted(pathlib.Path(folder).glob(CHECKPOINTS))
     for path in reversed(paths):
         try:
             return progress_of(read_checkpoint(path, "progress"))

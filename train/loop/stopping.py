@@ -3,10 +3,10 @@
 import contextlib
 import logging
 import signal
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Iterator
 
 from keras_transformer.errors import Interrupted
+from keras_transformer.signals import handling, heard
 
 log = logging.getLogger("train")
 
@@ -34,7 +34,7 @@ class StopRequest:
     def _make(self, number, frame) -> None:
         self.is_made = True
         log.info("%s: stopping after this step; press Ctrl-C to end at once", signal.Signals(number).name)
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        if signal.SIGINT in heard():
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -54,17 +54,3 @@ def interrupted_by_signals(message: str) -> Iterator[None]:
             yield
     except _Signal:
         raise Interrupted(message) from None
-
-
-@contextlib.contextmanager
-def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Within, SIGTERM and SIGINT go to this handler, but for one that this process was started to ignore."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    before = {number: former for number, former in before.items() if former is not signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        for number, former in before.items():
-            signal.signal(number, former)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import Interrupted
+from keras_transformer.signals import heard
 from train.workers.tf_config import Cluster, Worker, split_address
 
 log = logging.getLogger("train")
@@ -48,7 +49,7 @@ def join(cluster: Cluster, seconds: int = JOIN_SECONDS):
 
     global has_joined
     wait_for_others(cluster, seconds)
-    numbers = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) is not signal.SIG_IGN]
+    numbers = heard()
     has_joined = True
     signal.alarm(seconds)  # TensorFlow itself waits without a limit, and no Python runs meanwhile
     try:
