@@ -6,8 +6,9 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
+from tests.support.browser import chromium, visit
 from tests.support.places import ROOT
-from tests.support.tensorboard_pictures import PROFILE, TABS, WINDOW, Tab, take
+from tests.support.tensorboard_pictures import PROFILE, TABS, WINDOW, Tab, empty_texts, take
 from train.loop.profile import ProfileSteps
 from train.loop.progress import Progress
 
@@ -28,6 +29,16 @@ def test_a_tab_without_data_is_noticed(tmp_path, name):
     """Each of these tabs says in its own way that there is nothing."""
     with pytest.raises(AssertionError, match="found"):
         take(tmp_path, tmp_path, {name: Tab(TABS[name].address, ("text=what no tab shows",))})
+
+
+@pytest.mark.slow
+def test_a_frame_that_changes_its_page_is_asked_until_it_answers():
+    """As the frame of the profile does when its data have come; without a pause, so that no question is in time."""
+    changing = 'data:text/html,<iframe id=f srcdoc="<p>0</p>"></iframe>' + (
+        "<script>let n=0;f.onload=()=>{if(n<99)setTimeout(()=>f.srcdoc=++n<99?n:'No data were found',0)}</script>"
+    )
+    with chromium() as browser, visit(browser, changing) as page:
+        assert empty_texts(page) == ["No data were found"]
 
 
 @pytest.mark.slow

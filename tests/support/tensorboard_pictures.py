@@ -18,8 +18,9 @@ from tests.support.pictures import FOLDER, with_palette
 from tests.support.processes import end, free_ports, start_python, wait_until
 
 WINDOW = {"width": 1600, "height": 900}
-PATIENCE = 90_000  # milliseconds
+PATIENCE, PAUSE = 90_000, 500  # milliseconds
 EMPTY = re.compile(r"\bno\b.{0,60}\b(was|were) found|no dashboards are active", re.IGNORECASE)
+LEAVING = re.compile(r"context was destroyed|frame was detached|frame got detached", re.IGNORECASE)
 
 
 class Tab(NamedTuple):
@@ -77,18 +78,31 @@ def open_tab(page, url: str, tab: Tab) -> None:
 
 def wait_for(page, tab: Tab, selector: str) -> None:
     """Wait until something in the page, or in a frame of it, is visible."""
-    for _ in range(PATIENCE // 500):
+    for _ in range(PATIENCE // PAUSE):
         if any(frame.locator(selector).locator("visible=true").count() for frame in page.frames):
             return
         assert (said := empty_texts(page)) == [], f"{tab.address}: {said}"
-        page.wait_for_timeout(500)
+        page.wait_for_timeout(PAUSE)
     raise AssertionError(f"{tab.address} does not show {selector}: {page.inner_text('body')[:500]}")
 
 
 def empty_texts(page) -> list[str]:
-    """Return the visible texts by which TensorBoard says that there is nothing."""
-    found = [frame.get_by_text(EMPTY).locator("visible=true") for frame in page.frames]
-    return [text for one in found for text in one.all_inner_texts()]
+    """Return the visible texts by which TensorBoard says that there is nothing.
+
+    A frame that is leaving for another page cannot be asked: the profile's does, once its data are there. All frames
+    are asked again then, until each of them answers.
+    """
+    from playwright.sync_api import Error  # not installed everywhere: `chromium` skips the test then
+
+    for _ in range(PATIENCE // PAUSE):
+        try:
+            found = [frame.get_by_text(EMPTY).locator("visible=true") for frame in page.frames]
+            return [text for one in found for text in one.all_inner_texts()]
+        except Error as error:
+            if not LEAVING.search(error.message):
+                raise
+        page.wait_for_timeout(PAUSE)
+    raise AssertionError(f"The frames of {page.url} do not come to rest.")
 
 
 def take(folder: pathlib.Path, pictures: pathlib.Path, tabs: dict[str, Tab] = TABS) -> None:
