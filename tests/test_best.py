@@ -13,7 +13,7 @@ from tests.support.training import checkpoint_names, fit_in, reusable, scores_of
 from train.config import TrainingConfig
 from train.evaluation.selection import candidate_weights
 from train.evaluation.validation import Sample, Validation
-from train.loop.best import count_validation, has_stopped_early, share_best
+from train.loop.best import count_validation, has_stopped_early, is_better_than_kept, share_best
 from train.loop.checkpoints import Checkpoints, read_checkpoint
 from train.loop.progress import Progress
 
@@ -21,8 +21,9 @@ EVERY = {"steps": 20, "validate_every": 2, "checkpoint_every": 3}
 BLEU = {2: 1.0, 4: 3.0, 6: 2.0, 8: 3.0}  # by step; an equal score is no better one
 
 
-def validation(loss=1.0, **scores):
-    return Validation(loss, 1.0, 1.0, scores_of(**scores), [Sample("a", "b", "c")])
+def validation(loss=1.0, loss_basis="", scores_basis="", **scores):
+    sample = [Sample("a", "b", "c")]
+    return Validation(loss, 1.0, 1.0, scores_of(**scores), sample, loss_basis=loss_basis, scores_basis=scores_basis)
 
 
 def by_step(model, scores, **killed):
@@ -78,6 +79,25 @@ def test_another_metric_begins_anew():
     assert not has_stopped_early(progress, TrainingConfig(patience=2, best_metric="loss"))
     assert count_validation(progress, validation(loss=5.0), "loss")
     assert (progress.best_metric, progress.best_score, progress.best_step) == ("loss", -5.0, 6)
+
+
+@pytest.mark.parametrize(("metric", "basis"), [("bleu", "scores_basis"), ("loss", "loss_basis")])
+def test_another_text_or_search_begins_anew(metric, basis):
+    """20 BLEU of harder sentences is not worse than 40 of easier ones, and training may be getting better."""
+    progress = Progress(2)
+    easy, hard = ({"bleu": 40.0, "loss": 1.0, basis: "easy"}, {"bleu": 20.0, "loss": 2.0, basis: "hard"})
+    assert count_validation(progress, validation(**easy), metric)
+    assert not count_validation(progress, validation(**hard | {basis: "easy"}), metric)
+    assert count_validation(progress, validation(**hard), metric) and progress.validations_since_best == 0
+    assert not count_validation(progress, validation(**hard), metric)
+    (other,) = {"scores_basis", "loss_basis"} - {basis}  # is of other scores
+    assert not count_validation(progress, validation(**hard, **{other: "other"}), metric)
+
+
+@pytest.mark.parametrize(("basis", "is_better"), [("easy", False), ("hard", True)])
+def test_the_best_checkpoint_of_another_text_is_none(basis, is_better):
+    progress = Progress(8, kept_metric="bleu", kept_basis="easy", kept_score=40.0, kept_step=4)
+    assert is_better_than_kept(progress, validation(bleu=20.0, scores_basis=basis), "bleu") is is_better
 
 
 @pytest.mark.parametrize(("patience", "is_over"), [(None, False), (1, True), (2, True), (3, False)])

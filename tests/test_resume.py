@@ -147,6 +147,15 @@ def test_a_tokenizer_that_was_given_may_move_but_not_be_another(folder, tmp_path
         check_unchanged(folder, configuration(folder))
 
 
+def test_a_run_that_learned_its_tokenizer_was_given_none(folder, tmp_path):
+    """Not even one that is not there, or its own: the record would name it, and the first configuration be refused."""
+    folder.tokenizer.write_bytes(b"pieces")
+    for given in (tmp_path / "mistyped.model", folder.tokenizer):
+        with pytest.raises(ConfigError, match="tokenizer.model was not set and is "):
+            check_unchanged(folder, configuration(folder, f"tokenizer.model={given}"))
+    check_unchanged(folder, configuration(folder))
+
+
 DAMAGED = {"empty": b"", "half": b"[model]\npres", "not UTF-8": b'run_folder = "\xff"', "missing": None}
 
 

@@ -1,5 +1,6 @@
-"""Validation: the loss of every pair once, whatever the batches; translations of the first sentences."""
+"""Validation: the loss of every pair once, whatever the batches; translations of sentences of the whole split."""
 
+import dataclasses
 import math
 import types
 
@@ -64,7 +65,7 @@ def test_the_means_are_those_of_all_tokens_of_all_pairs_with_dropout_off(transfo
     logits = transformer({name: batch[name] for name in transformer.input}, training=False)
     sums = token_sums(logits, batch["labels"], batch["target_segments"], SMOOTHING)
     tokens = PAIRS.target_tokens
-    assert tokens == (PAIRS.target.ids == EOS).sum() + (PAIRS.target.ids != EOS).sum() == float(sums.tokens)
+    assert (PAIRS.target.ids == EOS).sum() == len(PAIRS) and tokens == PAIRS.target.lengths.sum() == float(sums.tokens)
     validation = validator()
     assert_close(validation.loss, as_numpy(sums.loss) / tokens, rtol=1e-4)
     assert_close(validation.perplexity, np.exp(as_numpy(sums.nll) / tokens), rtol=1e-4)
@@ -110,6 +111,26 @@ def test_it_translates_with_the_options_of_the_configuration(transformer):
     given = {"beam_size": 5, "validation_beam_size": 3, "length_penalty": 0.25, "batch_size": 7}
     translator = validator_of(transformer, **given).bleu.translator
     assert (translator.options, translator.batch_size) == (SearchOptions(beam_size=3, length_penalty=0.25), 7)
+
+
+def test_the_basis_of_a_score_is_the_text_and_the_search(transformer):
+    """By it, early stopping and the best checkpoint know which validations they may compare."""
+    first, again = (validator_of(transformer) for _ in range(2))
+    assert (first.loss_basis, first.scores_basis) == (again.loss_basis, again.scores_basis)
+    others = [
+        validator_of(transformer, Split("validation", lambda: iter([*TEXTS[:3], ("four", "fier")]))),
+        validator_of(transformer, validation_sentences=3),
+        validator_of(transformer, validation_beam_size=2),
+        validator_of(transformer, length_penalty=0.7),
+    ]
+    assert len({validator.scores_basis for validator in [first, *others]}) == 5
+    corpus = types.SimpleNamespace(validation=PLAIN, target_language="zh")
+    smoothed = Transformer(TINY.replace(label_smoothing=0.2))
+    target = dataclasses.replace(PAIRS.target, ids=np.where(PAIRS.target.ids == EOS, EOS, 7))
+    for model, pairs in ((smoothed, PAIRS), (transformer, dataclasses.replace(PAIRS, target=target))):
+        data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=pairs)
+        other = Validator(model, data, TranslationConfig(), xla=False)
+        assert other.loss_basis != first.loss_basis and other.scores_basis == first.scores_basis
 
 
 def test_references_are_in_lower_case_if_the_tokenizer_makes_all_text_so(transformer, monkeypatch):

@@ -62,8 +62,7 @@ def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worke
 def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
     """Check that a run which is to begin with the weights of another one has a model of the same shape.
 
-    Raises ConfigError on the chief, before anything is read or written, if the other run is missing or has another
-    model.
+    Raises ConfigError on the chief, before the text is read, if the other run is missing or has another model.
     """
     if config.training.start_from is None or not worker.is_chief or folder.has_begun():
         return
@@ -112,7 +111,8 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
     if given:  # it has as many pieces as it has; `prepare_tokenizer` refuses another number that was asked for
         changes.pop("tokenizer.vocab_size", None)
     fixed = {key: change for key, change in changes.items() if key.startswith(FIXED)}
-    if given and is_tokenizer_of(folder, pathlib.Path(given)):
+    was_given = recorded.get("tokenizer.model") or recorded.get("training.start_from")
+    if given and was_given and is_tokenizer_of(folder, pathlib.Path(given)):
         fixed.pop("tokenizer.model", None)  # it has moved
     if all(key.startswith("model.") for key in fixed) and is_same_model(folder, config):
         fixed = {}  # a value of the preset is written out, or no longer

@@ -1,7 +1,8 @@
 """Validation: loss, scores and sample translations on text that the model is not trained on."""
 
+import hashlib
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -13,7 +14,7 @@ from keras_transformer.inspection.samples import Sample
 from keras_transformer.losses import TokenSums, perplexity, token_sums
 from train.config import TranslationConfig
 from train.data.batches import padded_batches
-from train.data.encoding import EncodedPairs
+from train.data.encoding import EncodedPairs, Sentences
 from train.data.prepare import Data
 from train.evaluation.brackets import BracketingScores, bracketing_scores
 from train.evaluation.spread import spread
@@ -32,6 +33,8 @@ class Validation(NamedTuple):
     samples: list[Sample]  # its sentences and their translations
     brackets: BracketingScores | None = None  # of the trees that these translations are; None if they are no trees
     perplexity_interval: tuple[float, float] | None = None  # of 95 per cent; None of a single sentence
+    loss_basis: str = ""  # digest of what the loss is of; losses of another one cannot be compared
+    scores_basis: str = ""  # the same of the scores and brackets: of the sample and of how it is translated
 
     @property
     def quality(self) -> float:
@@ -77,6 +80,10 @@ class Validator:
         options = translation.search_options(translation.validation_beam_size)
         language = data.corpus.target_language
         self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size, language)
+        self.loss_basis = digest(
+            *map(ids_of, (self.pairs.source, self.pairs.target)), transformer.model_config.label_smoothing
+        )
+        self.scores_basis = digest(self.bleu.pairs, options, language)
 
     def __call__(self) -> Validation:
         of_pairs = sums_of_pairs(self.sums_of_rows, self.pairs, self.most_positions)
@@ -90,6 +97,8 @@ class Validator:
             samples=self.bleu.samples,
             brackets=self.brackets(),
             perplexity_interval=perplexity_interval(*TokenSums(*of_pairs.T)[1::2]),
+            loss_basis=self.loss_basis,
+            scores_basis=self.scores_basis,
         )
 
     def brackets(self) -> BracketingScores | None:
@@ -97,6 +106,16 @@ class Validator:
         if not self.trees:
             return None
         return bracketing_scores(self.trees, [sample.translation for sample in self.bleu.samples])
+
+
+def ids_of(sentences: Sentences) -> tuple[bytes, bytes]:
+    """The ids of sentences and where each of them begins, as bytes."""
+    return sentences.ids.tobytes(), sentences.offsets.tobytes()
+
+
+def digest(*parts: Any) -> str:
+    """A short text that two lists of parts share only if they are equal, in this process and in another."""
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
 def row_sums(transformer: keras.Model, xla: bool):

@@ -8,28 +8,35 @@ from train.config import TrainingConfig
 from train.loop.progress import Progress
 from train.workers.broadcast import Broadcast
 
-FIELDS = ("best_metric", "best_score", "best_step", "validations_since_best")  # of Progress
+FIELDS = ("best_metric", "best_basis", "best_score", "best_step", "validations_since_best")  # of Progress
 
 
 def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
     """Count a train.evaluation.validation.Validation after step `progress.step`. Returns whether it is the best so far.
 
     metric: "bleu", "chrf", "loss" or "f1". A score that is undefined, such as BLEU of one-word references, does not
-    count. If the run went by another metric before, no validation before counts.
+    count. If the run went by another metric before, or by other text or another search, no validation before counts.
     """
-    score = score_of(validation, metric)
+    score, basis = score_of(validation, metric), basis_of(validation, metric)
     if not math.isfinite(score):
         return False
-    is_best = progress.best_metric != metric or score > progress.best_score
+    is_best = (progress.best_metric, progress.best_basis) != (metric, basis) or score > progress.best_score
     if is_best:
-        progress.best_metric, progress.best_score, progress.best_step = metric, score, progress.step
+        progress.best_metric, progress.best_basis = metric, basis
+        progress.best_score, progress.best_step = score, progress.step
     progress.validations_since_best = 0 if is_best else progress.validations_since_best + 1
     return is_best
 
 
 def is_better_than_kept(progress: Progress, validation: Any, metric: str) -> bool:
-    """Whether a validation is better than that of the best checkpoint, which by another metric is none."""
-    return progress.kept_metric != metric or score_of(validation, metric) > progress.kept_score
+    """Whether a validation is better than that of the best checkpoint, which is none by another metric or basis."""
+    is_comparable = (progress.kept_metric, progress.kept_basis) == (metric, basis_of(validation, metric))
+    return not is_comparable or score_of(validation, metric) > progress.kept_score
+
+
+def basis_of(validation: Any, metric: str) -> str:
+    """What the score is of: two validations of another basis cannot be compared by this metric."""
+    return validation.loss_basis if metric == "loss" else validation.scores_basis
 
 
 def score_of(validation: Any, metric: str) -> float:

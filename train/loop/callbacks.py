@@ -14,6 +14,7 @@ from keras_transformer.losses import perplexity
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches
 from train.loop.best import (
+    basis_of,
     count_validation,
     has_score,
     has_stopped_early,
@@ -185,7 +186,10 @@ class AfterEachUpdate(keras.callbacks.Callback):
         metric, checkpoints = self.training.best_metric, self.records.checkpoints
         if not is_better_than_kept(self.progress, validation, metric) and not checkpoints.lacks_best(self.progress):
             return
-        kept = {"kept_metric": metric, "kept_score": score_of(validation, metric), "kept_step": self.progress.step}
+        kept = {
+            "kept_metric": metric, "kept_basis": basis_of(validation, metric),
+            "kept_score": score_of(validation, metric), "kept_step": self.progress.step,
+        }  # fmt: skip
         progress = dataclasses.replace(self.progress, **kept)
         try:
             checkpoints.save_best(self.model, self.model.optimizer, progress)

@@ -17,11 +17,13 @@ class Progress:
     target_tokens: float = 0.0  # trained on
     has_learned: bool = False  # the loss of some step was below that of guessing
     skipped: list[int] = dataclasses.field(default_factory=list)  # batches left out of the stream, counted from 0
-    best_metric: str = ""  # the measure of validation that the next three go by; empty before the first validation
+    best_metric: str = ""  # the measure of validation that the next four go by; empty before the first validation
+    best_basis: str = ""  # the text and the search that it is of, as a digest
     best_score: float = 0.0  # of the best validation: the higher, the better
     best_step: int = 0  # after which it was
     validations_since_best: int = 0
     kept_metric: str = ""  # the measure by which the best checkpoint was kept; empty if there is none
+    kept_basis: str = ""  # the text and the search that it is of, as a digest
     kept_score: float = 0.0  # of its validation
     kept_step: int = 0  # after which it was
     is_interim: bool = False  # of a checkpoint of a run that was stopped: the next one replaces it
