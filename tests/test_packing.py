@@ -1,13 +1,15 @@
 """Laws of packing: every pair has one place, no row is overfull, little stays empty, epochs are packed ahead."""
 
 import threading
+import time
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
 
 from tests.support.places import MULTI30K, ROOT
 from train.config import RowLengths, load_config
-from train.data.batches import PackedBatches
+from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences, encode_corpus
 from train.data.epochs import Epochs
 from train.data.packing import Packing, offsets_of, pack
@@ -109,7 +111,8 @@ def pairs_of(lengths):
     return EncodedPairs(*sides, {})
 
 
-def test_the_next_epoch_is_packed_while_one_is_used(lengths, monkeypatch):
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_next_epoch_is_packed_while_one_is_used_if_training_gets_there(lengths, monkeypatch, more):
     packed = threading.Event()
 
     def pack_and_signal(*arguments):
@@ -118,8 +121,28 @@ def test_the_next_epoch_is_packed_while_one_is_used(lengths, monkeypatch):
 
     batches = PackedBatches(pairs_of(lengths), 40 * 4, RowLengths(40, 40), seed=1)
     monkeypatch.setattr("train.data.epochs.pack", pack_and_signal)
-    batches.batch(0)
-    assert packed.wait(timeout=60)
+    steps = batches.steps_per_epoch + more
+    next(iter(training_dataset(batches, 0, steps).take(1).as_numpy_iterator()))
+    assert packed.wait(timeout=60 if more else 1) is bool(more)
+
+
+def test_an_epoch_that_is_being_prepared_is_given_up(lengths):
+    """A process that was told to stop ends then, and does not wait for minutes."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def resegment(pairs, rng, gives_up):
+        begun.set()
+        while not gives_up():
+            time.sleep(0.01)
+        ended.set()
+        raise CancelledError
+
+    epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), 1, resegment)
+    epochs.begin(1)
+    assert begun.wait(timeout=60)
+    epochs.begin(2)
+    epochs.close()
+    assert ended.wait(timeout=60) and epochs._epochs[2].cancelled()
 
 
 def test_an_error_in_the_background_is_raised_where_the_epoch_is_used(lengths, monkeypatch):

@@ -1,5 +1,7 @@
 """Laws of BPE-dropout: other pieces, the same text, and a function of (seed, epoch) alone."""
 
+from concurrent.futures import CancelledError
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,14 @@ def test_a_sentence_with_an_unknown_piece_keeps_its_pieces():
     sentences = Sentences.of([[5, UNK, 6, EOS], [5, 6, EOS]], np.uint16)
     found = redrawn(EncodedPairs(sentences, sentences, {}), DrawsNine(), 0.5)
     assert lists_of(found.source) == [[5, UNK, 6, EOS], [9, EOS]]
+
+
+def test_pieces_that_are_no_longer_needed_are_given_up_between_two_chunks(tokenizer, pairs, monkeypatch):
+    monkeypatch.setattr("train.data.segmentation.CHUNK", 50)
+    answers = iter([False, False, True])
+    with pytest.raises(CancelledError):
+        BpeDropout(tokenizer, 0.2, ROWS)(pairs, np.random.default_rng(1), lambda: next(answers))
+    assert next(answers, None) is None
 
 
 def batches_of(pairs, tokenizer, rate=0.2, seed=1):

@@ -10,7 +10,7 @@ A Batch is a dict of int32 arrays of shape (rows, length). Here is one row that 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from keras_transformer.tokens import BOS, PAD
 from train.config import RowLengths
 from train.data.encoding import EncodedPairs, Sentences
-from train.data.epochs import Epochs
+from train.data.epochs import Epochs, Resegment
 from train.data.packing import Packing, offsets_of
 from train.workers.tf_config import ONLY_WORKER, Worker
 
@@ -65,7 +65,7 @@ class PackedBatches:
         row_lengths: RowLengths,
         seed: int | tuple[int, ...],
         worker: Worker = ONLY_WORKER,
-        resegment: Callable[[EncodedPairs, np.random.Generator], EncodedPairs] | None = None,
+        resegment: Resegment | None = None,
     ):
         self.row_lengths = row_lengths
         self.rows_per_batch = tokens_per_batch // row_lengths.target  # of all workers together
@@ -83,10 +83,19 @@ class PackedBatches:
         """This worker's rows of the batch of update `step`, counted from 0."""
         number, step_in_epoch = divmod(step, self.steps_per_epoch)
         pairs, packing = self._epochs.epoch(number)
-        self._epochs.begin(number + 1)
         first = step_in_epoch * self.rows_per_batch + self.worker.index * self.local_rows
         rows = np.arange(first, first + self.local_rows) % packing.num_rows
         return lay_out(pairs, packing.take(rows), self.row_lengths)
+
+    def prepare_next(self, step: int, last: int) -> None:
+        """Begin in the background with the epoch after that of batch `step`, if batch `last` is not before it."""
+        number = step // self.steps_per_epoch + 1
+        if number * self.steps_per_epoch <= last:
+            self._epochs.begin(number)
+
+    def close(self) -> None:
+        """Give up the epoch that is being prepared: for minutes, the process could not end. No batch comes after it."""
+        self._epochs.close()
 
 
 class ShardedBatches:
@@ -117,6 +126,16 @@ class ShardedBatches:
         parts = [shard.batch(step) for shard in self.shards]
         return {field: np.concatenate([part[field] for part in parts]) for field in FIELDS}
 
+    def prepare_next(self, step: int, last: int) -> None:
+        """Begin in the background with the next epoch of each shard, if batch `last` is not before it."""
+        for shard in self.shards:
+            shard.prepare_next(step, last)
+
+    def close(self) -> None:
+        """Give up the epochs that are being prepared. No batch comes after it."""
+        for shard in self.shards:
+            shard.close()
+
 
 def batch_number(step: int, skipped: Iterable[int]) -> int:
     """The number of the batch of update `step` if the batches `skipped` are left out; all are counted from 0.
@@ -139,10 +158,17 @@ def training_dataset(
     """
     import tensorflow
 
+    def stream() -> Iterator[Batch]:
+        last = batch_number(last_step - 1, skipped)
+        for number in (batch_number(step, skipped) for step in range(first_step, last_step)):
+            batch = batches.batch(number)
+            batches.prepare_next(number, last)
+            yield batch
+
     lengths = batches.row_lengths
     widths = (lengths.source, lengths.source, lengths.target, lengths.target, lengths.target)
     return tensorflow.data.Dataset.from_generator(
-        lambda: (batches.batch(batch_number(step, skipped)) for step in range(first_step, last_step)),
+        stream,
         output_signature={
             field: tensorflow.TensorSpec((batches.local_rows, width), tensorflow.int32)
             for field, width in zip(FIELDS, widths, strict=True)

@@ -11,6 +11,8 @@ from train.config import RowLengths
 from train.data.encoding import EncodedPairs
 from train.data.packing import Packing, pack
 
+Resegment = Callable[[EncodedPairs, np.random.Generator, Callable[[], bool]], EncodedPairs]
+
 
 class Epoch(NamedTuple):
     """The pairs of an epoch, and which of them each packed row holds."""
@@ -22,8 +24,8 @@ class Epoch(NamedTuple):
 class Epochs:
     """Every Epoch of a corpus, a function of (pairs, row lengths, seed, number) alone.
 
-    resegment: from the pairs and a Generator to the same pairs in other pieces, which no epoch shares with another;
-    None leaves the pairs as they are.
+    resegment: from the pairs, a Generator and a function that says whether to give up, to the same pairs in other
+    pieces, which no epoch shares with another; None leaves the pairs as they are.
 
     An epoch has all pairs, each once, or what their Mixture takes of them.
 
@@ -35,13 +37,13 @@ class Epochs:
         pairs: EncodedPairs,
         row_lengths: RowLengths,
         seed: int | tuple[int, ...],
-        resegment: Callable[[EncodedPairs, np.random.Generator], EncodedPairs] | None = None,
+        resegment: Resegment | None = None,
     ):
         self.pairs, self.row_lengths, self.resegment = pairs, row_lengths, resegment
         self.seeds = seed if isinstance(seed, tuple) else (seed,)
         self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="packing")
         self._epochs = {}  # number -> Future
-        self._lock = threading.Lock()
+        self._lock, self._closed = threading.Lock(), threading.Event()
 
     def epoch(self, number: int) -> Epoch:
         """Return epoch `number`; wait until it is prepared. Raises whatever went wrong with it."""
@@ -56,6 +58,11 @@ class Epochs:
         with self._lock:
             self._begin(number)
 
+    def close(self) -> None:
+        """Give up what is being prepared: a process waits for its threads before it ends."""
+        self._closed.set()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
     def _begin(self, number: int) -> concurrent.futures.Future:
         if number not in self._epochs:
             self._epochs[number] = self._thread.submit(self._prepare, number)
@@ -63,7 +70,7 @@ class Epochs:
 
     def _prepare(self, number: int) -> Epoch:
         rng = np.random.default_rng([*self.seeds, number])
-        pairs = self.resegment(self.pairs, rng) if self.resegment else self.pairs
+        pairs = self.resegment(self.pairs, rng, self._closed.is_set) if self.resegment else self.pairs
         source_lengths, target_lengths = pairs.source.lengths, pairs.target.lengths
         if self.pairs.mixture is None:
             return Epoch(pairs, pack(source_lengths, target_lengths, self.row_lengths, rng))

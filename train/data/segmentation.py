@@ -1,6 +1,7 @@
 """Subword regularisation: every epoch splits the words of the training text anew (Provilkov et al. 2020)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 
 import numpy as np
 
@@ -21,16 +22,25 @@ class BpeDropout:
     def __init__(self, tokenizer: Tokenizer, rate: float, row_lengths: RowLengths):
         self.tokenizer, self.rate, self.row_lengths = tokenizer, rate, row_lengths
 
-    def __call__(self, pairs: EncodedPairs, rng: np.random.Generator) -> EncodedPairs:
-        """Return the same pairs, in the same order, in pieces that follow from `rng`."""
-        source = self.redrawn(pairs.source, self.row_lengths.source, rng)
-        target = self.redrawn(pairs.target, self.row_lengths.target, rng)
+    def __call__(
+        self, pairs: EncodedPairs, rng: np.random.Generator, gives_up: Callable[[], bool] = lambda: False
+    ) -> EncodedPairs:
+        """Return the same pairs, in the same order, in pieces that follow from `rng`.
+
+        Raises CancelledError soon after `gives_up()` is true: a large corpus takes minutes.
+        """
+        source = self.redrawn(pairs.source, self.row_lengths.source, rng, gives_up)
+        target = self.redrawn(pairs.target, self.row_lengths.target, rng, gives_up)
         return EncodedPairs(source, target, pairs.skipped, pairs.keys)
 
-    def redrawn(self, sentences: Sentences, row_length: int, rng: np.random.Generator) -> Sentences:
+    def redrawn(
+        self, sentences: Sentences, row_length: int, rng: np.random.Generator, gives_up: Callable[[], bool]
+    ) -> Sentences:
         """Return one side in new pieces."""
         parts = []
         for first in range(0, len(sentences), CHUNK):
+            if gives_up():
+                raise CancelledError("The epoch is not needed any more.")
             plain = [sentences[index][:-1].tolist() for index in range(first, min(first + CHUNK, len(sentences)))]
             parts.append(Sentences.of(self.drawn(plain, row_length, rng), sentences.ids.dtype))
         return Sentences.joined(parts)
