@@ -13,6 +13,7 @@ from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import search
 from keras_transformer.decoding.scores import NEVER
+from keras_transformer.errors import UserError
 from keras_transformer.kinds import build_model, incremental_decoder
 from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.parallel import at_the_same_time
@@ -125,7 +126,10 @@ class Translator:
     def translate_n_best(
         self, lines: Iterable[str], first_line: int = 1, prefixes: Iterable[str] | None = None
     ) -> list[list[Translation]]:
-        """Return up to `options.n_best` different translations of each line, best first."""
+        """Return up to `options.n_best` different translations of each line, best first.
+
+        Raises UserError if a line has none, since the model's probabilities are NaN.
+        """
         lines = list_of_lines(lines)
         results = [[Translation("", 0.0)]] * len(lines)
         lines_ids = encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line)
@@ -145,6 +149,11 @@ class Translator:
                 results[index] = self._read(*hypotheses)
 
         at_the_same_time(translate_batch, lengths, self.batch_size)
+        if lost := [index for index in encoded if not results[index]]:
+            raise UserError(
+                f"Line {first_line + lost[0]} has no translation: the model's probabilities are no numbers, "
+                "as weights do that are too large. Take an earlier checkpoint, or train again at a lower learning rate."
+            )
         return results
 
     def _begins(self, prefixes: list[str], lines: int) -> list[list[int]]:

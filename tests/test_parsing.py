@@ -39,7 +39,8 @@ def configuration(tmp_path_factory):
     folder = tmp_path_factory.mktemp("parsing")
     (folder / "all.mrg").write_text(TREES, encoding="utf-8")
     data = f'[data]\nsource = "treebank"\nfiles = ["{folder}/all.mrg"]\ndivision = "trees"\nvalidation_share = 0.1\n'
-    rest = CONFIG[CONFIG.index("[tokenizer]") :].replace("validate_every = 2", 'validate_every = 4\nbest_metric = "f1"')
+    validations = 'validate_every = 4\npatience = 9\nbest_metric = "f1"'
+    rest = CONFIG[CONFIG.index("[tokenizer]") :].replace("validate_every = 2", validations)
     search = "[translation]\nbeam_size = 3\nlength_penalty = 0.3\nextra_length = 20\nvalidation_sentences = 3\n"
     path = folder / "run.toml"
     path.write_text(f'run_folder = "{folder}/run"\n{data}\n{rest}\n{search}', encoding="utf-8")

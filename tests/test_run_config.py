@@ -177,6 +177,11 @@ def test_a_run_that_starts_from_another_has_its_tokenizer_unless_it_names_one(lo
         ("training.profile_steps=[6, 5]", "training.profile_steps: [6, 5] ", "[20, 25]"),
         ("training.profile_steps=20", "training.profile_steps is 20: ", "list"),
         ("training.profile_steps=[1, 100001]", "training: profile_steps [1, 100001] end", "100000 steps."),
+        (
+            "training.best_metric=loss",
+            'training: best_metric is "loss", but it is for patience and keep_best',
+            "set one",
+        ),
         ("training.keep_checkpoints=2", "training: average_checkpoints 5 is more than keep_checkpoints 2."),
         ("tokenizer.vocab_size=100", "tokenizer.vocab_size is 100: ", "equal to 260"),
         ("translation.beam_size=0", "translation.beam_size is 0: ", "equal to 1"),
@@ -232,6 +237,11 @@ def test_an_override_inside_a_value_is_refused(load):
         (FILES.replace('"b.tsv"', '{files = "b.tsv", weight = 2}'), "data.validation: an entry has a weight"),
         (FILES.replace('["a.en", "a.de"]', "{files = 'a.tsv', weight = 0}"), "data.train.0.weight is 0: "),
         (FILES.replace('"b.tsv"', '{files = "b.tsv", tag = "to de"}'), "data.validation.0.tag: 'to de' has a space"),
+        (FILES.replace('"b.tsv"', '{files = "b.tsv", tag = "</s>"}'), "data.validation.0.tag: '</s>' is a piece that"),
+        (
+            FILES.replace('"b.tsv"', '{files = "b.tsv", tag = "<0x41>"}'),
+            "tag: '<0x41>' is a piece that every tokenizer",
+        ),
         (FILES + "train_pairs = 5\nshards = 2\n", ": data: train_pairs 5 needs shards = 1"),
         (NUMBERS + "[training]\nsteps = 0\n", "training.steps is 0: "),
         (NUMBERS + "[training]\nsteps 5\n", "is not valid TOML: Expected '=' after a key"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import train.__main__
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.model import Transformer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
@@ -47,8 +47,11 @@ def test_with_a_new_tokenizer_known_pieces_keep_their_rows_and_new_ones_their_fi
     old, new = Tokenizer(folder / "tokenizer.model").pieces(), Tokenizer(tmp_path / "new.model")
     transformer = Transformer(TransformerConfig.load(folder / "model.json").replace(vocab_size=300))
     before, expected = weights_by_path(transformer), weights_by_path(load_run(folder)[0])
+    with pytest.raises(ConfigError, match=r"names 'target_embedding', but \d+ of the 300 pieces are not known to"):
+        assign_start(folder, transformer, new, ["encoder*", "target_embedding"])
+    assert all(np.array_equal(value, before[path]) for path, value in weights_by_path(transformer).items())
     with caplog.at_level(logging.INFO, logger="train"):
-        assign_start(folder, transformer, new)
+        assign_start(folder, transformer, new, ["encoder*"])
     found, known = weights_by_path(transformer), [piece in old for piece in new.pieces()]
     assert 260 < sum(known) < 300 and f"knows {sum(known)} of 300 pieces" in caplog.text
     for path in found:

@@ -11,7 +11,8 @@ from keras_transformer import parallel
 from keras_transformer import translator as translator_module
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import Hypotheses
-from keras_transformer.errors import InputError
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.errors import InputError, UserError
 from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokens import EOS, PAD
@@ -53,6 +54,18 @@ def test_lines_keep_their_order_whatever_their_length(echo):
 def test_any_text_passes_unchanged(echo):
     lines = ["안녕하세요 세계", "👩‍👩‍👧‍👦 🇰🇷!", "naïve café", "a\tb", "x\u2028y\x85z", "  two  spaces ", "\x00"]
     assert [translation.text for translation in echo().translate(lines)] == lines
+
+
+def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair, monkeypatch):
+    """The search fills no hypothesis of a line whose logits are NaN."""
+
+    def search(decoder, source_ids, options):
+        scores = tf.where(tf.reduce_all(source_ids[:, :1] == source_ids[:1, :1], -1), 2 * NEVER, 0.0)
+        return Hypotheses(source_ids[:, None, :], tf.cast(scores, tf.float32)[:, None])
+
+    monkeypatch.setattr(translator_module, "search", search)
+    with pytest.raises(UserError, match="Line 12 has no translation: the model's probabilities are no numbers"):
+        Translator(*pair).translate(["", "the fox"], first_line=11)
 
 
 def test_lines_of_more_tokens_than_were_trained_on_are_counted(echo, pair):

@@ -18,6 +18,8 @@ class Section(pydantic.BaseModel):
 
 PathText = Annotated[str, pydantic.Field(min_length=1), pydantic.AfterValidator(os.path.expanduser)]  # "~" is expanded
 
+OWN_PIECE = re.compile(r"<(pad|unk|s|/s|0x[0-9A-F]{2})>")  # of SentencePiece, in every tokenizer
+
 
 class NumbersData(Section):
     """Numbers spelled out in two languages by num2words: needs no download."""
@@ -47,6 +49,8 @@ class FilesEntry(Section):
     def check_tag(cls, tag: str) -> str:
         if any(character.isspace() or character == "\u2581" for character in tag):
             raise ValueError(f"{tag!r} has a space in it; a tag is one piece, such as <2de>")
+        if OWN_PIECE.fullmatch(tag):
+            raise ValueError(f"{tag!r} is a piece that every tokenizer has for itself; choose another, such as <2de>")
         return tag
 
 

@@ -2,15 +2,18 @@
 
 import logging
 import os
+from collections.abc import Sequence
 
 import keras
 import numpy as np
 
+from keras_transformer.config import ConfigError
 from keras_transformer.layers import TokenEmbedding
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import Tokenizer
 from train.config import TrainingConfig
+from train.step.freezing import is_named
 from train.workers.tf_config import Worker
 
 log = logging.getLogger("train")
@@ -25,19 +28,29 @@ def begin(
     it to all workers, and a run that is killed continues from its checkpoint.
     """
     if training.start_from and worker.is_chief and not folder.has_begun():
-        assign_start(training.start_from, transformer, tokenizer)
+        assign_start(training.start_from, transformer, tokenizer, training.frozen or ())
 
 
-def assign_start(start_from: str | os.PathLike, transformer: keras.Model, tokenizer: Tokenizer) -> None:
+def assign_start(
+    start_from: str | os.PathLike, transformer: keras.Model, tokenizer: Tokenizer, frozen: Sequence[str] = ()
+) -> None:
     """Give the transformer the weights of the run folder `start_from`, whose model has the same shape.
 
     Rows of embeddings are assigned by piece, since the tokenizers may differ: a piece that both have keeps its row, and
-    a new one has the row that it was initialised with. Raises ConfigError or TokenizerError for a damaged run folder.
+    a new one has the row that it was initialised with. Raises ConfigError or TokenizerError for a damaged run folder,
+    and ConfigError if there are new pieces and a pattern of `frozen` names the embedding: they would stay random.
     """
     other, other_tokenizer = load_run(start_from)
     weights = {weight.path: np.asarray(weight.value) for weight in other.weights}
     ids, other_ids = shared_pieces(tokenizer.pieces(), other_tokenizer.pieces())
     tables = {layer.matrix.path for layer in transformer.layers if isinstance(layer, TokenEmbedding)}
+    new = tokenizer.vocab_size - len(ids)
+    if new and (names := [name for name in frozen if any(is_named(path, name) for path in tables)]):
+        raise ConfigError(
+            f"training.frozen names {names[0]!r}, but {new:,} of the {tokenizer.vocab_size:,} pieces are not known to "
+            f"{start_from}, and their rows of the embedding would stay random: leave it out, or take the tokenizer of "
+            "that run."
+        )
     for weight in transformer.weights:
         if weight.path in tables:
             rows = np.array(weight.value)
