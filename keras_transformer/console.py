@@ -183,5 +183,5 @@ def output_line(translation: ScoredText, with_score: bool) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Replace each line break inside a translation by a space."""
+    """Replace each line break inside a sentence by a space."""
     return re.sub(r"[\r\n]+", " ", text)

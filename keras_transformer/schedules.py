@@ -51,7 +51,7 @@ class ConstantRate(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class LinearCooldown(keras.optimizers.schedules.LearningRateSchedule):
-    """rate = schedule(step) * min(1, (steps - updates_done) / cooldown_steps)
+    """rate = schedule(updates_done) * min(1, (steps - updates_done) / cooldown_steps)
 
     Of `steps` updates, the last `cooldown_steps` take a rate that falls linearly to 0: the factor of the first of them
     is 1, of the last 1 / cooldown_steps. After `steps` updates the rate is 0. In mixed_float16 a step whose gradients

@@ -59,7 +59,9 @@ def test_batches_of_different_numbers_of_tokens_weigh_by_their_tokens(metric):
 def test_a_weight_of_0_leaves_a_row_out(metric):
     expected = metric(LABELS[:1], LOGITS[:1])
     metric.reset_state()
-    assert_close(metric(LABELS, LOGITS, sample_weight=np.array([[1.0], [0.0]])), expected)
+    for weight in ([[1.0], [0.0]], [1.0, 0.0]):
+        assert_close(metric(LABELS, LOGITS, sample_weight=np.array(weight)), expected)
+        metric.reset_state()
 
 
 def test_without_tokens_accuracy_is_0_and_perplexity_1_and_nothing_is_nan():

@@ -13,7 +13,7 @@ from train.data.batches import PackedBatches, Padding, ShardedBatches
 from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys, too_long_for
 from train.evaluation import preflight
-from train.evaluation.cost import corpus_flops, memory_bytes, parameter_count
+from train.evaluation.cost import arrays_per_weight, corpus_flops, memory_bytes, parameter_count
 
 CONFIG = preset("tiny").replace(vocab_size=300)
 
@@ -88,6 +88,21 @@ def test_memory_is_weights_four_times_over_and_what_a_batch_needs():
     assert memory_bytes(CONFIG, 8, square) - weights == 2 * (memory_bytes(CONFIG, 4, square) - weights)
 
 
+@pytest.mark.parametrize(
+    ("training", "arrays"),
+    [
+        ({}, 6),
+        ({"histograms_every": 0}, 4),
+        ({"steps": 499}, 4),  # the first histograms would follow step 500
+        ({"histograms_every": 0, "ema_decay": 0.999}, 5),
+    ],
+)
+def test_memory_of_the_weights_is_that_of_all_that_training_keeps_of_them(training, arrays):
+    assert arrays_per_weight(TrainingConfig(**training)) == arrays
+    more = memory_bytes(CONFIG, 8, RowLengths(64, 64), arrays) - memory_bytes(CONFIG, 8, RowLengths(64, 64))
+    assert more == 4 * (arrays - 4) * parameter_count(CONFIG)
+
+
 @pytest.mark.parametrize("attention", ["additive", "none", None])
 def test_either_side_of_a_row_takes_memory(attention):
     config = RecurrentConfig(vocab_size=100, attention=attention) if attention else CONFIG
@@ -111,7 +126,7 @@ def test_time_is_that_of_all_steps_on_all_replicas(replicas, time, monkeypatch):
         f"a step: about 240 target tokens, {flops:.2e} FLOPs; 1,000 steps take about {time} at 60% of the speed of a "
         f"matrix product, devices: {replicas}"
     )
-    expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), RowLengths(40, 40)) / 2**30
+    expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), RowLengths(40, 40), 6) / 2**30
     assert memory.startswith(f"memory of one device: about {expected:.1f} GiB")
 
 
@@ -122,7 +137,7 @@ def test_memory_is_of_the_rows_of_one_micro_batch_of_one_replica(monkeypatch):
     training = TrainingConfig(micro_batches=2)
     monkeypatch.setattr(preflight, "free_memory", lambda: None)  # as on a GPU
     _, memory = preflight.cost_lines(training, data, CONFIG, replicas=5)
-    assert asked == [(data.batches.rows_per_batch // 10, RowLengths(40, 40))] and memory.endswith("about 2.0 GiB")
+    assert asked == [(data.batches.rows_per_batch // 10, RowLengths(40, 40), 6)] and memory.endswith("about 2.0 GiB")
 
 
 @pytest.mark.parametrize(("free", "is_enough"), [(2**31, True), (2**31 - 1, False)])

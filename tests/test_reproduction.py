@@ -144,3 +144,4 @@ def test_a_damaged_history_is_logged_and_begun_anew(tmp_path, caplog):
     folder = run_folder(tmp_path, [], checkpoint=40)
     folder.history.write_text("half", encoding="utf-8")
     assert recorded(folder, "abc", {}) == [(40, "abc", {})] and str(folder.history) in caplog.text
+    assert folder.history.with_name("history.jsonl.damaged").read_text(encoding="utf-8") == "half"

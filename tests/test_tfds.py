@@ -1,8 +1,11 @@
 """A set of TensorFlow Datasets is a corpus in the direction asked for; what a set does not have is named."""
 
+import types
+
 import pytest
 
 from train.config import TfdsData
+from train.data import tfds
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus
 
@@ -27,6 +30,13 @@ def test_a_translate_folder_is_a_corpus(folder):
     assert list(corpus.train) == list(corpus.train) == [("train 1 en", "train 1 de"), ("train 3 en", "train 3 de")]
     assert corpus.train.skipped == {"empty source": 1}
     assert list(corpus.test)[0] == ("test 1 en", "test 1 de")
+
+
+def test_a_sentence_is_one_line(tmp_path):
+    """As one of a file is: what reads validation.src.txt would take two lines for two sentences."""
+    example = {"en": b"one\ntwo\r\nthree", "de": b"eins\nzwei"}
+    examples = types.SimpleNamespace(as_numpy_iterator=lambda: iter([example]))
+    assert list(tfds._pairs(examples, tfds_data(tmp_path))) == [("one two three", "eins zwei")]
 
 
 def test_the_direction_is_the_one_asked_for(folder):

@@ -11,7 +11,8 @@ Rules are tensors by name; a rule that no sentence can ask for is absent, and co
     no_repeat_ngram_sizes int32 (B,)     no sequence of so many tokens comes twice (Paulus et al. 2018); 0: no rule
     repetition_penalties  float32 (B,)   log-probabilities of tokens that the output has are multiplied by it
                                          (after Keskar et al. 2019); 1: no rule
-    temperatures          float32 (B,)   above 0: each hypothesis draws its tokens, from P^(1 / temperature); 0: search
+    temperatures          float32 (B,)   above 0: each hypothesis draws its tokens, from P^(1 / temperature), with 0.001
+                                         for what is below it; 0: search
     top_ks                int32 (B,)     draw among the k most probable tokens (Fan et al. 2018); 0: all
     top_ps                float32 (B,)   draw among the fewest whose sum reaches p (Holtzman et al. 2020); 1: all
     seeds                 int32 (B,)     what is drawn is a function of seed, hypothesis, position and probabilities;

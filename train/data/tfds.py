@@ -4,6 +4,7 @@ import pathlib
 from collections.abc import Iterator
 from types import ModuleType
 
+from keras_transformer.console import on_one_line
 from keras_transformer.errors import first_line_of
 from train.config import TfdsData
 from train.data.corpus import CorpusError, Pair, Split
@@ -113,7 +114,8 @@ def _fingerprint(builder, data: TfdsData, part) -> dict:
 
 def _pairs(examples, data: TfdsData) -> Iterator[Pair]:
     for example in examples.as_numpy_iterator():
-        yield example[data.source_language].decode("utf-8"), example[data.target_language].decode("utf-8")
+        pair = (example[language].decode("utf-8") for language in (data.source_language, data.target_language))
+        yield tuple(map(on_one_line, pair))  # as a sentence of a file is
 
 
 def _what_there_is(name: str) -> str:

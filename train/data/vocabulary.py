@@ -130,7 +130,7 @@ def learn_tokenizer(
 
 
 def evenly_spaced(items: Iterable[Item], limit: int) -> tuple[list[Item], int]:
-    """At most `limit` of the items, an even number, at equal distances; and the distance: 1, 2, 4, 8, ...
+    """At most `limit` of the items, at equal distances; and the distance: 1, 2, 4, 8, ... The limit must be even.
 
     Once `limit` items are kept, every other one is dropped and the distance doubles. So one pass and the memory of
     what is kept suffice; and since nothing is random, the same text makes the same tokenizer.

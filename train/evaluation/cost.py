@@ -3,7 +3,7 @@
 from keras_transformer.config import TransformerConfig
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
-from train.config import RowLengths
+from train.config import RowLengths, TrainingConfig
 from train.data.encoding import EncodedPairs, EncodedShards
 from train.evaluation import recurrent_cost
 
@@ -81,13 +81,23 @@ def parameter_count(config: BaseModelConfig) -> int:
     return blocks + tables + (2 * norm if config.norm == "pre" else 0)
 
 
-def memory_bytes(config: BaseModelConfig, rows: int, lengths: RowLengths) -> int:
+def arrays_per_weight(training: TrainingConfig) -> int:
+    """Arrays of the size of all weights that training keeps at once, at most.
+
+    The weights, their gradients and Adam's two moments; a moving average; and of a step that is inspected for
+    histograms, weights and gradients once more.
+    """
+    is_inspected = 0 < training.histograms_every <= training.steps
+    return 4 + (training.ema_decay is not None) + 2 * is_inspected
+
+
+def memory_bytes(config: BaseModelConfig, rows: int, lengths: RowLengths, copies: int = 4) -> int:
     """Memory that training takes on one device, estimated from shapes in float32.
 
-    Weights, gradients and Adam's two moments; for `rows` rows done at once, the logits and their gradient and what the
-    backward pass keeps: per position of a block about 8 arrays of d_model and 2 of d_ff, which a decoder block has
-    twice, and per head and attention the scores of the positions it sees, twice. Every kind of encoder block counts as
-    one with self-attention, which takes the most.
+    `copies` times the weights (see `arrays_per_weight`); for `rows` rows done at once, the logits and their gradient
+    and what the backward pass keeps: per position of a block about 8 arrays of d_model and 2 of d_ff, which a decoder
+    block has twice, and per head and attention the scores of the positions it sees, twice. Every kind of encoder block
+    counts as one with self-attention, which takes the most.
     """
     if isinstance(config, RecurrentConfig):
         kept = recurrent_cost.kept_per_row(config, lengths)
@@ -96,4 +106,4 @@ def memory_bytes(config: BaseModelConfig, rows: int, lengths: RowLengths) -> int
         kept = lengths.source * config.encoder_layers * (arrays + scores * lengths.source)
         kept += lengths.target * config.decoder_layers * (2 * arrays + scores * (lengths.source + lengths.target))
     logits = 2 * lengths.target * config.vocab_size
-    return 4 * (4 * parameter_count(config) + rows * (logits + kept))
+    return 4 * (copies * parameter_count(config) + rows * (logits + kept))

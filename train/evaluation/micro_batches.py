@@ -11,7 +11,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.model_config import BaseModelConfig
 from train.config import TrainingConfig
 from train.data.batches import ShardedBatches, training_dataset
-from train.evaluation.cost import memory_bytes
+from train.evaluation.cost import arrays_per_weight, memory_bytes
 from train.evaluation.memory import free_memory, gigabytes
 from train.step.training_model import TrainingModel
 from train.workers.strategy import distributed
@@ -37,7 +37,7 @@ def find_micro_batches(
     for count in range(training.micro_batches, rows + 1):
         if rows % count:
             continue
-        estimate = memory_bytes(transformer_config, rows // count, batches.row_lengths)
+        estimate = memory_bytes(transformer_config, rows // count, batches.row_lengths, arrays_per_weight(training))
         if free is not None and estimate > free:
             log.info("%s takes about %s, and %s are free", parts(count, rows), gigabytes(estimate), gigabytes(free))
             continue

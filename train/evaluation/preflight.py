@@ -13,7 +13,7 @@ from train.config import RowLengths, TrainingConfig
 from train.data.encoding import pair_keys, too_long_for
 from train.data.prepare import Data
 from train.evaluation.corpus_statistics import length_sentence
-from train.evaluation.cost import corpus_flops, memory_bytes
+from train.evaluation.cost import arrays_per_weight, corpus_flops, memory_bytes
 from train.evaluation.memory import free_memory, gigabytes
 from train.loop.progress import duration
 
@@ -106,7 +106,8 @@ def cost_lines(
     )
     parts = replicas * training.micro_batches
     rows = batches.rows_per_batch // parts
-    needed, free = memory_bytes(transformer_config, rows, batches.row_lengths), free_memory()
+    needed = memory_bytes(transformer_config, rows, batches.row_lengths, arrays_per_weight(training))
+    free = free_memory()
     line = f"memory of one device: about {gigabytes(needed)}"
     if free is None:
         yield line

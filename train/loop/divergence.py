@@ -67,11 +67,9 @@ class DivergenceCheck:
         progress.has_learned = progress.has_learned or loss < math.log(self.vocab_size)
 
     def _finding(self, progress: Progress, loss: float, gradient_norm: float) -> str:
-        rows = self.batches.rows_per_batch
-        epoch, batch_of_epoch = divmod(progress.batch, self.batches.steps_per_epoch)
         return (
-            f"Step {progress.step + 1}, on batch {progress.batch} of the stream (counted from 0; epoch {epoch}, {rows} "
-            f"rows from row {batch_of_epoch * rows} on), had a loss of {loss:.4g} and a gradient norm of "
+            f"Step {progress.step + 1}, on batch {progress.batch} of the stream (counted from 0, of "
+            f"{self.batches.rows_per_batch} rows), had a loss of {loss:.4g} and a gradient norm of "
             f"{gradient_norm:.4g}, while guessing costs {math.log(self.vocab_size):.4g}."
         )
 

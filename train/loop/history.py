@@ -27,6 +27,8 @@ class Part(NamedTuple):
 def record_part(folder: RunFolder, training: TrainingConfig, commit: str | None, changes: Changes) -> None:
     """Add a line to the history. If nothing is left to train, take out the parts that trained nothing instead.
 
+    A damaged history is kept as history.jsonl.damaged, and begun anew.
+
     A part that begins no later than a part before takes its place, with the changes of both: what that process trained
     is lost. Before the first step there are no changes.
     """
@@ -34,6 +36,8 @@ def record_part(folder: RunFolder, training: TrainingConfig, commit: str | None,
     if progress is None and folder.has_begun():
         return  # all checkpoints are damaged, so that training will not start
     progress, parts = progress or Progress(), history(folder)
+    if not parts and folder.history.exists() and folder.history.stat().st_size:
+        folder.history.replace(folder.history.with_name(f"{folder.history.name}.damaged"))
     while parts and parts[-1].step >= progress.step:
         changes = joined(parts.pop().changes, changes)
     if not is_done(progress, training):
