@@ -1,8 +1,8 @@
 """`python -m tests.check_learning`: a short training whose validation loss and BLEU must come out where they belong.
 
 A loss above its bounds is a model that does not learn, one below them a decoder that sees what it should predict. BLEU
-notices what hardly changes the loss of words that are given their past: a model that does not know their order.
-`--broken` breaks one thing on purpose, to see whether the check notices it.
+is there for mistakes in translating, which the loss of words that are given their past does not show. `--broken` breaks
+one thing on purpose, to see whether the check notices it.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from keras_transformer.console import exit_codes, prepare_process
 from keras_transformer.layers.embedding import SinusoidalPositions
 from keras_transformer.layers.masking import CausalSegmentMask, SegmentMask
 from keras_transformer.losses import token_losses, token_sums
+from keras_transformer.run_folder import RunFolder
 from train.config import load_config
 from train.data import batches
 
@@ -104,6 +105,8 @@ def main(
     with exit_codes(), run_folder(folder) as path:
         if break_ is not None and break_ not in BREAKS:
             raise ConfigError(f"--broken is {break_!r}; it must be one of {', '.join(BREAKS)}.")
+        if RunFolder(path).has_begun():
+            raise ConfigError(f"--folder is {path}, which has a run already, maybe of other code: name another one.")
         overrides = [f"training.seed={seed}", f"run_folder={json.dumps(str(path))}"]
         config = load_config(CONFIG, overrides)
         if break_ == "learning_rate":
