@@ -102,7 +102,7 @@ def run(contestants: list[Contestant], record: Record, seconds: float, turn: flo
         while waiting := [name for name in runners if clock(name) < seconds]:
             for name in waiting:
                 runners[name].run_for(min(turn, seconds - clock(name) + 1), recorder(name))
-                record.add_turn(name, clock(name), runners[name].memory_bytes())
+                record.add_turn(name, clock(name), runners[name].memory_bytes)
                 print(f"{name}: {clock(name) / 60:.1f} of {seconds / 60:.0f} minutes", file=sys.stderr, flush=True)
 
 

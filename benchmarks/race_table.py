@@ -29,8 +29,8 @@ schedule of both are those of this project's configuration, and were not tuned f
 more with others. What does not depend on them is in the rows of target tokens: the same number of tokens as JoeyNMT has
 read at the end, this project has read after the share of the time that the two rates give.
 
-Memory is the largest sum over all processes of a contestant that was seen at the end of a turn; pages that they share
-count once (Pss).
+Memory is the largest sum over all processes of a contestant that was seen, every five seconds of its turns and at their
+ends; pages that they share count once (Pss).
 
 Each checkpoint translates val with the program's own beam search, with the same beam (5) and the same length penalty,
 ((5 + length) / 6)^1.0; one sacreBLEU scores both. No checkpoint is averaged or chosen.
@@ -45,7 +45,7 @@ class Race(NamedTuple):
     signature: str
     rate: float  # target tokens per second of training, EOS included
     seconds_between: float  # two checkpoints, in the mean
-    memory_bytes: int  # of all its processes, at the end of a turn
+    memory_bytes: int  # of all its processes, at most
 
 
 def table(race: dict[str, Race], command: str, our_batch: int, peer_batch: int) -> str:
@@ -59,7 +59,9 @@ def table(race: dict[str, Race], command: str, our_batch: int, peer_batch: int) 
     lines.append("| target tokens/s | " + " | ".join(f"{found.rate:,.0f}" for found in race.values()) + " |")
     intervals = (f"{found.seconds_between:.0f}" for found in race.values())
     lines.append("| seconds between checkpoints | " + " | ".join(intervals) + " |")
-    lines.append("| memory | " + " | ".join(f"{found.memory_bytes / 2**20:,.0f} MiB" for found in race.values()) + " |")
+    lines.append(
+        "| peak memory | " + " | ".join(f"{found.memory_bytes / 2**20:,.0f} MiB" for found in race.values()) + " |"
+    )
     lines += ["", *conclusion(race), f"BLEU on val: {next(iter(race.values())).signature}"]
     lines.append(NOTE.format(our_batch=our_batch, peer_batch=peer_batch))
     return "\n".join(lines)

@@ -1,11 +1,15 @@
 """The race: contestants run in their turns alone, clocks count that, and an interrupted race goes on."""
 
+import contextlib
 import os
 import pathlib
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
+import psutil
 import pytest
 import yaml
 from PIL import Image
@@ -13,10 +17,12 @@ from PIL import Image
 from benchmarks.race import prepare, run, score
 from benchmarks.race_table import Race, conclusion, draw, table
 from benchmarks.racing.joeynmt import JoeyNMT
+from benchmarks.racing.memory import session_bytes
 from benchmarks.racing.racer import Contestant, Runner, Task
 from benchmarks.racing.record import Reached, Record, at_marks, first_mark_with
 from benchmarks.worker import BenchmarkError
 from keras_transformer.tokenizer import train_tokenizer
+from tests.support.places import ROOT
 from train.evaluation.figures import BLUE, ORANGE
 
 LOOP = """
@@ -74,7 +80,7 @@ def test_a_contestant_runs_in_its_turns_alone(tmp_path):
     assert sorted(runner.contestant.checkpoints())[-1] - steps[-1] <= 1  # what began before the signal came
     assert [step for step, _ in told] == sorted(step for step, _ in told) and set(steps) >= {step for step, _ in told}
     assert all(0 <= passed <= seconds for _, passed in told)
-    assert runner.memory_bytes() > 0
+    assert runner.memory_bytes > 0
     told.clear()
     runner.end(lambda step, path, passed: told.append(step))
     assert told == sorted(told) and told[-1] == max(runner.contestant.checkpoints()) and runner.process.returncode == 0
@@ -82,18 +88,38 @@ def test_a_contestant_runs_in_its_turns_alone(tmp_path):
 
 
 @pytest.mark.slow
-def test_memory_is_that_of_all_processes(tmp_path):
+def test_memory_is_the_peak_of_all_processes(tmp_path, monkeypatch):
+    """`tail` keeps what `head` writes, and gives it back in the middle of a turn; `sh` has hardly any."""
+    monkeypatch.setattr("benchmarks.racing.racer.LOOK_AT_MEMORY", 1)
     size = 50_000_000
-    runner = Runner(Script(tmp_path, f"{{{{ head -c {size} /dev/zero; sleep 600; }}}} | tail -c {size}"))
-    deadline = time.monotonic() + 100
-    while runner.memory_bytes() < size and time.monotonic() < deadline:
-        runner.run_for(0.1, nothing)
-    assert runner.memory_bytes() >= size  # of `tail`, which keeps what `head` writes; `sh` has hardly any
+    script = f"{{{{ head -c {size} /dev/zero; sleep 2; }}}} | tail -c {size} > /dev/null; sleep 600"
+    runner, session = Runner(Script(tmp_path, script)), lambda: session_bytes(runner.process.pid)
+    runner.run_for(6, nothing)
+    assert session() < size / 2 < size <= runner.memory_bytes < 2 * size
     os.killpg(runner.process.pid, signal.SIGKILL)
     runner.process.wait()
-    while runner.memory_bytes() and time.monotonic() < deadline:  # its children end when the system comes to it
+    deadline = time.monotonic() + 100
+    while session() and time.monotonic() < deadline:  # its children end when the system comes to it
         time.sleep(0.01)
-    assert runner.memory_bytes() == 0
+    assert session() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the system ends it on Linux alone")
+def test_a_contestant_ends_with_a_race_that_is_killed(tmp_path):
+    """It is stopped, so nothing else would end it, and the race would not go on while it holds its run folder."""
+    program = (
+        "import pathlib, sys, time; from tests.test_race import Runner, Script\n"
+        "print(Runner(Script(pathlib.Path(sys.argv[1]))).process.pid, flush=True); time.sleep(600)"
+    )
+    race = subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    contestant = psutil.Process(int(race.stdout.readline()))
+    race.kill()
+    race.wait()
+    race.stdout.close()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        contestant.wait(60)
+    assert not contestant.is_running() or contestant.status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_contestant_that_ends_by_itself_is_named_with_its_log(tmp_path):
@@ -182,6 +208,19 @@ def test_what_ran_after_the_last_checkpoint_is_not_counted(tmp_path):
     assert again.checkpoints("ours") == [Reached(50, 20.0, tmp_path / "50")]
 
 
+@pytest.mark.parametrize("lines", [0, 1])
+def test_half_a_line_of_a_race_that_was_killed_is_taken_out(tmp_path, lines):
+    path = tmp_path / "race.jsonl"
+    for step in range(lines):
+        Record(path).add_checkpoint("ours", step, 5.0, tmp_path)
+    whole = path.read_text() if lines else ""
+    path.write_text(whole + '{"contestant": "ours", "ev')
+    record = Record(path)
+    assert len(record.lines) == lines and path.read_text() == whole
+    record.add_turn("ours", 6.0, 7)
+    assert len(Record(path).lines) == lines + 1
+
+
 def test_a_race_does_not_go_on_with_other_settings(tmp_path):
     path = tmp_path / "race.jsonl"
     Record(path).begin({"peer batch": 2048, "dropout": 0.25})
@@ -231,7 +270,7 @@ def test_the_table_has_both_scores_at_each_mark_and_when_one_reached_the_other()
     text = table(RACE, "the command", 2048, 4096)
     assert "JoeyNMT has batches of 4,096 tokens" in text and "packs rows, 2,048 tokens a batch" in text
     assert "| 5 | 30.00 | 12.00 |" in text and "| 10 | 35.00 | 31.00 |" in text and "the signature" in text
-    assert "| seconds between checkpoints | 61 | 83 |" in text and "| memory | 1,024 MiB | 512 MiB |" in text
+    assert "| seconds between checkpoints | 61 | 83 |" in text and "| peak memory | 1,024 MiB | 512 MiB |" in text
     assert conclusion(RACE)[0] == "JoeyNMT 2.3 has 31.00 BLEU after 10 minutes; this project had that after 10 minutes."
     slow = {**RACE, "ours": RACE["ours"]._replace(scores={300.0: 3.0})}
     assert conclusion(slow)[0].endswith("had that not yet.")

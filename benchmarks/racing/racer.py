@@ -2,10 +2,13 @@
 
 import abc
 import contextlib
+import ctypes
+import itertools
 import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -15,6 +18,7 @@ from benchmarks.racing.memory import session_bytes
 from benchmarks.worker import BenchmarkError
 
 GLANCE = 0.5  # seconds between two looks at the checkpoints
+LOOK_AT_MEMORY = 10  # in so many glances once
 GRACE = 120  # seconds in which a contestant may write its last checkpoint
 
 
@@ -65,6 +69,15 @@ class Contestant(abc.ABC):
         """Return the translations of `split`, "val", by the weights of one checkpoint."""
 
 
+def end_with_parent() -> None:
+    """Let the system end this process if the one that started it is killed: stopped as it is, it would stay for good.
+
+    Linux; elsewhere it does nothing.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 @contextlib.contextmanager
 def child_hears_ctrl_c() -> Iterator[None]:
     """Within, a process that is started hears SIGINT, even if this one was started in the background and ignores it."""
@@ -78,27 +91,30 @@ def child_hears_ctrl_c() -> Iterator[None]:
 class Runner:
     """The processes of one contestant. It is made stopped; only within `run_for` and `end` do they run.
 
-    seconds: for which they have run, however a turn ended. `at_checkpoint(step, path, seconds)` is called once for each
+    seconds: for which they have run, however a turn ended. memory_bytes: the largest memory of all of them that was
+    seen in a turn, those that read text included. `at_checkpoint(step, path, seconds)` is called once for each
     checkpoint that is written while they run.
     """
 
     def __init__(self, contestant: Contestant):
         contestant.folder.mkdir(parents=True, exist_ok=True)
         self.contestant, self.log = contestant, contestant.folder / "log.txt"
-        self.seconds, self.known = 0.0, set(contestant.checkpoints())
+        self.seconds, self.memory_bytes, self.known = 0.0, 0, set(contestant.checkpoints())
         with open(self.log, "ab") as log, child_hears_ctrl_c():
             self.process = subprocess.Popen(
                 contestant.command(), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                start_new_session=True,
+                start_new_session=True, preexec_fn=end_with_parent,
             )  # fmt: skip
         self._signal(signal.SIGSTOP)
 
     def run_for(self, seconds: float, at_checkpoint) -> None:
         """Let it run for a turn. Raises BenchmarkError if it ends by itself."""
-        before, began = self.seconds, time.monotonic()
+        before, began, glances = self.seconds, time.monotonic(), itertools.count()
         self._signal(signal.SIGCONT)
         try:
             while (passed := time.monotonic() - began) < seconds:
+                if next(glances) % LOOK_AT_MEMORY == 0:
+                    self._look_at_memory()
                 self._tell_new(at_checkpoint, before + passed)
                 if self.process.poll() is not None:
                     raise BenchmarkError(
@@ -108,6 +124,7 @@ class Runner:
         finally:
             self._signal(signal.SIGSTOP)
             self.seconds = before + time.monotonic() - began
+        self._look_at_memory()
         self._tell_new(at_checkpoint, self.seconds)
 
     def end(self, at_checkpoint) -> None:
@@ -135,6 +152,5 @@ class Runner:
         if self.process.poll() is None:
             os.killpg(self.process.pid, number)
 
-    def memory_bytes(self) -> int:
-        """Return the memory of all of its processes now, those that read text for it included."""
-        return session_bytes(self.process.pid)
+    def _look_at_memory(self) -> None:
+        self.memory_bytes = max(self.memory_bytes, session_bytes(self.process.pid))

@@ -5,6 +5,7 @@ import pathlib
 from typing import NamedTuple
 
 from benchmarks.worker import BenchmarkError
+from keras_transformer.files import write_atomically
 
 
 class Reached(NamedTuple):
@@ -16,7 +17,7 @@ class Reached(NamedTuple):
 
 
 class Record:
-    """The file race.jsonl.
+    """The file race.jsonl. Half a line, as a race that was killed may leave at its end, is taken out.
 
     A contestant's clock counts the seconds in which it was running, its start included. If its process ends before its
     time is over, what it did since its last checkpoint is lost, and so the clock goes back to that checkpoint.
@@ -25,7 +26,10 @@ class Record:
     def __init__(self, path: pathlib.Path):
         self.path, self.lines = path, []
         if path.exists():
-            self.lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            whole, _, torn = path.read_text(encoding="utf-8").rpartition("\n")  # by a race that was killed
+            self.lines = [json.loads(line) for line in whole.splitlines()]
+            if torn:
+                write_atomically(path, f"{whole}\n" if whole else "")
 
     def begin(self, settings: dict[str, float]) -> None:
         """Note what the race is of. Raises BenchmarkError if it was begun with other settings."""
@@ -50,11 +54,11 @@ class Record:
         return max((reached.seconds for reached in self.checkpoints(name)), default=0.0)
 
     def memory_bytes(self, name: str) -> int:
-        """Return the largest memory that all processes of a contestant had at the end of a turn."""
+        """Return the largest memory that all processes of a contestant were seen to have in a turn."""
         return max((line["memory_bytes"] for line in self._of(name, "turn")), default=0)
 
     def add_turn(self, name: str, seconds: float, memory_bytes: int) -> None:
-        """Record the end of a turn; `seconds`: of the contestant's clock. `memory_bytes`: of all its processes."""
+        """Record the end of a turn; `seconds`: of the contestant's clock. `memory_bytes`: its peak."""
         self._add({"contestant": name, "event": "turn", "seconds": round(seconds, 2), "memory_bytes": memory_bytes})
 
     def add_checkpoint(self, name: str, step: int, seconds: float, path: pathlib.Path) -> None:
