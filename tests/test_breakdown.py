@@ -169,5 +169,6 @@ def test_tables_have_a_column_more_for_each_score_of_the_other_translations():
 def test_an_undefined_score_of_a_bin_is_not_a_number():
     found = break_down(SAMPLES[:1], WordCounts(COUNTS, "t"))
     assert found.tables()[0].rows[0][2] == "n/a"
+    assert found.tables()[0].title.endswith("raw text (n/a: no reference has four tokens)")
     assert found.as_json()["by_length"][0]["bleu"]["value"] is None
     assert found.as_json()["by_frequency"]["text"] == "t" and isinstance(found, Breakdown)

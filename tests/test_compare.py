@@ -112,10 +112,13 @@ def test_runs_of_a_treebank_are_compared_by_f1(pair):
     assert [run["best_validation"]["bracketing_f1"] for run in found["runs"]] == [[3, 61.0], [3, 62.5]]
 
 
+WHY = "no reference has four tokens"
+
+
 def test_an_undefined_score_is_named_so(pair):
-    scores = SCORES | {"scores": [SCORES["scores"][0] | {"value": None, "interval": None}]}
+    scores = SCORES | {"scores": [SCORES["scores"][0] | {"value": None, "interval": None, "undefined": WHY}]}
     (pair[0] / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
-    assert rows_of(compare_command(*pair).stdout)["BLEU, raw text"] == ["undefined", "not evaluated"]
+    assert rows_of(compare_command(*pair).stdout)["BLEU, raw text"] == [f"n/a ({WHY})", "not evaluated"]
 
 
 def test_without_any_scores_and_steps_the_table_is_short(tmp_path):
@@ -187,7 +190,7 @@ def test_a_real_run_is_read(finished, tmp_path):
     copy = shutil.copytree(finished[1], tmp_path / "copy")
     result = compare_command(finished[1], copy)
     rows = rows_of(result.stdout)
-    assert result.exit_code == 0 and rows["steps"] == ["5", "5"] and rows["BLEU, raw text"] == ["undefined"] * 2
+    assert result.exit_code == 0 and rows["steps"] == ["5", "5"] and rows["BLEU, raw text"] == [f"n/a ({WHY})"] * 2
     assert "±" in rows["chrF, raw text"][0] and float(rows["minutes"][0]) >= 0
 
 

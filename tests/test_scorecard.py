@@ -40,7 +40,7 @@ def test_every_form_has_an_interval(cards):
 
 def test_a_comparison_names_the_other_its_test_every_form_and_the_lines(cards):
     lines = cards[1].lines()
-    start = lines.index("Against runs/other, with a paired bootstrap test:")
+    start = lines.index("Against runs/other, with a paired bootstrap test (bs:1000|seed:12345):")
     table = lines[start + 1 : start + 6]
     for line, found in zip(table[1:], cards[1].comparison.differences, strict=True):
         assert line.startswith(f"  {found.name}, {found.form} ") and line.endswith(f"  {found.p_value:.4f}")
@@ -162,6 +162,8 @@ def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):
     card = Evaluator("de", COUNTED).scorecard(Timed([Sample("two", "zwei", "zwei")], 1.0))
     scores, _, bleu, chrf = panels(monkeypatch, card).axes
     assert [text.get_text() for text in bleu.texts] == ["n/a"] and [text.get_text() for text in chrf.texts] == ["100"]
+    assert bleu.get_title().endswith("n/a: no reference has four tokens") and bleu.get_ylim() == (0, 100)
+    assert scores.get_yticklabels()[0].get_text() == "BLEU n/a\nno reference has four tokens"
     assert len(scores.containers) == 1  # chrF alone
 
 

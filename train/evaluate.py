@@ -75,7 +75,8 @@ def main(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
     plot: Annotated[
-        pathlib.Path | None, typer.Option(metavar="FILE", help="Draw everything: a .png, .svg or .pdf file.")
+        pathlib.Path | None,
+        typer.Option(metavar="FILE", help="Draw scores, and the tables, into a .png, .svg or .pdf file."),
     ] = None,
 ):
     """Print BLEU in three forms and chrF, with confidence intervals and signatures, and where they are won and lost.
@@ -96,14 +97,14 @@ def main(
             check_tree_options(source=source, tokenised=tokenised, plot=plot)
         options = SearchOptions(**or_of_run(context, search, of_trees))
         settings = {name: getattr(options, name) for name in ("beam_size", "length_penalty", "extra_length")}
-        settings |= {"constrained": constrained} if of_trees is not None else {}
+        settings |= {"precision": precision} | ({"constrained": constrained} if of_trees is not None else {})
         with quiet_start():
             from keras_transformer.inspection.bleu import tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
             from train.evaluation.breakdown import training_splits
             from train.evaluation.scorecard import evaluator_of, translate_timed
-            from train.evaluation.scored_text import data_of_run, other_translations, pairs_of_run
+            from train.evaluation.scored_text import ScoredText, data_of_run, other_translations, text_of_run
             from train.evaluation.significance import check_paired_test
 
         check_paired_test(paired_test)
@@ -118,11 +119,13 @@ def main(
         if output:
             check_not_read("--output", output, files_of(data))
         if of_trees is not None:
-            show(evaluated_trees(translator, data, output, against, load, paired_test), run, settings, as_json)
+            card = evaluated_trees(translator, data, output, against, load, paired_test)
+            show(card, run, "data.test", settings, as_json)
             return
-        pairs = aligned_pairs(source, reference) if source else pairs_of_run(data, output)
-        theirs = other_translations(against, pairs, load) if against else None
-        timed = translate_timed(translator, pairs)
+        given = ScoredText(f"{source} and {reference}", aligned_pairs(source, reference)) if source else None
+        text = given or text_of_run(data, output)
+        theirs = other_translations(against, text.pairs, load) if against else None
+        timed = translate_timed(translator, text.pairs)
         if output:
             write_lines(output, [sample.translation for sample in timed.samples])
         language = data.target_language if data else ""
@@ -135,7 +138,7 @@ def main(
             card = evaluator.compared(card, str(against), theirs.translations, paired_test)
         if plot:
             draw(card, str(run), plot)
-    show(card, run, settings, as_json)
+    show(card, run, text.name, settings, as_json)
 
 
 def files_of(data: Data | None) -> list[pathlib.Path]:
@@ -147,12 +150,13 @@ def files_of(data: Data | None) -> list[pathlib.Path]:
     return [pathlib.Path(os.path.expanduser(path)) for path in getattr(data, "paths", ())]
 
 
-def show(card: Any, run: pathlib.Path, settings: dict[str, Any], as_json: bool) -> None:
-    """Print a Scorecard or a ParsingCard, for a person or, with the settings of the search, as one JSON object."""
+def show(card: Any, run: pathlib.Path, text: str, settings: dict[str, Any], as_json: bool) -> None:
+    """Print a Scorecard or a ParsingCard, for a person or as one JSON object, after what was scored and the search."""
     if as_json:
-        print(json.dumps({"run": str(run), **settings, **card.as_json()}, ensure_ascii=False))
-    else:
-        print("\n".join(card.lines()))
+        print(json.dumps({"run": str(run), "text": text, **settings, **card.as_json()}, ensure_ascii=False))
+        return
+    search = (f"{name.replace('_', ' ').removesuffix(' size')} {value}" for name, value in settings.items())
+    print("\n".join([f"{text}, {', '.join(search)}:", *card.lines()]))
 
 
 def evaluated_trees(

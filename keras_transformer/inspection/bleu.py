@@ -112,6 +112,7 @@ class Score:
             "name": self.name,
             "form": self.form,
             "value": None if self.undefined else self.value,
+            "margin": self.margin if has_interval else None,
             "interval": [self.mean - self.margin, self.mean + self.margin] if has_interval else None,
             "signature": self.signature,
             "undefined": self.undefined or None,

@@ -72,8 +72,8 @@ class Breakdown(NamedTuple):
         if other:
             heads += ("other BLEU", "other chrF")
             rows = [(*row, str(them.bleu), str(them.chrf)) for row, them in zip(rows, other.lengths, strict=True)]
-        form = self.lengths[0].bleu.form
-        by_length = Table(f"By words of the source sentence, BLEU of {form}", heads, rows)
+        why = next((f" (n/a: {found.bleu.undefined})" for found in self.lengths if found.bleu.undefined), "")
+        by_length = Table(f"By words of the source sentence, BLEU of {self.lengths[0].bleu.form}{why}", heads, rows)
 
         heads = ("occurrences", "words", "found %", "right %", "F1", "of all missed %")
         rows = [

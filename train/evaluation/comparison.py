@@ -179,7 +179,7 @@ def score_text(run: Run, name: str, form: str) -> str:
 def score_text_of(found: dict[str, Any]) -> str:
     """The same of a score as `Score.as_json` has it."""
     if found["value"] is None:
-        return "undefined"
+        return f"n/a ({found['undefined']})"
     low, high = found["interval"] or (0.0, 0.0)
     return f"{found['value']:.2f}" + (f" ± {(high - low) / 2:.2f}" if found["interval"] else "")
 

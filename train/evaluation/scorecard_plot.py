@@ -36,8 +36,9 @@ def plot_scorecard(card: Scorecard, name: str, path: pathlib.Path) -> None:
             [score.value for score in others] if theirs else None,
             [score.undefined for score in own],
         )
+        why = next((f"\nn/a: {score.undefined}" for score in own if score.undefined), "")
         axis.set(
-            title=f"{own[0].name} of {own[0].form}, by length",
+            title=f"{own[0].name} of {own[0].form}, by length{why}",
             xlabel="words of the source sentence; below, sentences",
             ylabel=f"{own[0].name}, per cent",
         )
@@ -55,7 +56,7 @@ def draw_scores(axis, card: Scorecard) -> None:
     labels = []
     others = {(found.name, found.form): found for found in card.comparison.differences} if card.comparison else {}
     for row, found in enumerate(scores):
-        labels.append(f"{found.name} {found}\n{found.form}")
+        labels.append(f"{found.name} {found}\n{found.undefined or found.form}")
         if found.undefined:
             continue
         axis.errorbar(found.value, row, xerr=found.margin or 0, fmt="o", color=BLUE, capsize=4)
@@ -87,4 +88,6 @@ def draw_bars(
         bars = axis.bar([place + shift for place in places], heights, width, color=colour)
         texts = ["n/a" if reason else f"{value:.0f}" for value, reason in zip(heights, reasons, strict=True)]
         axis.bar_label(bars, texts, fontsize=7, color=GREY)
+    if not any(any(heights) for heights, _, _ in sets):
+        axis.set_ylim(0, 100)  # it would be a thousandth around 0
     axis.set_xticks(list(places), labels, fontsize=8)

@@ -37,8 +37,15 @@ def data_of_run(run: pathlib.Path, has_text: bool) -> Data | None:
     return None
 
 
-def pairs_of_run(data: Data, output: pathlib.Path | None) -> list[tuple[str, str]]:
-    """The pairs of the test set, or of the validation set if there is none. Needs no training text.
+class ScoredText(NamedTuple):
+    """What is translated and scored."""
+
+    name: str  # as printed: "data.test"
+    pairs: list[tuple[str, str]]  # sentences and their references
+
+
+def text_of_run(data: Data, output: pathlib.Path | None) -> ScoredText:
+    """The text of the test set, or of the validation set if there is none. Needs no training text.
 
     Pairs with an empty side are left out, which is logged: `output`, to which translations are to be written, does not
     have their lines.
@@ -50,7 +57,7 @@ def pairs_of_run(data: Data, output: pathlib.Path | None) -> list[tuple[str, str
             "pairs of %s without text on one side are left out: %s%s",
             split.name, skipped_sentence(split.skipped), f". --output {output} has no lines for them" if output else "",
         )  # fmt: skip
-    return pairs
+    return ScoredText(split.name, pairs)
 
 
 def other_translations(

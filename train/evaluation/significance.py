@@ -1,6 +1,7 @@
 """Is one set of translations better than another of the same text? Paired tests, and the lines that differ most."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +26,9 @@ PAIRED_TESTS = {
     "bootstrap": Kind("bs", RESAMPLES, MOST_RESAMPLED),  # Koehn 2004
     "randomization": Kind("ar", 10_000, 10 * MOST_RESAMPLED),  # Riezler and Maxwell 2005
 }
+
+
+DRAWN = re.compile(r"(ar|bs):\d+\|seed:\d+|[\d,]+ resamples, seed \d+")  # in a signature: how often, and from what
 
 
 class Difference(NamedTuple):
@@ -76,6 +80,8 @@ class PairedComparison:
             for found in self.differences
         ]
         title = f"Against {self.name}, with a paired {self.paired_test} test"
+        if drawn := DRAWN.search(self.differences[0].signature if self.differences else ""):
+            title += f" ({drawn[0]})"
         return Table(title, ("", "this", "other", "difference", "p-value"), rows)
 
     def as_json(self) -> dict[str, Any]:
