@@ -1,6 +1,7 @@
 """What the machine is and offers: the processor and the versions of packages, for reports and benchmarks too."""
 
 import importlib.metadata
+import math
 import os
 import pathlib
 import platform
@@ -8,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 CPUINFO = pathlib.Path("/proc/cpuinfo")
+QUOTA = pathlib.Path("/sys/fs/cgroup/cpu.max")  # where Linux says what a container may take (cgroups, version 2)
 
 
 def processor() -> str:
@@ -34,8 +36,18 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def processor_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return how many cores this process may use: of those that it may run on, as many as its container may take."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, cores_of_container() or cores)
+
+
+def cores_of_container() -> int | None:
+    """Return how many cores the container may keep busy, rounded up: `docker run --cpus=1.5`. None without a limit."""
+    try:
+        quota, period = QUOTA.read_text(encoding="ascii").split()  # microseconds of processor time, and of the clock
+    except (OSError, ValueError):
+        return None
+    return None if quota == "max" else math.ceil(int(quota) / int(period))
 
 
 def has_bfloat16_products() -> bool:

@@ -21,6 +21,9 @@ OPTIONS = (
     "training.validate_every=1000",
     "training.histograms_every=10",
     "training.xla=true",
+    "training.bpe_dropout=0.1",
+    "training.ema_decay=0.9",
+    "training.cooldown_steps=50",
     "translation.beam_size=1",
 )
 

@@ -103,20 +103,24 @@ def test_a_run_that_is_killed_before_its_first_checkpoint_goes_on_from_the_weigh
 
 
 @pytest.mark.slow
-def test_the_command_fine_tunes_a_finished_run_with_every_option_on(finished, tmp_path, caplog):
+def test_the_command_fine_tunes_a_finished_run_with_every_option_on(finished, tmp_path, caplog, monkeypatch):
     start, config = finished[1], write_config(tmp_path, "tuned")
     options = [
         f"training.start_from={start}", 'training.frozen=["embedding"]', "training.ema_decay=0.9",
         "training.keep_best=true", "training.patience=5", "training.find_micro_batches=true", "training.steps=2",
         "data.validation_pairs=2", "data.test_pairs=2",
     ]  # fmt: skip
+    answers = iter([False, True])  # whether a step fits: not that of all rows at once
+    monkeypatch.setattr("train.evaluation.micro_batches.step_fits", lambda *_: next(answers))
     with caplog.at_level(logging.INFO, logger="train"):
         result = train_command(config, *(word for option in options for word in ("--set", option)))
     assert result.exit_code == 0, result.output
     assert "knows 300 of 300 pieces" in caplog.text and "fits in memory" in caplog.text
     tuned = config.with_suffix("")
     assert (tuned / "tokenizer.model").read_bytes() == (start / "tokenizer.model").read_bytes()
-    assert load_config(tuned / "config.toml").training.find_micro_batches is False
+    training = load_config(tuned / "config.toml").training
+    assert training.find_micro_batches is False and training.micro_batches > 1
+    assert f"{training.micro_batches} micro-batches" in caplog.text
     expected, found = weights_by_path(load_run(start)[0]), weights_by_path(load_run(tuned)[0])
     np.testing.assert_array_equal(found["embedding/matrix"], expected["embedding/matrix"])
     assert any(not np.array_equal(found[path], expected[path]) for path in found)

@@ -185,7 +185,8 @@ def cost_table(
         speed = f"{np.median(curves['train/tokens_per_second'][:, 1]):,.0f} target tokens/s, the median of all updates"
     hours, cores = progress.seconds / 3600, progress.core_seconds / max(progress.seconds, 1e-9)
     its_cores = "1 core" if f"{cores:.3g}" == "1" else f"{cores:.3g} cores"
-    cost = f"{progress.core_seconds / 3600:.2f} core hours: {duration(progress.seconds)} on {its_cores}"
+    alone = " of the first worker, without those of the others" if "workers" in devices else ""
+    cost = f"{progress.core_seconds / 3600:.2f} core hours: {duration(progress.seconds)} on {its_cores}{alone}"
     return table(
         ("parameters", f"{parameter_count(transformer_config):,}"),
         ("weights", f"{weights.stat().st_size:,} bytes, float32 ({weights.name})"),
