@@ -11,7 +11,6 @@ import pathlib
 import re
 import sys
 import tempfile
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 
 import sentencepiece
@@ -26,7 +25,6 @@ SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 CHARACTER_COVERAGE = 0.9999  # share of the characters that get a piece of their own; the others become bytes
 TRAINING_CHARACTERS = 4_000  # longest text passed to the trainer, which silently drops longer ones
 TRAINING_SENTENCES = 5_000_000  # sampled from a larger corpus, to limit memory
-SAMPLING = threading.Lock()  # SentencePiece has one random seed per process
 
 
 class TokenizerError(UserError):
@@ -118,11 +116,16 @@ def file_of_rules() -> Iterator[str]:
 
 def without_path_of_rules(model: bytes) -> bytes:
     """A SentencePiece model that does not tell from which file its rules came, a temporary one; it holds the rules."""
-    from sentencepiece import sentencepiece_model_pb2  # protobuf, which TensorFlow brings
-
-    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    proto = model_proto(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     return proto.SerializeToString()
+
+
+def model_proto(model: bytes):
+    """The message of protobuf that a SentencePiece model file holds."""
+    from sentencepiece import sentencepiece_model_pb2  # protobuf, which TensorFlow brings
+
+    return sentencepiece_model_pb2.ModelProto.FromString(model)
 
 
 @contextlib.contextmanager
@@ -182,6 +185,24 @@ class Tokenizer:
         """Return the written form of every id, in order: that of EOS is "</s>", that of byte 10 is "<0x0A>"."""
         return self._processor.id_to_piece(list(range(self.vocab_size)))
 
+    def kinds(self) -> list[str]:
+        """Return what every id is: "normal", "unknown", "control", "user_defined", "unused" or "byte"."""
+        return [self._proto.SentencePiece.Type.Name(piece.type).lower() for piece in self._proto.pieces]
+
+    def scores(self) -> list[float]:
+        """Return the score of every id. In byte-pair encoding, pieces of higher scores are merged first."""
+        return [piece.score for piece in self._proto.pieces]
+
+    @property
+    def is_bpe(self) -> bool:
+        """Whether it is one of byte-pair encoding (Sennrich et al. 2016)."""
+        return self._proto.trainer_spec.model_type == self._proto.trainer_spec.BPE
+
+    @functools.cached_property
+    def _proto(self):
+        """The SentencePiece model, as a message of protobuf."""
+        return model_proto(self.model_bytes)
+
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`, without BOS and EOS."""
         return self._processor.encode(text)
@@ -190,18 +211,6 @@ class Tokenizer:
         """Return one list of ids per text. Raises TypeError if `texts` is one string."""
         refuse_one_string(texts)
         return self._processor.encode(list(texts))
-
-    def sample_batch(self, texts: Iterable[str], rate: float, seed: int) -> list[list[int]]:
-        """Return one list of ids per text, drawn by BPE-dropout (Provilkov et al. 2020, section 3).
-
-        While a word is put together from its characters, each merge of two pieces is left out with the probability
-        `rate`, in [0, 1]: 0 is `encode_batch`, 1 leaves single characters. The same texts, rate and seed, from 0 to
-        2^32 - 2, give the same ids (SentencePiece takes 2^32 - 1 for "draw a seed").
-        """
-        with SAMPLING:
-            sentencepiece.set_random_generator_seed(seed)
-            # several threads would share the texts out differently each time, and each draws numbers of its own
-            return self._processor.encode(list(texts), enable_sampling=True, alpha=rate, nbest_size=-1, num_threads=1)
 
     def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
         """Return one text per list of ids, none of which is special."""

@@ -59,13 +59,6 @@ def test_the_graph_lowers_and_reads_a_space_as_python_does(other):
     assert [text.decode() for text in in_graph.decode(ids).numpy()] == restored  # the graph leaves all first spaces out
 
 
-def test_bpe_dropout_in_lower_case_changes_the_pieces_and_not_the_text(other):
-    tokenizer, _, _ = other
-    drawn = tokenizer.sample_batch(TEXTS, 0.5, seed=1)
-    assert drawn != tokenizer.encode_batch(TEXTS) == tokenizer.sample_batch(TEXTS, 0.0, seed=1)
-    assert tokenizer.decode_batch(drawn) == tokenizer.decode_batch(tokenizer.encode_batch(TEXTS))
-
-
 def test_the_same_sentences_give_the_same_file_which_names_no_other(other, tmp_path):
     tokenizer, lowercase, dummy_prefix = other
     train_tokenizer(SENTENCES, tmp_path / "again.model", 400, lowercase=lowercase, dummy_prefix=dummy_prefix)

@@ -4,7 +4,6 @@ import contextlib
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import time
 
@@ -22,7 +21,7 @@ from benchmarks.racing.racer import Contestant, Runner, Task
 from benchmarks.racing.record import Reached, Record, at_marks, first_mark_with
 from benchmarks.worker import BenchmarkError
 from keras_transformer.tokenizer import train_tokenizer
-from tests.support.places import ROOT
+from tests.support.processes import start_python, wait_until
 from train.evaluation.figures import BLUE, ORANGE
 
 LOOP = """
@@ -112,11 +111,12 @@ def test_a_contestant_ends_with_a_race_that_is_killed(tmp_path):
         "import pathlib, sys, time; from tests.test_race import Runner, Script\n"
         "print(Runner(Script(pathlib.Path(sys.argv[1]))).process.pid, flush=True); time.sleep(600)"
     )
-    race = subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    contestant = psutil.Process(int(race.stdout.readline()))
+    log = tmp_path / "log"
+    race = start_python("-c", program, tmp_path / "script", log=log)
+    wait_until(lambda: log.read_text().endswith("\n"), [race])
+    contestant = psutil.Process(int(log.read_text().split()[-1]))
     race.kill()
     race.wait()
-    race.stdout.close()
     with contextlib.suppress(psutil.NoSuchProcess):
         contestant.wait(60)
     assert not contestant.is_running() or contestant.status() == psutil.STATUS_ZOMBIE

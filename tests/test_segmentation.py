@@ -7,6 +7,7 @@ import pytest
 
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.tokens import EOS, UNK
+from tests.support.segmentation import drawn_by
 from train.config import RowLengths, TrainingConfig
 from train.data.batches import FIELDS, PackedBatches
 from train.data.cache import CorpusCache
@@ -65,7 +66,7 @@ def test_a_merge_is_left_out_as_often_as_the_rate_says(tmp_path):
     train_tokenizer(["ab"] * 20 + ["cd", "xy"], tmp_path / "tokenizer.model", 4 + 256 + 6 + 1)  # one merge: a b
     tokenizer, count, rate = Tokenizer(tmp_path / "tokenizer.model"), 10_000, 0.3
     assert len(tokenizer.encode("ab")) == 1 and len(tokenizer.encode("cd")) == 2
-    split = sum(len(ids) == 2 for ids in tokenizer.sample_batch(["ab"] * count, rate, seed=1))
+    split = sum(len(ids) == 2 for ids in drawn_by(tokenizer, ["ab"] * count, rate))
     assert abs(split - count * rate) < 5 * (count * rate * (1 - rate)) ** 0.5
 
 
@@ -96,20 +97,13 @@ def test_a_sentence_that_would_not_fit_keeps_its_pieces(tokenizer, pairs):
     assert any(changed) and not all(changed)
 
 
-class DrawsNine:
-    """A tokenizer of which every sentence is drawn as one piece 9."""
-
-    def decode_batch(self, batch):
-        return ["text"] * len(batch)
-
-    def sample_batch(self, texts, rate, seed):
-        return [[9] for _ in texts]
-
-
-def test_a_sentence_with_an_unknown_piece_keeps_its_pieces():
-    sentences = Sentences.of([[5, UNK, 6, EOS], [5, 6, EOS]], np.uint16)
-    found = redrawn(EncodedPairs(sentences, sentences, {}), DrawsNine(), 0.5)
-    assert lists_of(found.source) == [[5, UNK, 6, EOS], [9, EOS]]
+def test_an_unknown_piece_stays_and_the_words_around_it_are_drawn(tokenizer):
+    first, last = tokenizer.encode("bridges"), tokenizer.encode(" wooden")
+    sentences = Sentences.of([[*first, UNK, *last, EOS]], np.uint16)
+    found = lists_of(redrawn(EncodedPairs(sentences, sentences, {}), tokenizer, 0.9).source)[0]
+    place = found.index(UNK)
+    assert len(found) > len(first) + len(last) + 2
+    assert (tokenizer.decode(found[:place]), tokenizer.decode(found[place + 1 :])) == ("bridges", " wooden")
 
 
 def test_pieces_that_are_no_longer_needed_are_given_up_between_two_chunks(tokenizer, pairs, monkeypatch):

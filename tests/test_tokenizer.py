@@ -1,12 +1,11 @@
 """Ids decode to the text they were encoded from, and the graph gives the same ids as Python."""
 
-import concurrent.futures
 import sys
 
 import pytest
 import sentencepiece
 
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, graph_tokenizer, train_tokenizer
+from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, graph_tokenizer, train_tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.models import pieces_of
 from tests.support.processes import python
@@ -109,20 +108,13 @@ def test_encode_batch_is_encode_of_each(tokenizer):
     assert tokenizer.encode_batch([]) == []
 
 
-def test_bpe_dropout_changes_the_pieces_and_not_the_text(tokenizer):
-    assert tokenizer.sample_batch(TEXTS, 0.0, seed=1) == tokenizer.encode_batch(TEXTS)
-    drawn = tokenizer.sample_batch(TEXTS, 0.5, seed=1)
-    assert drawn != tokenizer.encode_batch(TEXTS)
-    assert tokenizer.decode_batch(drawn) == [tokenizer.decode(ids) for ids in drawn] == TEXTS
-
-
-def test_bpe_dropout_is_a_function_of_the_texts_the_rate_and_the_seed(tokenizer):
-    found = tokenizer.sample_batch(TEXTS, 0.5, seed=2**32 - 2)
-    assert found != tokenizer.sample_batch(TEXTS, 0.5, seed=7)
-    with concurrent.futures.ThreadPoolExecutor(2) as threads:  # which draw at the same time
-        seeds = [2**32 - 2, 7] * 20
-        drawn = list(threads.map(lambda seed: tokenizer.sample_batch(TEXTS, 0.5, seed), seeds))
-    assert all((ids == found) == (seed != 7) for seed, ids in zip(seeds, drawn, strict=True))
+def test_kinds_and_scores_are_those_of_the_model_file(tokenizer):
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model_bytes)
+    kinds, ids = tokenizer.kinds(), range(tokenizer.vocab_size)
+    assert tokenizer.scores() == [processor.get_score(number) for number in ids] and tokenizer.is_bpe
+    for kind in ("unknown", "control", "byte", "unused"):
+        assert [found == kind for found in kinds] == [getattr(processor, f"is_{kind}")(number) for number in ids]
+    assert kinds.count("byte") == 256 and kinds.count("normal") == 400 - 256 - len(SPECIAL_IDS)
 
 
 def test_special_ids_are_those_of_tokens_py(tokenizer):

@@ -1,26 +1,28 @@
 """Subword regularisation: every epoch splits the words of the training text anew (Provilkov et al. 2020)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import CancelledError
 
 import numpy as np
 
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS, UNK
 from train.config import RowLengths
 from train.data.encoding import CHUNK, EncodedPairs, Sentences
+from train.data.merges import Merges
+from train.data.packing import offsets_of
 
 
 class BpeDropout:
-    """Draws other pieces for both sides of sentence pairs, each merge left out with the probability `rate`.
+    """Draws other pieces for both sides of sentence pairs, each merge left out with the probability `rate` (section 3).
 
-    The text is decoded from the ids, so the pairs are those that were encoded, and neither text files nor the cache are
-    read again. A sentence keeps its pieces if the others would not fit into a row, or if it contains UNK, which has no
-    text to split.
+    The words are put together anew from the characters of their pieces, so the pairs are those that were encoded, and
+    neither text files nor the cache are read again. A sentence keeps its pieces if the others would not fit into a row.
+    What is drawn is a function of the pairs and the Generator, in every process. Raises TokenizerError for a tokenizer
+    without merges.
     """
 
     def __init__(self, tokenizer: Tokenizer, rate: float, row_lengths: RowLengths):
-        self.tokenizer, self.rate, self.row_lengths = tokenizer, rate, row_lengths
+        self.merges, self.rate, self.row_lengths = Merges(tokenizer), rate, row_lengths
 
     def __call__(
         self, pairs: EncodedPairs, rng: np.random.Generator, gives_up: Callable[[], bool] = lambda: False
@@ -37,18 +39,42 @@ class BpeDropout:
         self, sentences: Sentences, row_length: int, rng: np.random.Generator, gives_up: Callable[[], bool]
     ) -> Sentences:
         """Return one side in new pieces."""
+        if not self.rate:
+            return sentences
         parts = []
         for first in range(0, len(sentences), CHUNK):
             if gives_up():
                 raise CancelledError("The epoch is not needed any more.")
-            plain = [sentences[index][:-1].tolist() for index in range(first, min(first + CHUNK, len(sentences)))]
-            parts.append(Sentences.of(self.drawn(plain, row_length, rng), sentences.ids.dtype))
+            offsets = sentences.offsets[first : first + CHUNK + 1]
+            parts.append(self.drawn(sentences.ids[offsets[0] : offsets[-1]], offsets - offsets[0], row_length, rng))
         return Sentences.joined(parts)
 
-    def drawn(self, plain: Sequence[list[int]], row_length: int, rng: np.random.Generator) -> list[list[int]]:
-        """Return the pieces drawn for sentences that have these ids, each with EOS."""
-        drawn = self.tokenizer.sample_batch(self.tokenizer.decode_batch(plain), self.rate, int(rng.integers(2**32 - 1)))
-        return [
-            (new if len(new) < row_length and UNK not in old else old) + [EOS]
-            for old, new in zip(plain, drawn, strict=True)
-        ]
+    def drawn(self, ids: np.ndarray, offsets: np.ndarray, row_length: int, rng: np.random.Generator) -> Sentences:
+        """Draw pieces for sentences, whose `ids` (n,) begin at `offsets`; EOS, which ends each, is a word by itself."""
+        starts = self.merges.words_of(ids)
+        changed = self.merges.drawn(ids, starts, self.rate, rng)
+        plain_lengths = np.diff(starts, append=len(ids))
+        numbers = np.fromiter(changed, np.int64, len(changed))
+        lengths = plain_lengths.copy()
+        lengths[numbers] = [len(pieces) for pieces in changed.values()]
+
+        first_words = np.searchsorted(starts, offsets)  # of each sentence; then the number of all words
+        is_too_long = np.diff(offsets_of(lengths)[first_words]) > row_length
+        keeps = np.repeat(is_too_long, np.diff(first_words))  # by word
+        lengths = np.where(keeps, plain_lengths, lengths)
+        numbers = numbers[~keeps[numbers]]
+
+        begins = offsets_of(lengths)  # of each word in the new ids; then the number of all of them
+        found = np.empty(begins[-1], ids.dtype)
+        is_plain = np.ones(len(starts), bool)
+        is_plain[numbers] = False
+        found[tokens_of(begins[:-1][is_plain], lengths[is_plain])] = ids[tokens_of(starts[is_plain], lengths[is_plain])]
+        pieces = [piece for number in numbers.tolist() for piece in changed[number]]
+        found[tokens_of(begins[:-1][numbers], lengths[numbers])] = pieces
+        return Sentences(found, begins[first_words])
+
+
+def tokens_of(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The places of all tokens of words that begin at `begins` and have `lengths`: (1, 7), (2, 1) -> 1, 2, 7."""
+    before = offsets_of(lengths)
+    return np.repeat(begins - before[:-1], lengths) + np.arange(before[-1])

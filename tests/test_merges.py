@@ -1,0 +1,105 @@
+"""Laws of merges that are left out: SentencePiece's own for rates 0 and 1, its distribution between, no process's."""
+
+import collections
+import json
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, train_tokenizer
+from tests.support.processes import python
+from tests.support.segmentation import drawn_by
+from tests.support.texts import SENTENCES, TEXTS, random_texts
+from train.data.merges import Merges
+
+TAGS = ("<2de>", " (NP")
+KINDS = [(False, False), (True, False), (False, True)]  # lowercase, dummy_prefix
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=["plain", "lowercase", "dummy_prefix"])
+def tokenizer(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("merges") / "tokenizer.model"
+    symbols = TAGS[: 1 if request.param[0] else None]  # lower case cannot keep the capitals of the second
+    train_tokenizer(SENTENCES, path, 400, symbols, *request.param)
+    return Tokenizer(path)
+
+
+def by_sentencepiece(tokenizer, texts, rate):
+    """The same by SentencePiece, of which rates 0 and 1 leave nothing to chance."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model_bytes)
+    return processor.encode(texts, enable_sampling=True, alpha=rate, nbest_size=-1, num_threads=1)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_rates_0_and_1_are_those_of_sentencepiece(tokenizer, rate):
+    texts = [*TEXTS, *SENTENCES, *random_texts(200), "<2de>the fox (NP dog", " two  spaces "]
+    found = drawn_by(tokenizer, texts, rate)
+    assert found == by_sentencepiece(tokenizer, texts, rate)
+    assert (found == tokenizer.encode_batch(texts)) is (rate == 0)
+
+
+def test_other_pieces_have_the_same_text(tokenizer):
+    drawn = drawn_by(tokenizer, TEXTS, 0.5)
+    assert drawn != tokenizer.encode_batch(TEXTS)
+    assert tokenizer.decode_batch(drawn) == tokenizer.decode_batch(tokenizer.encode_batch(TEXTS))
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.6])
+def test_pieces_are_as_probable_as_those_of_sentencepiece(tokenizer, rate):
+    """Every segmentation of a sentence, among 20,000 of each: within five standard errors of the difference."""
+    text, count = SENTENCES[0][:24], 20_000
+    found, expected = (
+        collections.Counter(map(tuple, draw(tokenizer, [text] * count, rate))) for draw in (drawn_by, by_sentencepiece)
+    )
+    assert len(found) > 30
+    for ids in found | expected:
+        error = (found[ids] + expected[ids] + 1) ** 0.5
+        assert abs(found[ids] - expected[ids]) < 5 * error
+
+
+@pytest.mark.slow
+def test_the_seed_decides_in_every_process(tokenizer, tmp_path):
+    """SentencePiece's own seed does not: a run that is killed would go on with other text."""
+    (tmp_path / "tokenizer.model").write_bytes(tokenizer.model_bytes)
+    program = (
+        "import json, sys; from keras_transformer.tokenizer import Tokenizer; from tests.support.texts import TEXTS; "
+        "from tests.support.segmentation import drawn_by; tokenizer = Tokenizer(sys.argv[1]); "
+        "print(json.dumps(drawn_by(tokenizer, TEXTS, 0.5)))"
+    )
+    elsewhere = python("-c", program, tmp_path / "tokenizer.model")
+    assert json.loads(elsewhere.stdout) == drawn_by(tokenizer, TEXTS, 0.5) != drawn_by(tokenizer, TEXTS, 0.5, seed=2)
+
+
+def test_what_is_forgotten_is_computed_again(tokenizer, monkeypatch):
+    merges = [Merges(tokenizer), Merges(tokenizer)]
+    ids = np.array(sum(tokenizer.encode_batch(SENTENCES), []), np.int32)
+    for seed in range(5):
+        monkeypatch.setattr("train.data.merges.MOST_KEPT", 500_000)
+        kept = merges[0].drawn(ids, merges[0].words_of(ids), 0.5, np.random.default_rng(seed))
+        monkeypatch.setattr("train.data.merges.MOST_KEPT", 10)
+        assert merges[1].drawn(ids, merges[1].words_of(ids), 0.5, np.random.default_rng(seed)) == kept
+    assert 10 < merges[1].kept < merges[0].kept
+
+
+def test_pieces_may_have_spaces_in_them(tmp_path):
+    """Those of a tokenizer that was given: its words do not end at spaces."""
+    options = {f"{name}_id": number for name, number in SPECIAL_IDS.items()}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES * 20), model_prefix=str(tmp_path / "given"), model_type="bpe", vocab_size=400,
+        byte_fallback=True, split_by_whitespace=False, hard_vocab_limit=False, minloglevel=2, **options,
+    )  # fmt: skip
+    tokenizer = Tokenizer(tmp_path / "given.model")
+    assert any("\u2581" in piece[1:] for piece in tokenizer.pieces())
+    for rate in (0.0, 1.0):
+        assert drawn_by(tokenizer, SENTENCES, rate) == by_sentencepiece(tokenizer, SENTENCES, rate)
+
+
+def test_a_tokenizer_without_merges_is_refused(tmp_path):
+    options = {f"{name}_id": number for name, number in SPECIAL_IDS.items()}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES * 20), model_prefix=str(tmp_path / "given"), model_type="unigram",
+        vocab_size=330, byte_fallback=True, hard_vocab_limit=False, minloglevel=2, **options,
+    )  # fmt: skip
+    with pytest.raises(TokenizerError, match="not one of byte-pair encoding.*leave bpe_dropout out"):
+        Merges(Tokenizer(tmp_path / "given.model"))
