@@ -132,9 +132,11 @@ def test_an_epoch_that_is_being_prepared_is_given_up(lengths):
 
     def resegment(pairs, rng, gives_up):
         begun.set()
-        while not gives_up():
+        deadline = time.monotonic() + 60
+        while not gives_up() and time.monotonic() < deadline:
             time.sleep(0.01)
-        ended.set()
+        if gives_up():
+            ended.set()
         raise CancelledError
 
     epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), 1, resegment)
@@ -142,7 +144,7 @@ def test_an_epoch_that_is_being_prepared_is_given_up(lengths):
     assert begun.wait(timeout=60)
     epochs.begin(2)
     epochs.close()
-    assert ended.wait(timeout=60) and epochs._epochs[2].cancelled()
+    assert ended.wait(timeout=10) and epochs._epochs[2].cancelled()
 
 
 def test_an_error_in_the_background_is_raised_where_the_epoch_is_used(lengths, monkeypatch):
