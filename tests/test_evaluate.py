@@ -64,7 +64,7 @@ def test_the_runs_own_test_set_is_scored_as_in_the_report(finished):
     assert result.exit_code == 0, result.output
     report = (folder / "report.md").read_text(encoding="utf-8")
     first, *lines = result.stdout.splitlines()[:6]
-    assert first.startswith("data.test, beam 4, ") and all(f"- {line}\n" in report for line in lines)
+    assert first.startswith("data.test_pairs, beam 4, ") and all(f"- {line}\n" in report for line in lines)
     assert lines[4].startswith("exact ") and lines[4].endswith(" per cent of 12 sentences")
 
 
