@@ -157,7 +157,7 @@ def test_a_run_that_is_ended_where_it_was_stopped_has_the_weights_of_one_of_as_m
     with monkeypatch.context() as patch:
         closed = []
         patch.setattr("train.run.Validator", StoppingValidator)
-        patch.setattr("train.data.batches.Epochs.close", closed.append)
+        patch.setattr("train.data.batches.Epochs.close", lambda epochs: closed.append(epochs))
         assert invoke(app, stopped).exit_code == INTERRUPTED  # after step 3, since the first validation follows step 2
         assert len(closed) == 1  # and waits for no epoch
     for config in (stopped, straight):
