@@ -42,7 +42,7 @@ def processor_cores() -> int:
 
 
 def cores_of_container() -> int | None:
-    """Return how many cores the container may keep busy, rounded up: `docker run --cpus=1.5`. None without a limit."""
+    """Return how many cores a container may keep busy, rounded up (`docker run --cpus=1.5`); None without a limit."""
     try:
         quota, period = QUOTA.read_text(encoding="ascii").split()  # microseconds of processor time, and of the clock
     except (OSError, ValueError):

@@ -8,12 +8,13 @@ import types
 import numpy as np
 import pytest
 
+from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.training import checkpoint_names, fit_in, reusable, scores_of, weights_of
 from train.config import TrainingConfig
 from train.evaluation.selection import candidate_weights
 from train.evaluation.validation import Sample, Validation
-from train.loop.best import count_validation, has_stopped_early, is_better_than_kept, share_best
+from train.loop.best import check_metric, count_validation, has_stopped_early, is_better_than_kept, share_best
 from train.loop.checkpoints import Checkpoints, read_checkpoint
 from train.loop.progress import Progress
 
@@ -94,10 +95,21 @@ def test_another_text_or_search_begins_anew(metric, basis):
     assert not count_validation(progress, validation(**hard, **{other: "other"}), metric)
 
 
-@pytest.mark.parametrize(("basis", "is_better"), [("easy", False), ("hard", True)])
+@pytest.mark.parametrize(("basis", "is_better"), [("easy", False), ("hard", True), ("", False)])
 def test_the_best_checkpoint_of_another_text_is_none(basis, is_better):
-    progress = Progress(8, kept_metric="bleu", kept_basis="easy", kept_score=40.0, kept_step=4)
-    assert is_better_than_kept(progress, validation(bleu=20.0, scores_basis=basis), "bleu") is is_better
+    """That of a run of before it was recorded is known to nobody, and can be compared."""
+    progress = Progress(8, kept_metric="bleu", kept_basis=basis and "easy", kept_score=40.0, kept_step=4)
+    assert is_better_than_kept(progress, validation(bleu=20.0, scores_basis=basis or "any"), "bleu") is is_better
+    progress = Progress(8, best_metric="bleu", best_basis=basis and "easy", best_score=40.0, best_step=4)
+    assert count_validation(progress, validation(bleu=20.0, scores_basis=basis or "any"), "bleu") is is_better
+    assert progress.validations_since_best == (not is_better)
+
+
+def test_a_metric_by_which_nothing_goes_is_refused():
+    for training in ({}, {"patience": 3, "best_metric": "loss"}, {"keep_best": True, "best_metric": "chrf"}):
+        check_metric(TrainingConfig(**training))
+    with pytest.raises(ConfigError, match='best_metric is "loss", but it is for training.patience and .*leave'):
+        check_metric(TrainingConfig(best_metric="loss"))
 
 
 @pytest.mark.parametrize(("patience", "is_over"), [(None, False), (1, True), (2, True), (3, False)])

@@ -39,6 +39,15 @@ def test_rates_0_and_1_are_those_of_sentencepiece(tokenizer, rate):
     assert (found == tokenizer.encode_batch(texts)) is (rate == 0)
 
 
+def test_words_of_which_nothing_is_left_out_have_their_own_pieces(tokenizer):
+    """Put together again from their characters, in SentencePiece's order."""
+    merges = Merges(tokenizer)
+    for line in tokenizer.encode_batch([*TEXTS, *SENTENCES, *random_texts(200), "<2de>the fox (NP dog"]):
+        ids = np.array(line, np.int32)
+        words = merges.segmentations_of(ids, merges.words_of(ids)) if line else []
+        assert [number for word in words for number in word.ids] == line
+
+
 def test_other_pieces_have_the_same_text(tokenizer):
     drawn = drawn_by(tokenizer, TEXTS, 0.5)
     assert drawn != tokenizer.encode_batch(TEXTS)
@@ -91,8 +100,11 @@ def test_pieces_may_have_spaces_in_them(tmp_path):
     )  # fmt: skip
     tokenizer = Tokenizer(tmp_path / "given.model")
     assert any("\u2581" in piece[1:] for piece in tokenizer.pieces())
-    for rate in (0.0, 1.0):
-        assert drawn_by(tokenizer, SENTENCES, rate) == by_sentencepiece(tokenizer, SENTENCES, rate)
+    assert drawn_by(tokenizer, SENTENCES, 1.0) == by_sentencepiece(tokenizer, SENTENCES, 1.0)
+    for line in tokenizer.encode_batch(SENTENCES):
+        ids = np.array(line, np.int32)
+        (sentence,) = Merges(tokenizer).segmentations_of(ids, Merges(tokenizer).words_of(ids))
+        assert sentence.ids == tuple(line)
 
 
 def test_a_tokenizer_without_merges_is_refused(tmp_path):

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -112,39 +112,42 @@ def pairs_of(lengths):
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_the_next_epoch_is_packed_while_one_is_used_if_training_gets_there(lengths, monkeypatch, more):
-    packed = threading.Event()
-
-    def pack_and_signal(*arguments):
-        packed.set()
-        return pack(*arguments)
-
+def test_the_next_epoch_is_prepared_while_one_is_used_if_training_gets_there(lengths, more):
     batches = PackedBatches(pairs_of(lengths), 40 * 4, RowLengths(40, 40), seed=1)
-    monkeypatch.setattr("train.data.epochs.pack", pack_and_signal)
-    steps = batches.steps_per_epoch + more
-    next(iter(training_dataset(batches, 0, steps).take(1).as_numpy_iterator()))
-    assert packed.wait(timeout=60 if more else 1) is bool(more)
+    batches.prepare_next(0, last=batches.steps_per_epoch - 1 + more)
+    assert list(batches._epochs._epochs) == [0, 1][: 1 + more]
 
 
-def test_an_epoch_that_is_being_prepared_is_given_up(lengths):
-    """A process that was told to stop ends then, and does not wait for minutes."""
-    begun, ended = threading.Event(), threading.Event()
+def test_reading_batches_prepares_the_next_epoch(lengths, monkeypatch):
+    asked, batches = [], PackedBatches(pairs_of(lengths), 40 * 4, RowLengths(40, 40), seed=1)
+    monkeypatch.setattr(batches, "prepare_next", lambda *steps: asked.append(steps))
+    list(training_dataset(batches, 2, 4, skipped=[3]).as_numpy_iterator())
+    assert asked == [(2, 4), (4, 4)]  # the batches of steps 2 and 3, and that of the last step
+
+
+def test_an_epoch_that_is_waited_for_is_given_up_and_can_be_had_again(lengths):
+    """A process that was told to stop ends then, and does not wait for minutes, nor does the thread of tf.data."""
+    begun, hurries = threading.Event(), threading.Event()
 
     def resegment(pairs, rng, gives_up):
         begun.set()
         deadline = time.monotonic() + 60
-        while not gives_up() and time.monotonic() < deadline:
+        while not hurries.is_set() and time.monotonic() < deadline:
+            if gives_up():
+                raise CancelledError
             time.sleep(0.01)
-        if gives_up():
-            ended.set()
-        raise CancelledError
+        return pairs
 
     epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), 1, resegment)
-    epochs.begin(1)
-    assert begun.wait(timeout=60)
-    epochs.begin(2)
-    epochs.close()
-    assert ended.wait(timeout=10) and epochs._epochs[2].cancelled()
+    with ThreadPoolExecutor(1) as reader:
+        waiting = reader.submit(epochs.epoch, 1)
+        assert begun.wait(timeout=10)
+        epochs.begin(2)
+        epochs.give_up()
+        with pytest.raises(CancelledError):
+            waiting.result(timeout=10)
+    hurries.set()
+    assert epochs.epoch(1).packing.num_rows > 0 and list(epochs._epochs) == [1]
 
 
 def test_an_error_in_the_background_is_raised_where_the_epoch_is_used(lengths, monkeypatch):

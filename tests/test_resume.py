@@ -151,7 +151,7 @@ def test_a_run_that_learned_its_tokenizer_was_given_none(folder, tmp_path):
     """Not even one that is not there, or its own: the record would name it, and the first configuration be refused."""
     folder.tokenizer.write_bytes(b"pieces")
     for given in (tmp_path / "mistyped.model", folder.tokenizer):
-        with pytest.raises(ConfigError, match="tokenizer.model was not set and is "):
+        with pytest.raises(ConfigError, match="has learned its tokenizer, and tokenizer.model is now .*leave it out"):
             check_unchanged(folder, configuration(folder, f"tokenizer.model={given}"))
     check_unchanged(folder, configuration(folder))
 

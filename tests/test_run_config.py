@@ -177,11 +177,6 @@ def test_a_run_that_starts_from_another_has_its_tokenizer_unless_it_names_one(lo
         ("training.profile_steps=[6, 5]", "training.profile_steps: [6, 5] ", "[20, 25]"),
         ("training.profile_steps=20", "training.profile_steps is 20: ", "list"),
         ("training.profile_steps=[1, 100001]", "training: profile_steps [1, 100001] end", "100000 steps."),
-        (
-            "training.best_metric=loss",
-            'training: best_metric is "loss", but it is for patience and keep_best',
-            "set one",
-        ),
         ("training.keep_checkpoints=2", "training: average_checkpoints 5 is more than keep_checkpoints 2."),
         ("tokenizer.vocab_size=100", "tokenizer.vocab_size is 100: ", "equal to 260"),
         ("translation.beam_size=0", "translation.beam_size is 0: ", "equal to 1"),

@@ -134,11 +134,6 @@ class TrainingConfig(Section):
             )
         if self.cooldown_steps > self.steps:
             raise ValueError(f"cooldown_steps {self.cooldown_steps} is more than steps {self.steps}")
-        if self.best_metric != "bleu" and not (self.patience or self.keep_best):
-            raise ValueError(
-                f'best_metric is "{self.best_metric}", but it is for patience and keep_best, and neither is set: set '
-                "one of them, or leave best_metric out"
-            )
         if self.profile_steps and self.profile_steps[1] > self.steps:
             raise ValueError(f"profile_steps {self.profile_steps} end after the last of {self.steps} steps")
         return self

@@ -112,7 +112,12 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
         changes.pop("tokenizer.vocab_size", None)
     fixed = {key: change for key, change in changes.items() if key.startswith(FIXED)}
     was_given = recorded.get("tokenizer.model") or recorded.get("training.start_from")
-    if given and was_given and is_tokenizer_of(folder, pathlib.Path(given)):
+    if config.tokenizer.model and not was_given:
+        raise ConfigError(
+            f"{folder.path} has learned its tokenizer, and tokenizer.model is now {config.tokenizer.model}: leave it "
+            "out, or set another run_folder."
+        )
+    if given and is_tokenizer_of(folder, pathlib.Path(given)):
         fixed.pop("tokenizer.model", None)  # it has moved
     if all(key.startswith("model.") for key in fixed) and is_same_model(folder, config):
         fixed = {}  # a value of the preset is written out, or no longer

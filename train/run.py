@@ -1,6 +1,5 @@
 """The story of a run: from a configuration to a run folder that can translate."""
 
-import contextlib
 import functools
 import logging
 import os
@@ -27,6 +26,7 @@ from train.evaluation.report import write_report
 from train.evaluation.reproduction import commit
 from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validator
+from train.loop.best import check_metric
 from train.loop.finished import where_it_stands
 from train.loop.fit import fit, report_is_missing
 from train.loop.history import Changes, record_part
@@ -58,6 +58,7 @@ def run(config: RunConfig) -> RunFolder | None:
     Raises UserError for what the user can correct, and Interrupted if training stops before the last step.
     """
     check_schedule(config.training)
+    check_metric(config.training)
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
     with run_folder_of(config.run_folder, cluster.worker) as folder, report_lost_workers(cluster):
@@ -74,6 +75,7 @@ def dry_run(config: RunConfig) -> None:
     A worker of a cluster does its own part without waiting for the others.
     """
     check_schedule(config.training)
+    check_metric(config.training)
     worker = read_cluster(os.environ.get("TF_CONFIG")).worker
     replicas = choose_strategy().num_replicas_in_sync * worker.count  # as many devices on every worker as here
     folder = RunFolder(config.run_folder)
@@ -131,8 +133,10 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     at_once = config.training.tokens_per_batch / (config.training.micro_batches * strategy.num_replicas_in_sync)
     validator = Validator(transformer, data, config.translation, config.training.xla, at_once)
     inspections = inspections_of(config.training, transformer, tokenizer, validator)
-    with contextlib.closing(data.batches):
+    try:
         progress = fit(config.training, folder, data, model, validator, broadcast, inspections)
+    finally:
+        data.batches.give_up()
     if worker.is_chief:
         with interrupted_by_signals(report_is_missing(folder)):
             selection = select_weights(folder, config.training, transformer, validator)

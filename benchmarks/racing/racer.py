@@ -72,7 +72,7 @@ class Contestant(abc.ABC):
 def end_with_parent() -> None:
     """Let the system end this process if the one that started it is killed: stopped as it is, it would stay for good.
 
-    Linux; elsewhere it does nothing.
+    On Linux; elsewhere it does nothing. Processes that this one has started stay, stopped: end them by their session.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

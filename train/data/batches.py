@@ -93,9 +93,9 @@ class PackedBatches:
         if number * self.steps_per_epoch <= last:
             self._epochs.begin(number)
 
-    def close(self) -> None:
-        """Give up the epoch that is being prepared: for minutes, the process could not end. No batch comes after it."""
-        self._epochs.close()
+    def give_up(self) -> None:
+        """Give up the epoch that is being prepared, which can take minutes that a process would wait for at its end."""
+        self._epochs.give_up()
 
 
 class ShardedBatches:
@@ -131,10 +131,10 @@ class ShardedBatches:
         for shard in self.shards:
             shard.prepare_next(step, last)
 
-    def close(self) -> None:
-        """Give up the epochs that are being prepared. No batch comes after it."""
+    def give_up(self) -> None:
+        """Give up the epochs that are being prepared."""
         for shard in self.shards:
-            shard.close()
+            shard.give_up()
 
 
 def batch_number(step: int, skipped: Iterable[int]) -> int:

@@ -43,7 +43,7 @@ class Epochs:
         self.seeds = seed if isinstance(seed, tuple) else (seed,)
         self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="packing")
         self._epochs = {}  # number -> Future
-        self._lock, self._closed = threading.Lock(), threading.Event()
+        self._lock, self._given_up = threading.Lock(), threading.Event()
 
     def epoch(self, number: int) -> Epoch:
         """Return epoch `number`; wait until it is prepared. Raises whatever went wrong with it."""
@@ -58,19 +58,23 @@ class Epochs:
         with self._lock:
             self._begin(number)
 
-    def close(self) -> None:
-        """Give up what is being prepared: a process waits for its threads before it ends."""
-        self._closed.set()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+    def give_up(self) -> None:
+        """Give up what is being prepared. Who waits for it gets a CancelledError; asked for again, it begins anew."""
+        with self._lock:
+            self._given_up.set()
+            self._given_up = threading.Event()
+            self._epochs = {number: future for number, future in self._epochs.items() if future.done()}
 
     def _begin(self, number: int) -> concurrent.futures.Future:
         if number not in self._epochs:
-            self._epochs[number] = self._thread.submit(self._prepare, number)
+            self._epochs[number] = self._thread.submit(self._prepare, number, self._given_up.is_set)
         return self._epochs[number]
 
-    def _prepare(self, number: int) -> Epoch:
+    def _prepare(self, number: int, gives_up: Callable[[], bool]) -> Epoch:
+        if gives_up():
+            raise concurrent.futures.CancelledError("The epoch is not needed any more.")
         rng = np.random.default_rng([*self.seeds, number])
-        pairs = self.resegment(self.pairs, rng, self._closed.is_set) if self.resegment else self.pairs
+        pairs = self.resegment(self.pairs, rng, gives_up) if self.resegment else self.pairs
         source_lengths, target_lengths = pairs.source.lengths, pairs.target.lengths
         if self.pairs.mixture is None:
             return Epoch(pairs, pack(source_lengths, target_lengths, self.row_lengths, rng))

@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_transformer.tokenizer import SPACE, Tokenizer, TokenizerError
 
-MOST_KEPT = 500_000  # kept in memory, some 300 bytes each
+MOST_KEPT = 500_000  # in memory, some 450 bytes each of a word; looked at once for all words of a call
 
 Ids = tuple[int, ...]
 
@@ -37,6 +37,8 @@ class Merges:
     A word is a run of ids that the merges cannot leave: up to the next space, or to a piece that is never merged, such
     as a byte, a symbol or EOS, which is a word by itself. Raises TokenizerError if the tokenizer is not one of
     byte-pair encoding, or has pieces that are switched off.
+
+    Threads may share it: what it keeps follows from the word alone. All ids that it is given must be of one dtype.
     """
 
     def __init__(self, tokenizer: Tokenizer):
@@ -94,7 +96,7 @@ class Merges:
         """The pieces of a word, and how many merges were tried, if those numbered `dropped` are left out.
 
         As SentencePiece does it: of all neighbours that make a piece, those of the best score are tried first, the
-        leftmost of equals; two that are left out are not tried again, unless one of them has become another piece.
+        leftmost of equals. A pair that is left out is not tried again; what one of the two becomes makes new pairs.
         """
         if self.is_alone[word[0]]:
             return word, 0

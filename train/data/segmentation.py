@@ -7,9 +7,11 @@ import numpy as np
 
 from keras_transformer.tokenizer import Tokenizer
 from train.config import RowLengths
-from train.data.encoding import CHUNK, EncodedPairs, Sentences
+from train.data.encoding import EncodedPairs, Sentences
 from train.data.merges import Merges
 from train.data.packing import offsets_of
+
+CHUNK = 10_000  # sentences that are drawn at once; with another number a run that goes on would draw others
 
 
 class BpeDropout:

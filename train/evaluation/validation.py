@@ -83,7 +83,8 @@ class Validator:
         self.loss_basis = digest(
             *map(ids_of, (self.pairs.source, self.pairs.target)), transformer.model_config.label_smoothing
         )
-        self.scores_basis = digest(self.bleu.pairs, options, language)
+        search = options.beam_size, options.length_penalty, options.extra_length
+        self.scores_basis = digest(self.bleu.pairs, search, language)
 
     def __call__(self) -> Validation:
         of_pairs = sums_of_pairs(self.sums_of_rows, self.pairs, self.most_positions)

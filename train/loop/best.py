@@ -4,11 +4,22 @@ import json
 import math
 from typing import Any
 
+from keras_transformer.config import ConfigError
 from train.config import TrainingConfig
 from train.loop.progress import Progress
 from train.workers.broadcast import Broadcast
 
+UNKNOWN = ""  # the basis of a score in a checkpoint of before it was recorded
 FIELDS = ("best_metric", "best_basis", "best_score", "best_step", "validations_since_best")  # of Progress
+
+
+def check_metric(training: TrainingConfig) -> None:
+    """Raises ConfigError for a metric by which nothing goes."""
+    if training.best_metric != "bleu" and not (training.patience or training.keep_best):
+        raise ConfigError(
+            f'training.best_metric is "{training.best_metric}", but it is for training.patience and '
+            "training.keep_best, and neither is set: set one of them, or leave best_metric out."
+        )
 
 
 def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
@@ -20,7 +31,8 @@ def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
     score, basis = score_of(validation, metric), basis_of(validation, metric)
     if not math.isfinite(score):
         return False
-    is_best = (progress.best_metric, progress.best_basis) != (metric, basis) or score > progress.best_score
+    is_comparable = progress.best_metric == metric and progress.best_basis in (UNKNOWN, basis)
+    is_best = not is_comparable or score > progress.best_score
     if is_best:
         progress.best_metric, progress.best_basis = metric, basis
         progress.best_score, progress.best_step = score, progress.step
@@ -30,7 +42,7 @@ def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
 
 def is_better_than_kept(progress: Progress, validation: Any, metric: str) -> bool:
     """Whether a validation is better than that of the best checkpoint, which is none by another metric or basis."""
-    is_comparable = (progress.kept_metric, progress.kept_basis) == (metric, basis_of(validation, metric))
+    is_comparable = progress.kept_metric == metric and progress.kept_basis in (UNKNOWN, basis_of(validation, metric))
     return not is_comparable or score_of(validation, metric) > progress.kept_score
 
 

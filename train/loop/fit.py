@@ -116,8 +116,8 @@ def fit_from(
             steps_per_epoch=last_step - progress.step,  # one "epoch" of Keras; the epochs of the data are in `batches`
             shuffle=False,
             verbose=0,
-            callbacks=callbacks,
-        )
+            callbacks=[*callbacks, keras.callbacks.LambdaCallback(on_train_end=lambda logs: batches.give_up())],
+        )  # before `fit` returns, since it waits for the thread that reads batches, which may wait for an epoch
     except tf.errors.ResourceExhaustedError as error:
         rows = batches.rows_per_batch // strategy.num_replicas_in_sync // model.micro_batches
         raise ConfigError(
