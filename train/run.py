@@ -133,10 +133,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     at_once = config.training.tokens_per_batch / (config.training.micro_batches * strategy.num_replicas_in_sync)
     validator = Validator(transformer, data, config.translation, config.training.xla, at_once)
     inspections = inspections_of(config.training, transformer, tokenizer, validator)
-    try:
-        progress = fit(config.training, folder, data, model, validator, broadcast, inspections)
-    finally:
-        data.batches.give_up()
+    progress = fit(config.training, folder, data, model, validator, broadcast, inspections)
     if worker.is_chief:
         with interrupted_by_signals(report_is_missing(folder)):
             selection = select_weights(folder, config.training, transformer, validator)

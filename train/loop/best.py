@@ -31,8 +31,8 @@ def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
     score, basis = score_of(validation, metric), basis_of(validation, metric)
     if not math.isfinite(score):
         return False
-    is_comparable = progress.best_metric == metric and progress.best_basis in (UNKNOWN, basis)
-    is_best = not is_comparable or score > progress.best_score
+    before = progress.best_metric, progress.best_basis
+    is_best = not is_comparable(before, (metric, basis)) or score > progress.best_score
     if is_best:
         progress.best_metric, progress.best_basis = metric, basis
         progress.best_score, progress.best_step = score, progress.step
@@ -42,8 +42,13 @@ def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
 
 def is_better_than_kept(progress: Progress, validation: Any, metric: str) -> bool:
     """Whether a validation is better than that of the best checkpoint, which is none by another metric or basis."""
-    is_comparable = progress.kept_metric == metric and progress.kept_basis in (UNKNOWN, basis_of(validation, metric))
-    return not is_comparable or score_of(validation, metric) > progress.kept_score
+    kept, now = (progress.kept_metric, progress.kept_basis), (metric, basis_of(validation, metric))
+    return not is_comparable(kept, now) or score_of(validation, metric) > progress.kept_score
+
+
+def is_comparable(before: tuple[str, str], now: tuple[str, str]) -> bool:
+    """Whether two scores can be compared, each given as its metric and its basis."""
+    return before[0] == now[0] and before[1] in (UNKNOWN, now[1])
 
 
 def basis_of(validation: Any, metric: str) -> str:

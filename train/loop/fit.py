@@ -127,6 +127,8 @@ def fit_from(
             "if a validation did not fit, translation.batch_size to less. The same command continues from the last "
             "checkpoint."
         ) from None
+    finally:
+        batches.give_up()  # what was begun since, or if `fit` was left by an error
 
 
 def log_end(progress: Progress, training: TrainingConfig) -> None:
