@@ -19,7 +19,7 @@ from keras_transformer.tokens import BOS, PAD
 from train.config import RowLengths
 from train.data.encoding import EncodedPairs, Sentences
 from train.data.epochs import Epochs, Resegment
-from train.data.packing import Packing, offsets_of
+from train.data.packing import Packing, offsets_of, places_of
 from train.workers.tf_config import ONLY_WORKER, Worker
 
 FIELDS = ("source_ids", "source_segments", "target_ids", "target_segments", "labels")
@@ -231,9 +231,7 @@ def _lay_out_side(sentences: Sentences, packing: Packing, length: int) -> tuple[
     sizes = sentences.offsets[packing.pairs + 1] - starts
     before = offsets_of(sizes)
     places = rows * length + before[:-1] - before[first_pairs]
-    tokens = np.arange(before[-1])
-    read_at = tokens + np.repeat(starts - before[:-1], sizes)
-    write_at = tokens + np.repeat(places - before[:-1], sizes)
+    read_at, write_at = places_of(starts, sizes), places_of(places, sizes)
     ids[write_at] = sentences.ids[read_at]
     segments[write_at] = np.repeat(np.arange(len(rows)) - first_pairs + 1, sizes)
     is_first[places] = True

@@ -26,14 +26,18 @@ class Packing(NamedTuple):
         """The Packing of `rows`, int (n,), in this order; a row may be taken more than once."""
         starts = self.row_offsets[rows]
         sizes = self.row_offsets[rows + 1] - starts
-        row_offsets = offsets_of(sizes)
-        places = np.arange(row_offsets[-1]) + np.repeat(starts - row_offsets[:-1], sizes)
-        return Packing(self.pairs[places], row_offsets)
+        return Packing(self.pairs[places_of(starts, sizes)], offsets_of(sizes))
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:
     """int (n,) -> int64 (n + 1,): where each of n stretches begins, then where the last one ends."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+
+def places_of(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The places in stretches that begin at `begins` and have `lengths`, both (n,): (1, 7), (2, 1) -> 1, 2, 7."""
+    before = offsets_of(lengths)
+    return np.repeat(begins - before[:-1], lengths) + np.arange(before[-1])
 
 
 def pack(

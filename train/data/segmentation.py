@@ -9,7 +9,7 @@ from keras_transformer.tokenizer import Tokenizer
 from train.config import RowLengths
 from train.data.encoding import EncodedPairs, Sentences
 from train.data.merges import Merges
-from train.data.packing import offsets_of
+from train.data.packing import offsets_of, places_of
 
 CHUNK = 10_000  # sentences that are drawn at once; with another number a run that goes on would draw others
 
@@ -70,13 +70,7 @@ class BpeDropout:
         found = np.empty(begins[-1], ids.dtype)
         is_plain = np.ones(len(starts), bool)
         is_plain[numbers] = False
-        found[tokens_of(begins[:-1][is_plain], lengths[is_plain])] = ids[tokens_of(starts[is_plain], lengths[is_plain])]
+        found[places_of(begins[:-1][is_plain], lengths[is_plain])] = ids[places_of(starts[is_plain], lengths[is_plain])]
         pieces = [piece for number in numbers.tolist() for piece in changed[number]]
-        found[tokens_of(begins[:-1][numbers], lengths[numbers])] = pieces
+        found[places_of(begins[:-1][numbers], lengths[numbers])] = pieces
         return Sentences(found, begins[first_words])
-
-
-def tokens_of(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The places of all tokens of words that begin at `begins` and have `lengths`: (1, 7), (2, 1) -> 1, 2, 7."""
-    before = offsets_of(lengths)
-    return np.repeat(begins - before[:-1], lengths) + np.arange(before[-1])
