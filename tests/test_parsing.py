@@ -13,7 +13,7 @@ from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.inspection.samples import Sample
 from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, invoke
-from tests.support.runs import CONFIG, metrics_of
+from tests.support.runs import CONFIG, metrics_of, random_run
 from tests.support.training import scores_of
 from train.config import TranslationConfig, load_config
 from train.data.prepare import load_corpus
@@ -211,6 +211,20 @@ def test_translate_prints_trees_over_the_words(parsed):
     result = invoke(command.app, "translate", parsed, stdin="the dogs bark .\n")
     (tree,) = read_trees(result.stdout, "stdout")
     assert tree.words == ("the", "dogs", "bark", ".") and set(tree.tags) == {"XX"}
+
+
+def test_trees_are_not_compared_with_text(tmp_path):
+    """Before anything is loaded, which takes seconds, or translated, which may take hours."""
+    runs = {}
+    for source in "treebank", "files":
+        runs[source] = random_run(tmp_path / source)
+        text = f'[data]\nsource = "{source}"\n[translation]\nbeam_size = 2\n'
+        (runs[source] / "config.toml").write_text(text, encoding="utf-8")
+    for ours, theirs, kind in (("treebank", "files", "trees"), ("files", "treebank", "text")):
+        result = invoke(train.evaluate.app, runs[ours], "--against", runs[theirs])
+        assert_one_sentence(
+            result, f"{runs[ours]} writes {kind}", f"--against {runs[theirs]}", f"a run that writes {kind}"
+        )
 
 
 @pytest.mark.slow

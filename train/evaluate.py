@@ -31,6 +31,7 @@ from keras_transformer.options import (
     or_of_run,
 )
 from keras_transformer.parsing.run import check_constrained, tree_search
+from keras_transformer.run_folder import RunFolder
 from train.config import Data
 from train.config_data import TreebankData
 from train.data.corpus import CorpusError
@@ -95,6 +96,7 @@ def main(
             check_constrained(run, of_trees is not None)
         if of_trees is not None:
             check_tree_options(source=source, tokenised=tokenised, plot=plot)
+        check_kinds(run, of_trees is not None, against)
         options = SearchOptions(**or_of_run(context, search, of_trees))
         settings = {name: getattr(options, name) for name in ("beam_size", "length_penalty", "extra_length")}
         settings |= {"precision": precision} | ({"constrained": constrained} if of_trees is not None else {})
@@ -217,6 +219,16 @@ def check_tree_options(**given: Any) -> None:
         raise ConfigError(
             f"--{names[0]} is for runs that translate text, and this one was trained on a treebank, whose test trees "
             "are scored: leave it out."
+        )
+
+
+def check_kinds(run: pathlib.Path, has_trees: bool, against: pathlib.Path | None) -> None:
+    """Raises ConfigError if one of two runs writes trees and the other one text, which no measure compares."""
+    if against and against.is_dir() and (tree_search(against) is not None) != has_trees:
+        RunFolder(run).check_exists()
+        ours, theirs = ("trees", "text") if has_trees else ("text", "trees")
+        raise ConfigError(
+            f"{run} writes {ours} and --against {against} writes {theirs}: compare it with a run that writes {ours}."
         )
 
 
