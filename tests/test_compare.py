@@ -169,15 +169,18 @@ def test_the_plot_has_the_curves_of_every_run(pair, tmp_path, monkeypatch):
     assert [text.get_text() for text in figures[0].legends[0].get_texts()] == [one, other]
 
 
-def test_the_plot_shows_chrf_if_bleu_is_undefined(pair, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "label"), [("chrf", "chrF"), ("bracketing_f1", "F1")])
+def test_the_plot_shows_chrf_if_bleu_is_undefined_and_f1_of_trees(pair, tmp_path, monkeypatch, name, label):
     figures = []
     monkeypatch.setattr(comparison_plot, "save", lambda figure, path: figures.append(figure))
     for run in pair:
         metrics = run / "metrics.jsonl"
-        metrics.write_text(metrics.read_text(encoding="utf-8").replace("validation/bleu", "validation/chrf"), "utf-8")
+        metrics.write_text(
+            metrics.read_text(encoding="utf-8").replace("validation/bleu", f"validation/{name}"), "utf-8"
+        )
     comparison_plot.plot_runs([read_run(path) for path in pair], tmp_path / "plot.png")
     panel = figures[0].axes[2]
-    assert "chrF" in panel.get_ylabel() and panel.get_lines()[0].get_ydata().tolist() == [10.0, 30.0]
+    assert label in panel.get_ylabel() and panel.get_lines()[0].get_ydata().tolist() == [10.0, 30.0]
 
 
 @pytest.mark.slow

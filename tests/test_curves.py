@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from train.evaluation import curves
@@ -63,10 +64,11 @@ def test_loss_bleu_and_learning_rate_have_a_panel_each(monkeypatch, tmp_path):
     assert lines_of(rate) == {"learning rate": [[1, 0.1], [2, 0.2]]} and rate.get_xlabel() == "step"
 
 
-def test_exact_translations_take_the_place_of_an_undefined_bleu(monkeypatch, tmp_path):
-    write(tmp_path / "metrics.jsonl", [*RECORDS, {"step": 2, "validation/exact": 75.0}])
+@pytest.mark.parametrize(("name", "label"), [("chrf", "chrF"), ("bracketing_f1", "F1")])
+def test_chrf_takes_the_place_of_an_undefined_bleu_and_f1_that_of_trees(monkeypatch, tmp_path, name, label):
+    write(tmp_path / "metrics.jsonl", [*RECORDS, {"step": 2, f"validation/{name}": 75.0, "validation/exact": 1.0}])
     _, panel, _ = drawn(monkeypatch, tmp_path, read_curves(tmp_path / "metrics.jsonl"))
-    assert list(lines_of(panel).values()) == [[[2, 75.0]]] and "exact" in panel.get_ylabel()
+    assert lines_of(panel) == {label: [[2, 75.0]]} and panel.get_ylabel() == f"validation {label}"
 
 
 def test_the_picture_is_a_png_of_its_size(tmp_path):

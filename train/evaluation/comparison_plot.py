@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from train.evaluation.comparison import Run
-from train.evaluation.curves import thinned
+from train.evaluation.curves import quality_of, thinned
 from train.evaluation.figures import BLUE, GREEN, ORANGE, new_figure, save
 
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000")  # Okabe and Ito 2008
@@ -16,11 +16,10 @@ START = 0.05  # share of the training curves that may lie above the picture: the
 
 
 def plot_runs(runs: Sequence[Run], path: pathlib.Path) -> None:
-    """Draw three panels over the steps: training loss, validation loss, and BLEU (chrF if it is undefined)."""
+    """Draw three panels over the steps: training loss, validation loss, and quality, as `quality_of` finds it."""
     figure, axes = new_figure(3, 1, 9, 11, sharex=True)
-    has_bleu = any("validation/bleu" in run.curves for run in runs)
-    quality, label = ("bleu", "BLEU") if has_bleu else ("chrf", "chrF")
-    names = ("train/loss", "validation/loss", f"validation/{quality}")
+    quality, label = quality_of([run.curves for run in runs])
+    names = ("train/loss", "validation/loss", quality)
     for axis, name in zip(axes, names, strict=True):
         for number, run in enumerate(runs):
             draw(axis, run, name, COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)])

@@ -1,13 +1,14 @@
 """curves.png: loss, BLEU and learning rate over the steps of a run, from metrics.jsonl."""
 
 import pathlib
+from collections.abc import Sequence
 
 import numpy as np
 
 from train.evaluation.figures import BLUE, GREY, ORANGE, new_figure, save
 from train.loop.metrics_file import parse_record
 
-QUALITIES = ("bracketing_f1", "F1"), ("bleu", "BLEU"), ("exact", "exact, per cent")
+QUALITIES = {"validation/bracketing_f1": "F1", "validation/bleu": "BLEU", "validation/chrf": "chrF"}
 MOST_POINTS = 2_000  # of a curve: more cannot be seen
 
 
@@ -27,23 +28,30 @@ def read_curves(path: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def plot_curves(curves: dict[str, np.ndarray], title: str, path: pathlib.Path) -> None:
-    """Draw three panels over the steps: loss, quality and learning rate.
-
-    Quality is F1 of trees; or BLEU; or if that is undefined, the share of exact translations.
-    """
+    """Draw three panels over the steps: loss, quality and learning rate."""
     figure, (loss, bleu, rate) = new_figure(3, 1, 8, 8.5, sharex=True)
     draw(loss, curves, "train/loss", "training, with dropout", BLUE)
     draw(loss, curves, "validation/loss", "validation", ORANGE, "o-")
     loss.set(title=title, ylabel="loss, nats per target token")
     if loss.get_lines():
         loss.legend(frameon=False)
-    name, label = next((name, label) for name, label in QUALITIES if f"validation/{name}" in curves or name == "exact")
-    draw(bleu, curves, f"validation/{name}", label, ORANGE, "o-")
+    name, label = quality_of([curves])
+    draw(bleu, curves, name, label, ORANGE, "o-")
     bleu.set(ylabel=f"validation {label}", ylim=(0, None))
     draw(rate, curves, "train/learning_rate", "learning rate", GREY)
     rate.set(ylabel="learning rate", xlabel="step", ylim=(0, None))
     rate.ticklabel_format(axis="y", style="sci", scilimits=(-3, 3))
     save(figure, path)
+
+
+def quality_of(curves: Sequence[dict[str, np.ndarray]]) -> tuple[str, str]:
+    """Return name and label of the curve that shows the quality of runs: F1 of trees, BLEU, or chrF if it is undefined.
+
+    It is the first of them that any run has, BLEU if none has any.
+    """
+    found = (name for name in QUALITIES if any(name in one for one in curves))
+    name = next(found, "validation/bleu")
+    return name, QUALITIES[name]
 
 
 def draw(axis, curves: dict[str, np.ndarray], name: str, label: str, colour: str, style: str = "-") -> None:
