@@ -12,7 +12,7 @@ weights (the last, the averaged, and so on). A row with other training text, or 
 tokenizer of its own: its perplexity, which is per token, cannot be compared with that of the others. The difference is
 to the whole recipe; its p-value is that of sacreBLEU's paired bootstrap, 1,000 resamples, about half of a two-sided
 one. Each row was trained once: the test knows the sentences' chance, not that of the seed, which moves BLEU on
-Multi30k by 0.3 to 0.5. Training minutes are those of the steps, without validations; a row that changes only which
+Multi30k by up to 1. Training minutes are those of the steps, without validations; a row that changes only which
 weights are kept has the training of the whole recipe.
 """
 
