@@ -136,6 +136,18 @@ def test_tensorboard_has_every_step_once_however_often_the_workers_were_started(
     assert len(calm["final/_hparams_/session_start_info"]) == len(calm["final/loss"]) == 1
 
 
+def test_no_worker_ends_well_before_the_report_is_written(tmp_path):
+    """Whoever has ended with 0 is not started again, and a chief that was killed then waits for it for ever."""
+    config = write_config(tmp_path, "reporting")
+    killed = Pair(config)
+    wait_until(lambda: f"trained {STEPS} steps" in killed.logged()[0], killed.processes[:1])
+    killed.processes[0].kill()
+    assert killed.end()[1] == EXIT_CODE, killed.logged()
+    assert "gone" in killed.logged()[1] and not (killed.run / "report.md").exists()
+    again = Pair(config)
+    assert again.end() == [0, 0] and (again.run / "report.md").exists(), again.logged()
+
+
 def test_a_worker_with_another_training_text_is_refused_and_both_end(tmp_path):
     texts, logs = ([tmp_path / f"{index}.{ending}" for index in (0, 1)] for ending in ("tsv", "log"))
     for index, text in enumerate(texts):

@@ -1,6 +1,7 @@
 """TF_CONFIG: which worker this process is, and one sentence for every mistake in it."""
 
 import json
+import math
 
 import pytest
 
@@ -47,6 +48,11 @@ def test_a_chief_comes_before_the_workers():
         (text({"worker": TWO, "chief": ["a:1", "b:1"]}), "two chiefs"),
         (text({"worker": ["10.0.0.1", TWO[1]]}), "'10.0.0.1'; it must be HOST:PORT"),
         (text({"worker": ["10.0.0.1:http", TWO[1]]}), "'10.0.0.1:http'; it must be HOST:PORT"),
+        (text({"worker": ["10.0.0.1:70000", TWO[1]]}), "a port from 1 to 65535"),
+        (text({"worker": [TWO[0], "10.0.0.1:0"]}), "'10.0.0.1:0'"),
+        (text({"worker": [TWO[0], "10.0.0.1:" + "9" * 5000]}), "a port from 1 to 65535"),
+        (text({"worker": TWO}, ["worker"]), "unhashable"),
+        (text({"worker": TWO}, index=math.inf), "OverflowError"),
     ],
 )
 def test_a_mistake_in_tf_config_is_one_sentence(wrong, part):

@@ -106,7 +106,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     """Turn text into weights and a report, in a run folder that no other process writes to.
 
     changes: those of the configuration since the run was trained last. All workers take every step together. The chief
-    alone does what is done once, before the steps and after them.
+    alone does what is done once, before the steps and after them, and the others wait for it.
     """
     strategy, worker = choose_strategy(cluster), cluster.worker
     broadcast = Broadcast(strategy, worker)
@@ -140,6 +140,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
             write_projector(folder.tensorboard, transformer, tokenizer.pieces())
             card = write_report(config, folder, data, progress, selection, describe(strategy))
             record_final_scores(folder, progress.step, card.scores, selection.kept.validation.loss)
+    broadcast.wait()  # for the report: if the chief has to be started again, it needs all others, and whoever ends is gone
 
 
 def build(config: BaseModelConfig, training: TrainingConfig, strategy: tf.distribute.Strategy) -> keras.Model:

@@ -58,9 +58,10 @@ def read_cluster(text: str | None) -> Cluster:
         jobs, task = values["cluster"], values["task"]
         kind, index = task["type"], int(task["index"])
         addresses = {job: tuple(map(str, jobs[job])) for job in jobs}
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        unknown = {*addresses, kind} - {"chief", "worker"}
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ConfigError(f"TF_CONFIG is {text}: {type(error).__name__}, {error}; {EXPECTED}.") from None
-    if unknown := {*addresses, kind} - {"chief", "worker"}:
+    if unknown:
         raise ConfigError(f"TF_CONFIG names {', '.join(sorted(unknown))}; only worker and chief are supported.")
     if kind not in addresses or not 0 <= index < len(addresses[kind]):
         raise ConfigError(
@@ -80,6 +81,9 @@ def read_cluster(text: str | None) -> Cluster:
 def split_address(address: str) -> tuple[str, int]:
     """ "host:port" -> (host, port). Raises ConfigError."""
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ConfigError(f"TF_CONFIG has the address {address!r}; it must be HOST:PORT, for example 10.0.0.1:2222.")
+    if not host or not port.isdecimal() or len(port) > 5 or not 0 < int(port) < 2**16:
+        raise ConfigError(
+            f"TF_CONFIG has the address {address!r}; it must be HOST:PORT, for example 10.0.0.1:2222, with a port from "
+            "1 to 65535."
+        )
     return host.strip("[]"), int(port)
