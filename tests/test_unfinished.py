@@ -1,9 +1,12 @@
 """Work that is taken up again: only what was done, whole, and of the same work."""
 
+import errno
+import fcntl
 import logging
 
 import pytest
 
+from keras_transformer.config import ConfigError
 from train.evaluation.unfinished import Unfinished
 
 OF = {"text": "abc", "beam_size": 8}
@@ -34,9 +37,45 @@ def test_results_come_back_and_more_can_follow(output, caplog):
     assert kept(output) == [*RESULTS, ["c", "d"]]
 
 
-def test_work_of_another_kind_begins_anew(output, caplog):
-    assert kept(output, OF | {"beam_size": 4}) == [] and "another text, model or search" in caplog.text
-    assert kept(output) == []
+def test_work_of_another_kind_is_refused_and_not_lost(output):
+    with pytest.raises(ConfigError, match=r"output\.unfinished has 3 results of another text, model or search: remove"):
+        Unfinished(output, OF | {"beam_size": 4})
+    assert kept(output) == RESULTS
+
+
+def test_one_process_at_a_time_has_the_work(output):
+    first = Unfinished(output, OF)
+    with pytest.raises(ConfigError, match="Another process works on .*output.unfinished: wait for it"):
+        Unfinished(output, OF)
+    first.add([["c", "d"]])
+    first.close()
+    assert kept(output) == [*RESULTS, ["c", "d"]]
+
+
+def test_a_file_that_is_removed_before_it_is_locked_is_made_anew(output, monkeypatch):
+    """As if another process had finished its work between the opening and the locking."""
+    lock = fcntl.flock
+
+    def finish_first(file, how):
+        monkeypatch.setattr(fcntl, "flock", lock)
+        output.with_name("output.unfinished").unlink()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", finish_first)
+    work = Unfinished(output, OF)
+    assert work.results == []
+    work.add(RESULTS)
+    work.close()
+    assert kept(output) == RESULTS
+
+
+def test_without_locks_it_is_one_sentence(output, monkeypatch):
+    def refuse(file, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(ConfigError, match="output.unfinished cannot be locked against a second process: No locks"):
+        Unfinished(output, OF)
 
 
 @pytest.mark.parametrize("missing", range(1, 12))

@@ -140,7 +140,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
             write_projector(folder.tensorboard, transformer, tokenizer.pieces())
             card = write_report(config, folder, data, progress, selection, describe(strategy))
             record_final_scores(folder, progress.step, card.scores, selection.kept.validation.loss)
-    broadcast.wait()  # for the report: if the chief has to be started again, it needs all others, and whoever ends is gone
+    broadcast.wait()  # for the report: a chief that is stopped before it needs all others when it is started again
 
 
 def build(config: BaseModelConfig, training: TrainingConfig, strategy: tf.distribute.Strategy) -> keras.Model:

@@ -19,8 +19,8 @@ base. All rows have the same pairs, tokenizer, steps and schedule, and the same 
 PPL (perplexity per piece, without label smoothing) and BLEU (raw text, cased), each with its 95 per cent interval, are
 of the validation set, which also chose between the last and the averaged weights. Train seconds are those of the steps:
 compilation included, validations and checkpoints not; compare them on one machine only, which the letter names if there
-are several. Each row but (base), of which there are three seeds, was trained once. The paper's figures are of newstest2013, after 100,000 steps on 4.5 million
-pairs (300,000 for big).
+are several. Each row was trained once, (base) with other seeds too. The paper's figures are of newstest2013, after
+100,000 steps on 4.5 million pairs (300,000 for big).
 """
 
 
