@@ -72,6 +72,7 @@ def test_the_text_is_named(config, text):
 def test_the_licence_is_the_configurations_or_not_given(licence, row):
     data = types.SimpleNamespace(
         train=TRAIN, validation=VALIDATION, tokenizer=TOKENIZER,
+        corpus=types.SimpleNamespace(train=types.SimpleNamespace(shards=(1, 2))),
         batches=types.SimpleNamespace(padding=types.SimpleNamespace(total=0.01234)),
     )  # fmt: skip
     table = data_table(NumbersData(source="numbers", licence=licence), data)

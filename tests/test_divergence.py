@@ -281,6 +281,24 @@ def test_a_rewind_that_restores_nothing_ends_too():
     assert train_from.count == REWINDS + 1
 
 
+def test_what_a_rewind_throws_away_has_taken_its_time():
+    """Of 10 seconds after the checkpoint, on two cores, none is lost from the time and the core hours of report.md."""
+    found = []
+
+    def train_from(progress):
+        found.append((progress.step, progress.seconds, progress.core_seconds))
+        if len(found) < 3:
+            progress.step, progress.seconds, progress.core_seconds = (
+                9,
+                progress.seconds + 10,
+                progress.core_seconds + 20,
+            )
+            raise DivergenceError("Step 10", "advice")
+
+    train_with_rewinds(train_from, lambda: Progress(step=3, seconds=5.0, core_seconds=10.0), Progress(3, 5.0, 10.0))
+    assert found == [(3, 5, 10), (3, 15, 30), (3, 25, 50)]
+
+
 def test_a_rewind_without_a_checkpoint_is_one_sentence():
     with pytest.raises(CheckpointError, match="Step 3 .*no checkpoint"):
         train_with_rewinds(Calls(), lambda: None, Progress())

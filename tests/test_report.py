@@ -217,7 +217,11 @@ def test_the_page_is_written_with_the_options_of_the_configuration(write, config
 
 
 def test_words_are_counted_in_the_chiefs_own_shards(write):
-    assert "the training text (1 pairs)" in write(texts=[["fünf"], ["sechs"]])
+    text = write(texts=[["fünf"], ["sechs"]])
+    assert "the first worker's 1 of 2 shards of the training text (1 pairs)" in text
+    assert "| what follows is of | the first worker's 1 of 2 shards of the training text, not of those" in text
+    whole = write(texts=[["fünf"]])
+    assert "in the training text (1 pairs)" in whole and "first worker" not in whole
     assert "these references themselves" in write(texts=[[]])  # not a reason to lose the page
 
 

@@ -46,7 +46,7 @@ def test_a_comparison_names_the_other_its_test_every_form_and_the_lines(cards):
         assert line.startswith(f"  {found.name}, {found.form} ") and line.endswith(f"  {found.p_value:.4f}")
         assert f"{found.ours - found.theirs:+.2f}" in line
     assert "The 3 sentences that differ most, by sentence chrF:" in lines
-    first = lines.index("  line 3")
+    first = lines.index("  sentence 3")
     assert REFERENCES[2] in lines[first + 2] and TRANSLATIONS[2] in lines[first + 3] and "Kind" in lines[first + 4]
 
 

@@ -19,6 +19,6 @@ def test_pairs_without_text_are_left_out_aloud(tmp_path, caplog):
     (tmp_path / "test.tsv").write_text("a\tb\n\tx\nc\td\n", encoding="utf-8")
     data = FilesData(source="files", train=["none.tsv"], validation=[str(tmp_path / "test.tsv")])
     assert text_of_run(data, None).pairs == [("a", "b"), ("c", "d")]
-    assert "left out: 1 empty source" in caplog.text and "--output" not in caplog.text
+    assert "left out, and not counted: 1 empty source" in caplog.text and "--output" not in caplog.text
     text_of_run(data, pathlib.Path("out"))
     assert "1 empty source. --output out has no lines for them" in caplog.text

@@ -82,6 +82,6 @@ def test_the_trees_that_differ_most_are_shown_with_the_treebanks():
     assert found.differences[0].ours == rates(counts_of(TREES, ours).sum(0))[2] == 100.0
     printed = "\n".join([*found.table().lines(), *found.sentences()])
     assert (
-        "Against other, with a paired randomization test" in printed and "line 8" in printed and first.theirs in printed
+        "Against other, with a paired randomization test" in printed and "tree 8" in printed and first.theirs in printed
     )
     assert compare_trees("other", TREES, ours, ours).sentences() == ["No two trees differ in F1."]

@@ -18,11 +18,16 @@ CHUNK = 10_000_000  # tokens that are counted at once
 
 
 def data_table(config: DataConfig, data: Data) -> str:
-    """What the model was trained on: the text and its licence, counts, lengths, vocabulary."""
+    """What the model was trained on: the text and its licence, counts, lengths, vocabulary.
+
+    Of several workers the first, who writes this, knows its own shards alone, and says so.
+    """
+    part = own_part(data)
     return table(
         ("text", text_of(config)),
         ("licence", config.licence or "not given (the configuration key data.licence)"),
         *(division_rows(data.corpus) if config.source == "treebank" else []),
+        *([("what follows is of", f"{part}, not of those of the others")] if part else []),
         ("training pairs", counts(data.train)),
         ("validation pairs", counts(data.validation)),
         ("source tokens per sentence", length_sentence(data.train, "source")),
@@ -41,6 +46,12 @@ def text_of(config: DataConfig) -> str:
     if config.source == "treebank":
         return f"trees of {', '.join(config.files)}"
     return ", ".join(map(entry_text, config.entries("train")))
+
+
+def own_part(data: Data) -> str:
+    """Name the part of the training text that this worker has read; "" if it is the whole."""
+    own, everyone = len(data.train.shards), len(data.corpus.train.shards)
+    return f"the first worker's {own} of {everyone} shards of the training text" if own < everyone else ""
 
 
 def division_rows(treebank: Corpus) -> list[tuple[str, str]]:

@@ -59,7 +59,7 @@ class Comparison(PairedComparison):
         lines = [f"The {len(self.lines)} sentences that differ most, by sentence chrF:"]
         for found in self.lines:
             lines += [
-                f"  line {found.line}",
+                f"  sentence {found.line}",
                 f"    source            {on_one_line(found.source)}",
                 f"    reference         {on_one_line(found.reference)}",
                 f"    this   chrF {found.our_chrf:5.1f} {on_one_line(found.ours)}",

@@ -47,14 +47,14 @@ class ScoredText(NamedTuple):
 def text_of_run(data: Data, output: pathlib.Path | None) -> ScoredText:
     """The text of the test set, or of the validation set if there is none. Needs no training text.
 
-    Pairs with an empty side are left out, which is logged: `output`, to which translations are to be written, does not
-    have their lines.
+    Pairs with an empty side are left out, which is logged: they are not counted, and `output`, to which translations
+    are to be written, does not have their lines.
     """
     split = load_test_split(data)
     pairs = list(split)
     if split.skipped:
         log.warning(
-            "pairs of %s without text on one side are left out: %s%s",
+            "pairs of %s without text on one side are left out, and not counted: %s%s",
             split.name, skipped_sentence(split.skipped), f". --output {output} has no lines for them" if output else "",
         )  # fmt: skip
     return ScoredText(split.name, pairs)

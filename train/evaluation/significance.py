@@ -50,7 +50,7 @@ class Difference(NamedTuple):
 class LineDifference(NamedTuple):
     """One sentence that two sets of translations translate differently."""
 
-    line: int  # counted from 1
+    line: int  # counted from 1, without pairs that were left out
     source: str
     reference: str
     ours: str

@@ -35,7 +35,7 @@ class TreeComparison(PairedComparison):
         lines = [f"The {len(self.lines)} trees that differ most, by F1 of the sentence:"]
         for found in self.lines:
             lines += [
-                f"  line {found.line}",
+                f"  tree {found.line}",
                 f"    treebank        {found.reference}",
                 f"    this   F1 {found.our_f1:5.1f} {found.ours}",
                 f"    other  F1 {found.their_f1:5.1f} {found.theirs}",

@@ -102,6 +102,7 @@ def train_with_rewinds(
             if rewinds_to[progress.step] > REWINDS:
                 raise too_many_rewinds(divergence, progress.step, schedule) from None
             progress.skipped = sorted([*diverged.skipped, diverged.batch])
+            progress.seconds, progress.core_seconds = diverged.seconds, diverged.core_seconds  # spent, if in vain
             log.warning(
                 "%s Going back to step %d and leaving out batch %d; batches left out: %d",
                 divergence.finding, progress.step, diverged.batch, len(progress.skipped),
