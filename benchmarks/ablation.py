@@ -84,22 +84,29 @@ def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
     """
     settings = effective_settings(recipe)  # without keys that are not set, or of another kind of model
     used = [(key, off) for key, off in OFF.items() if key in settings and settings[key] != off]
+    by_bleu = () if recipe.training.patience else ('training.best_metric="bleu"',)  # no other metric is for anything
+    also = {"training.keep_best": by_bleu if recipe.training.best_metric != "bleu" else ()}
     added = ADDED | {"training.cooldown_steps": math.ceil(recipe.training.steps / 3)}
     unused = [(key, value) for key, value in added.items() if settings.get(key, OFF[key]) == OFF[key]]
     return [
         Trial(WHOLE, path),
         *without_entries(path, recipe.data),
-        *(changed(path, "without", key, value) for key, value in used),
+        *(changed(path, "without", key, value, also.get(key, ())) for key, value in used),
         *(changed(path, "with", key, value) for key, value in unused),
     ]
 
 
-def changed(path: pathlib.Path, word: str, key: str, value: bool | int | float | str) -> Trial:
-    """The recipe with one key changed. A change in the selection of weights alone goes on from the whole recipe."""
+def changed(
+    path: pathlib.Path, word: str, key: str, value: bool | int | float | str, also: tuple[str, ...] = ()
+) -> Trial:
+    """The recipe with one key changed, and settings that go with it.
+
+    A change in the selection of weights alone goes on from the whole recipe.
+    """
     return Trial(
         f"{word}_{key.rpartition('.')[2]}",
         path,
-        (f"{key}={json.dumps(value)}",),
+        (f"{key}={json.dumps(value)}", *also),
         same_updates_as=WHOLE if key in OF_SELECTION else None,
     )
 

@@ -19,6 +19,7 @@ from tests.support.places import ROOT
 from tests.support.runs import write_config
 from tests.support.trials import outcome
 from train.config import load_config
+from train.loop.best import check_metric
 from train.step.optimizer import training_optimizer
 
 
@@ -58,6 +59,22 @@ def test_a_technique_that_is_on_if_its_key_is_set_is_switched_off_too(tmp_path):
     plain, on, switched_off = trained([]), trained(ON), trained([*ON, *off])
     np.testing.assert_allclose(switched_off, plain, rtol=1e-6)  # weights, and their moving average
     assert np.abs(on[0] - plain[0]).max() > 1e-4 < np.abs(on[0] - on[1]).max()
+
+
+@pytest.mark.parametrize(
+    ("metric", "patience", "left"), [("chrf", None, "bleu"), ("chrf", 3, "chrf"), ("bleu", None, "bleu")]
+)
+def test_without_the_best_checkpoint_no_metric_is_left_over_which_training_would_refuse(
+    tmp_path, metric, patience, left
+):
+    recipe = [f'training.best_metric="{metric}"', "training.keep_best=true"]
+    recipe += [f"training.patience={patience}"] * (patience is not None)
+    path = write_config(tmp_path)
+    (trial,) = (one for one in ablation.trials_of(path, load_config(path, recipe)) if one.name == "without_keep_best")
+    found = load_config(path, [*recipe, *trial.overrides]).training
+    assert (found.keep_best, found.best_metric) == (False, left) and trial.same_updates_as == "whole"
+    check_metric(found)
+    assert len(trial.overrides) == (2 if metric != left else 1)
 
 
 def test_a_tokenizer_in_lower_case_is_a_technique_and_is_compared_in_lower_case(tmp_path):

@@ -10,11 +10,7 @@ import pytest
 
 from benchmarks import ablation, ancestors, table3
 from benchmarks.trials import training
-from benchmarks.trials.outcome import (
-    Trial,
-    machines,
-    mark,
-)
+from benchmarks.trials.outcome import Trial, machines, mark
 from benchmarks.trials.settings import check_settings
 from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
 from benchmarks.worker import BenchmarkError
@@ -24,6 +20,7 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.runs import write_config
 from train.config import load_config
+from train.data.corpus import CorpusError
 from train.evaluation.curves import read_curves
 
 TIMES = ("train/tokens_per_second", "train/seconds_in_step")
@@ -101,7 +98,8 @@ def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
     assert steps_in(trial, 5.0, tmp_path) == 5 * 60 / 0.5 and len(commands) == 1  # measured once
     calibration = load_config(RunFolder(tmp_path / "small_calibration").config).training
     assert (calibration.steps, calibration.dropout) == (training.CALIBRATION_STEPS, 0.3)
-    assert steps_in(trial, 0.1, tmp_path) == 70  # at least to the first checkpoint
+    with pytest.raises(BenchmarkError, match="small trains 12 .* after 70: give at least 1 minutes"):
+        steps_in(trial, 0.1, tmp_path)
 
 
 def test_a_run_with_other_settings_is_not_taken_for_the_trial(commands, tmp_path):
@@ -152,7 +150,8 @@ def test_micro_batches_that_were_found_by_trial_are_no_other_setting(tmp_path):
 
 
 @pytest.mark.parametrize("given", ['tokenizer.model="t.model"', 'training.start_from="runs/base"'])
-def test_a_row_with_a_tokenizer_that_is_given_is_taken_again(commands, tmp_path, given):
+def test_a_row_with_a_tokenizer_that_is_given_is_taken_again(commands, tmp_path, monkeypatch, given):
+    monkeypatch.setattr(training, "check_start", lambda *arguments: None)  # there is no such run
     trial = Trial("small", TABLE3_CONFIG, (given,))
     found = train_all([trial], None, tmp_path / "runs", tmp_path / "kept")
     assert load_config(RunFolder(tmp_path / "runs/small").config).tokenizer.vocab_size == 500
@@ -189,6 +188,20 @@ def test_a_calibration_of_another_model_is_not_taken(commands, tmp_path):
     steps_in(Trial("small", TABLE3_CONFIG), 10.0, tmp_path)
     with pytest.raises(BenchmarkError, match="small_calibration is .*model.d_ff was 512 and is 1024"):
         steps_in(Trial("small", TABLE3_CONFIG, ("model.d_ff=1024",)), 10.0, tmp_path)
+
+
+def test_what_training_would_refuse_is_refused_before_the_first_trial(commands, tmp_path):
+    """And not after hours of the trials before it."""
+    for wrong, error in (
+        ('training.best_metric="chrf"', ConfigError),
+        ("training.learning_rate=0.5", ConfigError),
+        (f'training.start_from="{tmp_path}/none"', ConfigError),
+        ("data.shards=2", CorpusError),
+    ):
+        trial = Trial("row", TABLE3_CONFIG, (wrong,))
+        with pytest.raises(error):
+            train_all([Trial("whole", TABLE3_CONFIG), trial], None, tmp_path / "runs", tmp_path / "kept")
+        assert commands == []
 
 
 def test_only_takes_the_trials_that_it_names():

@@ -11,7 +11,9 @@ from train.config_settings import effective_settings
 FOUND = {"training.find_micro_batches", "training.micro_batches"}  # config.toml has what was found, not what was asked
 OF_GIVEN = {"tokenizer.vocab_size"}  # config.toml has the number of pieces of a tokenizer that is given
 
-OF_SELECTION = {"training.average_checkpoints", "training.keep_best"}  # they change no update, only which weights stay
+OF_SELECTION = {  # they change no update, only which weights stay; best_metric without training.patience, at least
+    "training.average_checkpoints", "training.best_metric", "training.keep_best",
+}  # fmt: skip
 
 
 def has_begun(path: pathlib.Path) -> bool:
@@ -38,7 +40,8 @@ def check_same_settings(
 ) -> None:
     """Raises BenchmarkError, which has `subject` and `remedy`, unless the settings of `trained` are those asked for.
 
-    Where a run is kept does not count, nor do the keys in `free`, nor in which words the configuration says the same.
+    Where a run is kept does not count, nor do the keys in `free`. A default that is written out is another setting if
+    its value depends on other keys, as that of model.key_dim does.
     """
     asked = load_config(config, overrides)
     if asked.training.find_micro_batches:

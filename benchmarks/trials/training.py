@@ -1,6 +1,8 @@
 """A trial: one training of a series that is compared on the validation set. What a trial has done is not done again."""
 
 import json
+import math
+import os
 import pathlib
 import shutil
 import signal
@@ -21,6 +23,9 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.signals import handling
 from train.config import load_config
 from train.evaluation.curves import read_curves
+from train.loop.best import check_metric
+from train.resume import check_start
+from train.workers.tf_config import ONLY_WORKER
 
 CALIBRATION_STEPS = 60  # whose median says how long a step takes
 TRANSLATIONS = "validation.hyp.txt"
@@ -94,7 +99,10 @@ def kept_as(trial: Trial, kept: pathlib.Path) -> pathlib.Path:
 
 
 def steps_in(trial: Trial, minutes: float, folder: pathlib.Path) -> int:
-    """How many steps the trial trains in so many minutes on this machine, by a short training of its own."""
+    """How many steps the trial trains in so many minutes on this machine, by a short training of its own.
+
+    Raises BenchmarkError if it has no checkpoint by then.
+    """
     path = folder / f"{trial.name}_calibration"
     config = load_config(trial.config, trial.overrides)
     short = [f"training.steps={CALIBRATION_STEPS}", f"training.checkpoint_every={CALIBRATION_STEPS}"]
@@ -105,8 +113,13 @@ def steps_in(trial: Trial, minutes: float, folder: pathlib.Path) -> int:
     metrics = RunFolder(path).metrics
     if len(read_curves(metrics).get("train/seconds_in_step", ())) < CALIBRATION_STEPS:
         python(folder / f"{trial.name}.log", "train", *training_arguments(calibration, path))
-    steps = round(60 * minutes / float(np.median(step_seconds(read_curves(metrics)))))
-    return max(config.training.checkpoint_every, steps)
+    seconds, first = float(np.median(step_seconds(read_curves(metrics)))), config.training.checkpoint_every
+    if (steps := round(60 * minutes / seconds)) < first:
+        raise BenchmarkError(
+            f"In {minutes:g} minutes, {trial.name} trains {steps:,} steps here, and its first checkpoint is after "
+            f"{first:,}: give at least {math.ceil(first * seconds / 60)} minutes."
+        )
+    return steps
 
 
 def python(log: pathlib.Path, module: str, *arguments: str) -> None:
@@ -149,6 +162,18 @@ def check_configuration(trial: Trial) -> None:
     load_config(trial.config, trial.settings)
 
 
+def check_trainable(trial: Trial) -> None:
+    """Raises ConfigError or CorpusError for what a training would refuse before its first step."""
+    from train.data.prepare import load_corpus  # these load TensorFlow
+    from train.step.optimizer import check_schedule
+
+    config = load_config(trial.config, trial.settings)
+    check_schedule(config.training)
+    check_metric(config.training)
+    check_start(RunFolder(os.devnull), config, ONLY_WORKER)
+    load_corpus(config.data)
+
+
 def train_all(
     trials: Iterable[Trial], only: str | None, folder: pathlib.Path, kept: pathlib.Path
 ) -> dict[str, Outcome]:
@@ -164,6 +189,7 @@ def train_all(
     for trial in trials:  # now, not after hours of training
         if not outcome_of(trial, kept) and trial in chosen:
             check_begun(trial, folder)
+            check_trainable(trial)
     for trial in chosen:
         print(f"{trial.name}: {' '.join(trial.overrides) or trial.config}", file=sys.stderr, flush=True)
         trained(trial, folder, kept)
