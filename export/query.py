@@ -3,10 +3,10 @@
 The command imports TensorFlow only for gRPC, so that a question over REST is answered at once.
 """
 
-from keras_transformer.signals import end_on_signals
+from keras_transformer.signals import end_on_closed_output, end_on_interrupt
 
 if __name__ == "__main__":
-    end_on_signals()  # before the imports below, which take a second
+    end_on_interrupt()  # before the imports below, which take a second
 
 from typing import Annotated
 
@@ -49,7 +49,8 @@ def query(
         def output_lines(lines, first_line):
             return [output_line(translation, scores) for translation in client.translate(lines)]
 
-        translate_lines(output_lines, rows_per_request)
+        with end_on_closed_output():
+            translate_lines(output_lines, rows_per_request)
 
 
 def main():

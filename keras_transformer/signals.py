@@ -29,6 +29,19 @@ def end_on_signals() -> None:
 
 
 @contextlib.contextmanager
+def end_on_closed_output() -> Iterator[None]:
+    """Within, a reader that closes the pipe early ends the process, as `end_on_signals` has it.
+
+    For a command that writes to sockets, whose end is an error to be told and not the process's end.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGPIPE)
+
+
+@contextlib.contextmanager
 def signals_raise() -> Iterator[None]:
     """Within, Ctrl-C and SIGTERM raise SystemExit, so that `finally` removes what is half-written."""
 

@@ -1,0 +1,67 @@
+"""`python -m export.query` as a process: a server that hangs up is not the end of it, a reader that does is."""
+
+import contextlib
+import json
+import signal
+import socket
+import threading
+
+import pytest
+
+from tests.support.processes import python, start_python
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signal"),
+]
+
+
+@contextlib.contextmanager
+def server(hang_ups):
+    """A model that repeats its lines. It closes the first `hang_ups` connections while the request is being sent."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener, hang_ups), daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1/models/any"
+
+
+def serve(listener, hang_ups):
+    with contextlib.suppress(OSError):  # the listener is closed
+        while True:
+            connection, _ = listener.accept()
+            with connection, connection.makefile("rb") as request:
+                length = 0
+                while (line := request.readline()).strip():
+                    name, _, value = line.decode().partition(":")
+                    length = int(value) if name.lower() == "content-length" else length
+                if hang_ups:
+                    hang_ups -= 1
+                    continue
+                lines = json.loads(request.read(length))["inputs"]["text"]
+                found = {"outputs": {"translation": lines, "score": [0.0] * len(lines)}}
+                body = json.dumps(found).encode()
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+
+LONG = "a" * 10_000_000  # more than a socket takes at once, so that the request is still being sent
+
+
+def test_a_request_that_the_server_hangs_up_on_is_sent_again():
+    with server(hang_ups=2) as url:
+        found = python("-m", "export.query", "--url", url, stdin=f"{LONG}\n")
+    assert (found.returncode, found.stderr, found.stdout == f"{LONG}\n") == (0, "", True)
+
+
+def test_a_server_that_always_hangs_up_is_one_sentence():
+    with server(hang_ups=1000) as url:
+        found = python("-m", "export.query", "--url", url, "--deadline", "1", stdin=f"{LONG}\n")
+    assert found.returncode == 1 and found.stdout == ""
+    assert found.stderr.startswith("Error: ") and found.stderr.count("\n") == 1
+
+
+def test_a_reader_that_closes_the_pipe_ends_it_without_a_word(tmp_path):
+    (tmp_path / "lines").write_text("a dog runs\n" * 100_000, encoding="utf-8")
+    with server(hang_ups=0) as url, open(tmp_path / "lines") as lines:
+        process = start_python("-m", "export.query", "--url", url, stdin=lines)
+        assert process.stdout.readline() == "a dog runs\n"
+        process.stdout.close()
+        assert (process.wait(60), process.stderr.read()) == (-signal.SIGPIPE, "")
