@@ -100,13 +100,13 @@ def compare_scores(folder: pathlib.Path, translator: Translator, lines: list[str
     import ctranslate2
 
     tokenizer, alpha = translator.tokenizer, translator.options.length_penalty
-    pieces = tokenizer.pieces()
+    pieces, longest = tokenizer.pieces(), translator.max_source_tokens - 1  # without EOS
     pairs = [(line, found) for line, found in zip(lines, translator.translate(lines), strict=True) if found.ids]
     scored = ctranslate2.Translator(str(folder)).score_batch(
-        [[pieces[i] for i in tokenizer.encode(line)] for line, _ in pairs],
+        [[pieces[i] for i in tokenizer.encode(line)[:longest]] for line, _ in pairs],
         [[pieces[i] for i in found.ids if i != EOS] for _, found in pairs],
         max_batch_size=32,
-        max_input_length=translator.max_source_tokens,
+        max_input_length=0,  # which would cut the translations too
     )
     differences = [
         abs(score(sum(result.log_probs), len(result.log_probs), alpha) - found.score)

@@ -17,7 +17,8 @@ WORD_START = "\u2581"  # how SentencePiece writes the space before a word
 
 def joined(words, is_there):
     """Join strings with spaces: string (B, L), bool (B, L) with the true ones first -> string (B,)."""
-    return tf.strings.strip(tf.strings.reduce_join(tf.where(is_there, words, ""), axis=1, separator=" "))
+    text = tf.strings.reduce_join(tf.where(is_there, words, ""), axis=1, separator=" ")
+    return tf.strings.regex_replace(text, " +$", "")  # and no more: a tab may be a piece
 
 
 def written(numbers):

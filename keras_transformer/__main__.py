@@ -161,6 +161,11 @@ def score(
     length penalty, as `translate --scores` prints it without a repetition penalty. If the source is blank, both are 0.
     """
     with exit_codes():
+        if tree_search(run) is not None:
+            raise InputError(
+                f"{run} was trained on a treebank: it writes brackets, not text that could be scored. "
+                "`translate --scores` prints the scores of its trees."
+            )
         texts = [lines_of(path) for path in (source, target)]
         if len(texts[0]) != len(texts[1]):
             raise InputError(

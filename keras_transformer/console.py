@@ -12,7 +12,7 @@ from typing import Protocol, TextIO
 
 import typer
 
-from keras_transformer.errors import Interrupted, UserError, first_line_of
+from keras_transformer.errors import InputError, Interrupted, UserError, first_line_of
 from keras_transformer.files import read_lines
 
 BATCHES_AT_ONCE = 25
@@ -147,6 +147,9 @@ def translate_lines(output_lines: Callable[[list[str], int], Iterable[str]], bat
     `output_lines` is a function of a list of lines and the number of the first of them, counted from 1. It returns
     what to write for them. If a line cannot be read, all lines before it are translated and written first.
     """
+    for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
+        if stream is None:  # as after `<&-` and `>&-`
+            raise InputError(f"Standard {name} is closed: give a file, a pipe or /dev/null.")
     first_line = 1
     for lines in groups(read_lines(sys.stdin.buffer, "the input"), sys.stdin, batch_size):
         for text in output_lines(lines, first_line):

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import sentencepiece
 
-from keras_transformer.batching import refuse_one_string
+from keras_transformer.batching import SURROGATE, refuse_one_string
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.tokens import BOS, EOS, OWN_PIECE, PAD, UNK
 
 SPACE = "\u2581"  # as SentencePiece writes a space in a piece
 SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
@@ -54,10 +54,11 @@ def train_tokenizer(
     an older SentencePiece, it leaves out all spaces that a text begins with.
 
     The same sentences in the same order give the same file.
-    Raises TokenizerError if the sentences have too few pieces for `vocab_size`, or need more, if a symbol with a space
-    has a capital that `lowercase` would take away, and TypeError if the sentences are one string.
+    Raises TokenizerError if the sentences have too few pieces for `vocab_size`, need more, or have a lone surrogate,
+    and if a symbol cannot be kept; TypeError if the sentences are one string, or one of them is none.
     """
     refuse_one_string(sentences)
+    check_symbols(symbols)
     if lowercase and (lost := [symbol for symbol in symbols if " " in symbol and symbol != lower_case(symbol)]):
         raise TokenizerError(
             f"A tokenizer in lower case cannot keep the capitals of the symbol {lost[0]!r}, which has a space: write "
@@ -65,17 +66,13 @@ def train_tokenizer(
         )
     model = io.BytesIO()
     more = {"user_defined_symbols": [symbol.replace(" ", SPACE) for symbol in symbols]} if symbols else {}
-    texts = (
-        sentence[start : start + TRAINING_CHARACTERS]
-        for sentence in sentences
-        for start in range(0, len(sentence), TRAINING_CHARACTERS)
-    )
+    texts = _Parts(sentences)
     sentencepiece.set_random_generator_seed(1)
-    with file_of_rules() if lowercase else contextlib.nullcontext() as rules, _explained(vocab_size):
+    with file_of_rules() if lowercase else contextlib.nullcontext() as rules, _explained(vocab_size, texts):
         if rules:
             more["normalization_rule_tsv"] = rules
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=texts,
+            sentence_iterator=iter(texts),
             model_writer=model,
             model_type="bpe",
             vocab_size=vocab_size,
@@ -91,6 +88,36 @@ def train_tokenizer(
             **{f"{name}_id": special_id for name, special_id in SPECIAL_IDS.items()},
         )
     write_atomically(path, without_path_of_rules(model.getvalue()) if lowercase else model.getvalue())
+
+
+class _Parts:
+    """Sentences in parts of TRAINING_CHARACTERS. `error`: why they ended, which the trainer would garble."""
+
+    def __init__(self, sentences: Iterable[str]):
+        self.sentences, self.error = sentences, None
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for number, sentence in enumerate(self.sentences, 1):
+                if not isinstance(sentence, str):
+                    raise TypeError(f"Sentence {number} is {sentence!r:.60}; a sentence is a string.")
+                if SURROGATE.search(sentence):
+                    raise TokenizerError(
+                        f"Sentence {number} has a lone surrogate, which is no character: {sentence!a:.60}"
+                    )
+                for start in range(0, len(sentence), TRAINING_CHARACTERS):
+                    yield sentence[start : start + TRAINING_CHARACTERS]
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def check_symbols(symbols: Sequence[str]) -> None:
+    """Raises TokenizerError for a symbol that is empty, given twice, or a piece that every tokenizer has for itself."""
+    for number, symbol in enumerate(symbols):
+        if not symbol or symbol in symbols[:number] or OWN_PIECE.fullmatch(symbol):
+            why = "is empty, stands twice, or is a piece that every tokenizer has for itself"
+            raise TokenizerError(f"{symbol!r} cannot be a symbol: it {why}.")
 
 
 def lower_case(text: str) -> str:
@@ -129,11 +156,13 @@ def model_proto(model: bytes):
 
 
 @contextlib.contextmanager
-def _explained(vocab_size: int) -> Iterator[None]:
-    """Turn an error of SentencePiece's trainer into a TokenizerError."""
+def _explained(vocab_size: int, texts: _Parts) -> Iterator[None]:
+    """Turn an error of SentencePiece's trainer into a TokenizerError, or into the one that ended the texts."""
     try:
         yield
     except RuntimeError as error:
+        if texts.error:
+            raise texts.error from None
         raise TokenizerError(_explanation(str(error), vocab_size)) from None
 
 
@@ -164,7 +193,7 @@ class Tokenizer:
         path = pathlib.Path(path)
         try:
             self.model_bytes = path.read_bytes()
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=self.model_bytes)
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=self.model_bytes or b"empty")
             self._processor.id_to_piece(list(range(self.vocab_size)))  # raises if a piece is not UTF-8
         except OSError as error:
             raise TokenizerError(f"The tokenizer {path} cannot be read: {error.strerror}.") from None

@@ -3,6 +3,7 @@
 import functools
 import gc
 import importlib
+import io
 import os
 import sys
 import types
@@ -151,6 +152,16 @@ def test_lines_before_an_error_are_grouped_first(error):
     assert next(found) == ["a", "b"]
     with pytest.raises(type(error), match=str(error)):
         next(found)
+
+
+@pytest.mark.parametrize("name", ["stdin", "stdout"])
+def test_a_closed_stream_is_one_sentence(monkeypatch, name):
+    """Python has None for a stream that is closed when it starts, as a service manager may have it."""
+    monkeypatch.setattr(console.sys, name, None)
+    for stream in {"stdin", "stdout"} - {name}:
+        monkeypatch.setattr(console.sys, stream, io.TextIOWrapper(io.BytesIO()))
+    with pytest.raises(InputError, match=f"Standard {name.removeprefix('std')}put is closed"):
+        console.translate_lines(lambda lines, first_line: [], 1)
 
 
 def test_a_line_of_output_has_the_text_and_the_score():

@@ -25,7 +25,7 @@ from tests.support.training import (
 from train.config import TrainingConfig
 from train.data.batches import batch_number
 from train.loop.checkpoints import CheckpointError, Checkpoints, read_checkpoint
-from train.loop.divergence import REWINDS, DivergenceCheck, DivergenceError, has_exploded, train_with_rewinds
+from train.loop.divergence import REWINDS, DivergenceCheck, DivergenceError, has_exploded
 from train.loop.progress import Progress
 from train.step.training_model import TrainingModel
 
@@ -260,48 +260,6 @@ def test_if_every_batch_diverges_it_stops_after_so_many_rewinds(tmp_path):
     ):
         train(tmp_path, Poisoned(lambda number: number >= LATER))
     assert checkpoint_names(tmp_path)[-1] == f"step-{EVERY:08d}.npz"
-
-
-class Calls:
-    """A train_from that diverges every time, and counts."""
-
-    def __init__(self):
-        self.count = 0
-
-    def __call__(self, progress):
-        self.count += 1
-        assert self.count < 100
-        raise DivergenceError("Step 3", "advice")
-
-
-def test_a_rewind_that_restores_nothing_ends_too():
-    train_from, progress = Calls(), Progress(step=3)
-    with pytest.raises(DivergenceError, match=f"{REWINDS} batches .* checkpoint of step 3"):
-        train_with_rewinds(train_from, lambda: progress, progress)
-    assert train_from.count == REWINDS + 1
-
-
-def test_what_a_rewind_throws_away_has_taken_its_time():
-    """Of 10 seconds after the checkpoint, on two cores, none is lost from the time and the core hours of report.md."""
-    found = []
-
-    def train_from(progress):
-        found.append((progress.step, progress.seconds, progress.core_seconds))
-        if len(found) < 3:
-            progress.step, progress.seconds, progress.core_seconds = (
-                9,
-                progress.seconds + 10,
-                progress.core_seconds + 20,
-            )
-            raise DivergenceError("Step 10", "advice")
-
-    train_with_rewinds(train_from, lambda: Progress(step=3, seconds=5.0, core_seconds=10.0), Progress(3, 5.0, 10.0))
-    assert found == [(3, 5, 10), (3, 15, 30), (3, 25, 50)]
-
-
-def test_a_rewind_without_a_checkpoint_is_one_sentence():
-    with pytest.raises(CheckpointError, match="Step 3 .*no checkpoint"):
-        train_with_rewinds(Calls(), lambda: None, Progress())
 
 
 # messages

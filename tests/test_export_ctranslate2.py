@@ -150,6 +150,14 @@ def test_the_folder_is_a_model_with_tokenizer_and_readme_after_a_comparison(run,
     assert json.loads((folder / "config.json").read_text())["add_source_eos"] is True
 
 
+def test_sources_alone_are_cut_for_the_comparison(run, tmp_path):
+    """The translations are longer than the sources may be, and their scores are of all their tokens."""
+    (tmp_path / "lines").write_text("".join(f"{line} {line}\n" for line in SENTENCES[:4]), encoding="utf-8")
+    options = "--max-source-tokens", 6, "--check", tmp_path / "lines"
+    result = run_export(run, tmp_path / "model", *options)
+    assert result.exit_code == 0 and "compared 4 lines" in result.stdout, result.output
+
+
 def test_int8_weights_are_smaller_and_may_score_otherwise(run, tmp_path):
     (tmp_path / "float32").mkdir()  # an empty folder may be there already
     assert run_export(run, tmp_path / "float32", "--no-check").exit_code == 0

@@ -55,6 +55,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "recurrent_run": "a recurrent model through every door",
     "recurrent_training": "the training step with a recurrent model",
     "readme": "README.md",
+    "rewinds": "train/loop/divergence.py without a model",
     "run_config": "train/config.py",
     "scaling": "docs/scaling.md",
     "search_options": "SearchOptions, from a script to translations",

@@ -159,6 +159,34 @@ def test_training_without_text_is_refused(tmp_path):
         train_tokenizer(["", ""], tmp_path / "tokenizer.model", 300)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ("a \ud800", TokenizerError, r"Sentence 3 has a lone surrogate, which is no character: 'a \\ud800'"),
+        (b"bytes", TypeError, "Sentence 3 is b'bytes'; a sentence is a string"),
+        (3, TypeError, "Sentence 3 is 3; a sentence"),
+    ],
+)
+def test_a_sentence_that_is_no_text_is_named(tmp_path, wrong, error, message):
+    with pytest.raises(error, match=message):
+        train_tokenizer([*SENTENCES[:2], wrong, *SENTENCES], tmp_path / "tokenizer.model", 300)
+
+
+def test_what_keeps_sentences_from_being_read_is_what_is_raised(tmp_path):
+    def sentences():
+        yield "a dog"
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        train_tokenizer(sentences(), tmp_path / "tokenizer.model", 300)
+
+
+@pytest.mark.parametrize("symbols", [["<s>"], ["<0x0A>"], [""], ["<2de>", "<2fr>", "<2de>"]])
+def test_what_cannot_be_a_symbol_is_refused(tmp_path, symbols):
+    with pytest.raises(TokenizerError, match=f"{symbols[-1]!r} cannot be a symbol"):
+        train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 400, symbols)
+
+
 def test_a_failed_training_leaves_no_file(tmp_path):
     with pytest.raises(TokenizerError):
         train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 8000)
@@ -176,9 +204,10 @@ def test_a_model_with_other_special_ids_is_refused(tmp_path):
 def test_a_missing_file_and_another_file_are_named(tmp_path):
     with pytest.raises(TokenizerError, match="none.model cannot be read: No such file"):
         Tokenizer(tmp_path / "none.model")
-    (tmp_path / "text.model").write_text("not a model")
-    with pytest.raises(TokenizerError, match="text.model is not a SentencePiece model, or is damaged"):
-        Tokenizer(tmp_path / "text.model")
+    for text in ("not a model", ""):
+        (tmp_path / "text.model").write_text(text)
+        with pytest.raises(TokenizerError, match="text.model is not a SentencePiece model, or is damaged"):
+            Tokenizer(tmp_path / "text.model")
 
 
 def test_a_model_with_damaged_bytes_is_refused_or_decodes_every_id(model_path, tmp_path):

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
+from keras_transformer.tokens import OWN_PIECE
+
 
 class Section(pydantic.BaseModel):
     """A table of the TOML file. Unknown keys, other types ("100" is no number), infinities and NaN are errors."""
@@ -17,8 +19,6 @@ class Section(pydantic.BaseModel):
 
 
 PathText = Annotated[str, pydantic.Field(min_length=1), pydantic.AfterValidator(os.path.expanduser)]  # "~" is expanded
-
-OWN_PIECE = re.compile(r"<(pad|unk|s|/s|0x[0-9A-F]{2})>")  # of SentencePiece, in every tokenizer
 
 
 class NumbersData(Section):

@@ -60,5 +60,7 @@ def message_of_the_graph(message: str) -> str:
     """Return the first root error of a message of TensorFlow's runtime, without the node that raised it."""
     roots = re.search(r"^\s*\(0\) ?\w+: (.*)", message, re.MULTILINE)  # "2 root error(s) found."
     text = roots[1] if roots else re.split(r"\n?\s*\[\[\{\{node ", message)[0].strip()
-    text = re.sub(r"^assertion failed: ", "", text)
+    text = re.sub(r"^Graph execution error:\s*", "", text)
+    if failed := re.search(r"assertion failed: \[(.*?)\]((?: \[.*)?)$", text, re.DOTALL):
+        text = failed[1] + failed[2]  # its sentence, and values in brackets; a place in the graph may stand before it
     return " ".join(text.split())[:LONGEST_MESSAGE]
