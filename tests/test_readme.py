@@ -89,7 +89,7 @@ def test_every_file_it_links_to_or_names_is_there():
 def test_its_layout_names_every_folder():
     (layout,) = re.findall(r"## Layout\n\n```\n(.*?)```", README, re.DOTALL)
     described = set(re.findall(r"^(\w+)/", layout, re.MULTILINE))
-    folders = {path.parent.name for path in ROOT.glob("[a-z]*/*.*") if path.suffix in (".py", ".toml", ".md")}
+    folders = {path.parent.name for path in ROOT.glob("[a-z]*/*.*") if path.suffix in (".py", ".toml", ".md", ".yaml")}
     assert described == folders - {"data", "runs", "exports", "build", "dist"}
 
 
