@@ -82,7 +82,11 @@ def test_without_locks_it_is_one_sentence(output, monkeypatch):
 def test_a_line_that_was_not_written_to_its_end_is_done_anew(output, missing):
     path = output.with_name("output.unfinished")
     path.write_bytes(path.read_bytes()[:-missing])
-    assert kept(output) == RESULTS[:2]
+    work = Unfinished(output, OF)
+    assert work.results == RESULTS[:2]
+    work.add([["c", "d"]])
+    work.close()
+    assert kept(output) == [*RESULTS[:2], ["c", "d"]]  # and not behind half a line
 
 
 @pytest.mark.parametrize("content", [b"", b"no JSON\n", b"\xff\n"])
