@@ -18,7 +18,9 @@ WORD_START = "\u2581"  # how SentencePiece writes the space before a word
 def joined(words, is_there):
     """Join strings with spaces: string (B, L), bool (B, L) with the true ones first -> string (B,)."""
     text = tf.strings.reduce_join(tf.where(is_there, words, ""), axis=1, separator=" ")
-    return tf.strings.regex_replace(text, " +$", "")  # and no more: a tab may be a piece
+    count = tf.reduce_sum(tf.cast(is_there, tf.int32), axis=1)
+    behind = tf.maximum(tf.shape(words)[1] - tf.maximum(count, 1), 0)  # separators; a word may be white space itself
+    return tf.strings.substr(text, tf.zeros_like(behind), tf.strings.length(text) - behind)
 
 
 def written(numbers):
