@@ -84,8 +84,9 @@ def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
     """
     settings = effective_settings(recipe)  # without keys that are not set, or of another kind of model
     used = [(key, off) for key, off in OFF.items() if key in settings and settings[key] != off]
-    by_bleu = () if recipe.training.patience else ('training.best_metric="bleu"',)  # no other metric is for anything
-    also = {"training.keep_best": by_bleu if recipe.training.best_metric != "bleu" else ()}
+    also = {}
+    if recipe.training.best_metric != "bleu" and not recipe.training.patience:  # then only keep_best goes by it
+        also["training.keep_best"] = ('training.best_metric="bleu"',)
     added = ADDED | {"training.cooldown_steps": math.ceil(recipe.training.steps / 3)}
     unused = [(key, value) for key, value in added.items() if settings.get(key, OFF[key]) == OFF[key]]
     return [

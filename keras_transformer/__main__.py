@@ -49,7 +49,7 @@ from keras_transformer.options import (
     WithScores,
     or_of_run,
 )
-from keras_transformer.parsing.run import check_constrained, check_draws_trees, tree_search
+from keras_transformer.parsing.run import check_constrained, check_draws_trees, check_writes_text, tree_search
 from keras_transformer.parsing.written import drawing, parsed_sentences, with_trees
 
 log = logging.getLogger("keras_transformer")
@@ -161,11 +161,7 @@ def score(
     length penalty, as `translate --scores` prints it without a repetition penalty. If the source is blank, both are 0.
     """
     with exit_codes():
-        if tree_search(run) is not None:
-            raise InputError(
-                f"{run} was trained on a treebank: it writes brackets, not text that could be scored. "
-                "`translate --scores` prints the scores of its trees."
-            )
+        check_writes_text(run, "`translate --scores` prints the scores of its trees.")
         texts = [lines_of(path) for path in (source, target)]
         if len(texts[0]) != len(texts[1]):
             raise InputError(

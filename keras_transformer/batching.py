@@ -36,6 +36,11 @@ def list_of_lines(lines: Iterable[str], name: str = "Line") -> list[str]:
     refuse_one_string(lines)
     lines = list(lines)
     for number, line in enumerate(lines, 1):
-        if isinstance(line, str) and SURROGATE.search(line):
-            raise InputError(f"{name} {number} has a lone surrogate, which is no character: {line[:60]!a}.")
+        if isinstance(line, str) and (why := why_no_text(line, f"{name} {number}")):
+            raise InputError(why)
     return lines
+
+
+def why_no_text(line: str, name: str) -> str:
+    """A sentence about the line, called `name`, if it has a lone surrogate; "" if all of it are characters."""
+    return f"{name} has a lone surrogate, which is no character: {line[:60]!a}." if SURROGATE.search(line) else ""

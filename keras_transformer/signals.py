@@ -37,6 +37,8 @@ def end_on_closed_output() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
+        if not hasattr(signal, "SIGPIPE"):
+            raise
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.raise_signal(signal.SIGPIPE)
 

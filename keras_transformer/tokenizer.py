@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import sentencepiece
 
-from keras_transformer.batching import SURROGATE, refuse_one_string
+from keras_transformer.batching import refuse_one_string, why_no_text
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
 from keras_transformer.tokens import BOS, EOS, OWN_PIECE, PAD, UNK
@@ -101,10 +101,8 @@ class _Parts:
             for number, sentence in enumerate(self.sentences, 1):
                 if not isinstance(sentence, str):
                     raise TypeError(f"Sentence {number} is {sentence!r:.60}; a sentence is a string.")
-                if SURROGATE.search(sentence):
-                    raise TokenizerError(
-                        f"Sentence {number} has a lone surrogate, which is no character: {sentence!a:.60}"
-                    )
+                if why := why_no_text(sentence, f"Sentence {number}"):
+                    raise TokenizerError(why)
                 for start in range(0, len(sentence), TRAINING_CHARACTERS):
                     yield sentence[start : start + TRAINING_CHARACTERS]
         except Exception as error:

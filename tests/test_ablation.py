@@ -19,7 +19,7 @@ from tests.support.places import ROOT
 from tests.support.runs import write_config
 from tests.support.trials import outcome
 from train.config import load_config
-from train.loop.best import check_metric
+from train.loop.idle_keys import check_metric
 from train.step.optimizer import training_optimizer
 
 

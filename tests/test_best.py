@@ -14,8 +14,9 @@ from tests.support.training import checkpoint_names, fit_in, reusable, scores_of
 from train.config import TrainingConfig
 from train.evaluation.selection import candidate_weights
 from train.evaluation.validation import Sample, Validation
-from train.loop.best import check_metric, count_validation, has_stopped_early, is_better_than_kept, share_best
+from train.loop.best import count_validation, has_stopped_early, is_better_than_kept, share_best
 from train.loop.checkpoints import Checkpoints, read_checkpoint
+from train.loop.idle_keys import check_metric
 from train.loop.progress import Progress
 
 EVERY = {"steps": 20, "validate_every": 2, "checkpoint_every": 3}

@@ -8,7 +8,7 @@ from keras_transformer.config import ConfigError, preset
 from tests.support.places import ROOT
 from tests.support.runs import write_config
 from train.config import FilesData, load_config
-from train.step.optimizer import check_schedule
+from train.loop.idle_keys import check_schedule
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
 FILES = 'run_folder = "runs/x"\n[data]\nsource = "files"\ntrain = [["a.en", "a.de"]]\nvalidation = ["b.tsv"]\n'

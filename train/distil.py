@@ -20,7 +20,7 @@ from typing import Annotated
 import typer
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.config import SearchOptions
 from keras_transformer.console import (
     BATCHES_AT_ONCE,
     command_app,
@@ -31,7 +31,7 @@ from keras_transformer.console import (
 )
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.options import BatchSize, LengthPenalty, Precision, RunPath
-from keras_transformer.parsing.run import tree_search
+from keras_transformer.parsing.run import check_writes_text
 from keras_transformer.run_folder import RunFolder
 from train.config import load_config
 from train.data.files import aligned_pairs, check_sides
@@ -96,8 +96,7 @@ def main(
 
 def check_files(run: pathlib.Path, source: pathlib.Path, reference: pathlib.Path, output: pathlib.Path) -> None:
     """Raises ConfigError for a run that writes trees, files that are the same, or an output that cannot be written."""
-    if tree_search(run) is not None:
-        raise ConfigError(f"{run} was trained on a treebank; distil with a run that translates text.")
+    check_writes_text(run, "Distil with a run that translates text.")
     check_sides(source, reference)
     check_not_read("--output", output, (source, reference))
     check_plain_text("--output", output)

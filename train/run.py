@@ -26,10 +26,10 @@ from train.evaluation.report import write_report
 from train.evaluation.reproduction import commit
 from train.evaluation.selection import select_weights
 from train.evaluation.validation import Validator
-from train.loop.best import check_metric
 from train.loop.finished import where_it_stands
 from train.loop.fit import fit, report_is_missing
 from train.loop.history import Changes, record_part
+from train.loop.idle_keys import check_idle_keys
 from train.loop.run_lock import run_folder_of
 from train.loop.start import begin
 from train.loop.stopping import interrupted_by_signals
@@ -41,7 +41,7 @@ from train.resume import (
     write_configuration,
 )
 from train.step.freezing import freeze
-from train.step.optimizer import check_schedule, training_optimizer
+from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
 from train.workers.broadcast import Broadcast
 from train.workers.rendezvous import log_as, report_lost_workers
@@ -57,8 +57,7 @@ def run(config: RunConfig) -> RunFolder | None:
     Returns the RunFolder on the chief, None on every other worker.
     Raises UserError for what the user can correct, and Interrupted if training stops before the last step.
     """
-    check_schedule(config.training)
-    check_metric(config.training)
+    check_idle_keys(config.training)
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
     with run_folder_of(config.run_folder, cluster.worker) as folder, report_lost_workers(cluster):
@@ -74,8 +73,7 @@ def dry_run(config: RunConfig) -> None:
 
     A worker of a cluster does its own part without waiting for the others.
     """
-    check_schedule(config.training)
-    check_metric(config.training)
+    check_idle_keys(config.training)
     worker = read_cluster(os.environ.get("TF_CONFIG")).worker
     replicas = choose_strategy().num_replicas_in_sync * worker.count  # as many devices on every worker as here
     folder = RunFolder(config.run_folder)

@@ -23,7 +23,7 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.signals import handling
 from train.config import load_config
 from train.evaluation.curves import read_curves
-from train.loop.best import check_metric
+from train.loop.idle_keys import check_idle_keys
 from train.resume import check_start
 from train.workers.tf_config import ONLY_WORKER
 
@@ -164,12 +164,10 @@ def check_configuration(trial: Trial) -> None:
 
 def check_trainable(trial: Trial) -> None:
     """Raises ConfigError or CorpusError for what a training would refuse before its first step."""
-    from train.data.prepare import load_corpus  # these load TensorFlow
-    from train.step.optimizer import check_schedule
+    from train.data.prepare import load_corpus  # which loads TensorFlow
 
     config = load_config(trial.config, trial.settings)
-    check_schedule(config.training)
-    check_metric(config.training)
+    check_idle_keys(config.training)
     check_start(RunFolder(os.devnull), config, ONLY_WORKER)
     load_corpus(config.data)
 

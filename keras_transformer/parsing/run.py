@@ -31,6 +31,12 @@ def tree_search(run: str | os.PathLike) -> dict[str, Any] | None:
         return None
 
 
+def check_writes_text(run: str | os.PathLike, instead: str) -> None:
+    """Raises ConfigError, whose last sentence is `instead`, for a run that writes trees."""
+    if tree_search(run) is not None:
+        raise ConfigError(f"{run} was trained on a treebank: it writes brackets, not text. {instead}")
+
+
 def check_constrained(run: str | os.PathLike, has_trees: bool, prefix: str = "") -> None:
     """Raises ConfigError if the option --constrained has nothing to constrain, or contradicts a prefix."""
     RunFolder(run).check_exists()

@@ -19,6 +19,7 @@ from train.evaluation.tables import Table
 LENGTHS = (5, 10, 15, 20, 30, 40, 60)  # words of the longest sentence of each bin; the last bin is longer
 FREQUENCIES = (0, 1, 4, 9, 99, 999)  # occurrences of the most frequent word of each bin; the last bin is more frequent
 MOST_PAIRS = 200_000  # training pairs whose words are counted, which takes some seconds
+WHOLE_TEXT = "the training text"
 
 
 class LengthBin(NamedTuple):
@@ -171,18 +172,21 @@ def word_splitter(tokenizer: str) -> Callable[[str], str]:
 
 
 def words_in_training(
-    splits: Iterable[Split], language: str = "", restored: Callable[[list[str]], list[str]] = list
+    splits: Iterable[Split],
+    language: str = "",
+    restored: Callable[[list[str]], list[str]] = list,
+    name: str = WHOLE_TEXT,
 ) -> WordCounts:
     """Count the target words of the training text, of its first MOST_PAIRS pairs. Raises CorpusError without it.
 
-    restored: gives the text as the model knows it, such as `Tokenizer.restored`.
+    restored: gives the text as the model knows it, such as `Tokenizer.restored`. name: of the text, as printed.
     """
     pairs = itertools.islice(itertools.chain.from_iterable(splits), MOST_PAIRS + 1)
     targets = [target for _, target in pairs]
     words = words_of(restored(targets[:MOST_PAIRS]), language)
     if len(targets) > MOST_PAIRS:
-        return WordCounts(words, f"the first {MOST_PAIRS:,} pairs of the training text", language)
-    return WordCounts(words, f"the training text ({len(targets):,} pairs)", language)
+        return WordCounts(words, f"the first {MOST_PAIRS:,} pairs of {name}", language)
+    return WordCounts(words, f"{name} ({len(targets):,} pairs)", language)
 
 
 def words_known(
@@ -190,12 +194,13 @@ def words_known(
     references: Sequence[str],
     language: str = "",
     restored: Callable[[list[str]], list[str]] = list,
+    name: str = WHOLE_TEXT,
 ) -> WordCounts:
     """Count the words of the training text, whose Splits `splits` returns; of the references if it cannot be read."""
     try:
-        return words_in_training(splits(), language, restored)
+        return words_in_training(splits(), language, restored, name)
     except CorpusError as error:
-        found = f"these references themselves, because the training text cannot be read ({error})"
+        found = f"these references themselves, because {name} cannot be read ({error})"
         return WordCounts(words_of(restored(list(references)), language), found, language)
 
 

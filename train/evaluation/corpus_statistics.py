@@ -11,6 +11,7 @@ from train.config_data import FilesEntry
 from train.data.corpus import Corpus, skipped_sentence
 from train.data.encoding import EncodedPairs, EncodedShards
 from train.data.prepare import Data
+from train.evaluation.breakdown import WHOLE_TEXT
 
 PERCENTILES = (50, 90, 99, 100)
 OFTEN = 10  # occurrences
@@ -51,7 +52,7 @@ def text_of(config: DataConfig) -> str:
 def own_part(data: Data) -> str:
     """Name the part of the training text that this worker has read; "" if it is the whole."""
     own, everyone = len(data.train.shards), len(data.corpus.train.shards)
-    return f"the first worker's {own} of {everyone} shards of the training text" if own < everyone else ""
+    return f"the first worker's {own} of {everyone} shards of {WHOLE_TEXT}" if own < everyone else ""
 
 
 def division_rows(treebank: Corpus) -> list[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """report.md, the model card: what was trained, on what, for what, how good and how large it is, how to repeat it."""
 
 import collections
-import dataclasses
 import json
 import pathlib
 import platform
@@ -20,6 +19,7 @@ from train.config import Data as DataConfig
 from train.config import FilesData, RunConfig, TrainingConfig
 from train.data.corpus import Split, skipped_sentence
 from train.data.prepare import Data
+from train.evaluation.breakdown import WHOLE_TEXT
 from train.evaluation.corpus_statistics import data_table, own_part
 from train.evaluation.cost import corpus_flops, parameter_count
 from train.evaluation.curves import plot_curves, read_curves
@@ -77,10 +77,8 @@ def scored(config: DataConfig, data: Data, split: Split, timed: Timed) -> Scorec
     if split.trees is not None:
         return parsing_card(timed, split.trees, data.corpus.train.trees)
     own_text = data.corpus.train.shards[: len(data.train.shards)]  # the chief, who writes this, has the first shards
-    evaluator = evaluator_of([data.tokenizer], config.target_language, lambda: own_text, timed.samples)
-    if part := own_part(data):
-        text = evaluator.counted.text.replace("the training text", part)
-        evaluator = dataclasses.replace(evaluator, counted=evaluator.counted._replace(text=text))
+    name = own_part(data) or WHOLE_TEXT
+    evaluator = evaluator_of([data.tokenizer], config.target_language, lambda: own_text, timed.samples, name)
     return evaluator.scorecard(timed)
 
 

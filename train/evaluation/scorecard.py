@@ -21,7 +21,7 @@ from keras_transformer.inspection.samples import Sample, translate_pairs
 from keras_transformer.tokenizer import Tokenizer, lower_case
 from keras_transformer.translator import Translator
 from train.data.corpus import Split
-from train.evaluation.breakdown import Breakdown, WordCounts, break_down, words_known
+from train.evaluation.breakdown import WHOLE_TEXT, Breakdown, WordCounts, break_down, words_known
 from train.evaluation.significance import PairedComparison, differences, largest_differences
 from train.evaluation.tables import INTERVAL_NOTE, Table
 
@@ -166,13 +166,15 @@ def evaluator_of(
     language: str,
     splits: Callable[[], Iterable[Split]],
     samples: Sequence[Sample],
+    text: str = WHOLE_TEXT,
 ) -> Evaluator:
     """The Evaluator of a model, or of several that are compared, that read and write by these tokenizers.
 
-    splits: returns the training text; if it cannot be read, the references of `samples` are counted.
+    splits: returns the training text, which is called `text`; if it cannot be read, the references of `samples` are
+    counted.
     """
     case = next((tokenizer for tokenizer in tokenizers if tokenizer.is_lowercase), tokenizers[0])
-    counted = words_known(splits, [sample.reference for sample in samples], language, case.restored)
+    counted = words_known(splits, [sample.reference for sample in samples], language, case.restored, text)
     return Evaluator(language, counted, is_lowercase=case.is_lowercase)
 
 

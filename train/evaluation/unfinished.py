@@ -38,9 +38,10 @@ class Unfinished:
     def _read(self) -> list[Any]:
         """Return the results in the file, which is cut after them and has at least its first line."""
         self._file.seek(0)
-        whole = self._file.read().rpartition(b"\n")
+        content = self._file.read()
+        whole = content[: content.rfind(b"\n") + 1]
         try:
-            found = [json.loads(line) for line in whole[0].decode("utf-8").split("\n")] if whole[1] else []
+            found = [json.loads(line) for line in whole.splitlines()]
         except ValueError:
             log.warning("%s is damaged: beginning anew", self.path)
             found = []
@@ -54,7 +55,7 @@ class Unfinished:
                 f"{self.path} has {len(results):,} results of another text, model or search: remove it to begin anew, "
                 "or give another --output."
             )
-        self._file.truncate(len(whole[0] + whole[1]))
+        self._file.truncate(len(whole))
         log.info("%s has %s results already: going on after them", self.path, f"{len(results):,}")
         return results
 

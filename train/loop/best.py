@@ -4,22 +4,12 @@ import json
 import math
 from typing import Any
 
-from keras_transformer.config import ConfigError
 from train.config import TrainingConfig
 from train.loop.progress import Progress
 from train.workers.broadcast import Broadcast
 
 UNKNOWN = ""  # the basis of a score in a checkpoint of before it was recorded
 FIELDS = ("best_metric", "best_basis", "best_score", "best_step", "validations_since_best")  # of Progress
-
-
-def check_metric(training: TrainingConfig) -> None:
-    """Raises ConfigError for a metric by which nothing goes."""
-    if training.best_metric != "bleu" and not (training.patience or training.keep_best):
-        raise ConfigError(
-            f'training.best_metric is "{training.best_metric}", but it is for training.patience and '
-            "training.keep_best, and neither is set: set one of them, or leave best_metric out."
-        )
 
 
 def count_validation(progress: Progress, validation: Any, metric: str) -> bool:

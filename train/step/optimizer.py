@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 
-from keras_transformer.config import ConfigError
 from keras_transformer.optimizers import PAPER_ADAM
 from keras_transformer.schedules import ConstantRate, LinearCooldown, WarmupInverseSquareRoot
 from train.config import TrainingConfig
@@ -14,7 +13,6 @@ KINGMA_BA_ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
 NAME = "adam"  # of the optimizer, and with it of its variables in checkpoints
 SCALER_NAME = "loss_scale_optimizer"  # Keras would number the second one of a process
 AVERAGE = "average"
-OF_SCHEDULE = {"warmup_steps": "paper", "learning_rate_factor": "paper", "learning_rate": "constant"}
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -64,16 +62,6 @@ class GlobalAdam(keras.optimizers.Adam):
 def average_path(weight_path: str) -> str:
     """Return the path of the optimizer variable that is the moving average of a weight."""
     return f"{NAME}/{weight_path.replace('/', '_')}_{AVERAGE}"
-
-
-def check_schedule(training: TrainingConfig) -> None:
-    """Raises ConfigError for a key of the other schedule, which would mean nothing."""
-    for name, schedule in OF_SCHEDULE.items():
-        if training.schedule != schedule and getattr(training, name) != type(training).model_fields[name].default:
-            raise ConfigError(
-                f'training.{name} is {getattr(training, name)}, which is of schedule "{schedule}", and '
-                f'training.schedule is "{training.schedule}": leave it out, or set the other schedule.'
-            )
 
 
 def training_schedule(d_model: int, training: TrainingConfig) -> keras.optimizers.schedules.LearningRateSchedule:
