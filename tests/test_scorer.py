@@ -108,7 +108,6 @@ def test_a_tokenizer_of_another_model_is_refused(reader, pair):
         reader(other, pair[1])
 
 
-@pytest.mark.slow
 def test_a_run_that_writes_trees_is_refused(tmp_path):
     """Its target is no tree as `translate` writes it, so that the score would be of something else."""
     (tmp_path / "config.toml").write_text('[data]\nsource = "treebank"\n[translation]\n', encoding="utf-8")
@@ -116,6 +115,7 @@ def test_a_run_that_writes_trees_is_refused(tmp_path):
     assert_one_sentence(result, tmp_path, "treebank", "translate --scores")
 
 
+@pytest.mark.slow
 def test_the_command_prints_log_probability_and_score_of_each_pair(random_folder, scorer, tmp_path):
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("".join(f"{line}\n" for line in SENTENCES[:4]), encoding="utf-8")
