@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import re
 import shutil
 
 import numpy as np
@@ -19,6 +18,7 @@ from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.runs import write_config
+from tests.support.trials import with_text
 from train.config import load_config
 from train.data.corpus import CorpusError
 from train.evaluation.curves import read_curves
@@ -103,8 +103,8 @@ def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
 
 
 def test_a_run_with_other_settings_is_not_taken_for_the_trial(commands, tmp_path):
-    runs, kept = tmp_path / "runs", tmp_path / "kept"
-    old, new = (Trial("small", TABLE3_CONFIG, (f"training.steps={steps}",)) for steps in (1000, 2000))
+    runs, kept, config = tmp_path / "runs", tmp_path / "kept", with_text(TABLE3_CONFIG, tmp_path)
+    old, new = (Trial("small", config, (f"training.steps={steps}",)) for steps in (1000, 2000))
     trained(old, runs, kept)
     with pytest.raises(
         BenchmarkError, match=r"small\.json is of .*: training\.steps was 1000 and is 2000\. .*--results"
@@ -114,9 +114,9 @@ def test_a_run_with_other_settings_is_not_taken_for_the_trial(commands, tmp_path
     with pytest.raises(BenchmarkError, match=r"small is .*: training\.steps was 1000 and is 2000\. Remove .*--folder"):
         trained(new, runs, kept)
     with pytest.raises(BenchmarkError, match="training.steps was 1000 and is 2000"):  # before the other one is trained
-        train_all([Trial("other", TABLE3_CONFIG), new], None, runs, kept)
+        train_all([Trial("other", config), new], None, runs, kept)
     assert len(commands) == 2
-    same = Trial("small", TABLE3_CONFIG, ("training.steps=1000", 'run_folder="elsewhere"', "model.d_model=128"))
+    same = Trial("small", config, ("training.steps=1000", 'run_folder="elsewhere"', "model.d_model=128"))
     assert trained(same, runs, kept).parameters == 7 and len(commands) == 2  # the same in other words
 
 
@@ -152,7 +152,7 @@ def test_micro_batches_that_were_found_by_trial_are_no_other_setting(tmp_path):
 @pytest.mark.parametrize("given", ['tokenizer.model="t.model"', 'training.start_from="runs/base"'])
 def test_a_row_with_a_tokenizer_that_is_given_is_taken_again(commands, tmp_path, monkeypatch, given):
     monkeypatch.setattr(training, "check_start", lambda *arguments: None)  # there is no such run
-    trial = Trial("small", TABLE3_CONFIG, (given,))
+    trial = Trial("small", with_text(TABLE3_CONFIG, tmp_path), (given,))
     found = train_all([trial], None, tmp_path / "runs", tmp_path / "kept")
     assert load_config(RunFolder(tmp_path / "runs/small").config).tokenizer.vocab_size == 500
     assert train_all([trial], None, tmp_path / "runs", tmp_path / "kept") == found and len(commands) == 2
@@ -192,15 +192,16 @@ def test_a_calibration_of_another_model_is_not_taken(commands, tmp_path):
 
 def test_what_training_would_refuse_is_refused_before_the_first_trial(commands, tmp_path):
     """And not after hours of the trials before it."""
+    config = with_text(TABLE3_CONFIG, tmp_path)
     for wrong, error in (
         ('training.best_metric="chrf"', ConfigError),
         ("training.learning_rate=0.5", ConfigError),
         (f'training.start_from="{tmp_path}/none"', ConfigError),
         ("data.shards=2", CorpusError),
     ):
-        trial = Trial("row", TABLE3_CONFIG, (wrong,))
+        trial = Trial("row", config, (wrong,))
         with pytest.raises(error):
-            train_all([Trial("whole", TABLE3_CONFIG), trial], None, tmp_path / "runs", tmp_path / "kept")
+            train_all([Trial("whole", config), trial], None, tmp_path / "runs", tmp_path / "kept")
         assert commands == []
 
 
@@ -213,14 +214,7 @@ def test_only_takes_the_trials_that_it_names():
 
 def of_selection(tmp_path):
     """A trial of four steps, and the same without its average."""
-    for side, words in (("a", "one two three"), ("b", "eins zwei drei")):
-        (tmp_path / side).write_text(f"{words}\n" * 200, encoding="utf-8")
-    files = json.dumps([[str(tmp_path / "a"), str(tmp_path / "b")]])
-    numbers = write_config(tmp_path).read_text(encoding="utf-8")
-    config = tmp_path / "files.toml"
-    data = '[data]\nsource = "files"\nsource_language = "en"\ntarget_language = "de"\n'
-    data += f"train = {files}\nvalidation = {files}\n"
-    config.write_text(re.sub(r"\[data\][^[]*", data, numbers), encoding="utf-8")
+    config = with_text(write_config(tmp_path), tmp_path)
     average = ("training.steps=4", "training.checkpoint_every=2", "training.average_checkpoints=2")
     last = (*average, "training.average_checkpoints=1")
     return Trial("whole", config, average), Trial("last", config, last, same_updates_as="whole")

@@ -1,6 +1,21 @@
-"""Trials that have ended, without having been trained."""
+"""Trials: configurations whose text is there without an installed corpus, and outcomes that nobody trained."""
+
+import json
+import re
 
 from benchmarks.trials.outcome import Outcome
+
+
+def with_text(config, folder):
+    """A copy of a configuration, in `folder`, whose [data] names 200 pairs of three words. Returns its path."""
+    for side, words in (("en", "one two three"), ("de", "eins zwei drei")):
+        (folder / f"text.{side}").write_text(f"{words}\n" * 200, encoding="utf-8")
+    files = json.dumps([[str(folder / "text.en"), str(folder / "text.de")]])
+    data = '[data]\nsource = "files"\nsource_language = "en"\ntarget_language = "de"\n'
+    data += f"train = {files}\nvalidation = {files}\n\n"
+    path = folder / "with_text.toml"
+    path.write_text(re.sub(r"\[data\].*?(?=^\[)", data, config.read_text(encoding="utf-8"), flags=re.S | re.M), "utf-8")
+    return path
 
 
 def outcome(bleu, perplexity, translations=("a b c d e",), config="", machine="a machine, 2 cores"):
