@@ -80,12 +80,13 @@ def test_a_connection_ends_that_falls_silent_after_its_answer(server, rest):
         assert connection.recv(1) == b""  # raises TimeoutError if the server keeps the connection
 
 
-def test_a_rest_of_a_body_is_not_taken_for_headers(server):
-    size = 3 << 16
+@pytest.mark.parametrize(("model", "size", "status"), [(b"none", 3 << 16, 404), (b"echo", 3 << 20, 413)])
+def test_who_is_refused_early_can_send_the_rest_of_the_body(server, model, size, status):
+    """A connection that is closed while its client still sends loses the answer; and the rest is no headers."""
     with socket.create_connection((server.host, server.port), timeout=20) as connection:
-        head = b"POST /v1/models/none:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+        head = b"POST /v1/models/%s:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (model, size)
         connection.sendall(head)
-        assert http_response(connection).status == 404
+        assert http_response(connection).status == status
         connection.sendall(b" " * size)
         connection.sendall(HEAD + b"Content-Length: 17\r\n\r\n" + BODY)
         assert http_response(connection).status == 200
