@@ -29,6 +29,7 @@ OFF = {  # the value of a key with which a technique does nothing, or is the pap
     "tokenizer.dummy_prefix": False,
     "model.norm": "post",
     "training.bpe_dropout": 0.0,
+    "training.r_drop": 0.0,
     "training.label_smoothing": 0.0,
     "training.dropout": 0.0,
     "training.average_checkpoints": 1,

@@ -70,6 +70,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "trial_commands": "the processes of benchmarks/trials/training.py",
     "two_replicas": "stock model.fit under MirroredStrategy",
     "wheel": "the wheel in an environment of its own",
+    "r_drop": "the training step with R-Drop",
 }
 
 

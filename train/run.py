@@ -178,6 +178,7 @@ def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.di
             training_optimizer(config.d_model, training),
             seed=training.seed,
             label_smoothing=config.label_smoothing,
+            r_drop=training.r_drop,
             xla=training.xla,
             micro_batches=training.micro_batches,
         )

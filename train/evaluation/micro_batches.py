@@ -37,7 +37,9 @@ def find_micro_batches(
     for count in range(training.micro_batches, rows + 1):
         if rows % count:
             continue
-        estimate = memory_bytes(transformer_config, rows // count, batches.row_lengths, arrays_per_weight(training))
+        estimate = memory_bytes(
+            transformer_config, rows * training.passes // count, batches.row_lengths, arrays_per_weight(training)
+        )
         if free is not None and estimate > free:
             log.info("%s takes about %s, and %s are free", parts(count, rows), gigabytes(estimate), gigabytes(free))
             continue
