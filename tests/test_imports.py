@@ -52,6 +52,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "lowercase": "tokenizers in lower case",
     "metrics_page": "docs/metrics.md",
     "parity": "independent implementations",
+    "r_drop": "the training step with R-Drop",
     "recurrent_run": "a recurrent model through every door",
     "recurrent_training": "the training step with a recurrent model",
     "readme": "README.md",
@@ -70,7 +71,6 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "trial_commands": "the processes of benchmarks/trials/training.py",
     "two_replicas": "stock model.fit under MirroredStrategy",
     "wheel": "the wheel in an environment of its own",
-    "r_drop": "the training step with R-Drop",
 }
 
 
