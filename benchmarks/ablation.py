@@ -88,6 +88,8 @@ def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
     also = {}
     if recipe.training.best_metric != "bleu" and not recipe.training.patience:  # then only keep_best goes by it
         also["training.keep_best"] = ('training.best_metric="bleu"',)
+    if recipe.training.r_drop:  # which is for models with dropout
+        also["training.dropout"] = ("training.r_drop=0.0",)
     added = ADDED | {"training.cooldown_steps": math.ceil(recipe.training.steps / 3)}
     unused = [(key, value) for key, value in added.items() if settings.get(key, OFF[key]) == OFF[key]]
     return [

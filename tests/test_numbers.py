@@ -1,5 +1,6 @@
 """Numbers spelled in two languages: splits have nothing in common, and every number of a range can be drawn."""
 
+import pydantic
 import pytest
 
 from train.config import NumbersData
@@ -25,6 +26,13 @@ def test_numbers_are_spelled_in_both_languages():
 def test_korean_is_among_the_languages():
     spelled = dict(load_corpus(numbers(train_pairs=970, target_language="ko")).train)
     assert spelled["two hundred and forty-one"] == "이백사십일"
+
+
+def test_more_numbers_than_python_counts_are_refused():
+    assert len(draw_numbers(-(10**18), 10**18, 30, seed=1)) == 30
+    for name, value in (("maximum", 10**18 + 1), ("minimum", -(10**18) - 1)):
+        with pytest.raises(pydantic.ValidationError, match=name):
+            numbers(**{name: value})
 
 
 def test_splits_have_the_sizes_asked_for_and_nothing_in_common():

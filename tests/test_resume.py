@@ -119,6 +119,11 @@ def test_a_run_that_has_begun_starts_from_no_other_weights(folder, before, now):
         check_unchanged(folder, started(now))
 
 
+def test_a_damaged_model_json_that_nobody_needs_is_no_obstacle(folder):
+    folder.model.write_text("{torn")
+    check_unchanged(folder, configuration(folder))
+
+
 def test_before_the_first_checkpoint_anything_may_change(folder):
     (folder.checkpoints / "step-00000010.npz").unlink()
     check_unchanged(folder, configuration(folder, "model.d_model=64"))

@@ -9,6 +9,8 @@ import pydantic
 
 from keras_transformer.tokens import OWN_PIECE
 
+LARGEST = 10**18  # of numbers to spell: the length of a longer range is too large for Python
+
 
 class Section(pydantic.BaseModel):
     """A table of the TOML file. Unknown keys, other types ("100" is no number), infinities and NaN are errors."""
@@ -28,8 +30,8 @@ class NumbersData(Section):
     licence: str | None = None  # of the text, for report.md: "CC-BY-4.0"
     source_language: str = "en"
     target_language: str = "de"
-    minimum: int = 0
-    maximum: int = 999_999
+    minimum: int = pydantic.Field(0, ge=-LARGEST)
+    maximum: int = pydantic.Field(999_999, le=LARGEST)
     train_pairs: int = pydantic.Field(20_000, ge=1)
     validation_pairs: int = pydantic.Field(500, ge=1)
     test_pairs: int = pydantic.Field(1_000, ge=1)

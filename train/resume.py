@@ -119,7 +119,7 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
         )
     if given and is_tokenizer_of(folder, pathlib.Path(given)):
         fixed.pop("tokenizer.model", None)  # it has moved
-    if all(key.startswith("model.") for key in fixed) and is_same_model(folder, config):
+    if fixed and all(key.startswith("model.") for key in fixed) and is_same_model(folder, config):
         fixed = {}  # a value of the preset is written out, or no longer
     if "'mixed_float16'" in changes.get("training.precision", ()):  # which alone scales its loss
         fixed["training.precision"] = changes["training.precision"]

@@ -105,8 +105,8 @@ def cost_lines(
         f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}"
     )
     parts = replicas * training.micro_batches
-    rows = batches.rows_per_batch * training.passes // parts
-    needed = memory_bytes(transformer_config, rows, batches.row_lengths, arrays_per_weight(training))
+    rows, copies = batches.rows_per_batch // parts, arrays_per_weight(training)
+    needed = memory_bytes(transformer_config, rows, batches.row_lengths, copies, training.passes)
     free = free_memory()
     line = f"memory of one device: about {gigabytes(needed)}"
     if free is None:

@@ -20,7 +20,7 @@ DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different r
 class Inspected:
     """What an inspected step saw: two lists of tensors, each in the order of `trainable_variables`."""
 
-    gradients: list  # of the mean loss over the whole batch: of all micro-batches and replicas, without a loss scale
+    gradients: list  # of what is minimised, per token of the whole batch: of all replicas, without a loss scale
     before: list  # the weights before the update
 
 
@@ -43,7 +43,7 @@ class TrainingModel(keras.Model):
         *,
         seed: int,
         label_smoothing: float = 0.0,
-        r_drop: float | None = None,
+        r_drop: float = 0.0,
         xla: bool = True,
         micro_batches: int = 1,
     ) -> None:
@@ -51,7 +51,7 @@ class TrainingModel(keras.Model):
 
         seed: of the dropout masks, which are a function of (seed, step, micro-batch, layer). In mixed_float16 a step
             whose gradients overflow is no update, and the next one has its masks.
-        r_drop: the weight alpha of R-Drop (Liang et al. 2021, eq. 4); None or 0 computes every row once.
+        r_drop: the weight alpha of R-Drop (Liang et al. 2021, eq. 4); 0 computes every row once.
         xla: compile forward and backward pass, on a single replica the update too.
         micro_batches: each replica computes its rows in this many equal parts, one after the other, and updates once:
             the same update in less memory. The rows of a replica must be a multiple of it.
