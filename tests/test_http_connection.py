@@ -1,15 +1,18 @@
 """Connections that are slow, half-closed or no HTTP: they end, and they delay nobody."""
 
 import http.client
+import json
 import socket
+import time
 
 import pytest
 import requests
 
 from export.client import ServingClient
+from export.server.http_connection import PIPELINED
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from tests.support.bad_requests import Bystander, send
+from tests.support.bad_requests import Bystander, resident, send
 from tests.support.echo import write_echo
 
 
@@ -90,6 +93,87 @@ def test_who_is_refused_early_can_send_the_rest_of_the_body(server, model, size,
         connection.sendall(b" " * size)
         connection.sendall(HEAD + b"Content-Length: 17\r\n\r\n" + BODY)
         assert http_response(connection).status == 200
+
+
+CLOSE, LENGTH, CHUNKED = b"Connection: close\r\n", b"Content-Length: %d\r\n", b"Transfer-Encoding: chunked\r\n"
+
+
+@pytest.mark.parametrize("head", [HEAD + CLOSE + LENGTH, HEAD.replace(b"1.1", b"1.0") + LENGTH, HEAD + CLOSE + CHUNKED])
+def test_who_wants_the_connection_closed_has_the_answer_too(server, head):
+    part, is_chunked = b" " * (1 << 20), head.endswith(CHUNKED)
+    with socket.create_connection((server.host, server.port), timeout=20) as connection:
+        connection.sendall((head if is_chunked else head % (8 * len(part))) + b"\r\n")
+        time.sleep(0.2)  # until the answer is there, as with a proxy that sends before it reads
+        for _ in range(8):
+            connection.sendall(b"%x\r\n%s\r\n" % (len(part), part) if is_chunked else part)
+        connection.sendall(b"0\r\n\r\n" if is_chunked else b"")
+        assert http_response(connection).status == 413
+        assert connection.recv(1) == b""
+
+
+def test_the_rest_of_a_body_and_other_requests_are_no_long_headers(server):
+    rest, half, other = 100_000, len(HEAD) // 2, HEAD + b"Content-Length: 17\r\n\r\n" + BODY
+    for _ in range(5):  # how much of it the server reads at once is chance
+        with socket.create_connection((server.host, server.port), timeout=20) as connection:
+            connection.sendall(HEAD.replace(b"echo", b"none") + b"Content-Length: %d\r\n\r\n" % rest)
+            assert http_response(connection).status == 404
+            connection.sendall(b" " * rest + other[:half])
+            time.sleep(0.1)
+            connection.sendall(other[half:])
+            assert http_response(connection).status == 200
+
+
+def test_a_hundred_requests_may_wait_for_their_answers_and_no_more(server):
+    request = b"GET /v1/models/echo HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.create_connection((server.host, server.port), timeout=20) as connection:
+        connection.sendall(request * PIPELINED)
+        received = b""
+        while received.count(b"HTTP/1.1 200") < PIPELINED:  # raises TimeoutError if one is missing
+            received += connection.recv(1 << 16)
+    answers = send(server, request * 10_000)  # and not until all are answered
+    assert answers.count(b"HTTP/1.1 200") < 1_000
+
+
+@pytest.mark.parametrize(("times", "requests_at_once"), [(2, 1), (200, 1), (200, 2)])  # 2: what waits is in the kernel
+def test_a_client_that_does_not_read_its_answer_is_not_waited_for(server, times, requests_at_once):
+    line = "x" * 200_000
+    body = json.dumps({"signature_name": "repeat", "inputs": {"text": [line], "times": [times]}}).encode()
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(20)
+        connection.connect((server.host, server.port))
+        connection.sendall((HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body) * requests_at_once)
+        received, began = connection.recv(100), time.monotonic()
+        time.sleep(4.0 if times == 200 else 0.0)
+        try:
+            while chunk := connection.recv(1 << 16):
+                received += chunk
+        except ConnectionResetError:
+            pass
+    assert received.startswith(b"HTTP/1.1 200")
+    assert (len(received) < times * len(line)) == (times == 200)
+    assert time.monotonic() - began < 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trailer", [b"a: b\r\n" * 10_000, b"X: " + b"a" * 60_000])
+def test_trailers_without_end_are_cut_off(server, trailer):
+    before = resident()
+    head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+    with socket.create_connection((server.host, server.port), timeout=20) as connection:
+        connection.sendall(head)
+        with pytest.raises(ConnectionError):
+            for number in range(1_000):
+                connection.sendall(trailer if number == 0 or b"\r" in trailer else trailer[3:])
+    assert resident() - before < 100 << 20
+
+
+def test_trailers_are_read_and_dropped(server):
+    body = b"%x\r\n%s\r\n0\r\nX-Sum: 1\r\n\r\n" % (len(BODY), BODY)
+    with socket.create_connection((server.host, server.port), timeout=20) as connection:
+        for _ in range(2):
+            connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+            assert http_response(connection).status == 200
 
 
 def test_slow_connections_delay_nobody(server):

@@ -133,8 +133,8 @@ def test_time_is_that_of_all_steps_on_all_replicas(replicas, r_drop, time, monke
     passes = training.passes
     step, memory = preflight.cost_lines(training, data, CONFIG, replicas)
     assert step == (
-        f"a step: about 240 target tokens, {passes * flops:.2e} FLOPs; 1,000 steps take about {time} at 60% of the speed of a "
-        f"matrix product, devices: {replicas}"
+        f"a step: about 240 target tokens, {passes * flops:.2e} FLOPs; 1,000 steps take about {time} at 60% of the "
+        f"speed of a matrix product, devices: {replicas}"
     )
     expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), RowLengths(40, 40), 6, passes) / 2**30
     assert memory.startswith(f"memory of one device: about {expected:.1f} GiB")

@@ -1,6 +1,7 @@
-"""An HTTP connection that does not wait for ever: headers have a deadline and a size."""
+"""An HTTP connection that waits for no client for ever, and holds no more of its requests than it should."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -8,14 +9,19 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from export.server.options import ServerOptions
 
 HEADER_BYTES = 1 << 16
+PIPELINED = 100  # requests of a connection that wait for the answer to the one before
 
 
 class HttpConnection(HttpToolsProtocol):
-    """uvicorn's connection with two limits that uvicorn lacks.
+    """uvicorn's connection with limits that uvicorn lacks.
 
-    A connection is closed if the headers of a request are not complete `seconds` after it was opened, or after the
-    request began, and if they are longer than HEADER_BYTES. Between requests uvicorn's own limit holds, until any byte
-    comes, such as the rest of a body: from then on there are `seconds` for the next headers.
+    - **Headers.** A connection is closed if the headers of a request are not complete `seconds` after it was opened, or
+      after the request began, and if more than HEADER_BYTES of them come after the read in which they began. Trailers
+      of a chunked body are headers too. Between requests uvicorn's own limit holds.
+    - **The rest of a body** whose request has been answered, since it is refused, is read and dropped for `seconds`,
+      also if the connection is to end: a client that still sends when a socket is closed loses the answer.
+    - **Pipelined requests.** With more than PIPELINED of them the connection ends.
+    - **Unread answers.** A connection is aborted if its client has read nothing of what waits for it for `seconds`.
     """
 
     seconds = 10.0
@@ -26,35 +32,115 @@ class HttpConnection(HttpToolsProtocol):
         return type(cls.__name__, (cls,), {"seconds": options.header_seconds})
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
-        self._is_in_headers, self._header_bytes = False, 0
+        self._socket = transport
+        super().connection_made(EndingTransport(transport, self._end))
+        self._is_ending = self._sends_body = False
+        self._headers_begun, self._is_in_headers, self._header_bytes = 0, False, 0
+        self._reader_timer = None
         self._header_timer = self._wait_for_headers()
 
+    def connection_lost(self, error: Any) -> None:
+        for timer in (self._header_timer, self._reader_timer):
+            if timer is not None:
+                timer.cancel()
+        self._header_timer = self._reader_timer = None
+        super().connection_lost(error)
+
+    def _end(self) -> None:
+        """Close the connection; if a body is still coming whose request is answered, send the answer and drop it first.
+
+        The rest has the time of headers; a second call closes at once.
+        """
+        if self._sends_body and self.cycle.response_complete and not self._is_ending and not self._socket.is_closing():
+            self._is_ending = True
+            self._socket.write_eof()
+            self.flow.resume_reading()
+            if self._header_timer is None:
+                self._header_timer = self._wait_for_headers()
+            return
+        self._is_ending = True
+        self._socket.close()
+        self._watch_reader()
+
+    # headers, and the rest of bodies
+
     def _wait_for_headers(self) -> asyncio.TimerHandle:
-        return self.loop.call_later(self.seconds, self.transport.close)
+        return self.loop.call_later(self.seconds, self._end)
 
     def data_received(self, data: bytes) -> None:
+        headers_before = self._headers_begun if self._is_in_headers else None
         super().data_received(data)
         if self._header_timer is None and (self.cycle is None or self.cycle.response_complete):
             self._header_timer = self._wait_for_headers()  # the rest of a body that was not wanted: uvicorn's ends
-        if self._is_in_headers:
+        if self._is_in_headers and self._headers_begun == headers_before:
             self._header_bytes += len(data)
             if self._header_bytes > HEADER_BYTES:
-                self.transport.close()
+                self._end()
+
+    def _begin_headers(self) -> None:
+        self._headers_begun += 1
+        self._is_in_headers, self._header_bytes = True, 0
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._is_in_headers, self._header_bytes = True, 0
+        self._begin_headers()
         if self._header_timer is None:
             self._header_timer = self._wait_for_headers()
 
     def on_headers_complete(self) -> None:
-        self._is_in_headers = False
+        self._is_in_headers, self._sends_body = False, True
         self._header_timer.cancel()
         self._header_timer = None
         super().on_headers_complete()
+        if len(self.pipeline) > PIPELINED:
+            raise ValueError("too many pipelined requests")  # for the parser, whose error uvicorn answers with 400
 
-    def connection_lost(self, error: Any) -> None:
-        if self._header_timer is not None:
-            self._header_timer.cancel()
-        super().connection_lost(error)
+    def on_chunk_header(self) -> None:
+        self._begin_headers()  # trailers follow, if it is the last one
+
+    def on_body(self, body: bytes) -> None:
+        self._is_in_headers = False
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._is_in_headers = self._sends_body = False
+        super().on_message_complete()
+        if self._is_ending:
+            self._end()
+
+    # answers that nobody reads
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader()
+
+    def _watch_reader(self) -> None:
+        """Abort the connection if nothing is read of what waits in its buffer now, or later."""
+        unread = self._socket.get_write_buffer_size()
+        if unread and self._reader_timer is None:
+            self._reader_timer = self.loop.call_later(self.seconds, self._abort_if_unread, unread)
+
+    def _abort_if_unread(self, before: int) -> None:
+        self._reader_timer = None
+        if self._socket.get_write_buffer_size() >= before:
+            self._socket.abort()
+        else:
+            self._watch_reader()
+
+
+class EndingTransport:
+    """A transport whose `close` is decided elsewhere: uvicorn closes it in many places."""
+
+    def __init__(self, transport: asyncio.Transport, end: Callable[[], None]):
+        self._transport, self._end = transport, end
+        self._is_ended = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        return self._is_ended or self._transport.is_closing()
+
+    def close(self) -> None:
+        self._is_ended = True
+        self._end()

@@ -19,7 +19,8 @@ class ServerOptions:
     queue_rows: rows that may wait for a worker, at most. A request beyond them is refused at once.
     body_bytes: length of a request, at most; the inputs that wait are no longer than WAITING_BODIES of them.
     deadline: seconds from the arrival of a request to its answer, at most.
-    header_seconds: seconds that a client may take to send the headers of an HTTP request.
+    header_seconds: seconds that a client may take to send the headers of an HTTP request, to send the rest of a body
+        that is refused, and to read anything of an answer that waits.
     connections: HTTP connections at the same time, at most.
     drain_seconds: seconds that requests in flight have after SIGTERM.
     poll_seconds: how often the folder is searched for a new version.

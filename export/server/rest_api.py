@@ -148,7 +148,7 @@ def as_json(content: dict[str, Any], status: int = 200) -> Response:
 async def answer_error(request: Request, error: ServingError) -> Response:
     response = as_json({"error": error.message}, error.http_status)
     if error.http_status == 408:
-        response.headers["connection"] = "close"  # and not after a 413: who still sends would lose the answer
+        response.headers["connection"] = "close"
     if error.http_status == 503:
         response.headers["retry-after"] = "1"
     return response
