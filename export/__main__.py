@@ -17,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from export.versions import ExportError, publish, unfinished_version
+from export.versions import ExportError, publish, refuse_version, unfinished_version
 from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.config import SearchOptions
 from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
@@ -151,6 +151,7 @@ def export_run(
     precision does; with None nothing is compared. Raises UserError if the run cannot be opened, if the version cannot
     be written or if it translates differently; then nothing is published.
     """
+    refuse_version(folder)
     with quiet_start():
         from export.certificate import certify, summary
         from export.check import refuse_xla

@@ -28,7 +28,8 @@ class ServingClient:
 
     Args:
         url: http://HOST:PORT/v1/models/NAME, with /versions/N if one version is wanted, or grpc://HOST:PORT/NAME.
-        deadline: seconds for one request with all its attempts.
+        deadline: seconds for one request with all its attempts. Over REST, an answer that has begun counts as late only
+            if the server then sends nothing for as long.
         rows_per_request: lines in a request, at most.
         requests_at_once: requests in flight.
         attempts: times that a request is sent, at most; the pauses of 8 are 6 seconds together on average, 11 at most.

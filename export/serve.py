@@ -72,9 +72,6 @@ def serve(
             from export.server.process import run_until_signal
 
             model = ModelFolder(folder)
-        for status in model.status.values():
-            if status.error:  # its line in the log was hidden with those of TensorFlow
-                log.error("%s", ascii(status.error)[1:-1])
         is_answered = run_until_signal(model, options, announce)
     if not is_answered:
         typer.echo(f"Error: Requests were cut off: they took more than {drain_seconds:g} seconds to answer.", err=True)
@@ -92,8 +89,8 @@ def announce(address) -> None:
 def end_at_once(code: int) -> NoReturn:
     """End the process. Left to itself, Python waits for batches that are still computed, whoever gave up on them."""
     logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None is closed
+        stream.flush()
     os._exit(code)
 
 

@@ -21,6 +21,7 @@ from keras_transformer.kinds import incremental_decoder
 from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
 from keras_transformer.tokens import EOS, PAD
 
+NO_NUMBERS = "A line has no translation: the model's probabilities are no numbers, as weights do that are too large."
 WHITESPACE = r"[\t-\r\x1c-\x1f\x85\p{Z}]*"  # RE2: the characters that str.strip removes
 
 
@@ -85,13 +86,16 @@ class ServedTranslator(tf.Module):
     def translate_best(self, text) -> dict:
         """Translate a batch of lines; a blank line has an empty translation with score 0.
 
+        The graph fails if a line has no translation, since its logits are NaN or infinite.
         Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,)}.
         """
         ids, _ = self.encode(text, self.max_source_tokens)
 
         def run(indices) -> dict:
             found = search(self._decoder, padded(tf.gather(ids, indices)), self.options)
-            return {"translation": self.tokenizer.decode(found.ids[:, 0]), "score": found.scores[:, 0]}
+            best = found.scores[:, 0]
+            with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [NO_NUMBERS])]):
+                return {"translation": self.tokenizer.decode(found.ids[:, 0]), "score": tf.identity(best)}
 
         nothing = {"translation": tf.fill(tf.shape(text), ""), "score": tf.zeros(tf.shape(text))}
         return in_slices(lengths_of(ids), run, nothing)

@@ -147,7 +147,8 @@ class GrpcTransport:
         request.model_spec.name, request.model_spec.signature_name = self.name, signature_name
         for name, values in inputs.items():
             try:
-                request.inputs[name].CopyFrom(self.tf.make_tensor_proto(encoded(values)))
+                dtype = None if values else self.metadata(seconds)[signature_name].inputs[name].dtype
+                request.inputs[name].CopyFrom(self.tf.make_tensor_proto(encoded(values), dtype))
             except (TypeError, ValueError) as error:  # UnicodeEncodeError is a ValueError
                 raise ClientError(f"The input {name!r} cannot be sent: {on_one_line(str(error))}") from None
         response = self._call(self.stub.Predict, request, seconds)

@@ -48,6 +48,12 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
     return folder / str(complete[-1])
 
 
+def refuse_version(folder: str | os.PathLike) -> None:
+    """Raises ExportError if `folder` is a version itself: nobody would find one inside it."""
+    if (pathlib.Path(folder) / SAVED_MODEL).is_file():
+        raise ExportError(f"{folder} is a version itself: name the folder above it, which holds the versions.")
+
+
 @contextlib.contextmanager
 def unfinished_version(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
     """Within, a new folder inside `folder` to write a version into, under a name that no server takes for a version.

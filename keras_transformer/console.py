@@ -32,6 +32,10 @@ def prepare_process(is_long: bool = False) -> None:
 
     `is_long`: log the progress too, each line with its time of day; otherwise only warnings.
     """
+    if sys.stderr is None:  # closed, as a service manager may have it: what is written there is lost, and no more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    logs = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")  # which `quiet_start` does not hide
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # not even that there is no GPU
     os.environ["KERAS_BACKEND"] = "tensorflow"  # whatever the shell or ~/.keras says: commands compile with it
     log_format = (
@@ -39,7 +43,7 @@ def prepare_process(is_long: bool = False) -> None:
         if is_long
         else {"format": "%(levelname)s: %(message)s"}
     )
-    logging.basicConfig(level=logging.INFO if is_long else logging.WARNING, stream=sys.stderr, **log_format)
+    logging.basicConfig(level=logging.INFO if is_long else logging.WARNING, stream=logs, **log_format)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
 

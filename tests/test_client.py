@@ -267,3 +267,9 @@ def test_a_whole_number_will_do_for_a_float(echo, api):
 def test_one_text_may_stand_for_several_rows_whoever_shares_the_batch(echo, api):
     found = ServingClient(getattr(echo, api)).predict({"text": ["a"], "times": [1, 2, 3]}, "repeat")
     assert found["repeated"] == ["a", "aa", "aaa"]
+
+
+@pytest.mark.parametrize("api", ["url", "grpc_url"])
+def test_no_rows_have_no_outputs(echo, api):
+    client = ServingClient(getattr(echo, api))
+    assert client.predict({"text": []}, "serving_default") == {"translation": [], "score": []}

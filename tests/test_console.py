@@ -115,6 +115,25 @@ def test_a_quiet_start_hides_stderr_unless_an_unexpected_exception_is_raised(cap
     assert capfd.readouterr().err == ""
 
 
+LOGS = """
+import logging, os, sys
+from keras_transformer.console import prepare_process, quiet_start
+prepare_process()
+with quiet_start():
+    os.write(2, b"greeting")
+    logging.getLogger("export").warning("seen")
+print("after", file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("closed", "expected"), [(False, b"WARNING: seen\nafter\n"), (True, b"")])
+def test_a_quiet_start_hides_no_log_and_needs_no_stderr(closed, expected):
+    close = "import os, sys; os.close(2); sys.stderr = None\n" if closed else ""  # as after `2>&-`
+    process = python("-c", close + LOGS, stdin=b"")
+    assert (process.returncode, process.stdout, process.stderr) == (0, b"", expected)
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_a_quiet_start_collects_no_garbage_and_leaves_collecting_as_it_was(monkeypatch, before):
     monkeypatch.setattr(gc, "isenabled", lambda: before)

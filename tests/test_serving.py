@@ -12,6 +12,7 @@ from export.written import alignments, without_duplicates
 from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.scores import NEVER
+from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokens import EOS
 from keras_transformer.translator import Translator
@@ -30,6 +31,15 @@ def served(pair):
 @pytest.fixture(scope="module")
 def ask(served):
     return asker(served)
+
+
+def test_a_line_whose_probabilities_are_no_numbers_is_refused_in_a_sentence(pair):
+    """As the Translator refuses it; an empty translation would be a wrong one."""
+    transformer, tokenizer = pair
+    huge = Transformer(transformer.transformer_config)
+    huge.set_weights([np.asarray(weight) * 1e30 for weight in transformer.get_weights()])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="probabilities are no numbers"):
+        asker(ServedTranslator(huge, tokenizer, OPTIONS, LONGEST))("serving_default", LINES)
 
 
 def texts_of(row):

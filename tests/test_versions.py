@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from export.versions import ExportError, find_version, publish, unfinished_version
+from export.versions import SAVED_MODEL, ExportError, find_version, publish, refuse_version, unfinished_version
 
 
 def names_in(folder):
@@ -71,3 +71,11 @@ def test_without_locks_nothing_of_another_export_is_removed(tmp_path, monkeypatc
         os.utime(one, (0, 0))
         with unfinished_version(tmp_path) as other:
             assert names_in(tmp_path) == sorted([one.name, other.name])
+
+
+def test_a_version_is_no_folder_for_versions(tmp_path):
+    refuse_version(tmp_path)
+    refuse_version(tmp_path / "none")
+    (tmp_path / SAVED_MODEL).touch()
+    with pytest.raises(ExportError, match=f"{tmp_path} is a version itself: name the folder above it"):
+        refuse_version(tmp_path)
