@@ -95,6 +95,20 @@ def test_who_is_refused_early_can_send_the_rest_of_the_body(server, model, size,
         assert http_response(connection).status == 200
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("close", [b"", b"Connection: close\r\n"])
+def test_a_rest_of_a_body_in_drips_is_cut_off(server, close):
+    head = b"POST /v1/models/none:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+    with socket.create_connection((server.host, server.port), timeout=20) as connection:
+        connection.sendall(head + close + b"\r\n")
+        assert http_response(connection).status == 404
+        began = time.monotonic()
+        with pytest.raises(ConnectionError):
+            while time.monotonic() - began < 30:
+                connection.sendall(b" ")
+                time.sleep(0.2)
+
+
 CLOSE, LENGTH, CHUNKED = b"Connection: close\r\n", b"Content-Length: %d\r\n", b"Transfer-Encoding: chunked\r\n"
 
 

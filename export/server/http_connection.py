@@ -51,13 +51,16 @@ class HttpConnection(HttpToolsProtocol):
 
         The rest has the time of headers; a second call closes at once.
         """
-        if self._sends_body and self.cycle.response_complete and not self._is_ending and not self._socket.is_closing():
-            self._is_ending = True
-            self._socket.write_eof()
-            self.flow.resume_reading()
-            if self._header_timer is None:
-                self._header_timer = self._wait_for_headers()
+        if not self._sends_body or not self.cycle.response_complete or self._is_ending or self._socket.is_closing():
+            self._close()
             return
+        self._is_ending = True
+        self._socket.write_eof()
+        self.flow.resume_reading()
+        if self._header_timer is None:
+            self._header_timer = self._wait_for_headers()
+
+    def _close(self) -> None:
         self._is_ending = True
         self._socket.close()
         self._watch_reader()
@@ -65,7 +68,7 @@ class HttpConnection(HttpToolsProtocol):
     # headers, and the rest of bodies
 
     def _wait_for_headers(self) -> asyncio.TimerHandle:
-        return self.loop.call_later(self.seconds, self._end)
+        return self.loop.call_later(self.seconds, self._close)
 
     def data_received(self, data: bytes) -> None:
         headers_before = self._headers_begun if self._is_in_headers else None
@@ -75,7 +78,7 @@ class HttpConnection(HttpToolsProtocol):
         if self._is_in_headers and self._headers_begun == headers_before:
             self._header_bytes += len(data)
             if self._header_bytes > HEADER_BYTES:
-                self._end()
+                self._close()
 
     def _begin_headers(self) -> None:
         self._headers_begun += 1
@@ -106,7 +109,7 @@ class HttpConnection(HttpToolsProtocol):
         self._is_in_headers = self._sends_body = False
         super().on_message_complete()
         if self._is_ending:
-            self._end()
+            self._close()
 
     # answers that nobody reads
 
