@@ -14,14 +14,13 @@ from keras_transformer.batching import BYTES_PER_TOKEN
 from keras_transformer.config import SearchOptions
 from keras_transformer.decoding import search
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
-from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.kinds import incremental_decoder
 from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
 from keras_transformer.tokens import EOS, PAD
 
-NO_NUMBERS = "A line has no translation: the model's probabilities are no numbers, as weights do that are too large."
 WHITESPACE = r"[\t-\r\x1c-\x1f\x85\p{Z}]*"  # RE2: the characters that str.strip removes
 
 
@@ -94,7 +93,9 @@ class ServedTranslator(tf.Module):
         def run(indices) -> dict:
             found = search(self._decoder, padded(tf.gather(ids, indices)), self.options)
             best = found.scores[:, 0]
-            with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [NO_NUMBERS])]):
+            with tf.control_dependencies(
+                [tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [f"A line {NO_NUMBERS}"])]
+            ):
                 return {"translation": self.tokenizer.decode(found.ids[:, 0]), "score": tf.identity(best)}
 
         nothing = {"translation": tf.fill(tf.shape(text), ""), "score": tf.zeros(tf.shape(text))}

@@ -40,17 +40,22 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
     if not folder.is_dir():
         kind = "is a file" if folder.exists() else "does not exist"
         raise ExportError(f"{folder} {kind}; it must be a folder that `python -m export RUN --to FOLDER` wrote.")
-    if (folder / SAVED_MODEL).is_file():
+    if is_version(folder):
         return folder
-    complete = [number for number in versions(folder) if (folder / str(number) / SAVED_MODEL).is_file()]
+    complete = [number for number in versions(folder) if is_version(folder / str(number))]
     if not complete:
         raise ExportError(f"{folder} holds no exported version. `python -m export RUN --to {folder}` writes one.")
     return folder / str(complete[-1])
 
 
+def is_version(folder: pathlib.Path) -> bool:
+    """Whether a folder is an exported version."""
+    return (folder / SAVED_MODEL).is_file()
+
+
 def refuse_version(folder: str | os.PathLike) -> None:
     """Raises ExportError if `folder` is a version itself: nobody would find one inside it."""
-    if (pathlib.Path(folder) / SAVED_MODEL).is_file():
+    if is_version(pathlib.Path(folder)):
         raise ExportError(f"{folder} is a version itself: name the folder above it, which holds the versions.")
 
 

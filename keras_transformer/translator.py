@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import search
-from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
 from keras_transformer.errors import UserError
 from keras_transformer.kinds import build_model, incremental_decoder
 from keras_transformer.machine import has_bfloat16_products
@@ -151,8 +151,8 @@ class Translator:
         at_the_same_time(translate_batch, lengths, self.batch_size)
         if lost := [index for index in encoded if not results[index]]:
             raise UserError(
-                f"Line {first_line + lost[0]} has no translation: the model's probabilities are no numbers, "
-                "as weights do that are too large. Take an earlier checkpoint, or train again at a lower learning rate."
+                f"Line {first_line + lost[0]} {NO_NUMBERS} Take an earlier checkpoint, or train again at a lower "
+                "learning rate."
             )
         return results
 

@@ -1,7 +1,6 @@
 """An HTTP connection that waits for no client for ever, and holds no more of its requests than it should."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -33,8 +32,8 @@ class HttpConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._socket = transport
-        super().connection_made(EndingTransport(transport, self._end))
-        self._is_ending = self._sends_body = False
+        self.is_ending = self._sends_body = False
+        super().connection_made(EndingTransport(transport, self))
         self._headers_begun, self._is_in_headers, self._header_bytes = 0, False, 0
         self._reader_timer = None
         self._header_timer = self._wait_for_headers()
@@ -46,22 +45,22 @@ class HttpConnection(HttpToolsProtocol):
         self._header_timer = self._reader_timer = None
         super().connection_lost(error)
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """Close the connection; if a body is still coming whose request is answered, send the answer and drop it first.
 
         The rest has the time of headers; a second call closes at once.
         """
-        if not self._sends_body or not self.cycle.response_complete or self._is_ending or self._socket.is_closing():
+        if not self._sends_body or not self.cycle.response_complete or self.is_ending or self._socket.is_closing():
             self._close()
             return
-        self._is_ending = True
+        self.is_ending = True
         self._socket.write_eof()
         self.flow.resume_reading()
         if self._header_timer is None:
             self._header_timer = self._wait_for_headers()
 
     def _close(self) -> None:
-        self._is_ending = True
+        self.is_ending = True
         self._socket.close()
         self._watch_reader()
 
@@ -108,7 +107,7 @@ class HttpConnection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._is_in_headers = self._sends_body = False
         super().on_message_complete()
-        if self._is_ending:
+        if self.is_ending:
             self._close()
 
     # answers that nobody reads
@@ -132,18 +131,16 @@ class HttpConnection(HttpToolsProtocol):
 
 
 class EndingTransport:
-    """A transport whose `close` is decided elsewhere: uvicorn closes it in many places."""
+    """A transport whose end is its connection's: uvicorn closes it in many places."""
 
-    def __init__(self, transport: asyncio.Transport, end: Callable[[], None]):
-        self._transport, self._end = transport, end
-        self._is_ended = False
+    def __init__(self, transport: asyncio.Transport, connection: HttpConnection):
+        self._transport, self._connection = transport, connection
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def is_closing(self) -> bool:
-        return self._is_ended or self._transport.is_closing()
+        return self._connection.is_ending or self._transport.is_closing()
 
     def close(self) -> None:
-        self._is_ended = True
-        self._end()
+        self._connection.end()

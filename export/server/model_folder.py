@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from export.server.errors import Code, ServingError
 from export.server.version import Version
-from export.versions import SAVED_MODEL, ExportError, find_version, versions
+from export.versions import ExportError, find_version, is_version, versions
 from keras_transformer.errors import first_line_of
 
 log = logging.getLogger("export.server")
@@ -47,7 +47,7 @@ class ModelFolder:
     def __init__(self, path: str | os.PathLike):
         find_version(path)  # one sentence if there is none
         self.path = pathlib.Path(path).resolve()
-        self.is_single = (self.path / SAVED_MODEL).is_file()  # FOLDER/3 itself was given: no other version is served
+        self.is_single = is_version(self.path)  # FOLDER/3 itself was given: no other version is served
         self.name = self.path.parent.name if self.is_single else self.path.name
         self.status: dict[int, Status] = {}
         self._broken: dict[pathlib.Path, Fingerprint] = {}
@@ -121,7 +121,7 @@ class ModelFolder:
         if self.is_single:
             return [self.path]
         paths = [self.path / str(number) for number in reversed(versions(self.path))]
-        return [path for path in paths if (path / SAVED_MODEL).is_file()]
+        return [path for path in paths if is_version(path)]
 
 
 def fingerprint_of(path: pathlib.Path) -> Fingerprint:

@@ -4,6 +4,8 @@ from keras import ops
 
 NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums of it stay finite
 
+NO_NUMBERS = "has no translation: the model's probabilities are no numbers, as weights do that are too large."
+
 
 def length_penalty(length, alpha: float):
     """Return ((5 + length) / 6)^alpha (Wu et al. 2016, eq. 14): 1 if the length is 1 or alpha is 0.
