@@ -29,7 +29,6 @@ OFF = {  # the value of a key with which a technique does nothing, or is the pap
     "tokenizer.dummy_prefix": False,
     "model.norm": "post",
     "training.bpe_dropout": 0.0,
-    "training.r_drop": 0.0,
     "training.label_smoothing": 0.0,
     "training.dropout": 0.0,
     "training.average_checkpoints": 1,
@@ -88,8 +87,6 @@ def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
     also = {}
     if recipe.training.best_metric != "bleu" and not recipe.training.patience:  # then only keep_best goes by it
         also["training.keep_best"] = ('training.best_metric="bleu"',)
-    if recipe.training.r_drop:  # which is for models with dropout
-        also["training.dropout"] = ("training.r_drop=0.0",)
     added = ADDED | {"training.cooldown_steps": math.ceil(recipe.training.steps / 3)}
     unused = [(key, value) for key, value in added.items() if settings.get(key, OFF[key]) == OFF[key]]
     return [

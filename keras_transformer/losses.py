@@ -72,19 +72,6 @@ def token_losses(logits, labels, smoothing=0.1):
     return loss, nll, hits
 
 
-def divergence_sum(logits, others, segments):
-    """Sum the two-way divergence of two predictions over the tokens whose segment is not 0 (Liang et al. 2021, eq. 2).
-
-        KL(p || q) + KL(q || p) = sum_v (p_v - q_v) (log p_v - log q_v)        p, q: softmax of `logits` and `others`
-
-    It is 0 for equal predictions, never negative, and the same if they change places. Shapes: logits and others
-    (B, T, V), segments int (B, T) -> float32 scalar, nats.
-    """
-    log_p, log_q = (ops.log_softmax(ops.cast(values, "float32")) for values in (logits, others))
-    divergence = ops.sum((ops.exp(log_p) - ops.exp(log_q)) * (log_p - log_q), axis=-1)  # (B, T)
-    return ops.sum(divergence * ops.cast(ops.not_equal(segments, 0), "float32"))
-
-
 @keras.saving.register_keras_serializable("keras_transformer")
 class LabelSmoothedCrossentropy(keras.losses.Loss):
     """The mean of `token_losses` over the real tokens of the global batch, for `model.compile`.

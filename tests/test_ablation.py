@@ -19,7 +19,7 @@ from tests.support.places import ROOT
 from tests.support.runs import write_config
 from tests.support.trials import outcome
 from train.config import load_config
-from train.loop.idle_keys import check_idle_keys, check_metric
+from train.loop.idle_keys import check_metric
 from train.step.optimizer import training_optimizer
 
 
@@ -75,15 +75,6 @@ def test_without_the_best_checkpoint_no_metric_is_left_over_which_training_would
     assert (found.keep_best, found.best_metric) == (False, left) and trial.same_updates_as == "whole"
     check_metric(found)
     assert len(trial.overrides) == (2 if metric != left else 1)
-
-
-def test_without_dropout_there_is_no_r_drop_which_training_would_refuse(tmp_path):
-    path, recipe = write_config(tmp_path), ["training.dropout=0.2", "training.r_drop=3.0"]
-    rows = {trial.name: trial for trial in ablation.trials_of(path, load_config(path, recipe))}
-    assert rows["without_r_drop"].overrides == ("training.r_drop=0.0",)
-    check_idle_keys(load_config(path, [*recipe, *rows["without_dropout"].overrides]))
-    with pytest.raises(ConfigError, match=r"r_drop is 3\.0, and the dropout is 0: .*Set training\.dropout, or leave"):
-        check_idle_keys(load_config(path, [*recipe, "training.dropout=0.0"]))
 
 
 def test_a_tokenizer_in_lower_case_is_a_technique_and_is_compared_in_lower_case(tmp_path):

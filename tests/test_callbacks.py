@@ -288,12 +288,12 @@ def test_a_last_checkpoint_that_cannot_be_written_is_one_sentence(is_asked_to_st
 def test_the_first_step_of_a_process_logs_what_is_compiled_and_how_long_it_took(caplog):
     callback = LogCompilation(types.SimpleNamespace(rows_per_batch=32, row_lengths=RowLengths(124, 128)))
     strategy, shape = types.SimpleNamespace(num_replicas_in_sync=2), {"micro_batches": 4, "count_params": lambda: 1_000}
-    callback.set_model(types.SimpleNamespace(xla=True, r_drop=1.0, distribute_strategy=strategy, **shape))
+    callback.set_model(types.SimpleNamespace(xla=True, distribute_strategy=strategy, **shape))
     with caplog.at_level(logging.INFO, logger="train"):
         for batch in range(3):
             callback.on_train_batch_begin(batch)
             callback.on_train_batch_end(batch, LOGS)
     compiled, took = caplog.messages
-    assert "4 of the 32 rows of a batch at once, each twice, 124 source and 128 target" in compiled
+    assert "4 of the 32 rows of a batch at once, 124 source and 128 target" in compiled
     assert "with XLA" in compiled and "1,000 parameters" in compiled
     assert re.fullmatch(r"the first step took \d+\.\d s, compilation included", took)

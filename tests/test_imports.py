@@ -52,7 +52,6 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "lowercase": "tokenizers in lower case",
     "metrics_page": "docs/metrics.md",
     "parity": "independent implementations",
-    "r_drop": "the training step with R-Drop",
     "recurrent_run": "a recurrent model through every door",
     "recurrent_training": "the training step with a recurrent model",
     "readme": "README.md",

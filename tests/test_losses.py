@@ -11,7 +11,6 @@ import tensorflow as tf
 from keras_transformer.losses import (
     LabelSmoothedCrossentropy,
     TokenSums,
-    divergence_sum,
     token_losses,
     token_sums,
 )  # fmt: skip
@@ -145,21 +144,6 @@ def test_half_precision_logits_are_summed_in_float32():
 
 
 # The loss for `model.compile`. Two replicas: test_two_replicas.py
-
-
-def test_the_divergence_of_two_predictions_is_that_of_the_formula(batch):
-    logits, _, segments = batch
-    others = normal(*logits.shape, seed=2)
-    p, q = softmax(logits.astype("float64")), softmax(others.astype("float64"))
-    both_ways = (p * np.log(p / q) + q * np.log(q / p)).sum(-1)
-    assert_close(divergence_sum(logits, others, segments), both_ways[segments > 0].sum())
-    assert_close(divergence_sum(logits, others, segments), divergence_sum(others, logits, segments))
-
-
-def test_equal_predictions_do_not_diverge_also_if_their_logits_are_shifted(batch):
-    logits, _, segments = batch
-    assert float(divergence_sum(logits, logits, segments)) == 0
-    assert abs(float(divergence_sum(logits, logits + 5.0, segments))) < 1e-4
 
 
 @pytest.fixture

@@ -103,13 +103,6 @@ def test_memory_of_the_weights_is_that_of_all_that_training_keeps_of_them(traini
     assert more == 4 * (arrays - 4) * parameter_count(CONFIG)
 
 
-def test_with_r_drop_each_row_is_computed_twice_and_the_divergence_keeps_all_logits_once_more():
-    lengths, weights = RowLengths(64, 64), 16 * parameter_count(CONFIG)
-    logits = 4 * 8 * 64 * CONFIG.vocab_size
-    twice = memory_bytes(CONFIG, 8, lengths, passes=2) - weights
-    assert twice == 2 * (memory_bytes(CONFIG, 8, lengths) - weights) + 4 * logits
-
-
 @pytest.mark.parametrize("attention", ["additive", "none", None])
 def test_either_side_of_a_row_takes_memory(attention):
     config = RecurrentConfig(vocab_size=100, attention=attention) if attention else CONFIG
@@ -119,24 +112,21 @@ def test_either_side_of_a_row_takes_memory(attention):
     assert min(long_source, long_target) - 16 * parameter_count(config) > 10 * (short - 16 * parameter_count(config))
 
 
-@pytest.mark.parametrize(
-    ("replicas", "r_drop", "time"), [(1, 0.0, "16 min 40 s"), (4, 0.0, "4 min 10 s"), (1, 3.0, "33 min 20 s")]
-)
-def test_time_is_that_of_all_steps_on_all_replicas(replicas, r_drop, time, monkeypatch):
+@pytest.mark.parametrize(("replicas", "time"), [(1, "16 min 40 s"), (4, "4 min 10 s")])
+def test_time_is_that_of_all_steps_on_all_replicas(replicas, time, monkeypatch):
     data = packed(10, 10, 40, 40)
     batches = data.batches = types.SimpleNamespace(
         rows_per_batch=8, row_lengths=RowLengths(40, 40), padding=Padding(0.0, 0.25, 0.1)
     )
     flops = corpus_flops(CONFIG, data.train, 240)
     monkeypatch.setattr(preflight, "matrix_flops", lambda *_: flops / preflight.SUSTAINED)  # a step takes a second
-    training = TrainingConfig(steps=1_000, micro_batches=2, r_drop=r_drop)
-    passes = training.passes
+    training = TrainingConfig(steps=1_000, micro_batches=2)
     step, memory = preflight.cost_lines(training, data, CONFIG, replicas)
     assert step == (
-        f"a step: about 240 target tokens, {passes * flops:.2e} FLOPs; 1,000 steps take about {time} at 60% of the "
+        f"a step: about 240 target tokens, {flops:.2e} FLOPs; 1,000 steps take about {time} at 60% of the "
         f"speed of a matrix product, devices: {replicas}"
     )
-    expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), RowLengths(40, 40), 6, passes) / 2**30
+    expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), RowLengths(40, 40), 6) / 2**30
     assert memory.startswith(f"memory of one device: about {expected:.1f} GiB")
 
 
@@ -147,7 +137,7 @@ def test_memory_is_of_the_rows_of_one_micro_batch_of_one_replica(monkeypatch):
     training = TrainingConfig(micro_batches=2)
     monkeypatch.setattr(preflight, "free_memory", lambda: None)  # as on a GPU
     _, memory = preflight.cost_lines(training, data, CONFIG, replicas=5)
-    assert asked == [(data.batches.rows_per_batch // 10, RowLengths(40, 40), 6, 1)]
+    assert asked == [(data.batches.rows_per_batch // 10, RowLengths(40, 40), 6)]
     assert memory.endswith("about 2.0 GiB")
 
 

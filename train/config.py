@@ -93,7 +93,6 @@ class TrainingConfig(Section):
     dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     bpe_dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # merges left out per epoch (Provilkov et al. 2020: 0.1)
-    r_drop: float = pydantic.Field(0.0, ge=0)  # weight alpha of R-Drop's divergence (Liang et al. 2021: 5); 0: none
     schedule: Literal["paper", "constant"] = "paper"  # constant: plain Adam (Kingma & Ba 2015) with learning_rate
     warmup_steps: int = pydantic.Field(4_000, ge=1)  # of the paper's schedule
     learning_rate_factor: float = pydantic.Field(1.0, gt=0)  # of the paper's schedule
@@ -138,11 +137,6 @@ class TrainingConfig(Section):
         if self.profile_steps and self.profile_steps[1] > self.steps:
             raise ValueError(f"profile_steps {self.profile_steps} end after the last of {self.steps} steps")
         return self
-
-    @property
-    def passes(self) -> int:
-        """How often a step computes each row."""
-        return 2 if self.r_drop else 1
 
     @property
     def row_lengths(self) -> RowLengths:

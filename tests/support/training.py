@@ -56,7 +56,6 @@ def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
         training_optimizer(config.d_model, training),
         seed=training.seed,
         label_smoothing=config.label_smoothing,
-        r_drop=training.r_drop,
         xla=training.xla,
         micro_batches=training.micro_batches,
     )

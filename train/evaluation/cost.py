@@ -91,14 +91,13 @@ def arrays_per_weight(training: TrainingConfig) -> int:
     return 4 + (training.ema_decay is not None) + 2 * is_inspected
 
 
-def memory_bytes(config: BaseModelConfig, rows: int, lengths: RowLengths, copies: int = 4, passes: int = 1) -> int:
+def memory_bytes(config: BaseModelConfig, rows: int, lengths: RowLengths, copies: int = 4) -> int:
     """Memory that training takes on one device, estimated from shapes in float32.
 
     `copies` times the weights (see `arrays_per_weight`); for `rows` rows done at once, the logits and their gradient
     and what the backward pass keeps: per position of a block about 8 arrays of d_model and 2 of d_ff, which a decoder
     block has twice, and per head and attention the scores of the positions it sees, twice. Every kind of encoder block
-    counts as one with self-attention, which takes the most. `passes`: 2 with R-Drop, which computes each row twice and
-    keeps two more arrays of all logits for their divergence.
+    counts as one with self-attention, which takes the most.
     """
     if isinstance(config, RecurrentConfig):
         kept = recurrent_cost.kept_per_row(config, lengths)
@@ -106,5 +105,5 @@ def memory_bytes(config: BaseModelConfig, rows: int, lengths: RowLengths, copies
         arrays, scores = 8 * config.d_model + 2 * config.d_ff, 2 * config.num_heads
         kept = lengths.source * config.encoder_layers * (arrays + scores * lengths.source)
         kept += lengths.target * config.decoder_layers * (2 * arrays + scores * (lengths.source + lengths.target))
-    logits = 2 * passes * lengths.target * config.vocab_size
-    return 4 * (copies * parameter_count(config) + passes * rows * (logits + kept))
+    logits = 2 * lengths.target * config.vocab_size
+    return 4 * (copies * parameter_count(config) + rows * (logits + kept))

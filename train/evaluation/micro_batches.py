@@ -37,8 +37,7 @@ def find_micro_batches(
     for count in range(training.micro_batches, rows + 1):
         if rows % count:
             continue
-        copies, passes = arrays_per_weight(training), training.passes
-        estimate = memory_bytes(transformer_config, rows // count, batches.row_lengths, copies, passes)
+        estimate = memory_bytes(transformer_config, rows // count, batches.row_lengths, arrays_per_weight(training))
         if free is not None and estimate > free:
             log.info("%s takes about %s, and %s are free", parts(count, rows), gigabytes(estimate), gigabytes(free))
             continue
@@ -52,8 +51,7 @@ def find_micro_batches(
         gc.collect()  # its optimizer would take memory from the next trial
     raise ConfigError(
         f"Not even one row of {batches.row_lengths.target} positions at once fits in memory: use a smaller [model], a "
-        "smaller tokenizer.vocab_size or a smaller training.row_length"
-        f"{', or leave training.r_drop out, which computes each row twice' if training.passes > 1 else ''}."
+        "smaller tokenizer.vocab_size or a smaller training.row_length."
     )
 
 

@@ -97,7 +97,7 @@ def cost_lines(
     """Tokens and FLOPs of a step; estimates of the run's time and of the memory of one device."""
     batches = data.batches
     tokens = batches.rows_per_batch * batches.row_lengths.target * (1 - batches.padding.target)
-    flops = corpus_flops(transformer_config, data.train, tokens) * training.passes
+    flops = corpus_flops(transformer_config, data.train, tokens)
     dtype = "float32" if training.precision == "float32" else training.precision.removeprefix("mixed_")
     seconds = flops / (SUSTAINED * matrix_flops(dtype, training.xla) * replicas) * training.steps
     yield (
@@ -105,8 +105,8 @@ def cost_lines(
         f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}"
     )
     parts = replicas * training.micro_batches
-    rows, copies = batches.rows_per_batch // parts, arrays_per_weight(training)
-    needed = memory_bytes(transformer_config, rows, batches.row_lengths, copies, training.passes)
+    rows = batches.rows_per_batch // parts
+    needed = memory_bytes(transformer_config, rows, batches.row_lengths, arrays_per_weight(training))
     free = free_memory()
     line = f"memory of one device: about {gigabytes(needed)}"
     if free is None:

@@ -157,10 +157,7 @@ def training_table(
 ) -> str:
     """What training took. Epochs are updates over the batches of one epoch."""
     batches = data.batches
-    flops = corpus_flops(transformer_config, data.train, progress.target_tokens) * training.passes
-    counted = f"{flops:.2e}, estimated from the shapes of the matrix products at mean sentence length"
-    if training.passes > 1:
-        counted += ", every row computed twice (training.r_drop)"
+    flops = corpus_flops(transformer_config, data.train, progress.target_tokens)
     packages = versions(PACKAGES)
     python = packages.pop("python")
     numbers = ", ".join(map(str, progress.skipped))
@@ -170,7 +167,7 @@ def training_table(
         ("left out after divergence", f"{len(progress.skipped)} batches" + (f": {numbers}" if numbers else "")),
         ("target tokens", f"{progress.target_tokens:,.0f}"),
         ("time", f"{duration(progress.seconds)}, validation included"),
-        ("training FLOPs", counted),
+        ("training FLOPs", f"{flops:.2e}, estimated from the shapes of the matrix products at mean sentence length"),
         ("devices", f"{devices}, {training.precision}, XLA {'on' if training.xla else 'off'}"),
         ("machine", f"{platform.machine()}, {processor_and_cores()}, Python {python}"),
         ("packages", ", ".join(f"{name} {version}" for name, version in packages.items())),

@@ -233,12 +233,11 @@ class LogCompilation(keras.callbacks.Callback):
         if self.is_compiled:
             return
         rows, model = self.batches.rows_per_batch, self.model
-        twice = ", each twice" if model.r_drop else ""
         log.info(
-            "compiling the training step %s XLA: %d of the %d rows of a batch at once%s, %d source and %d target "
+            "compiling the training step %s XLA: %d of the %d rows of a batch at once, %d source and %d target "
             "positions per row, %s parameters ...",
             "with" if model.xla else "without",
-            rows // (model.distribute_strategy.num_replicas_in_sync * model.micro_batches), rows, twice,
+            rows // (model.distribute_strategy.num_replicas_in_sync * model.micro_batches), rows,
             *self.batches.row_lengths, f"{model.count_params():,}",
         )  # fmt: skip
         self.began = time.perf_counter()

@@ -4,25 +4,15 @@ A run that has them in its config.toml can be read nevertheless.
 """
 
 from keras_transformer.config import ConfigError
-from train.config import RunConfig, TrainingConfig
+from train.config import TrainingConfig
 
 OF_SCHEDULE = {"warmup_steps": "paper", "learning_rate_factor": "paper", "learning_rate": "constant"}
 
 
-def check_idle_keys(config: RunConfig) -> None:
-    """Raises ConfigError for a key of the other schedule, a metric by which nothing goes, R-Drop without dropout."""
-    check_schedule(config.training)
-    check_metric(config.training)
-    check_r_drop(config)
-
-
-def check_r_drop(config: RunConfig) -> None:
-    """Raises ConfigError if both predictions of R-Drop would be the same."""
-    if config.training.r_drop and not config.transformer_config(config.tokenizer.vocab_size).dropout:
-        raise ConfigError(
-            f"training.r_drop is {config.training.r_drop}, and the dropout is 0: both predictions of a row would be "
-            "the same. Set training.dropout, or leave r_drop out."
-        )
+def check_idle_keys(training: TrainingConfig) -> None:
+    """Raises ConfigError for a key of the other schedule, and for a metric by which nothing goes."""
+    check_schedule(training)
+    check_metric(training)
 
 
 def check_schedule(training: TrainingConfig) -> None:

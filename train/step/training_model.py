@@ -5,12 +5,11 @@ docs/keras_hooks.md lists what this file needs from Keras beyond its documented 
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import keras
 import tensorflow as tf
 
-from keras_transformer.losses import TokenSums, divergence_sum, token_sums
+from keras_transformer.losses import TokenSums, token_sums
 
 INPUTS = ("source_ids", "source_segments", "target_ids", "target_segments")
 DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different run seeds apart
@@ -20,7 +19,7 @@ DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different r
 class Inspected:
     """What an inspected step saw: two lists of tensors, each in the order of `trainable_variables`."""
 
-    gradients: list  # of what is minimised, per token of the whole batch: of all replicas, without a loss scale
+    gradients: list  # of the mean loss over the whole batch: of all micro-batches and replicas, without a loss scale
     before: list  # the weights before the update
 
 
@@ -43,7 +42,6 @@ class TrainingModel(keras.Model):
         *,
         seed: int,
         label_smoothing: float = 0.0,
-        r_drop: float = 0.0,
         xla: bool = True,
         micro_batches: int = 1,
     ) -> None:
@@ -51,14 +49,13 @@ class TrainingModel(keras.Model):
 
         seed: of the dropout masks, which are a function of (seed, step, micro-batch, layer). In mixed_float16 a step
             whose gradients overflow is no update, and the next one has its masks.
-        r_drop: the weight alpha of R-Drop (Liang et al. 2021, eq. 4); 0 computes every row once.
         xla: compile forward and backward pass, on a single replica the update too.
         micro_batches: each replica computes its rows in this many equal parts, one after the other, and updates once:
             the same update in less memory. The rows of a replica must be a multiple of it.
         """
         super().compile(optimizer=optimizer, jit_compile=False, auto_scale_loss=False)
         optimizer.build(self.trainable_variables)
-        self.dropout_seed, self.label_smoothing, self.r_drop = seed, label_smoothing, r_drop
+        self.dropout_seed, self.label_smoothing = seed, label_smoothing
         self.xla, self.micro_batches = xla, micro_batches
         self.wants_to_stop = False  # True adds 1 to "stop_requests" in the logs of every later step, on all workers
         self.inspects = False  # True makes later steps keep their Inspected
@@ -131,34 +128,11 @@ class TrainingModel(keras.Model):
         """
         with keras.StatelessScope(state_mapping=self.dropout_states(step, micro_batch)):
             with tf.GradientTape() as tape:
-                sums, objective = self.r_drop_sums(batch) if self.r_drop else self.plain_sums(batch)
-                scaled = self.optimizer.scale_loss(objective)
+                logits = self({name: batch[name] for name in INPUTS}, training=True)
+                sums = token_sums(logits, batch["labels"], batch["target_segments"], self.label_smoothing)
+                scaled = self.optimizer.scale_loss(sums.loss)
             gradients = tape.gradient(scaled, self.trainable_variables)
         return sums, [tf.convert_to_tensor(gradient) for gradient in gradients]  # embeddings' IndexedSlices too
-
-    def plain_sums(self, batch: dict) -> tuple[TokenSums, Any]:
-        """Return the sums of one micro-batch, and what is minimised: their loss."""
-        sums = token_sums(self.logits(batch), batch["labels"], batch["target_segments"], self.label_smoothing)
-        return sums, sums.loss
-
-    def r_drop_sums(self, batch: dict) -> tuple[TokenSums, Any]:
-        """Return the mean of the sums of two predictions with different dropout masks, and what is minimised.
-
-            mean of the two losses + alpha / 4 (KL(p || q) + KL(q || p))
-
-        Half of eq. 4 of Liang et al. (2021), so that the loss weighs as much as without R-Drop. The rows stand in the
-        batch twice: each draws masks of its own.
-        """
-        twice = {name: tf.concat([ids, ids], axis=0) for name, ids in batch.items()}
-        logits = self.logits(twice)
-        sums = token_sums(logits, twice["labels"], twice["target_segments"], self.label_smoothing)
-        sums = TokenSums(*(value / 2 for value in sums))
-        divergence = divergence_sum(*tf.split(logits, 2), batch["target_segments"])
-        return sums, sums.loss + self.r_drop / 4 * divergence
-
-    def logits(self, batch: dict):
-        """Return the logits (rows, T, V) of a batch in training."""
-        return self({name: batch[name] for name in INPUTS}, training=True)
 
     def dropout_states(self, step, micro_batch) -> list[tuple]:
         """Return (variable, value) for the random state of every dropout layer: nothing has to be saved.
