@@ -83,12 +83,8 @@ def trials_of(path: pathlib.Path, recipe: RunConfig) -> list[Trial]:
     Text that is added to the first entry of data.train, such as distilled text, is a technique too.
     """
     settings = effective_settings(recipe)  # without keys that are not set, or of another kind of model
-    off = OFF | {"training.cooldown_dropout": settings["training.dropout"]}
-    used = [(key, value) for key, value in off.items() if key in settings and settings[key] != value]
+    used = [(key, off) for key, off in OFF.items() if key in settings and settings[key] != off]
     also = {}
-    if "training.cooldown_dropout" in settings:  # which is for models with dropout, and for a cool-down
-        also["training.dropout"] = ("training.cooldown_dropout=0.0",)
-        also["training.cooldown_steps"] = (f"training.cooldown_dropout={settings['training.dropout']}",)
     if recipe.training.best_metric != "bleu" and not recipe.training.patience:  # then only keep_best goes by it
         also["training.keep_best"] = ('training.best_metric="bleu"',)
     added = ADDED | {"training.cooldown_steps": math.ceil(recipe.training.steps / 3)}

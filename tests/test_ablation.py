@@ -19,8 +19,7 @@ from tests.support.places import ROOT
 from tests.support.runs import write_config
 from tests.support.trials import outcome
 from train.config import load_config
-from train.loop.idle_keys import check_idle_keys, check_metric
-from train.step.dropout_rate import dropout_rate_of
+from train.loop.idle_keys import check_metric
 from train.step.optimizer import training_optimizer
 
 
@@ -76,19 +75,6 @@ def test_without_the_best_checkpoint_no_metric_is_left_over_which_training_would
     assert (found.keep_best, found.best_metric) == (False, left) and trial.same_updates_as == "whole"
     check_metric(found)
     assert len(trial.overrides) == (2 if metric != left else 1)
-
-
-def test_a_dropout_of_the_cool_down_goes_with_both_and_without_it_the_dropout_stays(tmp_path):
-    path, recipe = write_config(tmp_path), ["training.dropout=0.2", "training.cooldown_steps=5"]
-    recipe.append("training.cooldown_dropout=0.1")
-    rows = {trial.name: trial for trial in ablation.trials_of(path, load_config(path, recipe))}
-    assert rows["without_cooldown_dropout"].overrides == ("training.cooldown_dropout=0.2",)
-    for name in ("without_dropout", "without_cooldown_steps", "without_cooldown_dropout"):
-        config = load_config(path, [*recipe, *rows[name].overrides])
-        check_idle_keys(config)
-        assert dropout_rate_of(config.training.dropout, config.training) is None
-    plain = load_config(path, recipe[:2])
-    assert not any("cooldown_dropout" in trial.name for trial in ablation.trials_of(path, plain))
 
 
 def test_a_tokenizer_in_lower_case_is_a_technique_and_is_compared_in_lower_case(tmp_path):

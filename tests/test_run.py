@@ -220,20 +220,21 @@ def has_begun(pid):
 
 @pytest.mark.slow
 def test_every_setting_arrives_in_the_training_model():
-    step = {"seed": 7, "xla": False, "precision": "mixed_bfloat16", "micro_batches": 3}
-    rates = {"warmup_steps": 11, "learning_rate_factor": 0.5, "cooldown_steps": 10, "cooldown_dropout": 0.2}
-    training = TrainingConfig(**step, **rates)
+    training = TrainingConfig(
+        seed=7,
+        xla=False,
+        precision="mixed_bfloat16",
+        micro_batches=3,
+        warmup_steps=11,
+        learning_rate_factor=0.5,
+    )
     config = TINY.replace(dropout=0.4, label_smoothing=0.3)
     strategy = tf.distribute.get_strategy()
     model = compiled(build(config, training, strategy), training, strategy)
     assert (model.dropout_seed, model.label_smoothing, model.xla, model.micro_batches) == (7, 0.3, False, 3)
-    dropouts = [float(model.dropout_rate(tf.constant(training.steps - left))) for left in (11, 10)]
-    assert dropouts == pytest.approx([0.4, 0.2])
     assert {layer.rate for layer in model.layers if isinstance(layer, Dropout)} == {0.4}
     assert model.get_layer("logits" if not config.shared_embeddings else "embedding").compute_dtype == "bfloat16"
-    cooldown = model.optimizer.get_config()["learning_rate"]["config"]
-    assert cooldown["cooldown_steps"] == 10
-    schedule = cooldown["schedule"]["config"]
+    schedule = model.optimizer.get_config()["learning_rate"]["config"]
     assert (schedule["d_model"], schedule["warmup_steps"], schedule["factor"]) == (config.d_model, 11, 0.5)
 
 

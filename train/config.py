@@ -98,7 +98,6 @@ class TrainingConfig(Section):
     learning_rate_factor: float = pydantic.Field(1.0, gt=0)  # of the paper's schedule
     learning_rate: float = pydantic.Field(1e-3, gt=0)  # of the constant schedule
     cooldown_steps: int = pydantic.Field(0, ge=0)  # at the end of `steps`, in which the rate falls linearly to 0
-    cooldown_dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # dropout of the cool-down; None: `dropout`
     clip_norm: float | None = pydantic.Field(None, gt=0)  # largest norm of all gradients together; None: any
     start_from: PathText | None = None  # the run folder whose weights training begins with
     frozen: list[str] | None = pydantic.Field(None, min_length=1)  # layers left as they are: ["embedding", "encoder*"]

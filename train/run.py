@@ -40,7 +40,6 @@ from train.resume import (
     with_found_micro_batches,
     write_configuration,
 )
-from train.step.dropout_rate import dropout_rate_of
 from train.step.freezing import freeze
 from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
@@ -58,7 +57,7 @@ def run(config: RunConfig) -> RunFolder | None:
     Returns the RunFolder on the chief, None on every other worker.
     Raises UserError for what the user can correct, and Interrupted if training stops before the last step.
     """
-    check_idle_keys(config)
+    check_idle_keys(config.training)
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
     with run_folder_of(config.run_folder, cluster.worker) as folder, report_lost_workers(cluster):
@@ -74,7 +73,7 @@ def dry_run(config: RunConfig) -> None:
 
     A worker of a cluster does its own part without waiting for the others.
     """
-    check_idle_keys(config)
+    check_idle_keys(config.training)
     worker = read_cluster(os.environ.get("TF_CONFIG")).worker
     replicas = choose_strategy().num_replicas_in_sync * worker.count  # as many devices on every worker as here
     folder = RunFolder(config.run_folder)
@@ -179,7 +178,6 @@ def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.di
             training_optimizer(config.d_model, training),
             seed=training.seed,
             label_smoothing=config.label_smoothing,
-            dropout_rate=dropout_rate_of(config.dropout, training),
             xla=training.xla,
             micro_batches=training.micro_batches,
         )

@@ -167,7 +167,7 @@ def check_trainable(trial: Trial) -> None:
     from train.data.prepare import load_corpus  # which loads TensorFlow
 
     config = load_config(trial.config, trial.settings)
-    check_idle_keys(config)
+    check_idle_keys(config.training)
     check_start(RunFolder(os.devnull), config, ONLY_WORKER)
     load_corpus(config.data)
 

@@ -1,15 +1,9 @@
 """Dropout with a mask that is a hash of (seed, place): cheap, because XLA fuses it with what it multiplies."""
 
-import contextlib
-import contextvars
-from collections.abc import Iterator
-
 import keras
 from keras import ops
 
 from keras_transformer.bits import mixed
-
-RATE_OF_ALL = contextvars.ContextVar("rate_of_all", default=None)  # in place of the rate of each layer; None: its own
 
 
 def random_bits(shape: tuple, seed):
@@ -36,25 +30,11 @@ def random_bits(shape: tuple, seed):
 def dropout(inputs, rate: float, seed):
     """Zero each element with probability `rate` and divide the others by 1 - rate (Srivastava et al. 2014).
 
-    The same seed and shape give the same mask. What a higher rate keeps, a lower one keeps too.
-    Shapes: inputs any, rate a float or float32 scalar, seed int (2,) -> the shape of `inputs`.
+    The same seed and shape give the same mask.
+    Shapes: inputs any, seed int (2,) -> the shape of `inputs`.
     """
-    threshold = int(rate * 2**32) if isinstance(rate, float) else rate * 2.0**32
-    is_kept = random_bits(ops.shape(inputs), seed) >= ops.cast(threshold, "uint32")
+    is_kept = random_bits(ops.shape(inputs), seed) >= ops.cast(int(rate * 2**32), "uint32")
     return ops.where(is_kept, inputs / ops.cast(1.0 - rate, inputs.dtype), ops.cast(0.0, inputs.dtype))
-
-
-@contextlib.contextmanager
-def rate_of_all_layers(rate) -> Iterator[None]:
-    """Inside, every Dropout that has a rate above 0 applies `rate` in its place: so a rate can change between steps.
-
-    rate: float32 scalar, which may be symbolic. A layer that is called inside a traced function keeps it there.
-    """
-    token = RATE_OF_ALL.set(rate)
-    try:
-        yield
-    finally:
-        RATE_OF_ALL.reset(token)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -78,8 +58,7 @@ class Dropout(keras.layers.Layer):
 
     def call(self, inputs, training: bool = False):
         if training and self.rate > 0:
-            of_all = RATE_OF_ALL.get()
-            return dropout(inputs, self.rate if of_all is None else of_all, self.seed_generator.next())
+            return dropout(inputs, self.rate, self.seed_generator.next())
         return inputs
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:

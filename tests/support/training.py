@@ -18,7 +18,6 @@ from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
 from train.evaluation.validation import Sample, Validation
 from train.loop.fit import fit
-from train.step.dropout_rate import dropout_rate_of
 from train.step.freezing import freeze
 from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
@@ -57,7 +56,6 @@ def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
         training_optimizer(config.d_model, training),
         seed=training.seed,
         label_smoothing=config.label_smoothing,
-        dropout_rate=dropout_rate_of(dropout, training),
         xla=training.xla,
         micro_batches=training.micro_batches,
     )

@@ -4,16 +4,15 @@ A run that has them in its config.toml can be read nevertheless.
 """
 
 from keras_transformer.config import ConfigError
-from train.config import RunConfig, TrainingConfig
+from train.config import TrainingConfig
 
 OF_SCHEDULE = {"warmup_steps": "paper", "learning_rate_factor": "paper", "learning_rate": "constant"}
 
 
-def check_idle_keys(config: RunConfig) -> None:
-    """Raises ConfigError for a key of the other schedule, a metric by which nothing goes, a rate that nothing has."""
-    check_schedule(config.training)
-    check_metric(config.training)
-    check_cooldown_dropout(config)
+def check_idle_keys(training: TrainingConfig) -> None:
+    """Raises ConfigError for a key of the other schedule, and for a metric by which nothing goes."""
+    check_schedule(training)
+    check_metric(training)
 
 
 def check_schedule(training: TrainingConfig) -> None:
@@ -32,22 +31,4 @@ def check_metric(training: TrainingConfig) -> None:
         raise ConfigError(
             f'training.best_metric is "{training.best_metric}", but it is for training.patience and '
             "training.keep_best, and neither is set: set one of them, or leave best_metric out."
-        )
-
-
-def check_cooldown_dropout(config: RunConfig) -> None:
-    """Raises ConfigError for a dropout of the cool-down without a cool-down, or of a model without dropout."""
-    rate = config.training.cooldown_dropout
-    dropout = config.transformer_config(config.tokenizer.vocab_size).dropout
-    if rate in (None, dropout):
-        return
-    if not config.training.cooldown_steps:
-        raise ConfigError(
-            f"training.cooldown_dropout is {rate}, and training.cooldown_steps is 0: set it, or leave "
-            "cooldown_dropout out."
-        )
-    if not dropout:
-        raise ConfigError(
-            f"training.cooldown_dropout is {rate}, and the dropout is 0, of the model's layers in the cool-down too: "
-            "set training.dropout, or leave cooldown_dropout out."
         )

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from keras_transformer.layers.dropout import rate_of_all_layers
 from keras_transformer.losses import TokenSums, token_sums
 
 INPUTS = ("source_ids", "source_segments", "target_ids", "target_segments")
@@ -43,7 +42,6 @@ class TrainingModel(keras.Model):
         *,
         seed: int,
         label_smoothing: float = 0.0,
-        dropout_rate: Callable | None = None,
         xla: bool = True,
         micro_batches: int = 1,
     ) -> None:
@@ -51,15 +49,13 @@ class TrainingModel(keras.Model):
 
         seed: of the dropout masks, which are a function of (seed, step, micro-batch, layer). In mixed_float16 a step
             whose gradients overflow is no update, and the next one has its masks.
-        dropout_rate: of all dropout layers whose rate is above 0, a function of the number of updates before this one;
-            None: each has its own.
         xla: compile forward and backward pass, on a single replica the update too.
         micro_batches: each replica computes its rows in this many equal parts, one after the other, and updates once:
             the same update in less memory. The rows of a replica must be a multiple of it.
         """
         super().compile(optimizer=optimizer, jit_compile=False, auto_scale_loss=False)
         optimizer.build(self.trainable_variables)
-        self.dropout_seed, self.label_smoothing, self.dropout_rate = seed, label_smoothing, dropout_rate
+        self.dropout_seed, self.label_smoothing = seed, label_smoothing
         self.xla, self.micro_batches = xla, micro_batches
         self.wants_to_stop = False  # True adds 1 to "stop_requests" in the logs of every later step, on all workers
         self.inspects = False  # True makes later steps keep their Inspected
@@ -130,8 +126,7 @@ class TrainingModel(keras.Model):
 
         step, micro_batch: int scalars. `micro_batch` counts over all replicas: each draws dropout masks of its own.
         """
-        rate = self.dropout_rate(step) if self.dropout_rate else None
-        with keras.StatelessScope(state_mapping=self.dropout_states(step, micro_batch)), rate_of_all_layers(rate):
+        with keras.StatelessScope(state_mapping=self.dropout_states(step, micro_batch)):
             with tf.GradientTape() as tape:
                 logits = self({name: batch[name] for name in INPUTS}, training=True)
                 sums = token_sums(logits, batch["labels"], batch["target_segments"], self.label_smoothing)
