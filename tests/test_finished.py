@@ -96,10 +96,11 @@ def test_values_of_the_preset_may_be_written_out(folder, override):
     check_unchanged(folder, configuration(folder, override))
 
 
-def test_the_same_configuration_is_that_of_a_run_from_before_some_keys(folder):
+def test_the_same_configuration_is_that_of_a_run_from_before_some_keys_or_with_others(folder):
     lines = folder.config.read_text(encoding="utf-8").splitlines(keepends=True)
     older = [line for line in lines if not line.startswith(("bpe_dropout", "schedule", "cooldown_steps", "xla"))]
     assert len(older) == len(lines) - 4
+    older.insert(older.index("[training]\n") + 1, "r_drop = 0.0\n")
     folder.config.write_text("".join(older), encoding="utf-8")
     check_unchanged(folder, configuration(folder))
 
