@@ -103,6 +103,14 @@ def test_memory_of_the_weights_is_that_of_all_that_training_keeps_of_them(traini
     assert more == 4 * (arrays - 4) * parameter_count(CONFIG)
 
 
+def test_the_logits_and_their_gradient_are_those_of_the_target_positions():
+    larger = CONFIG.replace(vocab_size=CONFIG.vocab_size + 1_000)
+    one, other = (
+        memory_bytes(config, 3, RowLengths(8, 64)) - 16 * parameter_count(config) for config in (CONFIG, larger)
+    )
+    assert other - one == 4 * 2 * 3 * 64 * 1_000
+
+
 @pytest.mark.parametrize("attention", ["additive", "none", None])
 def test_either_side_of_a_row_takes_memory(attention):
     config = RecurrentConfig(vocab_size=100, attention=attention) if attention else CONFIG
