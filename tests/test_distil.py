@@ -13,7 +13,8 @@ from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.runs import random_run, write_config
-from train.distil import distil, nearest
+from train.data.candidates import read_candidates
+from train.distil import distil, nearest, scored_by
 from train.evaluation.unfinished import Unfinished
 
 distil_command = functools.partial(invoke, train.distil.app)
@@ -30,20 +31,20 @@ CANDIDATES = [
 @pytest.mark.parametrize("candidates", list(itertools.permutations(CANDIDATES)))
 def test_no_candidate_has_a_higher_sentence_bleu(candidates):
     scores = [sacrebleu.sentence_bleu(text, [REFERENCE]).score for text in candidates]
-    assert nearest(candidates, REFERENCE) == candidates[scores.index(max(scores))]
+    assert nearest(scored_by(candidates, REFERENCE)).text == candidates[scores.index(max(scores))]
 
 
 def test_the_reference_is_nearest_to_itself_and_of_equals_the_most_probable_is_taken():
-    assert nearest([*CANDIDATES, REFERENCE], REFERENCE) == REFERENCE
-    assert nearest(["x y", "y z"], "a b") == "x y"
-    assert nearest(["", ""], "") == ""
+    assert nearest(scored_by([*CANDIDATES, REFERENCE], REFERENCE)) == (REFERENCE, pytest.approx(100))
+    assert nearest(scored_by(["x y", "y z"], "a b")).text == "x y"
+    assert nearest(scored_by(["", ""], "")).text == ""
 
 
 def test_in_a_language_without_spaces_characters_are_compared():
     """As one word each, no candidate would be nearer than another."""
     candidates, reference = ["他在家里睡觉。", "我喜欢黑猫。"], "我很喜欢黑猫。"
-    assert nearest(candidates, reference, "zh") == candidates[1]
-    assert nearest(candidates, reference) == candidates[0]
+    assert nearest(scored_by(candidates, reference, "zh")).text == candidates[1]
+    assert nearest(scored_by(candidates, reference)).text == candidates[0]
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
@@ -60,8 +61,9 @@ def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_on
     assert asked == [(n + 1, f"source {n}") for n in range(5)]
 
 
+@pytest.mark.parametrize("every_candidate", [False, True])
 @pytest.mark.parametrize("stopped_at", [1, 3, 5])
-def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, tmp_path):
+def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, every_candidate, tmp_path):
     pairs, asked = [(f"source {n}", f"one two three {n}") for n in range(5)], []
 
     def candidates_of(lines, first_line):
@@ -70,11 +72,16 @@ def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, tmp_path):
         asked.append(first_line)
         return [["four five", f"one two three {line.split()[-1]}"] for line in lines]
 
+    def distilled():
+        work = Unfinished(tmp_path / "output", {"beam_size": 2})
+        return distil(pairs, candidates_of, 2, work, every_candidate=every_candidate)
+
     with pytest.raises(KeyboardInterrupt):
-        distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
+        distilled()
     stopped_at = None
-    found = distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
-    assert found == [reference for _, reference in pairs] and asked == [1, 3, 5]
+    references = [reference for _, reference in pairs]
+    expected = [scored_by(["four five", reference], reference) for reference in references]
+    assert distilled() == (expected if every_candidate else references) and asked == [1, 3, 5]
 
 
 @pytest.fixture
@@ -113,6 +120,29 @@ def test_a_line_is_written_for_each_sentence(files, loaded, tmp_path):
     assert distil_command(tmp_path, *options_of(files)).exit_code == 0
     assert files["output"].read_text(encoding="utf-8") == "eins zwei again\nx\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.weights.h5", "output", "reference", "source"]
+
+
+def test_every_candidate_is_written_with_its_score_and_the_pair_as_it_stands_in_the_files(files, loaded, tmp_path):
+    files["reference"].write_text("eins zwei again\neins zwei\n", encoding="utf-8")
+    assert distil_command(tmp_path, *options_of(files), "--every-candidate").exit_code == 0
+    scored = [("x", "eins zwei again"), ("eins zwei again", "eins zwei again"), ("x", "eins zwei")]
+    scores = [round(sacrebleu.sentence_bleu(text, [reference]).score, 2) for text, reference in scored]
+    assert scores == [0, 100, 0]
+    assert list(read_candidates(files["output"])) == [
+        ("eins zwei", "eins zwei again", [("x", 0), ("eins zwei again", 100)]),
+        ("drei vier", "eins zwei", [("x", 0), ("drei vier again", 0)]),
+    ]
+
+
+def test_candidates_in_lower_case_are_scored_by_references_in_lower_case_and_keep_the_pair(files, loaded, monkeypatch):
+    files["reference"].write_text("EINS ZWEI AGAIN\nX\n", encoding="utf-8")
+    tokenizer = types.SimpleNamespace(restored=lambda texts: [text.lower() for text in texts])
+    monkeypatch.setattr(type(Translator.load()), "tokenizer", tokenizer)
+    distil_command(files["source"].parent, *options_of(files), "--every-candidate")
+    assert list(read_candidates(files["output"])) == [
+        ("eins zwei", "EINS ZWEI AGAIN", [("x", 0), ("eins zwei again", 100)]),
+        ("drei vier", "X", [("x", 100), ("drei vier again", 0)]),
+    ]
 
 
 def test_every_option_arrives(files, loaded, tmp_path):

@@ -157,7 +157,7 @@ def training_table(
 ) -> str:
     """What training took. Epochs are updates over the batches of one epoch."""
     batches = data.batches
-    flops = corpus_flops(transformer_config, data.train, progress.target_tokens)
+    flops = corpus_flops(transformer_config, data.train, progress.target_tokens * batches.rows_per_block)
     packages = versions(PACKAGES)
     python = packages.pop("python")
     numbers = ", ".join(map(str, progress.skipped))
