@@ -34,7 +34,7 @@ class TrainingModel(keras.Model):
     but for its dropout masks.
 
     A batch is a dict of int32 tensors of shape (rows, length): source_ids, source_segments, target_ids,
-    target_segments and labels; see train/data/batches.py.
+    target_segments and labels; see train/data/batches.py. With candidates it has `costs`, float32, too.
     """
 
     def compile(
