@@ -95,6 +95,12 @@ def test_of_equal_candidates_the_first_counts_and_one_that_is_too_long_is_left_o
     assert pairs.longest_targets.tolist() == [4]
 
 
+def test_of_lines_with_the_same_pair_the_first_counts(tmp_path):
+    scored = [[Scored("5", 50.0), Scored("6", 25.0)], [Scored("7", 10.0), Scored("8", 5.0)]]
+    path = write_candidates(tmp_path / "found", [("4", "5")] * 2, scored)
+    assert candidates_of(with_candidates(encode([("4", "5")]), path, Words(), ROWS), 0) == {"5": 0.5, "6": 0.75}
+
+
 def test_where_there_is_nothing_to_choose_between_it_is_one_sentence(tmp_path):
     path = write_candidates(tmp_path / "found", [("4", "5")], [[Scored("5", 100.0), Scored("5", 100.0)]])
     with pytest.raises(CorpusError, match="found has no pair with two candidates to choose between: raise --beam-size"):

@@ -66,6 +66,7 @@ def block(rng, candidates=3, segments=(1, 1, 2, 2, 2, 0)):
     costs = rng.random((rows, 3))
     costs[:: 1 + candidates] = -1  # references
     costs[1 + candidates + 2, 1] = -1  # the second sentence of the second block has fewer candidates
+    costs[1, 1] = 0  # as good as its reference
     costs = np.where(segments > 0, np.take_along_axis(costs, segments, 1), -1.0)
     return rng.normal(size=(rows, T, V)), rng.integers(0, V, (rows, T)), segments, costs.astype("float32")
 
