@@ -178,7 +178,7 @@ def test_what_is_near_is_measured_in_the_language_of_the_run(files, loaded, tmp_
     assert files["output"].read_text(encoding="utf-8") == "我喜欢黑猫。 again\n"  # else "x", which is more probable
 
 
-@pytest.mark.parametrize("changed", [None, "model.weights.h5", "reference"])
+@pytest.mark.parametrize("changed", [None, "model.weights.h5", "reference", "--every-candidate"])
 def test_a_command_that_was_stopped_goes_on_but_not_with_other_weights_or_another_text(
     files, tmp_path, monkeypatch, changed
 ):
@@ -196,7 +196,9 @@ def test_a_command_that_was_stopped_goes_on_but_not_with_other_weights_or_anothe
     monkeypatch.setattr(train.distil, "BATCHES_AT_ONCE", 1)
     arguments = tmp_path, *options_of(files), "--batch-size", 1
     assert distil_command(*arguments).exit_code != 0 and not files["output"].exists()
-    if changed:
+    if changed == "--every-candidate":
+        assert_one_sentence(distil_command(*arguments, changed), "output.unfinished has 1 results of another text")
+    elif changed:
         before = (tmp_path / changed).read_bytes()
         (tmp_path / changed).write_text("other\nthings\n", encoding="utf-8")
         assert_one_sentence(

@@ -11,11 +11,13 @@ import tensorflow as tf
 import train.__main__
 import train.distil
 from keras_transformer.config import ConfigError
+from keras_transformer.model import Transformer
+from keras_transformer.risk import risk_sums
 from keras_transformer.tokens import EOS
 from tests.support.candidates import ROWS, pairs_with_candidates, scored_corpus
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import metrics_of, write_config
-from tests.support.training import tensors, training_model
+from tests.support.training import TINY, TRAINING, tensors, training_model
 from tests.support.training import train as train_steps
 from train.config import TrainingConfig, load_config
 from train.data.batches import COSTS, FIELDS, PackedBatches, training_dataset
@@ -23,6 +25,7 @@ from train.data.candidates import read_candidates
 from train.data.encoding import NO_CANDIDATE
 from train.data.prepare import check_blocks, load_corpus
 from train.loop.idle_keys import check_idle_keys
+from train.run import compiled
 from train.workers.tf_config import ONLY_WORKER, Worker
 
 
@@ -161,6 +164,18 @@ def test_keys_of_another_kind_of_training_are_refused(tmp_path, override, data, 
 
 def risk_model(**training):
     return training_model(candidates=3, **training)
+
+
+@pytest.mark.slow
+def test_a_step_minimises_the_risk_with_the_sharpness_of_the_configuration(pairs):
+    batch = packed(pairs).batch(0)
+    training = TRAINING.model_copy(update={"risk_sharpness": 2.0})
+    model = compiled(Transformer(TINY.replace(dropout=0.0)), training, tf.distribute.get_strategy(), candidates=3)
+    logits = model({name: batch[name] for name in model.input}, training=False)
+    of_batch = batch["labels"], batch["target_segments"], batch[COSTS]
+    sums, _ = model.sums_and_gradients(tensors(batch), tf.constant(0), tf.constant(0))
+    np.testing.assert_allclose(sums, risk_sums(logits, *of_batch, 3, 2.0), rtol=1e-5)
+    assert float(sums.loss) != pytest.approx(float(risk_sums(logits, *of_batch, 3, 0.5).loss), rel=1e-3)
 
 
 @pytest.mark.slow
