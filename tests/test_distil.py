@@ -13,8 +13,7 @@ from keras_transformer.config import SearchOptions
 from keras_transformer.translator import Translation, Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.runs import random_run, write_config
-from train.data.candidates import read_candidates
-from train.distil import distil, nearest, scored_by
+from train.distil import distil, nearest
 from train.evaluation.unfinished import Unfinished
 
 distil_command = functools.partial(invoke, train.distil.app)
@@ -31,20 +30,20 @@ CANDIDATES = [
 @pytest.mark.parametrize("candidates", list(itertools.permutations(CANDIDATES)))
 def test_no_candidate_has_a_higher_sentence_bleu(candidates):
     scores = [sacrebleu.sentence_bleu(text, [REFERENCE]).score for text in candidates]
-    assert nearest(scored_by(candidates, REFERENCE)).text == candidates[scores.index(max(scores))]
+    assert nearest(candidates, REFERENCE) == candidates[scores.index(max(scores))]
 
 
 def test_the_reference_is_nearest_to_itself_and_of_equals_the_most_probable_is_taken():
-    assert nearest(scored_by([*CANDIDATES, REFERENCE], REFERENCE)) == (REFERENCE, pytest.approx(100))
-    assert nearest(scored_by(["x y", "y z"], "a b")).text == "x y"
-    assert nearest(scored_by(["", ""], "")).text == ""
+    assert nearest([*CANDIDATES, REFERENCE], REFERENCE) == REFERENCE
+    assert nearest(["x y", "y z"], "a b") == "x y"
+    assert nearest(["", ""], "") == ""
 
 
 def test_in_a_language_without_spaces_characters_are_compared():
     """As one word each, no candidate would be nearer than another."""
     candidates, reference = ["他在家里睡觉。", "我喜欢黑猫。"], "我很喜欢黑猫。"
-    assert nearest(scored_by(candidates, reference, "zh")).text == candidates[1]
-    assert nearest(scored_by(candidates, reference)).text == candidates[0]
+    assert nearest(candidates, reference, "zh") == candidates[1]
+    assert nearest(candidates, reference) == candidates[0]
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
@@ -61,9 +60,8 @@ def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_on
     assert asked == [(n + 1, f"source {n}") for n in range(5)]
 
 
-@pytest.mark.parametrize("every_candidate", [False, True])
 @pytest.mark.parametrize("stopped_at", [1, 3, 5])
-def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, every_candidate, tmp_path):
+def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, tmp_path):
     pairs, asked = [(f"source {n}", f"one two three {n}") for n in range(5)], []
 
     def candidates_of(lines, first_line):
@@ -72,16 +70,11 @@ def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, every_candi
         asked.append(first_line)
         return [["four five", f"one two three {line.split()[-1]}"] for line in lines]
 
-    def distilled():
-        work = Unfinished(tmp_path / "output", {"beam_size": 2})
-        return distil(pairs, candidates_of, 2, work, every_candidate=every_candidate)
-
     with pytest.raises(KeyboardInterrupt):
-        distilled()
+        distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
     stopped_at = None
-    references = [reference for _, reference in pairs]
-    expected = [scored_by(["four five", reference], reference) for reference in references]
-    assert distilled() == (expected if every_candidate else references) and asked == [1, 3, 5]
+    found = distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
+    assert found == [reference for _, reference in pairs] and asked == [1, 3, 5]
 
 
 @pytest.fixture
@@ -122,29 +115,6 @@ def test_a_line_is_written_for_each_sentence(files, loaded, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.weights.h5", "output", "reference", "source"]
 
 
-def test_every_candidate_is_written_with_its_score_and_the_pair_as_it_stands_in_the_files(files, loaded, tmp_path):
-    files["reference"].write_text("eins zwei again\neins zwei\n", encoding="utf-8")
-    assert distil_command(tmp_path, *options_of(files), "--every-candidate").exit_code == 0
-    scored = [("x", "eins zwei again"), ("eins zwei again", "eins zwei again"), ("x", "eins zwei")]
-    scores = [round(sacrebleu.sentence_bleu(text, [reference]).score, 2) for text, reference in scored]
-    assert scores == [0, 100, 0]
-    assert list(read_candidates(files["output"])) == [
-        ("eins zwei", "eins zwei again", [("x", 0), ("eins zwei again", 100)]),
-        ("drei vier", "eins zwei", [("x", 0), ("drei vier again", 0)]),
-    ]
-
-
-def test_candidates_in_lower_case_are_scored_by_references_in_lower_case_and_keep_the_pair(files, loaded, monkeypatch):
-    files["reference"].write_text("EINS ZWEI AGAIN\nX\n", encoding="utf-8")
-    tokenizer = types.SimpleNamespace(restored=lambda texts: [text.lower() for text in texts])
-    monkeypatch.setattr(type(Translator.load()), "tokenizer", tokenizer)
-    distil_command(files["source"].parent, *options_of(files), "--every-candidate")
-    assert list(read_candidates(files["output"])) == [
-        ("eins zwei", "EINS ZWEI AGAIN", [("x", 0), ("eins zwei again", 100)]),
-        ("drei vier", "X", [("x", 100), ("drei vier again", 0)]),
-    ]
-
-
 def test_every_option_arrives(files, loaded, tmp_path):
     options = ["--beam-size", 3, "--length-penalty", 1.5, "--batch-size", 5, "--precision", "bfloat16"]
     distil_command(tmp_path, *options_of(files), *options)
@@ -178,7 +148,7 @@ def test_what_is_near_is_measured_in_the_language_of_the_run(files, loaded, tmp_
     assert files["output"].read_text(encoding="utf-8") == "我喜欢黑猫。 again\n"  # else "x", which is more probable
 
 
-@pytest.mark.parametrize("changed", [None, "model.weights.h5", "reference", "--every-candidate"])
+@pytest.mark.parametrize("changed", [None, "model.weights.h5", "reference"])
 def test_a_command_that_was_stopped_goes_on_but_not_with_other_weights_or_another_text(
     files, tmp_path, monkeypatch, changed
 ):
@@ -196,9 +166,7 @@ def test_a_command_that_was_stopped_goes_on_but_not_with_other_weights_or_anothe
     monkeypatch.setattr(train.distil, "BATCHES_AT_ONCE", 1)
     arguments = tmp_path, *options_of(files), "--batch-size", 1
     assert distil_command(*arguments).exit_code != 0 and not files["output"].exists()
-    if changed == "--every-candidate":
-        assert_one_sentence(distil_command(*arguments, changed), "output.unfinished has 1 results of another text")
-    elif changed:
+    if changed:
         before = (tmp_path / changed).read_bytes()
         (tmp_path / changed).write_text("other\nthings\n", encoding="utf-8")
         assert_one_sentence(

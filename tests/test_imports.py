@@ -51,7 +51,6 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "killed": "a run that is killed and resumed",
     "lowercase": "tokenizers in lower case",
     "metrics_page": "docs/metrics.md",
-    "minimum_risk": "minimum risk training, from candidates to a run folder",
     "parity": "independent implementations",
     "recurrent_run": "a recurrent model through every door",
     "recurrent_training": "the training step with a recurrent model",

@@ -7,9 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import ConfigError
-from tests.support.candidates import ROWS, pairs_with_candidates
 from tests.support.training import BATCHES, TINY, TRAINING, momenta_of, training_model, weights_of
-from train.data.batches import PackedBatches
 from train.evaluation import micro_batches
 from train.evaluation.micro_batches import find_micro_batches
 from train.step.training_model import TrainingModel
@@ -17,8 +15,8 @@ from train.step.training_model import TrainingModel
 ASKED = TRAINING.model_copy(update={"find_micro_batches": True})
 
 
-def find(compiled, training=ASKED, batches=BATCHES):
-    return find_micro_batches(training, TINY, batches, tf.distribute.get_strategy(), compiled)
+def find(compiled, training=ASKED):
+    return find_micro_batches(training, TINY, BATCHES, tf.distribute.get_strategy(), compiled)
 
 
 @pytest.fixture
@@ -51,15 +49,6 @@ def test_if_nothing_fits_it_is_one_sentence(tried):
     with pytest.raises(ConfigError, match="one row of 16 positions .* \\[model\\]"):
         find(lambda training: training.micro_batches)
     assert tried == [1, 2, 4]
-
-
-def test_a_block_of_references_and_candidates_is_never_divided(tried):
-    """12 rows are three blocks of four."""
-    tried.enough = 99
-    batches = PackedBatches(pairs_with_candidates(), 12 * ROWS.target, ROWS, seed=1)
-    with pytest.raises(ConfigError):
-        find(lambda training: training.micro_batches, batches=batches)
-    assert tried == [1, 3]
 
 
 def test_what_takes_more_than_is_free_is_not_tried(tried, monkeypatch, caplog):

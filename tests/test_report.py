@@ -50,7 +50,6 @@ DATA = types.SimpleNamespace(
     validation=encoded(50, 11, 12),
     batches=types.SimpleNamespace(
         rows_per_batch=32,
-        rows_per_block=1,
         row_lengths=RowLengths(124, 128),
         padding=Padding(0.0, 0.0, 0.01234),
         epochs=lambda step: step / 400,
@@ -115,16 +114,6 @@ def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
         "training FLOPs": f"{flops:.2e}, estimated from the shapes of the matrix products at mean sentence length",
         "devices": "2 GPU replicas, mixed_bfloat16, XLA off",
     }
-
-
-def test_minimum_risk_training_is_named_and_its_flops_are_those_of_all_rows_of_a_block():
-    batches = types.SimpleNamespace(**vars(DATA.batches) | {"rows_per_block": 9})
-    data, training = types.SimpleNamespace(**vars(DATA) | {"batches": batches}), TrainingConfig(start_from="runs/base")
-    table = cells(report.training_table(training, data, TINY, PROGRESS, "one CPU"))
-    assert table["minimised"] == "the expected cost of up to 8 candidates of each sentence"
-    assert table["begun with"] == "the weights of runs/base, whose training comes on top"
-    flops = 9 * training_flops(TINY, 10, 20) / 20 * 1_234_567
-    assert table["training FLOPs"].startswith(f"{flops:.2e}, ") and table["target tokens"] == "1,234,567"
 
 
 @pytest.mark.parametrize(

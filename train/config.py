@@ -92,7 +92,6 @@ class TrainingConfig(Section):
     seed: int = pydantic.Field(1, ge=0, lt=2**32)  # NumPy takes no larger one
     dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
-    risk_sharpness: float = pydantic.Field(0.5, gt=0)  # alpha of minimum risk training (Shen et al. 2016, eq. 12)
     bpe_dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # merges left out per epoch (Provilkov et al. 2020: 0.1)
     schedule: Literal["paper", "constant"] = "paper"  # constant: plain Adam (Kingma & Ba 2015) with learning_rate
     warmup_steps: int = pydantic.Field(4_000, ge=1)  # of the paper's schedule

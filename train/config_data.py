@@ -83,7 +83,6 @@ class FilesData(Section):
     validation: list[Entry] = pydantic.Field(min_length=1)
     test: list[Entry] = []
     train_pairs: int | None = pydantic.Field(None, ge=1)  # the first so many of them; None: all
-    candidates: PathText | None = None  # translations of all training pairs, with scores: minimum risk training
     shards: int = pydantic.Field(1, ge=1)  # parts that workers divide among them; entry i belongs to part i mod shards
 
     @pydantic.field_validator("train", "validation", "test", mode="before")

@@ -1,8 +1,7 @@
-"""`python -m train.distil RUN`: of a model's translations of a text, those nearest to the references, or all of them.
+"""`python -m train.distil RUN`: of a model's translations of a text, those nearest to the references.
 
-The nearest are chosen as in sequence-level interpolation (Kim and Rush 2016, section 3.3), where they replace the
-references. A model that is trained on them beside the real pairs learns from references and from another model at once.
-All of them, each with its score, are the candidates of minimum risk training (Shen et al. 2016).
+They are chosen as in sequence-level interpolation (Kim and Rush 2016, section 3.3), where they replace the references.
+A model that is trained on them beside the real pairs learns from references and from another model at once.
 """
 
 from keras_transformer.signals import end_on_signals
@@ -35,7 +34,6 @@ from keras_transformer.options import BatchSize, LengthPenalty, Precision, RunPa
 from keras_transformer.parsing.run import check_writes_text
 from keras_transformer.run_folder import RunFolder
 from train.config import load_config
-from train.data.candidates import Scored, line_of
 from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_not_read, check_plain_text, check_writable
 from train.evaluation.unfinished import Unfinished
@@ -53,13 +51,7 @@ def main(
     reference: Annotated[
         pathlib.Path, typer.Option(metavar="FILE", help="Their reference translations, line by line.")
     ],
-    output: Annotated[pathlib.Path, typer.Option(metavar="FILE", help="Write the translations to this file.")],
-    every_candidate: Annotated[
-        bool,
-        typer.Option(
-            "--every-candidate", help="Write every translation with its sentence BLEU, as data.candidates reads them."
-        ),
-    ] = False,
+    output: Annotated[pathlib.Path, typer.Option(metavar="FILE", help="Write the chosen translations to this file.")],
     beam_size: Annotated[
         int, typer.Option(help="Translations of a sentence to choose from; 1 takes what the model says.")
     ] = 8,
@@ -71,8 +63,7 @@ def main(
 
     Nearest is what has the highest sentence BLEU (Kim and Rush 2016, section 3.3), of lower-cased references if the run
     writes lower case. One line per sentence: the output is the target side of a further entry of data.train, whose
-    source side is --source. With --every-candidate a line is a JSON object that has them all, and the output is
-    data.candidates. If the command is stopped, the same one goes on where it was.
+    source side is --source. If the command is stopped, the same one goes on where it was.
     """
     prepare_process(is_long=True)
     with exit_codes():
@@ -91,18 +82,15 @@ def main(
             return [[on_one_line(one.text) for one in translations] for translations in translated]
 
         references = translator.tokenizer.restored([reference for _, reference in pairs])
-        compared = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
+        pairs = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
         weights = sha256_of(RunFolder(run).weights)
-        text = hashlib.sha256(json.dumps(compared).encode()).hexdigest()
+        text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(run)
         search = {"beam_size": beam_size, "length_penalty": length_penalty, "precision": precision}
         decisive = {"weights": weights, "text": text, "language": language, **search}
-        if every_candidate:
-            decisive["every_candidate"] = True
         with contextlib.closing(Unfinished(output, decisive)) as work:
-            found = distil(compared, candidates_of, BATCHES_AT_ONCE * batch_size, work, language, every_candidate)
-            lines = map(line_of, *zip(*pairs, strict=True), found) if every_candidate else found
-            write_atomically(output, "".join(f"{line}\n" for line in lines))
+            chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work, language)
+            write_atomically(output, "".join(f"{text}\n" for text in chosen))
             work.finish()
 
 
@@ -121,51 +109,40 @@ def distil(
     at_once: int,
     work: Unfinished,
     language: str = "",
-    every_candidate: bool = False,
-) -> list:
+) -> list[str]:
     """Return of each pair the translation of its source that is nearest to its target, and log how near they are.
 
     candidates_of: translates source sentences, given with the number of the first one, counted from 1; the most
     probable translation of each comes first. It gets `at_once` sentences at a time. work: keeps of each sentence the
-    most probable and the nearest translation, or all. language: of the translations, which decides what a word is.
-    every_candidate: return all translations of each source as lists of Scored, the most probable first.
+    most probable and the nearest translation. language: of the translations, which decides what a word is.
     """
+    from keras_transformer.inspection.bleu import raw_bleu, score_by
+
     for start in range(len(work.results), len(pairs), at_once):
         part = pairs[start : start + at_once]
         found = candidates_of([source for source, _ in part], start + 1)
-        scored = [scored_by(texts, reference, language) for texts, (_, reference) in zip(found, part, strict=True)]
-        work.add(scored if every_candidate else [[one[0].text, nearest(one).text] for one in scored])
+        work.add([
+            [candidates[0], nearest(candidates, reference, language)]
+            for candidates, (_, reference) in zip(found, part, strict=True)
+        ])  # fmt: skip
         log.info("%s of %s sentences", f"{len(work.results):,}", f"{len(pairs):,}")
-    results = [[Scored(*one) for one in scored] for scored in work.results] if every_candidate else work.results
-    probable = [scored[0].text for scored in results] if every_candidate else [texts[0] for texts in results]
-    chosen = [nearest(scored).text for scored in results] if every_candidate else [texts[1] for texts in results]
-    log_bleu(probable, chosen, [reference for _, reference in pairs], language)
-    return results if every_candidate else chosen
-
-
-def log_bleu(probable: list[str], chosen: list[str], references: list[str], language: str) -> None:
-    """Log how near the most probable translations and the chosen ones are to the references."""
-    from keras_transformer.inspection.bleu import raw_bleu, score_by
-
+    probable, chosen = ([texts[column] for texts in work.results] for column in (0, 1))
+    references = [reference for _, reference in pairs]
     for name, texts in (("the most probable", probable), ("the nearest", chosen)):
         same = sum(text == reference for text, reference in zip(texts, references, strict=True))
         bleu = score_by(raw_bleu(language), texts, references)
         log.info("%s translations: BLEU %s, %s of them the reference; %s", name, bleu, f"{same:,}", bleu.note)
+    return chosen
 
 
-def scored_by(candidates: Sequence[str], reference: str, language: str = "") -> list[Scored]:
-    """Return each candidate with its sentence BLEU."""
+def nearest(candidates: Sequence[str], reference: str, language: str = "") -> str:
+    """Return the candidate with the highest sentence BLEU, of equal ones the first."""
     import sacrebleu
 
     from keras_transformer.inspection.bleu import tokenizer_of
 
     tokenizer = tokenizer_of(language)
-    return [Scored(text, sacrebleu.sentence_bleu(text, [reference], tokenize=tokenizer).score) for text in candidates]
-
-
-def nearest(candidates: Sequence[Scored]) -> Scored:
-    """Return the candidate with the highest score, of equal ones the first."""
-    return max(candidates, key=lambda candidate: candidate.score)
+    return max(candidates, key=lambda text: sacrebleu.sentence_bleu(text, [reference], tokenize=tokenizer).score)
 
 
 def target_language(run: pathlib.Path) -> str:

@@ -26,8 +26,8 @@ BEFORE_THEY_WERE_KEYS = {  # what a config.toml without them was trained with
     "model.kind": FIRST_KIND, "tokenizer.lowercase": False, "tokenizer.dummy_prefix": False,
 }  # fmt: skip
 OWN_KEYS = (  # paths, which may differ between workers
-    "run_folder", "cache_folder", "data.train", "data.candidates", "data.validation", "data.test", "data.files",
-    "data.data_dir", "tokenizer.model", "training.start_from",
+    "run_folder", "cache_folder", "data.train", "data.validation", "data.test", "data.files", "data.data_dir",
+    "tokenizer.model", "training.start_from",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 from train.config import RunConfig, TrainingConfig
 from train.data.corpus import own_shards
-from train.data.prepare import Data, check_blocks, check_division, keep_check_lines, load_corpus, prepare_data
+from train.data.prepare import Data, check_division, keep_check_lines, load_corpus, prepare_data
 from train.data.training_text import check_same_text_on_all_workers, record_of_text, record_training_text
 from train.data.vocabulary import prepare_tokenizer, share_tokenizer
 from train.evaluation.final_scores import record_final_scores
@@ -57,7 +57,7 @@ def run(config: RunConfig) -> RunFolder | None:
     Returns the RunFolder on the chief, None on every other worker.
     Raises UserError for what the user can correct, and Interrupted if training stops before the last step.
     """
-    check_idle_keys(config)
+    check_idle_keys(config.training)
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
     with run_folder_of(config.run_folder, cluster.worker) as folder, report_lost_workers(cluster):
@@ -73,7 +73,7 @@ def dry_run(config: RunConfig) -> None:
 
     A worker of a cluster does its own part without waiting for the others.
     """
-    check_idle_keys(config)
+    check_idle_keys(config.training)
     worker = read_cluster(os.environ.get("TF_CONFIG")).worker
     replicas = choose_strategy().num_replicas_in_sync * worker.count  # as many devices on every worker as here
     folder = RunFolder(config.run_folder)
@@ -92,7 +92,6 @@ def dry_run(config: RunConfig) -> None:
             config.effective_tokenizer, own_shards(corpus.train, worker), path, corpus.symbols
         )
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
-    check_blocks(data.batches, config.training, config.data.shards, replicas, worker)
     if worker.is_chief:
         record_of_text(folder, data, *where_it_stands(folder, config.training), worker)  # which refuses another text
     transformer_config = config.transformer_config(tokenizer.vocab_size)
@@ -116,7 +115,6 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, broadcast)
     config = config.with_vocab_size(tokenizer.vocab_size)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
-    check_blocks(data.batches, config.training, config.data.shards, strategy.num_replicas_in_sync, worker)
     check_same_text_on_all_workers(data, broadcast)
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     if worker.is_chief:
@@ -160,8 +158,7 @@ def compiled_to_fit(
 
     Returns the configuration with the number that was found, which is in config.toml too, and the model.
     """
-    candidates = data.batches.rows_per_block - 1
-    compile_for = functools.partial(compiled, transformer, strategy=strategy, candidates=candidates)
+    compile_for = functools.partial(compiled, transformer, strategy=strategy)
     if not config.training.find_micro_batches:
         return config, compile_for(config.training)
     transformer_config = transformer.model_config
@@ -171,10 +168,8 @@ def compiled_to_fit(
     return config, model
 
 
-def compiled(
-    transformer: keras.Model, training: TrainingConfig, strategy: tf.distribute.Strategy, candidates: int = 0
-) -> TrainingModel:
-    """A TrainingModel that shares the transformer's weights, ready for `fit`. candidates: of each training pair."""
+def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.distribute.Strategy) -> TrainingModel:
+    """A TrainingModel that shares the transformer's weights, ready for `fit`."""
     config = transformer.model_config
     freeze(transformer, training.frozen or ())
     with strategy.scope():
@@ -183,8 +178,6 @@ def compiled(
             training_optimizer(config.d_model, training),
             seed=training.seed,
             label_smoothing=config.label_smoothing,
-            candidates=candidates,
-            risk_sharpness=training.risk_sharpness,
             xla=training.xla,
             micro_batches=training.micro_batches,
         )

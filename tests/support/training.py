@@ -45,7 +45,7 @@ def tensors(batch):
     return {name: tf.constant(ids) for name, ids in batch.items()}
 
 
-def training_model(dropout=0.0, weights_seed=1, config=TINY, candidates=0, **training):
+def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
     """A TrainingModel ready for its first step; `training` changes fields of TRAINING."""
     training = TRAINING.model_copy(update=training)
     keras.utils.set_random_seed(weights_seed)
@@ -56,8 +56,6 @@ def training_model(dropout=0.0, weights_seed=1, config=TINY, candidates=0, **tra
         training_optimizer(config.d_model, training),
         seed=training.seed,
         label_smoothing=config.label_smoothing,
-        candidates=candidates,
-        risk_sharpness=training.risk_sharpness,
         xla=training.xla,
         micro_batches=training.micro_batches,
     )

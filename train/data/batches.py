@@ -9,7 +9,6 @@ A Batch is a dict of int32 arrays of shape (rows, length). Here is one row that 
     labels            what the decoder predicts: pieces, EOS      5 6 EOS 4 EOS PAD
 """
 
-import dataclasses
 import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -18,13 +17,12 @@ import numpy as np
 
 from keras_transformer.tokens import BOS, PAD
 from train.config import RowLengths
-from train.data.encoding import NO_CANDIDATE, EncodedPairs, Sentences
+from train.data.encoding import EncodedPairs, Sentences
 from train.data.epochs import Epochs, Resegment
 from train.data.packing import Packing, offsets_of, places_of
 from train.workers.tf_config import ONLY_WORKER, Worker
 
 FIELDS = ("source_ids", "source_segments", "target_ids", "target_segments", "labels")
-COSTS = "costs"  # a further field, of pairs with candidates: see `lay_out_blocks`
 
 Batch = dict[str, np.ndarray]
 
@@ -55,9 +53,6 @@ class PackedBatches:
     multiple of the number of workers. The rows of all workers, in their order, are the batch of a single worker.
     resegment: splits the words of every epoch anew, as `Epochs` describes.
 
-    Pairs with candidates come in blocks of `rows_per_block` rows, which must divide the rows of a batch on each worker:
-    see `lay_out_blocks`.
-
     Every epoch shuffles and packs all pairs again, or those that their mixture takes. It has `steps_per_epoch` batches,
     as many as epoch 0 needs. Rows missing from its last batch are taken from its beginning; rows left over (one or two
     in thousands, different ones each time) are dropped.
@@ -73,26 +68,24 @@ class PackedBatches:
         resegment: Resegment | None = None,
     ):
         self.row_lengths = row_lengths
-        self.rows_per_block = len(targets_of_rows(pairs))
         self.rows_per_batch = tokens_per_batch // row_lengths.target  # of all workers together
         self.local_rows = self.rows_per_batch // worker.count  # of this worker
         self.worker = worker
         self._epochs = Epochs(pairs, row_lengths, seed, resegment)
         pairs, packing = self._epochs.epoch(0)
-        self.rows_per_epoch = packing.num_rows * self.rows_per_block
+        self.rows_per_epoch = packing.num_rows
         self.steps_per_epoch = math.ceil(self.rows_per_epoch / self.rows_per_batch)
-        source_tokens = int(pairs.source.lengths[packing.pairs].sum())  # of epoch 0; the same in each row of a block
-        self.source_tokens = source_tokens * self.rows_per_block
-        self.target_tokens = sum(int(side.lengths[packing.pairs].sum()) for side in targets_of_rows(pairs))
+        self.source_tokens = int(pairs.source.lengths[packing.pairs].sum())  # of epoch 0
+        self.target_tokens = int(pairs.target.lengths[packing.pairs].sum())
         self.padding = padding_of(self.source_tokens, self.target_tokens, self.rows_per_epoch, row_lengths)
 
     def batch(self, step: int) -> Batch:
         """This worker's rows of the batch of update `step`, counted from 0."""
         number, step_in_epoch = divmod(step, self.steps_per_epoch)
         pairs, packing = self._epochs.epoch(number)
-        first = (step_in_epoch * self.rows_per_batch + self.worker.index * self.local_rows) // self.rows_per_block
-        rows = np.arange(first, first + self.local_rows // self.rows_per_block) % packing.num_rows
-        return lay_out_blocks(pairs, packing.take(rows), self.row_lengths)
+        first = step_in_epoch * self.rows_per_batch + self.worker.index * self.local_rows
+        rows = np.arange(first, first + self.local_rows) % packing.num_rows
+        return lay_out(pairs, packing.take(rows), self.row_lengths)
 
     def prepare_next(self, step: int, last: int) -> None:
         """Begin in the background with the epoch after that of batch `step`, if batch `last` is not before it."""
@@ -116,7 +109,6 @@ class ShardedBatches:
     def __init__(self, shards: Iterable[PackedBatches], worker: Worker = ONLY_WORKER):
         self.shards = tuple(shards)
         self.row_lengths = self.shards[0].row_lengths
-        self.rows_per_block = self.shards[0].rows_per_block
         self.local_rows = sum(shard.local_rows for shard in self.shards)
         self.rows_per_batch = self.local_rows * worker.count
         self.rows_per_epoch = sum(shard.rows_per_epoch for shard in self.shards)
@@ -132,7 +124,7 @@ class ShardedBatches:
     def batch(self, step: int) -> Batch:
         """This worker's rows of the batch of update `step`, counted from 0."""
         parts = [shard.batch(step) for shard in self.shards]
-        return {field: np.concatenate([part[field] for part in parts]) for field in parts[0]}
+        return {field: np.concatenate([part[field] for part in parts]) for field in FIELDS}
 
     def prepare_next(self, step: int, last: int) -> None:
         """Begin in the background with the next epoch of each shard, if batch `last` is not before it."""
@@ -175,13 +167,13 @@ def training_dataset(
 
     lengths = batches.row_lengths
     widths = (lengths.source, lengths.source, lengths.target, lengths.target, lengths.target)
-    signature = {
-        field: tensorflow.TensorSpec((batches.local_rows, width), tensorflow.int32)
-        for field, width in zip(FIELDS, widths, strict=True)
-    }
-    if batches.rows_per_block > 1:
-        signature[COSTS] = tensorflow.TensorSpec((batches.local_rows, lengths.target), tensorflow.float32)
-    return tensorflow.data.Dataset.from_generator(stream, output_signature=signature).prefetch(16)
+    return tensorflow.data.Dataset.from_generator(
+        stream,
+        output_signature={
+            field: tensorflow.TensorSpec((batches.local_rows, width), tensorflow.int32)
+            for field, width in zip(FIELDS, widths, strict=True)
+        },
+    ).prefetch(16)
 
 
 def padded_batches(
@@ -204,32 +196,6 @@ def padded_batches(
             indices = of_length[first : first + rows_per_batch]
             one_pair_per_row = Packing(indices, np.minimum(np.arange(rows_per_batch + 1), len(indices)))
             yield indices, lay_out(pairs, one_pair_per_row, RowLengths(length, length))
-
-
-def targets_of_rows(pairs: EncodedPairs) -> list[Sentences]:
-    """The target sides that the rows of a block hold: the references, then each candidate."""
-    return [pairs.target, *(pairs.candidates.sentences if pairs.candidates else ())]
-
-
-def lay_out_blocks(pairs: EncodedPairs, packing: Packing, row_lengths: RowLengths) -> Batch:
-    """The Batch of the rows of `packing`; of pairs with candidates, each row becomes a block of rows.
-
-    The first row of a block has the references, each further one a candidate of every pair, as the same segments. The
-    Batch then has the field `costs`, float32: at the positions of a candidate what it costs, elsewhere NO_CANDIDATE.
-    """
-    if not pairs.candidates:
-        return lay_out(pairs, packing, row_lengths)
-    sides = [dataclasses.replace(pairs, target=target) for target in targets_of_rows(pairs)]
-    parts = [lay_out(side, packing, row_lengths) for side in sides]
-    batch = {field: np.stack([part[field] for part in parts], axis=1) for field in FIELDS}
-    costs = np.full(batch["labels"].shape, NO_CANDIDATE, np.float32)
-    first_pairs = packing.row_offsets[:-1, None]  # (rows, 1): segment s of a row is pair first_pairs + s - 1
-    for k, of_candidate in enumerate(pairs.candidates.costs, start=1):
-        segments = batch["target_segments"][:, k]
-        places = np.maximum(first_pairs + segments - 1, 0)  # of padding, any
-        costs[:, k] = np.where(segments > 0, of_candidate[packing.pairs[places]], NO_CANDIDATE)
-    batch[COSTS] = costs
-    return {field: values.reshape(-1, values.shape[-1]) for field, values in batch.items()}
 
 
 def lay_out(pairs: EncodedPairs, packing: Packing, row_lengths: RowLengths) -> Batch:

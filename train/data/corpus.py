@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import itertools
-import pathlib
 from collections.abc import Callable, Iterable, Iterator
 
 from keras_transformer.errors import UserError
@@ -87,7 +86,6 @@ class Corpus:
     test: Split | None  # None: the data has no test set
     source_language: str
     target_language: str
-    candidates: pathlib.Path | None = None  # a file of train/data/candidates.py, for minimum risk training
     symbols: tuple[str, ...] = ()  # texts that are one piece of the tokenizer each: tags <2de>, brackets " (NP"
 
 

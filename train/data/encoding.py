@@ -3,7 +3,6 @@
 import collections
 import concurrent.futures
 import dataclasses
-import functools
 import hashlib
 import itertools
 import os
@@ -21,7 +20,6 @@ from train.data.packing import offsets_of
 if TYPE_CHECKING:  # benchmarks.accelerator packs batches where SentencePiece is not installed
     from keras_transformer.tokenizer import Tokenizer
 
-NO_CANDIDATE = -1.0  # in place of a cost: of references, of padding, and of candidates that a pair does not have
 CHUNK = 10_000  # pairs that one thread encodes at once
 THREADS = min(8, os.cpu_count() or 1)  # more threads would wait for the one that reads
 
@@ -56,20 +54,6 @@ class Sentences:
 
 
 @dataclasses.dataclass(frozen=True)
-class Candidates:
-    """K candidates for each of several pairs: candidate k of pair n is `sentences[k][n]`, and costs `costs[k, n]`.
-
-    A cost is from 0 to 1. A pair with fewer candidates has NO_CANDIDATE for the others.
-    """
-
-    sentences: tuple[Sentences, ...]
-    costs: np.ndarray  # float32 (K, pairs)
-
-    def __len__(self) -> int:
-        return len(self.sentences)
-
-
-@dataclasses.dataclass(frozen=True)
 class EncodedPairs:
     """The usable pairs of a split, and how many were skipped."""
 
@@ -78,16 +62,9 @@ class EncodedPairs:
     skipped: collections.Counter  # pairs by reason, those that the split skipped included
     keys: np.ndarray | None = None  # uint64 (pairs,), `pair_keys` of the text; None if not made from text
     mixture: Mixture | None = None  # what an epoch takes of them; None: each pair once
-    candidates: Candidates | None = None  # of minimum risk training
 
     def __len__(self) -> int:
         return len(self.source)
-
-    @property
-    def longest_targets(self) -> np.ndarray:
-        """int64 (pairs,): tokens of each target, or of the longest candidate of its pair if that has more."""
-        others = self.candidates.sentences if self.candidates else ()
-        return functools.reduce(np.maximum, [one.lengths for one in others], self.target.lengths)
 
     @property
     def source_tokens(self) -> int:

@@ -75,7 +75,7 @@ class Epochs:
             raise concurrent.futures.CancelledError("The epoch is not needed any more.")
         rng = np.random.default_rng([*self.seeds, number])
         pairs = self.resegment(self.pairs, rng, gives_up) if self.resegment else self.pairs
-        source_lengths, target_lengths = pairs.source.lengths, pairs.longest_targets
+        source_lengths, target_lengths = pairs.source.lengths, pairs.target.lengths
         if self.pairs.mixture is None:
             return Epoch(pairs, pack(source_lengths, target_lengths, self.row_lengths, rng))
         taken = self.pairs.mixture.pairs_of_epoch(self.seeds, number)

@@ -16,7 +16,6 @@ from train.config import Data as DataConfig
 from train.config import RowLengths, TrainingConfig
 from train.data.batches import PackedBatches, ShardedBatches
 from train.data.cache import CorpusCache
-from train.data.candidates import candidates_file, with_candidates
 from train.data.corpus import Corpus, Split, own_shards, skipped_sentence
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences, encode_corpus
 from train.data.files import files_splits, files_test_split
@@ -51,10 +50,8 @@ def load_corpus(data: DataConfig) -> Corpus:
     """
     if data.source == "treebank":
         return treebank_corpus(data)
-    corpus = Corpus(*SPLITS[data.source](data), data.source_language, data.target_language)
-    if data.source != "files":
-        return corpus
-    return dataclasses.replace(corpus, symbols=data.tags, candidates=candidates_file(data))
+    tags = data.tags if data.source == "files" else ()
+    return Corpus(*SPLITS[data.source](data), data.source_language, data.target_language, tags)
 
 
 def load_test_split(data: DataConfig) -> Split:
@@ -78,10 +75,7 @@ def prepare_data(
     worker reads every pair and builds only its own rows of each batch. Raises CorpusError or ConfigError.
     """
     cache, row_lengths = CorpusCache(cache_folder), training.row_lengths
-    shards = [encoded(split, tokenizer, row_lengths, cache) for split in own_shards(corpus.train, worker)]
-    if corpus.candidates:
-        shards = [with_candidates(pairs, corpus.candidates, tokenizer, row_lengths) for pairs in shards]
-    train = EncodedShards(shards)
+    train = EncodedShards(encoded(split, tokenizer, row_lengths, cache) for split in own_shards(corpus.train, worker))
     validation = encode_corpus(corpus.validation, tokenizer, row_lengths)
     for name, pairs in (("training", train), ("validation", validation)):
         log.info(
@@ -175,22 +169,6 @@ def check_division(training: TrainingConfig, shards: int, replicas: int, worker:
         raise ConfigError(
             f"training.tokens_per_batch {training.tokens_per_batch} makes {rows} rows of {training.row_length}, which "
             f"cannot be divided evenly among {among}; make it a multiple of {training.row_length * parts}."
-        )
-
-
-def check_blocks(batches: ShardedBatches, training: TrainingConfig, shards: int, replicas: int, worker: Worker) -> None:
-    """Check that no block of a reference and its candidates would be divided: see `lay_out_blocks`.
-
-    `check_division` has found that rows can be divided. Raises ConfigError with a value that keeps blocks whole.
-    """
-    parts = math.lcm(replicas * training.micro_batches, shards, worker.count) * batches.rows_per_block
-    rows = batches.rows_per_batch
-    if rows % parts:
-        raise ConfigError(
-            f"training.tokens_per_batch {training.tokens_per_batch} makes {rows} rows of {training.row_length}, which "
-            f"cannot be divided evenly into blocks of {batches.rows_per_block}, a reference and "
-            f"{batches.rows_per_block - 1} candidates, among {replicas} devices times {training.micro_batches} "
-            f"micro-batches; make it a multiple of {training.row_length * parts}."
         )
 
 

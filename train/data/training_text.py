@@ -12,7 +12,6 @@ from keras_transformer.files import write_atomically
 from keras_transformer.run_folder import RunFolder
 from train.data.corpus import Split, own_shards
 from train.data.encoding import EncodedPairs
-from train.data.files import file_stamp
 from train.data.prepare import Data
 from train.workers.broadcast import Broadcast
 from train.workers.tf_config import ONLY_WORKER, Worker
@@ -49,7 +48,7 @@ def record_of_text(
         "step": step,
         "pairs": len(data.train),
         "shards": [_digest(pairs) for pairs in data.train.shards],
-        "files": _files(splits) | _stamp(data.corpus.candidates),
+        "files": _files(splits),
         "before": before,
     }
     both = slice(min(len(before["shards"]), len(record["shards"])) if before else None)
@@ -98,14 +97,6 @@ def _files(splits: tuple[Split, ...]) -> dict[str, list[int]]:
     """From the path of each file that the splits are read from to its size and modification time."""
     entries = itertools.chain.from_iterable(split.fingerprint().get("files", []) for split in splits)
     return {path: stamp for path, *stamp in itertools.chain.from_iterable(entries)}
-
-
-def _stamp(path: pathlib.Path | None) -> dict[str, list[int]]:
-    """The same of one file, or of none."""
-    if path is None:
-        return {}
-    name, *stamp = file_stamp(path, "candidates")
-    return {name: stamp}
 
 
 def _changed_files(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

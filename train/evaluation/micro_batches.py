@@ -35,7 +35,7 @@ def find_micro_batches(
     """
     rows, free = batches.rows_per_batch // strategy.num_replicas_in_sync, free_memory()
     for count in range(training.micro_batches, rows + 1):
-        if rows % (count * batches.rows_per_block):
+        if rows % count:
             continue
         estimate = memory_bytes(transformer_config, rows // count, batches.row_lengths, arrays_per_weight(training))
         if free is not None and estimate > free:

@@ -157,14 +157,11 @@ def training_table(
 ) -> str:
     """What training took. Epochs are updates over the batches of one epoch."""
     batches = data.batches
-    flops = corpus_flops(transformer_config, data.train, progress.target_tokens * batches.rows_per_block)
+    flops = corpus_flops(transformer_config, data.train, progress.target_tokens)
     packages = versions(PACKAGES)
     python = packages.pop("python")
     numbers = ", ".join(map(str, progress.skipped))
-    candidates, start = batches.rows_per_block - 1, f"the weights of {training.start_from}, whose training comes on top"
     return table(
-        *[("begun with", start)] * bool(training.start_from),
-        *[("minimised", f"the expected cost of up to {candidates} candidates of each sentence")] * bool(candidates),
         ("updates", f"{progress.step:,}, of {batches.rows_per_batch} rows of {batches.row_lengths.target} positions"),
         ("epochs", f"{batches.epochs(progress.step):.1f}"),
         ("left out after divergence", f"{len(progress.skipped)} batches" + (f": {numbers}" if numbers else "")),

@@ -4,31 +4,15 @@ A run that has them in its config.toml can be read nevertheless.
 """
 
 from keras_transformer.config import ConfigError
-from train.config import RunConfig, TrainingConfig
+from train.config import TrainingConfig
 
 OF_SCHEDULE = {"warmup_steps": "paper", "learning_rate_factor": "paper", "learning_rate": "constant"}
 
 
-def check_idle_keys(config: RunConfig) -> None:
-    """Raises ConfigError for a key of the other schedule, a metric by which nothing goes, and a risk of nothing."""
-    check_schedule(config.training)
-    check_metric(config.training)
-    check_risk(config)
-
-
-def check_risk(config: RunConfig) -> None:
-    """Raises ConfigError for keys that the other kind of training does not have."""
-    training, has_candidates = config.training, getattr(config.data, "candidates", None) is not None
-    if not has_candidates and training.risk_sharpness != type(training).model_fields["risk_sharpness"].default:
-        raise ConfigError(
-            f"training.risk_sharpness is {training.risk_sharpness}, which is of minimum risk training, and there is no "
-            "data.candidates: set that too, or leave it out."
-        )
-    if has_candidates and training.bpe_dropout:
-        raise ConfigError(
-            f"training.bpe_dropout is {training.bpe_dropout}, but with data.candidates every epoch has the same "
-            "pieces: leave one of them out."
-        )
+def check_idle_keys(training: TrainingConfig) -> None:
+    """Raises ConfigError for a key of the other schedule, and for a metric by which nothing goes."""
+    check_schedule(training)
+    check_metric(training)
 
 
 def check_schedule(training: TrainingConfig) -> None:

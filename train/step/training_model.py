@@ -10,7 +10,6 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.losses import TokenSums, token_sums
-from keras_transformer.risk import risk_sums
 
 INPUTS = ("source_ids", "source_segments", "target_ids", "target_segments")
 DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different run seeds apart
@@ -34,7 +33,7 @@ class TrainingModel(keras.Model):
     but for its dropout masks.
 
     A batch is a dict of int32 tensors of shape (rows, length): source_ids, source_segments, target_ids,
-    target_segments and labels; see train/data/batches.py. With candidates it has `costs`, float32, too.
+    target_segments and labels; see train/data/batches.py.
     """
 
     def compile(
@@ -43,8 +42,6 @@ class TrainingModel(keras.Model):
         *,
         seed: int,
         label_smoothing: float = 0.0,
-        candidates: int = 0,
-        risk_sharpness: float = 0.5,
         xla: bool = True,
         micro_batches: int = 1,
     ) -> None:
@@ -52,8 +49,6 @@ class TrainingModel(keras.Model):
 
         seed: of the dropout masks, which are a function of (seed, step, micro-batch, layer). In mixed_float16 a step
             whose gradients overflow is no update, and the next one has its masks.
-        candidates: of each sentence, if batches have such blocks and `costs`: `risk_sums` is minimised in place of the
-            cross-entropy, with the exponent `risk_sharpness`.
         xla: compile forward and backward pass, on a single replica the update too.
         micro_batches: each replica computes its rows in this many equal parts, one after the other, and updates once:
             the same update in less memory. The rows of a replica must be a multiple of it.
@@ -61,7 +56,6 @@ class TrainingModel(keras.Model):
         super().compile(optimizer=optimizer, jit_compile=False, auto_scale_loss=False)
         optimizer.build(self.trainable_variables)
         self.dropout_seed, self.label_smoothing = seed, label_smoothing
-        self.candidates, self.risk_sharpness = candidates, risk_sharpness
         self.xla, self.micro_batches = xla, micro_batches
         self.wants_to_stop = False  # True adds 1 to "stop_requests" in the logs of every later step, on all workers
         self.inspects = False  # True makes later steps keep their Inspected
@@ -135,17 +129,10 @@ class TrainingModel(keras.Model):
         with keras.StatelessScope(state_mapping=self.dropout_states(step, micro_batch)):
             with tf.GradientTape() as tape:
                 logits = self({name: batch[name] for name in INPUTS}, training=True)
-                sums = self.sums(logits, batch)
+                sums = token_sums(logits, batch["labels"], batch["target_segments"], self.label_smoothing)
                 scaled = self.optimizer.scale_loss(sums.loss)
             gradients = tape.gradient(scaled, self.trainable_variables)
         return sums, [tf.convert_to_tensor(gradient) for gradient in gradients]  # embeddings' IndexedSlices too
-
-    def sums(self, logits, batch: dict) -> TokenSums:
-        """Return what is minimised, and the other sums of the log, of logits (rows, length, V)."""
-        labels, segments = batch["labels"], batch["target_segments"]
-        if self.candidates:
-            return risk_sums(logits, labels, segments, batch["costs"], self.candidates, self.risk_sharpness)
-        return token_sums(logits, labels, segments, self.label_smoothing)
 
     def dropout_states(self, step, micro_batch) -> list[tuple]:
         """Return (variable, value) for the random state of every dropout layer: nothing has to be saved.
