@@ -116,6 +116,11 @@ def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
     }
 
 
+def test_what_fine_tuning_began_with_is_named():
+    table = cells(report.training_table(TrainingConfig(start_from="runs/base"), DATA, TINY, PROGRESS, "one CPU"))
+    assert table["begun with"] == "the weights of runs/base, whose training comes on top"
+
+
 @pytest.mark.parametrize(
     ("devices", "took"),
     [

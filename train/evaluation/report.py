@@ -161,7 +161,9 @@ def training_table(
     packages = versions(PACKAGES)
     python = packages.pop("python")
     numbers = ", ".join(map(str, progress.skipped))
+    start = f"the weights of {training.start_from}, whose training comes on top"
     return table(
+        *[("begun with", start)] * bool(training.start_from),
         ("updates", f"{progress.step:,}, of {batches.rows_per_batch} rows of {batches.row_lengths.target} positions"),
         ("epochs", f"{batches.epochs(progress.step):.1f}"),
         ("left out after divergence", f"{len(progress.skipped)} batches" + (f": {numbers}" if numbers else "")),
