@@ -227,6 +227,7 @@ def test_every_setting_arrives_in_the_training_model():
         micro_batches=3,
         warmup_steps=11,
         learning_rate_factor=0.5,
+        cooldown_steps=10,
     )
     config = TINY.replace(dropout=0.4, label_smoothing=0.3)
     strategy = tf.distribute.get_strategy()
@@ -234,7 +235,9 @@ def test_every_setting_arrives_in_the_training_model():
     assert (model.dropout_seed, model.label_smoothing, model.xla, model.micro_batches) == (7, 0.3, False, 3)
     assert {layer.rate for layer in model.layers if isinstance(layer, Dropout)} == {0.4}
     assert model.get_layer("logits" if not config.shared_embeddings else "embedding").compute_dtype == "bfloat16"
-    schedule = model.optimizer.get_config()["learning_rate"]["config"]
+    cooldown = model.optimizer.get_config()["learning_rate"]["config"]
+    assert cooldown["cooldown_steps"] == 10
+    schedule = cooldown["schedule"]["config"]
     assert (schedule["d_model"], schedule["warmup_steps"], schedule["factor"]) == (config.d_model, 11, 0.5)
 
 
