@@ -24,6 +24,7 @@ from keras_transformer.console import command_app, exit_codes, prepare_process, 
 from keras_transformer.files import read_lines
 from keras_transformer.options import (
     BeamSize,
+    CoveragePenalty,
     ExtraLength,
     LengthPenalty,
     MaxSourceTokens,
@@ -63,6 +64,7 @@ def export(
     ] = None,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
     extra_length: ExtraLength = SearchOptions.extra_length,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
     precision: Precision = "float32",
@@ -124,8 +126,16 @@ def export(
         if signatures and format is not Format.SAVED_MODEL:
             raise ExportError(f"--signature {signatures[0]} is for a SavedModel, not for --format {format}.")
         sentences = (check or RunFolder(run).check_lines) if is_checked else None
-        search = {"beam_size": beam_size, "length_penalty": length_penalty, "extra_length": extra_length}
+        search = {
+            "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
+            "extra_length": extra_length,
+        }  # fmt: skip
         options = SearchOptions(**or_of_run(context, search, tree_search(run)))
+        if options.coverage_penalty and format is not Format.SAVED_MODEL:
+            raise ExportError(
+                f"--coverage-penalty {options.coverage_penalty} is for a SavedModel: the README.md of --format "
+                f"{format} searches without one."
+            )
         if format is Format.CTRANSLATE2:
             print(export_ctranslate2(run, to, options, max_source_tokens, sentences, quantization))
         else:

@@ -1,5 +1,6 @@
 """What a request may ask of the served graph: optional inputs, their defaults, and the bounds that the graph checks."""
 
+import inspect
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -37,6 +38,27 @@ def options_of(options: SearchOptions, longest_output: int) -> list[Option]:
         Option("top_p", 1.0, real, *LIMITS["top_p"], "top_ps"),
         Option("seed", 0, whole, *LIMITS["seed"], "seeds"),
     ]
+
+
+def signature(
+    function, required: list[tf.TensorSpec], optional: list[Option] = ()
+) -> tf.types.experimental.GenericFunction:
+    """Return `function` as a signature with these inputs. TensorFlow Serving fills in an optional one that is missing.
+
+    The defaults stand in the SavedModel; `tf.saved_model.load` in Python ignores them.
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(spec.name, kind) for spec in required]
+    parameters += [
+        inspect.Parameter(option.name, kind, default=tf.constant([option.default], option.dtype)) for option in optional
+    ]
+
+    def call(*arguments, **named):
+        return function(**dict(zip((parameter.name for parameter in parameters), arguments, strict=False)), **named)
+
+    call.__signature__ = inspect.Signature(parameters)
+    specs = [*required, *(tf.TensorSpec([None], option.dtype, name=option.name) for option in optional)]
+    return tf.function(call, input_signature=specs, autograph=False)
 
 
 def alpha_of(options: list[Option]) -> Option:

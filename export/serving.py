@@ -1,12 +1,10 @@
 """A trained model as a tf.Module: text -> ids -> search -> text, in one graph."""
 
-import inspect
-
 import keras
 import tensorflow as tf
 
 from export.explained import EXPLAINED_LINES, explained_line, no_explanation
-from export.request import PREFIX, Option, agreeing, alpha_of, checked, of_each_line, options_of
+from export.request import PREFIX, agreeing, alpha_of, checked, of_each_line, options_of, signature
 from export.slices import in_slices, lengths_of, padded
 from export.versions import ExportError
 from export.written import EMPTY, alignments, fill_up, joined, without_duplicates, written
@@ -222,12 +220,15 @@ class ServedTranslator(tf.Module):
         targets = with_end(targets[:, : self.longest_output - 1])
 
         def run(indices) -> dict:
-            target_ids = padded(tf.gather(targets, indices))
-            made = self._forced(padded(tf.gather(ids, indices)), target_ids)
+            source_ids, target_ids = (padded(tf.gather(side, indices)) for side in (ids, targets))
+            made = self._forced(source_ids, target_ids)
             total, has_token = tf.reduce_sum(made.log_probs, axis=1), target_ids != PAD
             count = tf.reduce_sum(tf.cast(has_token, tf.int32), axis=1)
+            score = total / length_penalty_of(count, tf.gather(alpha, indices))
+            if self.options.coverage_penalty:
+                score += self.options.coverage_penalty * made.log_coverage(source_ids)
             return {
-                "score": total / length_penalty_of(count, tf.gather(alpha, indices)),
+                "score": score,
                 "log_probability": total,
                 "pieces": joined(self.pieces_of(target_ids), has_token),
                 "piece_log_probabilities": joined(written(made.log_probs), has_token),
@@ -263,27 +264,6 @@ class ServedTranslator(tf.Module):
     def pieces_of(self, ids):
         """Return the written form of each id: int32 (B, L) -> string (B, L)."""
         return tf.reshape(self.tokenizer.sentencepiece.id_to_string(tf.reshape(ids, [-1])), tf.shape(ids))
-
-
-def signature(
-    function, required: list[tf.TensorSpec], optional: list[Option] = ()
-) -> tf.types.experimental.GenericFunction:
-    """Return `function` as a signature with these inputs. TensorFlow Serving fills in an optional one that is missing.
-
-    The defaults stand in the SavedModel; `tf.saved_model.load` in Python ignores them.
-    """
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(spec.name, kind) for spec in required]
-    parameters += [
-        inspect.Parameter(option.name, kind, default=tf.constant([option.default], option.dtype)) for option in optional
-    ]
-
-    def call(*arguments, **named):
-        return function(**dict(zip((parameter.name for parameter in parameters), arguments, strict=False)), **named)
-
-    call.__signature__ = inspect.Signature(parameters)
-    specs = [*required, *(tf.TensorSpec([None], option.dtype, name=option.name) for option in optional)]
-    return tf.function(call, input_signature=specs, autograph=False)
 
 
 def first_bytes(text, most: int):

@@ -32,6 +32,7 @@ from keras_transformer.options import (
     BatchSize,
     BeamSize,
     Constrained,
+    CoveragePenalty,
     ExtraLength,
     LengthPenalty,
     MaxLength,
@@ -67,6 +68,7 @@ def translate(
     run: RunPath,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
     extra_length: ExtraLength = SearchOptions.extra_length,
     n_best: Annotated[
         int, typer.Option(help="If above 1, write up to this many different translations per line, best first.")
@@ -105,7 +107,10 @@ def translate(
             check_constrained(run, of_trees is not None, target_prefix)
         if draw:
             check_draws_trees(run, of_trees is not None, n_best == 1 and not scores)
-        search = {"beam_size": beam_size, "length_penalty": length_penalty, "extra_length": extra_length}
+        search = {
+            "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
+            "extra_length": extra_length,
+        }  # fmt: skip
         options = SearchOptions(
             **or_of_run(context, search, of_trees), n_best=n_best, min_length=min_length,
             max_length=max_length, no_repeat_ngram_size=no_repeat_ngram_size, repetition_penalty=repetition_penalty,
@@ -152,13 +157,15 @@ def score(
     source: Annotated[pathlib.Path, typer.Option(help="Sentences, one per line.", show_default=False)],
     target: Annotated[pathlib.Path, typer.Option(help="Their translations, one per line.", show_default=False)],
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
 ):
     """Print how probable the run finds given translations: `log-probability<TAB>score` per pair of lines.
 
     The log-probability is the natural logarithm, of all tokens and the end of sentence. The score is that over the
-    length penalty, as `translate --scores` prints it without a repetition penalty. If the source is blank, both are 0.
+    length penalty, with the coverage penalty if there is one, as `translate --scores` prints it without a repetition
+    penalty. If the source is blank, both are 0.
     """
     with exit_codes():
         check_writes_text(run, "`translate --scores` prints the scores of its trees.")
@@ -172,7 +179,7 @@ def score(
             from keras_transformer.scorer import Scorer
 
         tune_for_translation()
-        for pair in Scorer.load(run, length_penalty, batch_size, max_source_tokens).score(*texts):
+        for pair in Scorer.load(run, length_penalty, batch_size, max_source_tokens, coverage_penalty).score(*texts):
             print(f"{pair.log_probability:.4f}\t{pair.score:.4f}")
 
 
@@ -184,6 +191,7 @@ def explain(
     to: Annotated[pathlib.Path, typer.Option(help="Where to write the page, for example page.html.")],
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
     extra_length: ExtraLength = SearchOptions.extra_length,
     n_best: Annotated[int, typer.Option(help="Different translations to show, at most.")] = SearchOptions.beam_size,
     min_length: MinLength = SearchOptions.min_length,
@@ -203,7 +211,10 @@ def explain(
     """
     with exit_codes():
         of_trees = tree_search(run)
-        search = {"beam_size": beam_size, "length_penalty": length_penalty, "extra_length": extra_length}
+        search = {
+            "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
+            "extra_length": extra_length,
+        }  # fmt: skip
         search = or_of_run(context, search, of_trees)
         options = SearchOptions(
             **search, n_best=min(n_best, search["beam_size"]), min_length=min_length, max_length=max_length,

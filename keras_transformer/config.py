@@ -160,6 +160,7 @@ LIMITS = {  # of the numbers of SearchOptions
     "beam_size": (1, LARGEST),
     "length_penalty": (0, 9),  # of 100,000 tokens, ((5 + n) / 6)^9 is a float32, the 10th power is not
     "extra_length": (1, LONGEST_OUTPUT),
+    "coverage_penalty": (0, 100),
     "n_best": (1, LARGEST),
     "min_length": (1, LONGEST_OUTPUT),
     "max_length": (1, LONGEST_OUTPUT),
@@ -170,7 +171,7 @@ LIMITS = {  # of the numbers of SearchOptions
     "top_p": (0, 1),
     "seed": (-LARGEST - 1, LARGEST),
 }
-REAL = ("length_penalty", "repetition_penalty", "temperature", "top_p")  # the others are whole numbers
+REAL = ("length_penalty", "coverage_penalty", "repetition_penalty", "temperature", "top_p")  # others are whole numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,6 +184,7 @@ class SearchOptions:
     beam_size: int = 4  # 1: greedy
     length_penalty: float = 0.6  # alpha
     extra_length: int = 50  # longest output: as many tokens as the source, and these
+    coverage_penalty: float = 0.0  # beta: prefer outputs that attend to every token of the source; 0: no such penalty
     n_best: int = 1  # how many translations of a sentence to return, at most beam_size
     min_length: int = 1  # tokens of the shortest output, EOS included, if extra_length allows as many
     max_length: int | None = None  # tokens of the longest output, EOS included, if extra_length allows more

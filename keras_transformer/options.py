@@ -25,6 +25,14 @@ LengthPenalty = Annotated[
     float, typer.Option(help="The exponent alpha of score = log P / ((5 + tokens) / 6)^alpha; 0 is no penalty.")
 ]
 
+CoveragePenalty = Annotated[
+    float,
+    typer.Option(
+        help="Beta of what is added to a score, beta x sum(log(min(a, 1))) over the tokens of the source; a is the "
+        "attention that one got in all. It is against leaving out parts of a sentence; 0 is no penalty."
+    ),
+]
+
 ExtraLength = Annotated[
     int, typer.Option(help="A translation has at most as many tokens as its source, plus this number.")
 ]

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.decoding.scores import check_coverage
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.errors import InputError
 from keras_transformer.model import Transformer
@@ -26,7 +27,8 @@ MOST_LOGITS = 1 << 26  # of the tokens that are scored at once: 256 MiB
 class ScoredPair:
     """What the model makes of one pair.
 
-    score: `log_probability` over ((5 + tokens) / 6)^alpha, as a Translation has it without a repetition penalty.
+    score: `log_probability` over ((5 + tokens) / 6)^alpha, and the coverage penalty, as a Translation has it without a
+    repetition penalty.
     log_probability: natural logarithm, of all tokens, EOS included. pieces and piece_log_probabilities: of each token,
     EOS last.
     """
@@ -43,7 +45,8 @@ class Scorer:
         scorer = Scorer.load("runs/numbers")
         scorer.score(["two hundred"], ["zweihundert"])[0].log_probability
 
-    Args: as for Translator, also for what is raised; `length_penalty` is alpha. A source is truncated as there.
+    Args: as for Translator, also for what is raised; `length_penalty` is alpha and
+    `coverage_penalty` beta of `beam_search`. A source is truncated as there.
     """
 
     def __init__(
@@ -53,20 +56,26 @@ class Scorer:
         length_penalty: float = SearchOptions.length_penalty,
         batch_size: int = BATCH_SIZE,
         max_source_tokens: int = LONGEST_SOURCE,
+        coverage_penalty: float = SearchOptions.coverage_penalty,
     ):
-        SearchOptions(length_penalty=length_penalty)  # raises ConfigError
+        SearchOptions(length_penalty=length_penalty, coverage_penalty=coverage_penalty)  # raises ConfigError
         config = transformer.model_config
+        check_coverage(config, coverage_penalty)
         check_vocabulary(config, tokenizer)
         check_batch_size(batch_size)
-        self.tokenizer, self.length_penalty = tokenizer, length_penalty
+        self.tokenizer, self.length_penalty, self.coverage_penalty = tokenizer, length_penalty, coverage_penalty
         self.batch_size, self.max_source_tokens = batch_size, longest_source(config, max_source_tokens)
         self._longest_target = config.position_limit or LONGEST_TARGET
         self._most_tokens = max(1, MOST_LOGITS // config.vocab_size)
         self._pieces = tokenizer.pieces()
         forced, batch = ForcedDecoder(transformer), tf.TensorSpec((None, None), tf.int32)
-        self._forced = tf.function(
-            lambda source, target: forced(source, target).log_probs, input_signature=[batch, batch], autograph=False
-        )
+
+        def scored(source, target) -> tuple:
+            made = forced(source, target)
+            coverage = made.log_coverage(source) if coverage_penalty else tf.zeros(tf.shape(source)[:1])
+            return made.log_probs, coverage
+
+        self._forced = tf.function(scored, input_signature=[batch, batch], autograph=False)
 
     @classmethod
     def load(cls, run_folder: str | os.PathLike, *args, **kwargs) -> "Scorer":
@@ -100,14 +109,16 @@ class Scorer:
             for first in range(0, len(indices), rows):
                 some = indices[first : first + rows]
                 sources, targets = (padded([ids[index] for index in some]) for ids in (source_ids, target_ids))
-                for index, log_probs in zip(some, self._forced(sources, targets).numpy(), strict=True):
-                    results[index] = self._scored(target_ids[index], log_probs)
+                made = (of_pairs.numpy() for of_pairs in self._forced(sources, targets))
+                for index, log_probs, coverage in zip(some, *made, strict=True):
+                    results[index] = self._scored(target_ids[index], log_probs, float(coverage))
 
         at_the_same_time(score_batch, lengths, self.batch_size)
         return results
 
-    def _scored(self, ids: list[int], log_probs) -> ScoredPair:
+    def _scored(self, ids: list[int], log_probs, log_coverage: float) -> ScoredPair:
         log_probs = tuple(float(one) for one in log_probs[: len(ids)])
         total = sum(log_probs)
         penalty = float(length_penalty_of(len(ids), self.length_penalty))
-        return ScoredPair(total / penalty, total, tuple(self._pieces[number] for number in ids), log_probs)
+        score = total / penalty + self.coverage_penalty * log_coverage
+        return ScoredPair(score, total, tuple(self._pieces[number] for number in ids), log_probs)

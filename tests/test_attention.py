@@ -2,6 +2,7 @@
 
 import math
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -123,12 +124,14 @@ def test_biased_attention_is_attention_under_a_mask_also_beyond_the_largest_floa
     key, value, mask = key[:, :, :4], value[:, :, :4], np.array([[[True, True, False, True]] * 3])
     for scale in (1.0, 300.0):
         bias = may_attend(ops.convert_to_tensor(mask))
-        found = biased_attention(scale * query, scale * key, value, bias)
+        found, weights = biased_attention(scale * query, scale * key, value, bias)
         scaled = scale * query * ops.cast(8**0.5, dtype)
-        expected, _ = scaled_dot_product_attention(scaled, scale * key, value, mask[:, None])
-        assert_close(
-            ops.cast(found, "float32"), ops.cast(expected, "float32"), atol=0.02 if dtype != "float32" else 1e-5
-        )
+        expected = scaled_dot_product_attention(scaled, scale * key, value, mask[:, None])
+        assert keras.backend.standardize_dtype(weights.dtype) == "float32"
+        for ours, theirs in zip((found, weights), expected, strict=True):
+            assert_close(
+                ops.cast(ours, "float32"), ops.cast(theirs, "float32"), atol=0.02 if dtype != "float32" else 1e-5
+            )
 
 
 @pytest.mark.parametrize("key_dim", [4, 64, 512])

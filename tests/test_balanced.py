@@ -81,6 +81,17 @@ def test_scores_are_the_models_own_log_probabilities(outputs):
 
 
 @pytest.mark.slow
+def test_trees_have_a_coverage_penalty_too(outputs):
+    covering = SearchOptions(beam_size=4, n_best=4, extra_length=20, coverage_penalty=0.5)
+    hypotheses, scores = found(covering)
+    made = ForcedDecoder(lively_transformer())(np.repeat(SOURCES[:1], 4, axis=0), hypotheses[0])
+    lengths = (hypotheses[0] != PAD).sum(1)
+    expected = ops.convert_to_numpy(made.log_probs).sum(1) / ((5 + lengths) / 6) ** 0.6
+    coverage = ops.convert_to_numpy(made.log_coverage(np.repeat(SOURCES[:1], 4, axis=0)))
+    assert_close(scores[0], expected + 0.5 * coverage, atol=1e-4)
+
+
+@pytest.mark.slow
 def test_static_shapes_give_the_same_outputs(outputs):
     again = found(static_shapes=True)
     assert np.array_equal(again[0], outputs[0])
@@ -105,7 +116,7 @@ class Anything:
 
     config = LIVELY
 
-    def start(self, source_ids, hypotheses):
+    def start(self, source_ids, hypotheses, counts_attention):
         return ()
 
     def step(self, weights, state, tokens, position, has_room):

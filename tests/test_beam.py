@@ -33,11 +33,11 @@ def static_shapes(request, monkeypatch):
 HOW = {}
 
 
-def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None, **rules):
+def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None, coverages=None, beta=0.0, **rules):
     """Return a list of (score, tokens) per table, best first, without empty slots; `rules` as in rules.py."""
-    step, state = decoder_of(tables, beam_size)
+    step, state = decoder_of(tables, beam_size, coverages)
     limits = np.full(len(tables), LENGTH, "int32") if limits is None else np.array(limits, "int32")
-    options = SearchOptions(beam_size=beam_size, length_penalty=alpha, n_best=n_best)
+    options = SearchOptions(beam_size=beam_size, length_penalty=alpha, coverage_penalty=beta, n_best=n_best)
     ids, scores = beam_search(step, state, {"limits": limits} | rules, LENGTH, options, **HOW)
     assert ids.shape == (len(tables), beam_size, LENGTH) and scores.shape == (len(tables), beam_size)
     pairs = zip(as_numpy(ids), as_numpy(scores), strict=True)
@@ -78,6 +78,26 @@ def test_stopping_early_loses_none_of_the_n_best(alpha, n_best):
     tables = random_tables(16, seed=1)
     for log_probs, ranking in zip(tables, beam(tables, len(OUTPUTS), alpha, n_best), strict=True):
         assert_same_ranking(ranking[:n_best], ranked_outputs(log_probs, alpha)[:n_best])
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("n_best", [1, len(OUTPUTS)])
+def test_a_beam_as_wide_as_the_language_ranks_all_its_outputs_by_coverage_too(n_best, beta):
+    """Stopping early loses none of the n_best: a live hypothesis may become covered."""
+    tables = random_tables(16, seed=7)
+    coverages = -np.random.default_rng(8).exponential(2.0, (len(tables), len(PREFIXES)))
+    found = beam(tables, len(OUTPUTS), 0.6, n_best, coverages=coverages, beta=beta)
+    for log_probs, ranking, of_table in zip(tables, found, coverages, strict=True):
+        expected = ranked_outputs(log_probs, 0.6, penalties=beta * of_table)
+        assert_same_ranking(ranking[:n_best], expected[:n_best])
+
+
+def test_coverage_decides_between_an_output_that_is_probable_and_one_that_leaves_nothing_out():
+    log_probs, half = table(start=[0.6, 0.4, 0.0]), np.log(0.5)  # EOS alone covers half of the only source token
+    coverages = np.array([[half] + [0.0] * (len(PREFIXES) - 1)])
+    found = {beta: beam([log_probs], 2, 0.0, coverages=coverages, beta=beta)[0][0] for beta in (0.0, 0.5, 1.0)}
+    assert [tokens for _, tokens in found.values()] == [(EOS,), (EOS,), (A, EOS)]  # log(0.6 / 0.4) is 0.58 log(2)
+    assert_close([score for score, _ in found.values()], [np.log(0.6), np.log(0.6) + 0.5 * half, np.log(0.4)])
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)

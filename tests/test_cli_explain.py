@@ -53,8 +53,9 @@ def asked(monkeypatch):
 
 def test_every_option_arrives(asked, tmp_path):
     options = {
-        "beam_size": 3, "length_penalty": 1.5, "extra_length": 5, "n_best": 2, "min_length": 4, "max_length": 9,
-        "no_repeat_ngram_size": 6, "repetition_penalty": 1.25, "temperature": 0.5, "top_k": 7, "top_p": 0.75, "seed": 8,
+        "beam_size": 3, "length_penalty": 1.5, "coverage_penalty": 0.25, "extra_length": 5, "n_best": 2,
+        "min_length": 4, "max_length": 9, "no_repeat_ngram_size": 6, "repetition_penalty": 1.25, "temperature": 0.5,
+        "top_k": 7, "top_p": 0.75, "seed": 8,
     }  # fmt: skip
     assert set(options) == set(SearchOptions.__dataclass_fields__)
     words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
@@ -78,10 +79,11 @@ def test_the_whole_beam_is_shown_unless_fewer_are_wanted(asked, tmp_path, option
 
 def test_a_run_on_a_treebank_reads_words_and_searches_as_its_configuration_says(asked, tmp_path):
     text = '[data]\nsource = "treebank"\n[translation]\nbeam_size = 7\nlength_penalty = 0.3\nextra_length = 9\n'
+    text += "coverage_penalty = 0.125\n"
     (tmp_path / "config.toml").write_text(text)
     command = ["explain", tmp_path, "see  (x) .", "--to", tmp_path / "page.html", "--extra-length", 5]
     assert invoke(app, *command).exit_code == 0
-    assert asked == [tmp_path, SearchOptions(7, 0.3, 5, n_best=4), "see -LRB-x-RRB- .", ""]
+    assert asked == [tmp_path, SearchOptions(7, 0.3, 5, 0.125, n_best=4), "see -LRB-x-RRB- .", ""]
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.translator import Translator, in_precision
-from tests.support.exports import OPTIONS, write_version
+from tests.support.exports import OPTIONS, asker, write_version
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run, tokenizer_bytes
 
 MAX_SOURCE_TOKENS = 60
@@ -207,3 +207,16 @@ def test_the_warm_up_requests_are_prediction_logs(both):
     assert set(texts[4]) == set(texts[0])
     lengths = [len(both[0].tokenizer.encode(text)) for text in texts[3]]
     assert 0 < lengths[0] < lengths[1] < lengths[2]
+
+
+@pytest.mark.slow
+def test_the_coverage_penalty_of_an_export_is_in_what_it_finds_and_in_what_it_scores(pair):
+    options, lines = SearchOptions(extra_length=6, coverage_penalty=0.7), SENTENCES[:6]
+    ask = asker(ServedTranslator(*pair, options, MAX_SOURCE_TOKENS))
+    expected = Translator(*pair, options).translate(lines)
+    found = ask("translate", lines)
+    assert found["scores"][:, 0] == pytest.approx([one.score for one in expected], abs=1e-4)
+    scored = ask("score", lines, translation=found["translations"][:, 0])
+    same = scored["pieces"] == found["pieces"][:, 0]
+    assert scored["score"][same] == pytest.approx(found["scores"][same, 0], abs=1e-4)
+    assert same.sum() >= 2

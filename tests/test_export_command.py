@@ -148,6 +148,8 @@ def test_versions_are_not_written_into_a_file(run, tmp_path):
     [
         (["--beam-size", "0"], "beam_size"),
         (["--length-penalty", "-1"], "length_penalty"),
+        (["--coverage-penalty", "-1"], "coverage_penalty"),
+        (["--format", "ctranslate2", "--coverage-penalty", "0.5"], "--coverage-penalty 0.5"),
         (["--max-source-tokens", "1"], "max_source_tokens"),
         (["--check", "x", "--no-check"], "contradict"),
         (["--format", "ctranslate2", "--signature", "serving_default"], "--signature"),
@@ -178,8 +180,8 @@ def test_a_run_folder_may_have_the_name_of_a_command(run, tmp_path):
     assert (process.returncode, process.stdout) == (0, "exports/1\n"), process.stderr
 
 
-TOLD = {"beam_size": 1, "length_penalty": 0.0, "extra_length": 2, "max_source_tokens": 3}
-UNTOLD = {"beam_size": 4, "length_penalty": 0.6, "extra_length": 12, "max_source_tokens": 512}
+TOLD = {"beam_size": 1, "length_penalty": 0.0, "coverage_penalty": 0.5, "extra_length": 2, "max_source_tokens": 3}
+UNTOLD = {"beam_size": 4, "length_penalty": 0.6, "coverage_penalty": 0.0, "extra_length": 12, "max_source_tokens": 512}
 
 
 def translations_of(run, settings):

@@ -117,7 +117,8 @@ def test_of_trees_f1_is_the_quality_and_bleu_is_not():
 
 
 def test_the_search_of_the_configuration_is_that_of_the_report():
-    assert TranslationConfig(length_penalty=0.3, extra_length=300).search_options(21) == SearchOptions(21, 0.3, 300)
+    given = {"length_penalty": 0.3, "coverage_penalty": 0.1, "extra_length": 300}
+    assert TranslationConfig(**given).search_options(21) == SearchOptions(21, **given)
 
 
 def test_f1_decides_only_between_runs_of_a_treebank(configuration):

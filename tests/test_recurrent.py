@@ -10,6 +10,8 @@ from keras import ops
 
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import search
+from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.decoding.scores import LEAST_COVERED
 from keras_transformer.inspection.residual_stream import ResidualStream
 from keras_transformer.kinds import build_model, incremental_decoder, with_attention
 from keras_transformer.losses import token_sums
@@ -179,6 +181,29 @@ def test_a_beam_of_one_is_greedy():
         if len(tokens) == len(source) + 4:
             best[-1] = EOS
         assert tokens == best.tolist()
+
+
+@pytest.mark.parametrize("name", ["dot", "general_lstm_deep", "not_fed", "additive"])
+@pytest.mark.parametrize("static_shapes", [False, True], ids=["growing", "static"])
+def test_a_coverage_penalty_counts_the_attention_of_the_whole_output(name, static_shapes):
+    """Wu et al. 2016, eq. 14, for whose recurrent model it was made."""
+    model, source_ids = model_of(name), sources(4, 5, 6, vocab_size=SMALL.vocab_size)
+    options = SearchOptions(beam_size=3, n_best=3, max_length=3, coverage_penalty=0.7)
+    ids, scores = search(incremental_decoder(model), source_ids, options, static_shapes)
+    for source, outputs, found in zip(source_ids, as_numpy(ids).astype("int32"), as_numpy(scores), strict=True):
+        made = ForcedDecoder(model)(np.repeat(source[np.newaxis], 3, axis=0), outputs)
+        weights = as_numpy(made.attention["decoder_block_1/memory"])[:, 0]  # (K, L, S)
+        attended = np.where(outputs[..., np.newaxis] == PAD, 0.0, weights).sum(1)[:, source != PAD]
+        log_probs, lengths = as_numpy(made.log_probs).sum(1), (outputs != PAD).sum(1)
+        coverage = np.log(np.clip(attended, LEAST_COVERED, 1.0)).sum(1)
+        assert (coverage < -0.1).all()
+        assert_close(found, log_probs / ((5 + lengths) / 6) ** 0.6 + 0.7 * coverage, atol=1e-4, rtol=1e-4)
+
+
+def test_a_coverage_penalty_of_a_model_without_attention_is_refused():
+    options = SearchOptions(beam_size=2, coverage_penalty=0.5)
+    with pytest.raises(ConfigError, match="coverage_penalty is 0.5, but this model does not attend"):
+        search(incremental_decoder(model_of("none_reversed")), sources(2, vocab_size=SMALL.vocab_size), options)
 
 
 def test_an_empty_source_ends_at_once():

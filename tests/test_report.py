@@ -86,10 +86,19 @@ def test_pairs_that_were_left_out_of_the_scores_are_counted():
     assert "left out" not in report.score_text(*arguments)
 
 
+def test_a_coverage_penalty_is_said_beside_the_length_penalty():
+    card = Evaluator("de", WordCounts(collections.Counter(), "the training text")).scorecard(TIMED)
+    text = report.score_text("data.test", card, SearchOptions(5, coverage_penalty=0.25), SELECTION)
+    assert text.startswith("data.test, beam 5, length penalty 0.6, coverage penalty 0.25:\n")
+
+
 def test_programs_find_the_scores_perplexity_and_parameters():
     card = Evaluator("de", WordCounts(collections.Counter(fünf=3), "the training text (3 pairs)")).scorecard(TIMED)
-    found = json.loads(report.scores_json("data.test", card, SearchOptions(5, 0.75), SELECTION, 1_234, 900))
-    assert [found[name] for name in ("split", "beam_size", "length_penalty")] == ["data.test", 5, 0.75]
+    found = json.loads(
+        report.scores_json("data.test", card, SearchOptions(5, 0.75, coverage_penalty=0.25), SELECTION, 1_234, 900)
+    )
+    search = [found[name] for name in ("split", "beam_size", "length_penalty", "coverage_penalty")]
+    assert search == ["data.test", 5, 0.75, 0.25]
     assert [found[name] for name in ("validation_loss", "validation_perplexity", "parameters")] == [2.5, 7.0, 1_234]
     assert (found["validation_perplexity_interval"], found["step"]) == ([6.5, 7.5], 900)
     assert found.items() >= card.as_json().items()

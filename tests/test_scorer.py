@@ -46,6 +46,21 @@ def test_a_translation_has_the_score_that_the_search_gave_it(scorer, translation
 
 
 @pytest.mark.slow
+def test_a_coverage_penalty_is_part_of_the_score_that_the_search_gave(pair):
+    options, sources = SearchOptions(max_length=5, length_penalty=1.0, coverage_penalty=0.7), SENTENCES[:12]
+    found = Translator(*pair, options).translate(sources)
+    pairs = [
+        (source, one) for source, one in zip(sources, found, strict=True)
+        if (*pair[1].encode(one.text), 3) == one.ids
+    ]  # fmt: skip
+    sources, texts = [source for source, _ in pairs], [one.text for _, one in pairs]
+    scored = Scorer(*pair, length_penalty=1.0, coverage_penalty=0.7).score(sources, texts)
+    assert [one.score for one in scored] == pytest.approx([one.score for _, one in pairs], abs=1e-4)
+    without = Scorer(*pair, length_penalty=1.0).score(sources, texts)
+    assert any(one.score < other.score - 0.1 for one, other in zip(scored, without, strict=True))
+
+
+@pytest.mark.slow
 def test_neither_order_nor_batch_changes_a_score(scorer):
     sources, targets = SENTENCES[:4], SENTENCES[4:8]
     together = scorer.score(sources, targets)
@@ -148,9 +163,10 @@ def test_the_options_of_the_command_reach_the_scorer(monkeypatch, tmp_path):
     monkeypatch.setattr(Scorer, "load", Recorder().load)
     (tmp_path / "text").write_text("a\n", encoding="utf-8")
     texts = ("--source", tmp_path / "text", "--target", tmp_path / "text")
-    options = ("--length-penalty", 0.3, "--batch-size", 7, "--max-source-tokens", 9)
+    options = ("--length-penalty", 0.3, "--batch-size", 7, "--max-source-tokens", 9, "--coverage-penalty", 0.5)
     assert invoke(app, "score", "run", *texts, *options).exit_code == 0
     assert (given["length_penalty"], given["batch_size"], given["max_source_tokens"]) == (0.3, 7, 9)
+    assert given["coverage_penalty"] == 0.5
 
 
 def test_bytes_are_cut_between_characters():

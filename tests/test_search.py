@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from keras_transformer.config import LIMITS, LONGEST_OUTPUT, ConfigError, SearchOptions
 from keras_transformer.decoding import IncrementalDecoder, search
-from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.scores import LEAST_COVERED, NEVER
 from keras_transformer.decoding.search import begin
-from keras_transformer.model import Transformer
+from keras_transformer.model import Transformer, with_attention
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
 from tests.support.tables import tokens_of
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 SOURCES = sources(2, 3, 4, 5, 6, 7, 7, 7)
 BEAM = SearchOptions(beam_size=4, n_best=4, extra_length=6)
 GREEDY = SearchOptions(beam_size=1, extra_length=6)
+COVERING = SearchOptions(beam_size=4, n_best=4, extra_length=6, coverage_penalty=0.7)
 
 
 def compiled(options, **how):
@@ -27,7 +28,7 @@ def compiled(options, **how):
     return tf.function(lambda ids: search(decoder, ids, options, static_shapes=how.get("jit_compile", False)), **how)
 
 
-@pytest.fixture(scope="module", params=[BEAM, GREEDY], ids=["beam", "greedy"])
+@pytest.fixture(scope="module", params=[BEAM, GREEDY, COVERING], ids=["beam", "greedy", "covering"])
 def options(request):
     return request.param
 
@@ -86,22 +87,36 @@ def test_order_and_padding_change_nothing(found, search_any_shape):
         assert tokens_of(row[0]) == (EOS,)
 
 
-def assert_teacher_forced(transformer, source_ids, found, alpha):
-    """Every score is the log-probability, by the whole Transformer at once, of the output over its penalty."""
+def assert_teacher_forced(transformer, source_ids, found, alpha, beta=0.0):
+    """Every score is the log-probability, by the whole Transformer at once, of the output over its penalty.
+
+    With beta, it has the coverage penalty of Wu et al. (2016, eq. 14), by the last block's attention.
+    """
     ids, scores = as_numpy(found.ids).astype("int32"), as_numpy(found.scores)
     source_ids, ids = np.repeat(source_ids, ids.shape[1], axis=0), ids.reshape(-1, ids.shape[-1])
     shifted = np.pad(ids[:, :-1], ((0, 0), (1, 0)), constant_values=BOS)
     batch = {"source_ids": source_ids, "source_segments": (source_ids != PAD).astype("int32")}
     batch |= {"target_ids": shifted, "target_segments": (shifted != PAD).astype("int32")}
-    log_probs = as_numpy(tf.nn.log_softmax(transformer(batch)))
+    made = with_attention(transformer)(batch)
+    log_probs = as_numpy(tf.nn.log_softmax(made["logits"]))
     gained = np.take_along_axis(log_probs, ids[..., np.newaxis], axis=-1)[..., 0]
     lengths = (ids != PAD).sum(-1)
     expected = (gained * (ids != PAD)).sum(-1) / ((5 + lengths) / 6) ** alpha
+    last = as_numpy(made[f"decoder_block_{transformer.transformer_config.decoder_layers}/memory"])  # (B * K, h, L, S)
+    attended = np.where((ids != PAD)[:, :, np.newaxis], last.mean(1), 0.0).sum(1)
+    expected += beta * np.where(source_ids != PAD, np.log(np.clip(attended, LEAST_COVERED, 1.0)), 0.0).sum(-1)
     assert_close(scores.reshape(-1), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_scores_are_teacher_forced_log_probabilities_over_the_penalty(found, options):
-    assert_teacher_forced(lively_transformer(), SOURCES, found, options.length_penalty)
+    assert_teacher_forced(lively_transformer(), SOURCES, found, options.length_penalty, options.coverage_penalty)
+
+
+def test_a_coverage_penalty_prefers_other_outputs_and_none_when_there_is_one():
+    plain, covering = (as_numpy(found_with(options).ids)[:, 0] for options in (BEAM, COVERING))
+    assert any(tokens_of(one) != tokens_of(other) for one, other in zip(plain, covering, strict=True))
+    greedy = SearchOptions(beam_size=1, extra_length=6, coverage_penalty=3.0)
+    np.testing.assert_array_equal(found_with(greedy).ids, found_with(GREEDY).ids)
 
 
 def test_an_output_is_at_most_extra_length_longer_than_its_source(found, options):

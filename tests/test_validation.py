@@ -122,8 +122,9 @@ def test_the_basis_of_a_score_is_the_text_and_the_search(transformer):
         validator_of(transformer, validation_sentences=3),
         validator_of(transformer, validation_beam_size=2),
         validator_of(transformer, length_penalty=0.7),
+        validator_of(transformer, coverage_penalty=0.7),
     ]
-    assert len({validator.scores_basis for validator in [first, *others]}) == 5
+    assert len({validator.scores_basis for validator in [first, *others]}) == 6
     corpus = types.SimpleNamespace(validation=PLAIN, target_language="zh")
     smoothed = Transformer(TINY.replace(label_smoothing=0.2))
     target = dataclasses.replace(PAIRS.target, ids=np.where(PAIRS.target.ids == EOS, EOS, 7))

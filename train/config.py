@@ -154,6 +154,7 @@ class TranslationConfig(Section):
 
     beam_size: int = search_option("beam_size", 4)  # of report.md
     length_penalty: float = search_option("length_penalty", 0.6)  # the exponent alpha; 0 is none
+    coverage_penalty: float = search_option("coverage_penalty", 0.0)  # beta; 0 is none
     extra_length: int = search_option("extra_length", 50)  # tokens that an output may have more than its source
     batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences
     validation_beam_size: int = search_option("beam_size", 1)  # of the BLEU curve
@@ -161,7 +162,7 @@ class TranslationConfig(Section):
 
     def search_options(self, beam_size: int) -> SearchOptions:
         """How to search with so many hypotheses."""
-        return SearchOptions(beam_size, self.length_penalty, self.extra_length)
+        return SearchOptions(beam_size, self.length_penalty, self.extra_length, coverage_penalty=self.coverage_penalty)
 
 
 class RunConfig(Section):

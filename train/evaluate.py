@@ -24,6 +24,7 @@ from keras_transformer.options import (
     BatchSize,
     BeamSize,
     Constrained,
+    CoveragePenalty,
     ExtraLength,
     LengthPenalty,
     Precision,
@@ -67,6 +68,7 @@ def main(
     ] = False,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
     extra_length: ExtraLength = SearchOptions.extra_length,
     batch_size: BatchSize = BATCH_SIZE,
     precision: Precision = "float32",
@@ -90,7 +92,10 @@ def main(
     prepare_process(is_long=True)
     with exit_codes():
         check_files(source, reference, against, output, plot)
-        search = {"beam_size": beam_size, "length_penalty": length_penalty, "extra_length": extra_length}
+        search = {
+            "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
+            "extra_length": extra_length,
+        }  # fmt: skip
         of_trees = tree_search(run)
         if constrained:
             check_constrained(run, of_trees is not None)
@@ -98,7 +103,7 @@ def main(
             check_tree_options(source=source, tokenised=tokenised, plot=plot)
         check_kinds(run, of_trees is not None, against)
         options = SearchOptions(**or_of_run(context, search, of_trees))
-        settings = {name: getattr(options, name) for name in ("beam_size", "length_penalty", "extra_length")}
+        settings = {name: getattr(options, name) for name in search}
         settings |= {"precision": precision} | ({"constrained": constrained} if of_trees is not None else {})
         with quiet_start():
             from keras_transformer.inspection.bleu import tokenised_bleu

@@ -53,7 +53,7 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
     if not translations.exists():
         options = load_config(RunFolder(path).config).translation
         search = ["--beam-size", str(options.beam_size), "--length-penalty", str(options.length_penalty)]
-        search += ["--extra-length", str(options.extra_length)]
+        search += ["--coverage-penalty", str(options.coverage_penalty), "--extra-length", str(options.extra_length)]
         unfinished = path / f"{TRANSLATIONS}.part"
         python(folder / f"{trial.name}.log", "train.evaluate", str(path), *search, "--output", str(unfinished))
         unfinished.replace(translations)

@@ -1,4 +1,4 @@
-"""Beam search with a length penalty (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7)."""
+"""Beam search with length and coverage penalty (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7)."""
 
 from collections.abc import Callable, Iterator
 
@@ -33,12 +33,13 @@ def beam_search(
 ) -> Hypotheses:
     """Find the outputs y of each source x with the highest scores.
 
-        score(x, y) = log P(y | x) / ((5 + |y|) / 6)^alpha        |y| counts EOS
+        score(x, y) = log P(y | x) / ((5 + |y|) / 6)^alpha + beta log_coverage(x, y)        |y| counts EOS
 
     A finished hypothesis keeps its slot, so the beam of the live ones narrows by one. A beam of 1 is greedy search.
 
     The search of a sentence ends when all slots are taken, or when no live hypothesis can still enter the `n_best`.
-    Its log-probability can only fall, so log P over the penalty of the longest allowed output bounds its score.
+    Its log-probability can only fall and its coverage be complete at best, so log P over the penalty of the longest
+    allowed output bounds its score.
     A hypothesis that reaches its limit must end there and pays the log-probability of EOS.
 
     The cost of a step depends on how long outputs are, not on how long they may become: the search makes room as it
@@ -47,7 +48,7 @@ def beam_search(
     Args:
         step: function of DecoderState, tokens int (B, K), position int () -> logits (B * K, V), DecoderState; row
             b * K + k of the logits belongs to hypothesis k of sentence b.
-        decoder: the state before the first step, without room.
+        decoder: the state before the first step, without room. It counts attention if beta is above 0.
         rules: what each sentence asks for, as in `rules.py`; in place of what `options` says, if both do. `limits` is
             always there, from 1 to max_length.
         max_length: L, an int; an int tensor if shapes may change.
@@ -201,7 +202,7 @@ def decoded(step: Callable, state: BeamState, has_room: bool):
 def settled(state: BeamState, options: SearchOptions) -> BeamState:
     """Return the state without live hypotheses that have ended, or that can no longer win."""
     alpha = state.rules.get("length_penalties", options.length_penalty)
-    state = without_ended(state, alpha)
+    state = without_ended(state, alpha, options.coverage_penalty)
     bounds = ops.max(state.log_probs, axis=1) / length_penalty(state.rules["limits"], alpha)  # (B,)
     can_win = bounds > worst_wanted(state, options.n_best)
     if "temperatures" in state.rules:
@@ -234,7 +235,7 @@ def continued(state: BeamState, candidates: Candidates) -> BeamState:
     )
 
 
-def without_ended(state: BeamState, alpha) -> BeamState:
+def without_ended(state: BeamState, alpha, beta: float) -> BeamState:
     """Move hypotheses that end in EOS to `finished`, which keeps the best K. Each of them takes one slot for good.
 
     `alpha` is a number, or one per sentence (B,).
@@ -242,7 +243,10 @@ def without_ended(state: BeamState, alpha) -> BeamState:
     beam_size = state.log_probs.shape[1]
     is_end = ops.logical_and(state.tokens == EOS, state.log_probs > NEVER / 2)
     penalty = ops.reshape(length_penalty(state.position, alpha), (-1, 1))
-    ended = ops.where(is_end, state.log_probs / penalty, NEVER)
+    scores = state.log_probs / penalty
+    if beta:
+        scores += beta * state.decoder.log_coverage()
+    ended = ops.where(is_end, scores, NEVER)
     scores, chosen = ops.top_k(ops.concatenate([state.finished.scores, ended], axis=1), beam_size)
     ids = ops.concatenate([state.finished.ids, state.ids], axis=1)  # (B, 2 K, T)
     return state._replace(

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_transformer.decoding.scores import log_coverage
 from keras_transformer.kinds import with_attention
 from keras_transformer.tokens import BOS, PAD
 
@@ -26,6 +27,11 @@ class Forced(NamedTuple):
         side, name = ATTENTIONS[kind]
         names = (f"{side}_block_{number}/{name}" for number in range(1, len(self.attention) + 1))
         return [self.attention[name] for name in names if name in self.attention]
+
+    def log_coverage(self, source_ids):
+        """Return the coverage of the source by each output: source_ids int (B, S) -> float32 (B,)."""
+        weights = ops.cast(self.weights_of("memory")[-1], "float32")  # of the last block
+        return log_coverage(ops.sum(ops.mean(weights, axis=1), axis=1), source_ids != PAD)
 
 
 class ForcedDecoder:

@@ -2,6 +2,9 @@
 
 from keras import ops
 
+from keras_transformer.model_config import BaseModelConfig, ConfigError
+
+LEAST_COVERED = 1e-4  # so that a token without any attention costs no more than that of a hypothesis
 NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums of it stay finite
 
 NO_NUMBERS = "has no translation: the model's probabilities are no numbers, as weights do that are too large."
@@ -13,6 +16,25 @@ def length_penalty(length, alpha: float):
     Shapes: length int, any -> float32, the same.
     """
     return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
+
+
+def log_coverage(attended, is_source):
+    """Return sum_i log(min(attended_i, 1)): 0 if every token of the source was attended to in full, else less.
+
+    Times beta it is the coverage penalty of Wu et al. 2016, eq. 14. `attended` is the sum of the attention weights that
+    a source token has received from all tokens of an output, EOS included: the mean over the heads of the last
+    decoder block. Less than LEAST_COVERED counts as that, so that the sum is finite.
+
+    Shapes: attended (..., S), is_source bool, broadcast to it -> (...).
+    """
+    covered = ops.clip(attended, LEAST_COVERED, 1.0)
+    return ops.sum(ops.where(is_source, ops.log(covered), 0.0), axis=-1)
+
+
+def check_coverage(config: BaseModelConfig, beta: float) -> None:
+    """Raises ConfigError for a coverage penalty of a model that does not attend to its source."""
+    if beta and not config.memory_attentions:
+        raise ConfigError(f"coverage_penalty is {beta}, but this model does not attend to its source: make it 0.")
 
 
 def log_normaliser(logits, highest, highest_token):

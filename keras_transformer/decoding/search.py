@@ -10,6 +10,7 @@ from keras import ops
 from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.rules import of_sources, rules_of
+from keras_transformer.decoding.scores import check_coverage
 from keras_transformer.decoding.state import Hypotheses, Rules
 from keras_transformer.decoding.step import DecoderState, IncrementalDecoder
 from keras_transformer.tokens import PAD
@@ -75,5 +76,6 @@ def begin(
     if decoder.config.position_limit is not None:
         limits = ops.minimum(limits, decoder.config.position_limit)
     step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)
-    start = decoder.start(source_ids, options.beam_size)
+    check_coverage(decoder.config, options.coverage_penalty)
+    start = decoder.start(source_ids, options.beam_size, counts_attention=options.coverage_penalty > 0)
     return Beginning(step, start, {**rules, "limits": limits}, max_length)

@@ -21,12 +21,15 @@ class DecoderState(Protocol):
     def longer(self, positions: int) -> "DecoderState":
         """Return the state with room for so many positions more, for a search of static shapes."""
 
+    def log_coverage(self) -> Any:
+        """Return `log_coverage` of each hypothesis, float32 (B, K), if attention is counted."""
+
 
 class Hypotheses(NamedTuple):
     """The best outputs of each sentence, best first. A slot that no hypothesis filled has the score NEVER."""
 
     ids: Any  # int32 (B, K, L): tokens and EOS, then PAD
-    scores: Any  # float32 (B, K): natural log-probability of the tokens, EOS included, over the length penalty
+    scores: Any  # float32 (B, K), as in `beam_search`; natural logarithms
 
 
 class BeamState(NamedTuple):

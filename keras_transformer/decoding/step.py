@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_transformer.decoding.scores import log_coverage
 from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.layers.attention import may_attend
 from keras_transformer.layers.blocks import DecoderBlock, JoinedProjection, ProjectedMemory
@@ -24,10 +25,14 @@ class DecoderState(NamedTuple):
     values: Any  # the same, (B, h, E, d_v)
     is_past: Any  # bool (B, K, E): True if the entry belongs to the past of the hypothesis
     memories: Any  # one ProjectedMemory per block
+    attended: Any = ()  # one float32 (B, K, S): see `log_coverage`; nothing if no score needs it
 
     def of_parents(self, parents) -> "DecoderState":
         """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
-        return self._replace(is_past=select_hypotheses(self.is_past, parents))
+        return self._replace(
+            is_past=select_hypotheses(self.is_past, parents),
+            attended=tuple(select_hypotheses(sums, parents) for sums in self.attended),
+        )
 
     def of_sentences(self, rows) -> "DecoderState":
         """Return the state of some sentences alone, without entries that belong to no past: rows int32 (any number,).
@@ -53,6 +58,7 @@ class DecoderState(NamedTuple):
             tuple(map(needed_of, self.values)),
             ops.swapaxes(is_past, 1, 2),
             tuple(ProjectedMemory(*(ops.take(leaf, rows, axis=0) for leaf in memory)) for memory in self.memories),
+            tuple(ops.take(sums, rows, axis=0) for sums in self.attended),
         )
 
     def longer(self, positions: int) -> "DecoderState":
@@ -70,6 +76,10 @@ class DecoderState(NamedTuple):
             values=tuple(map(with_room, self.values)),
             is_past=ops.concatenate([self.is_past, nobody], axis=2),
         )
+
+    def log_coverage(self):
+        """Return the coverage of the source by each hypothesis: float32 (B, K)."""
+        return log_coverage(self.attended[0], self.memories[0].bias[:, 0] == 0)
 
 
 def append(cache, new):
@@ -121,8 +131,8 @@ class IncrementalDecoder:
             tuple(block.self_attention.joined_projection() for block in self.blocks), self.logits.transposed()
         )
 
-    def start(self, source_ids, hypotheses: int) -> DecoderState:
-        """Run the encoder. The state has no entries yet.
+    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> DecoderState:
+        """Run the encoder. The state has no entries yet; if it `counts_attention`, it is asked for its `log_coverage`.
 
         Shapes: source_ids int (B, S), PAD after the end of each sentence. Of a row of PAD alone the decoder reads 0, as
         in training.
@@ -144,7 +154,8 @@ class IncrementalDecoder:
             return tuple(ops.zeros((sentences, config.num_heads, 0, width), memory.dtype) for _ in self.blocks)
 
         no_past = ops.zeros((sentences, hypotheses, 0), "bool")
-        return DecoderState(nothing(config.d_k), nothing(config.d_v), no_past, memories)
+        attended = (ops.zeros((sentences, hypotheses, ops.shape(source_ids)[1])),) if counts_attention else ()
+        return DecoderState(nothing(config.d_k), nothing(config.d_v), no_past, memories, attended)
 
     def step(self, weights: StepWeights, state: DecoderState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
@@ -162,10 +173,11 @@ class IncrementalDecoder:
         for block, projection, keys, values, memory in zip(
             self.blocks, weights.projections, state.keys, state.values, state.memories, strict=True
         ):
-            states, keys, values = block.step(states, projection, keys, values, write, bias, memory)
+            states, keys, values, attention = block.step(states, projection, keys, values, write, bias, memory)
             all_keys.append(keys)
             all_values.append(values)
         if self.last_norm is not None:
             states = self.last_norm(states)
         logits = ops.cast(ops.matmul(states, weights.vocabulary), "float32")
-        return logits, state._replace(keys=tuple(all_keys), values=tuple(all_values), is_past=is_past)
+        attended = tuple(sums + ops.mean(attention, axis=1) for sums in state.attended)  # of the last block
+        return logits, DecoderState(tuple(all_keys), tuple(all_values), is_past, state.memories, attended)

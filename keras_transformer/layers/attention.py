@@ -69,11 +69,12 @@ def biased_attention(query, key, value, bias):
         output = softmax(query @ key^T + bias) @ value
 
     Shapes: query (B, H, Q, d_k), already divided by sqrt(d_k); key (B, H, K, d_k); value (B, H, K, d_v); bias float32
-    of `may_attend`. Returns output (B, H, Q, d_v). The softmax has at least the precision of float32.
+    of `may_attend`. Returns output (B, H, Q, d_v) and weights (B, H, Q, K), which have at least the precision of
+    float32.
     """
     scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
     weights = ops.softmax(at_least_float32(scores) + bias, axis=-1)
-    return ops.matmul(ops.cast(weights, value.dtype), value)
+    return ops.matmul(ops.cast(weights, value.dtype), value), weights
 
 
 class JoinedProjection(NamedTuple):
@@ -167,17 +168,18 @@ class MultiHeadAttention(keras.layers.Layer):
         parts = ops.split(projected, [of_queries, 2 * of_queries], axis=-1)
         query, new_keys, new_values = (self.split_hypotheses(part, bias.shape[2]) for part in parts)  # (B, h, K, width)
         keys, values = write(keys, new_keys), write(values, new_values)
-        heads = biased_attention(query, keys, values, bias)
+        heads, _ = biased_attention(query, keys, values, bias)
         return self.output_projection(self.concatenate_hypotheses(heads)), keys, values
 
     def attend_from_hypotheses(self, states, keys, values, bias, hypotheses: int):
         """Attend from one position of K hypotheses per sentence to the keys and values of `project_memory`.
 
-        Shapes: states (B * K, d_model), bias (B, 1, 1, S) of `may_attend` -> (B * K, d_model).
+        Shapes: states (B * K, d_model), bias (B, 1, 1, S) of `may_attend`. Returns output (B * K, d_model) and
+        attention weights (B, h, K, S).
         """
         query = self.query_projection(states) * self.key_dim**-0.5
-        heads = biased_attention(self.split_hypotheses(query, hypotheses), keys, values, bias)
-        return self.output_projection(self.concatenate_hypotheses(heads))
+        heads, weights = biased_attention(self.split_hypotheses(query, hypotheses), keys, values, bias)
+        return self.output_projection(self.concatenate_hypotheses(heads)), weights
 
     def concatenate_hypotheses(self, heads):
         """(B, h, K, d_v) -> (B * K, h * d_v)"""

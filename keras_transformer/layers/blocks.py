@@ -253,14 +253,15 @@ class DecoderBlock(AttentionBlock):
         Shapes: states (B * K, d_model); projection of `self_attention.joined_projection()`; keys (B, h, E, d_k) and
         values (B, h, E, d_v) of earlier positions; `write` adds (B, h, K, width) to either of them; bias (B, 1, K, E')
         of `may_attend`: which keys a hypothesis attends to, its own new one included.
-        Returns states (B * K, d_model), keys (B, h, E', d_k) and values (B, h, E', d_v).
+        Returns states (B * K, d_model), keys (B, h, E', d_k), values (B, h, E', d_v) and the weights of the attention
+        to the encoder's output (B, h, K, S).
         """
         query = self.self_attention_residual.sublayer_input(states)
         output, keys, values = self.self_attention.step(query, projection, keys, values, write, bias)
         states = self.self_attention_residual.add_and_norm(states, output)
         query = self.memory_attention_residual.sublayer_input(states)
-        output = self.memory_attention.attend_from_hypotheses(query, *memory, hypotheses=bias.shape[2])
-        return self.feed(self.memory_attention_residual.add_and_norm(states, output)), keys, values
+        output, weights = self.memory_attention.attend_from_hypotheses(query, *memory, hypotheses=bias.shape[2])
+        return self.feed(self.memory_attention_residual.add_and_norm(states, output)), keys, values, weights
 
     def compute_output_shape(
         self,

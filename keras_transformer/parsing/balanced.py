@@ -74,6 +74,10 @@ class TreeState(NamedTuple):
         """Return the state with room for so many positions more, for a search of static shapes."""
         return self._replace(decoder=self.decoder.longer(positions))
 
+    def log_coverage(self):
+        """Return the coverage of the source by each hypothesis: float32 (B, K)."""
+        return self.decoder.log_coverage()
+
 
 class TreeDecoder:
     """The decoder of a run on a treebank, with whose logits every hypothesis that ends is a tree over its sentence.
@@ -103,7 +107,7 @@ class TreeDecoder:
     def step_weights(self) -> Any:
         return self.decoder.step_weights()
 
-    def start(self, source_ids, hypotheses: int) -> TreeState:
+    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> TreeState:
         """Run the encoder. The words of a sentence are counted by the spaces before its pieces."""
         source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
         tokens = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)
@@ -114,7 +118,7 @@ class TreeDecoder:
             room = room if most is None else ops.minimum(room, most)
         nothing = ops.zeros((ops.shape(source_ids)[0], hypotheses), dtype="int32")
         labels = ops.zeros((ops.shape(source_ids)[0], hypotheses, DEEPEST), dtype="int32")
-        decoder = self.decoder.start(source_ids, hypotheses)
+        decoder = self.decoder.start(source_ids, hypotheses, counts_attention)
         return TreeState(decoder, words, room, nothing, nothing, labels, nothing > 0)
 
     def step(self, weights: Any, state: TreeState, tokens, position, has_room: bool = False):

@@ -10,7 +10,8 @@ from keras_transformer.run_folder import RunFolder
 
 log = logging.getLogger("keras_transformer")
 
-SEARCH = ("beam_size", "length_penalty", "extra_length")  # keys of the section `translation`, fields of SearchOptions
+# keys of the section `translation`, fields of SearchOptions
+SEARCH = ("beam_size", "length_penalty", "coverage_penalty", "extra_length")
 
 
 def tree_search(run: str | os.PathLike) -> dict[str, Any] | None:

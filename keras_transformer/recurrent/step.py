@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_transformer.decoding.scores import log_coverage
 from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import target_layers
@@ -18,11 +19,13 @@ class RecurrentDecoderState(NamedTuple):
     parts: Any  # per part of the state of each layer, (B, K, d_model)
     read: Any  # (B, K, d_model): the attentional state
     memory: Memory
+    attended: Any = ()  # as in DecoderState
 
     def of_parents(self, parents) -> "RecurrentDecoderState":
         """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
         parts = tuple(select_hypotheses(part, parents) for part in self.parts)
-        return self._replace(parts=parts, read=select_hypotheses(self.read, parents))
+        attended = tuple(select_hypotheses(sums, parents) for sums in self.attended)
+        return self._replace(parts=parts, read=select_hypotheses(self.read, parents), attended=attended)
 
     def of_sentences(self, rows) -> "RecurrentDecoderState":
         """Return the state of some sentences alone: rows int32 (any number,)."""
@@ -31,12 +34,19 @@ class RecurrentDecoderState(NamedTuple):
             return ops.take(leaf, rows, axis=0)
 
         return RecurrentDecoderState(
-            tuple(map(chosen, self.parts)), chosen(self.read), Memory(*map(chosen, self.memory))
+            tuple(map(chosen, self.parts)),
+            chosen(self.read),
+            Memory(*map(chosen, self.memory)),
+            tuple(map(chosen, self.attended)),
         )
 
     def longer(self, positions: int) -> "RecurrentDecoderState":
         """Return the state itself: it does not grow with the number of positions."""
         return self
+
+    def log_coverage(self):
+        """Return the coverage of the source by each hypothesis: float32 (B, K)."""
+        return log_coverage(self.attended[0], self.memory.mask)
 
 
 class RecurrentIncrementalDecoder:
@@ -53,8 +63,8 @@ class RecurrentIncrementalDecoder:
         """Return the matrix of the logits, (d_model, vocab_size), computed once per search."""
         return self.logits.transposed()
 
-    def start(self, source_ids, hypotheses: int) -> RecurrentDecoderState:
-        """Run the encoder. Shapes: source_ids int (B, S), PAD after the end of each sentence."""
+    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> RecurrentDecoderState:
+        """Run the encoder. Arguments and shapes: as of IncrementalDecoder."""
         source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
         source_ids = ops.pad(source_ids, ((0, 0), (0, 1)), constant_values=PAD)  # a loop has at least one position
         segments = ops.cast(source_ids != PAD, "int32")
@@ -63,7 +73,8 @@ class RecurrentIncrementalDecoder:
         values, *parts = self.beginning(inputs, training=False)
         memory = Memory(self.decoder.keys(values), values, segment_mask(first_position, segments))
         parts = tuple(ops.tile(ops.reshape(part, (-1, 1, part.shape[-1])), (1, hypotheses, 1)) for part in parts)
-        return RecurrentDecoderState(parts, ops.zeros_like(parts[0]), memory)
+        attended = (ops.zeros((ops.shape(source_ids)[0], hypotheses, ops.shape(source_ids)[1])),)
+        return RecurrentDecoderState(parts, ops.zeros_like(parts[0]), memory, attended if counts_attention else ())
 
     def step(self, weights, state: RecurrentDecoderState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K). Return logits and the new state.
@@ -82,4 +93,7 @@ class RecurrentIncrementalDecoder:
         after = self.decoder.step(RecurrentState(layers, rows[-1], None), projected, state.memory)
         logits = ops.cast(ops.matmul(after.read, weights), "float32")
         parts = tuple(map(of_hypotheses, in_a_row(after.layers)))
-        return logits, state._replace(parts=parts, read=of_hypotheses(after.read))
+        attended = tuple(
+            sums + ops.cast(ops.reshape(after.distribution, ops.shape(sums)), sums.dtype) for sums in state.attended
+        )
+        return logits, state._replace(parts=parts, read=of_hypotheses(after.read), attended=attended)

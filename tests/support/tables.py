@@ -20,15 +20,20 @@ class PrefixNumbers(NamedTuple):
 
     prefixes: Any  # int32 (B, K): places in PREFIXES
     first_rows: Any  # int32 (B, K): the first row of each sentence's table
+    covered: Any  # float32 (B, K): what `log_coverage` returns
 
     def of_parents(self, parents):
-        return self._replace(prefixes=ops.take_along_axis(self.prefixes, parents, axis=1))
+        prefixes, covered = (ops.take_along_axis(leaf, parents, axis=1) for leaf in (self.prefixes, self.covered))
+        return self._replace(prefixes=prefixes, covered=covered)
 
     def of_sentences(self, rows):
         return PrefixNumbers(*(ops.take(leaf, rows, axis=0) for leaf in self))
 
     def longer(self, positions):
         return self
+
+    def log_coverage(self):
+        return self.covered
 
 
 class Decoder(NamedTuple):
@@ -55,11 +60,14 @@ def random_tables(count, seed=0):
     return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
 
 
-def decoder_of(tables, hypotheses):
+def decoder_of(tables, hypotheses, coverages=None):
     """A step function over `tables` (B, prefixes, VOCABULARY), whose state is the number of each hypothesis's prefix.
 
     Its logits are the tables' log-probabilities plus a number that differs from row to row, as a network's are.
+    `coverages` (B, prefixes) is `log_coverage` of the outputs that consist of a prefix and EOS.
     """
+    coverages = np.zeros((len(tables), len(PREFIXES))) if coverages is None else coverages
+    coverages = ops.convert_to_tensor(np.reshape(coverages, -1), dtype="float32")
     logits = np.reshape(tables, (-1, VOCABULARY))
     logits = ops.convert_to_tensor(logits + np.sin(np.arange(len(logits)))[:, np.newaxis], dtype="float32")
     first_rows = np.repeat(np.arange(len(tables))[:, np.newaxis] * len(PREFIXES), hypotheses, axis=1).astype("int32")
@@ -67,20 +75,26 @@ def decoder_of(tables, hypotheses):
     def step(state, tokens, position):
         longer = ops.clip(2 * state.prefixes + 1 + (tokens - A), 0, len(PREFIXES) - 1)  # its place in PREFIXES
         prefixes = ops.where(position == 0, 0, longer)
-        rows = ops.reshape(state.first_rows + prefixes, (-1,))
-        return ops.take(logits, rows, axis=0), state._replace(prefixes=prefixes)
+        rows = state.first_rows + prefixes
+        state = state._replace(prefixes=prefixes, covered=ops.take(coverages, rows))
+        return ops.take(logits, ops.reshape(rows, (-1,)), axis=0), state
 
     no_prefix = ops.zeros((len(tables), hypotheses), dtype="int32")
-    return Decoder(step, PrefixNumbers(no_prefix, ops.convert_to_tensor(first_rows)))
+    return Decoder(step, PrefixNumbers(no_prefix, ops.convert_to_tensor(first_rows), ops.zeros(first_rows.shape)))
 
 
-def ranked_outputs(log_probs, alpha, limit=LENGTH):
-    """Every output of one table with at most `limit` tokens, and its score: a list of (score, tokens), best first."""
+def ranked_outputs(log_probs, alpha, limit=LENGTH, penalties=None):
+    """Every output of one table with at most `limit` tokens, and its score: a list of (score, tokens), best first.
+
+    `penalties` (prefixes,) are added to the scores of the outputs that consist of a prefix and EOS.
+    """
+    penalties = np.zeros(len(PREFIXES)) if penalties is None else penalties
     scored = []
     for output in OUTPUTS:
         if len(output) <= limit:
             gained = [log_probs[PREFIXES.index(output[:n]), token] for n, token in enumerate(output)]
-            scored.append((sum(gained) / ((5 + len(output)) / 6) ** alpha, output))
+            score = sum(gained) / ((5 + len(output)) / 6) ** alpha + penalties[PREFIXES.index(output[:-1])]
+            scored.append((score, output))
     return sorted(scored, reverse=True)
 
 

@@ -122,7 +122,8 @@ def score_text(
 
     skipped: pairs of the split that were left out, by reason.
     """
-    lines = [f"{name}, beam {options.beam_size}, length penalty {options.length_penalty}:", ""]
+    coverage = f", coverage penalty {options.coverage_penalty}" if options.coverage_penalty else ""
+    lines = [f"{name}, beam {options.beam_size}, length penalty {options.length_penalty}{coverage}:", ""]
     lines += [f"- {line}" for line in card.score_lines()]
     if skipped:
         lines.append(f"- pairs that were left out: {skipped_sentence(skipped)}")
@@ -143,6 +144,7 @@ def scores_json(
         "split": name,
         "beam_size": options.beam_size,
         "length_penalty": options.length_penalty,
+        "coverage_penalty": options.coverage_penalty,
         "validation_loss": selection.kept.validation.loss,
         "validation_perplexity": selection.kept.validation.perplexity,
         "validation_perplexity_interval": selection.kept.validation.perplexity_interval,

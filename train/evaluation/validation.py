@@ -83,7 +83,7 @@ class Validator:
         self.loss_basis = digest(
             *map(ids_of, (self.pairs.source, self.pairs.target)), transformer.model_config.label_smoothing
         )
-        search = options.beam_size, options.length_penalty, options.extra_length
+        search = options.beam_size, options.length_penalty, options.coverage_penalty, options.extra_length
         self.scores_basis = digest(self.bleu.pairs, search, language)
 
     def __call__(self) -> Validation:
