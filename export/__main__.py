@@ -97,8 +97,9 @@ def export(
     """Write RUN as FOLDER/1, FOLDER/2, ...: a SavedModel that `tensorflow_model_server` serves.
 
     Its signature `serving_default` takes `text`, strings of shape (batch), and returns `translation`, strings, and
-    `score`, float32: natural log-probability over the length penalty. `translate`, `score`, `tokenize` and `explain`
-    answer more: see docs/serving.md. The graph contains the tokenizer and needs neither Python nor XLA.
+    `score`, float32: natural log-probability over the length penalty, with the coverage penalty added. `translate`,
+    `score`, `tokenize` and `explain` answer more: see docs/serving.md. The graph contains the tokenizer and needs
+    neither Python nor XLA.
 
     The version is read back, and its translations in Python, in TensorFlow's C API and in the local server are compared
     with those of RUN. If they differ by more than rounding, nothing is published; else certificate.json in the version

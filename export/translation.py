@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Translation(NamedTuple):
-    """score: natural log-probability of the output over the length penalty; at most 0, higher is better."""
+    """score: of the output, as in keras_transformer.translator.Translation; at most 0, higher is better."""
 
     text: str
     score: float

@@ -92,8 +92,8 @@ def translate(
     """Translate standard input line by line.
 
     Writes one line to standard output per line of input, an empty one for an empty one; both are UTF-8. A score is
-    the natural log-probability of the translation over the length penalty: at most 0, higher is better. What a
-    repetition penalty multiplies counts so.
+    the natural log-probability of the translation over the length penalty, with the coverage penalty added: at most 0,
+    higher is better. What a repetition penalty multiplies counts so.
 
     With --n-best above 1, each translation is a line `number ||| text ||| score`; number is that of the input line,
     counted from 1.

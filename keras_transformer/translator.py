@@ -41,9 +41,9 @@ PRECISIONS = ("float32", "bfloat16")
 class Translation:
     """One translation of one sentence.
 
-    score: natural log-probability of the output, EOS included, over ((5 + tokens) / 6)^alpha; at most 0, higher is
-    better. A log-probability that a repetition penalty multiplies counts so. ids: the tokens of the output,
-    EOS included; none if the line is empty.
+    score: natural log-probability of the output, EOS included, over ((5 + tokens) / 6)^alpha, with the coverage penalty
+    added; at most 0, higher is better. A log-probability that a repetition penalty multiplies counts so. ids: the
+    tokens of the output, EOS included; none if the line is empty.
     """
 
     text: str
