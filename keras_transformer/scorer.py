@@ -70,12 +70,12 @@ class Scorer:
         self._pieces = tokenizer.pieces()
         forced, batch = ForcedDecoder(transformer), tf.TensorSpec((None, None), tf.int32)
 
-        def scored(source, target) -> tuple:
+        def log_probs_and_coverage(source, target) -> tuple:
             made = forced(source, target)
             coverage = made.log_coverage(source) if coverage_penalty else tf.zeros(tf.shape(source)[:1])
             return made.log_probs, coverage
 
-        self._forced = tf.function(scored, input_signature=[batch, batch], autograph=False)
+        self._forced = tf.function(log_probs_and_coverage, input_signature=[batch, batch], autograph=False)
 
     @classmethod
     def load(cls, run_folder: str | os.PathLike, *args, **kwargs) -> "Scorer":

@@ -1,5 +1,7 @@
 """A search that writes nothing but trees: what may come next, and the laws of its outputs."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from keras import ops
@@ -73,22 +75,14 @@ def test_a_line_has_one_symbol_without_a_space(outputs):
 
 
 @pytest.mark.slow
-def test_scores_are_the_models_own_log_probabilities(outputs):
-    hypotheses, scores = outputs
-    made = ForcedDecoder(lively_transformer())(np.repeat(SOURCES[:1], 4, axis=0), hypotheses[0])
-    lengths = (hypotheses[0] != PAD).sum(1)
-    assert_close(scores[0], ops.convert_to_numpy(made.log_probs).sum(1) / ((5 + lengths) / 6) ** 0.6, atol=1e-4)
-
-
-@pytest.mark.slow
-def test_trees_have_a_coverage_penalty_too(outputs):
-    covering = SearchOptions(beam_size=4, n_best=4, extra_length=20, coverage_penalty=0.5)
-    hypotheses, scores = found(covering)
-    made = ForcedDecoder(lively_transformer())(np.repeat(SOURCES[:1], 4, axis=0), hypotheses[0])
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+def test_scores_are_the_models_own_log_probabilities_and_coverage(beta):
+    hypotheses, scores = found(dataclasses.replace(OPTIONS, coverage_penalty=beta))
+    sources = np.repeat(SOURCES[:1], 4, axis=0)
+    made = ForcedDecoder(lively_transformer())(sources, hypotheses[0])
     lengths = (hypotheses[0] != PAD).sum(1)
     expected = ops.convert_to_numpy(made.log_probs).sum(1) / ((5 + lengths) / 6) ** 0.6
-    coverage = ops.convert_to_numpy(made.log_coverage(np.repeat(SOURCES[:1], 4, axis=0)))
-    assert_close(scores[0], expected + 0.5 * coverage, atol=1e-4)
+    assert_close(scores[0], expected + beta * ops.convert_to_numpy(made.log_coverage(sources)), atol=1e-4)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from keras import ops
 
 from keras_transformer.model_config import BaseModelConfig, ConfigError
 
-LEAST_COVERED = 1e-4  # so that a token without any attention costs no more than that of a hypothesis
+LEAST_COVERED = 1e-4  # attention to a source token; less counts as this, so that its logarithm is finite
 NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums of it stay finite
 
 NO_NUMBERS = "has no translation: the model's probabilities are no numbers, as weights do that are too large."
@@ -23,7 +23,7 @@ def log_coverage(attended, is_source):
 
     Times beta it is the coverage penalty of Wu et al. 2016, eq. 14. `attended` is the sum of the attention weights that
     a source token has received from all tokens of an output, EOS included: the mean over the heads of the last
-    decoder block. Less than LEAST_COVERED counts as that, so that the sum is finite.
+    decoder block. Less than LEAST_COVERED counts as that.
 
     Shapes: attended (..., S), is_source bool, broadcast to it -> (...).
     """

@@ -180,4 +180,5 @@ class IncrementalDecoder:
             states = self.last_norm(states)
         logits = ops.cast(ops.matmul(states, weights.vocabulary), "float32")
         attended = tuple(sums + ops.mean(attention, axis=1) for sums in state.attended)  # of the last block
-        return logits, DecoderState(tuple(all_keys), tuple(all_values), is_past, state.memories, attended)
+        state = state._replace(keys=tuple(all_keys), values=tuple(all_values), is_past=is_past, attended=attended)
+        return logits, state

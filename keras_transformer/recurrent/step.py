@@ -73,8 +73,9 @@ class RecurrentIncrementalDecoder:
         values, *parts = self.beginning(inputs, training=False)
         memory = Memory(self.decoder.keys(values), values, segment_mask(first_position, segments))
         parts = tuple(ops.tile(ops.reshape(part, (-1, 1, part.shape[-1])), (1, hypotheses, 1)) for part in parts)
-        attended = (ops.zeros((ops.shape(source_ids)[0], hypotheses, ops.shape(source_ids)[1])),)
-        return RecurrentDecoderState(parts, ops.zeros_like(parts[0]), memory, attended if counts_attention else ())
+        sentences, length = ops.shape(source_ids)
+        attended = (ops.zeros((sentences, hypotheses, length)),) if counts_attention else ()
+        return RecurrentDecoderState(parts, ops.zeros_like(parts[0]), memory, attended)
 
     def step(self, weights, state: RecurrentDecoderState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K). Return logits and the new state.
