@@ -10,6 +10,7 @@ from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.explainer import Explainer
 from keras_transformer.kinds import build_model
+from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.scorer import LONGEST_TARGET, ScoredPair, Scorer
 from keras_transformer.sources import encoded_lines, first_bytes
 from keras_transformer.translator import Translator
@@ -26,8 +27,12 @@ def scorer(pair):
 
 @pytest.fixture(scope="module")
 def translations(pair):
+    return read_back(pair, OPTIONS, SENTENCES[:6])
+
+
+def read_back(pair, options, sources):
     """Sources, and translations of them whose text has the tokens that the search found."""
-    found = zip(SENTENCES[:6], Translator(*pair, OPTIONS).translate_n_best(SENTENCES[:6]), strict=True)
+    found = zip(sources, Translator(*pair, options).translate_n_best(sources), strict=True)
     return [
         (source, one) for source, several in found for one in several
         if (*pair[1].encode(one.text), 3) == one.ids
@@ -47,17 +52,19 @@ def test_a_translation_has_the_score_that_the_search_gave_it(scorer, translation
 
 @pytest.mark.slow
 def test_a_coverage_penalty_is_part_of_the_score_that_the_search_gave(pair):
-    options, sources = SearchOptions(max_length=5, length_penalty=1.0, coverage_penalty=0.7), SENTENCES[:12]
-    found = Translator(*pair, options).translate(sources)
-    pairs = [
-        (source, one) for source, one in zip(sources, found, strict=True)
-        if (*pair[1].encode(one.text), 3) == one.ids
-    ]  # fmt: skip
+    options = SearchOptions(max_length=5, length_penalty=1.0, coverage_penalty=0.7)
+    pairs = read_back(pair, options, SENTENCES[:12])
     sources, texts = [source for source, _ in pairs], [one.text for _, one in pairs]
     scored = Scorer(*pair, length_penalty=1.0, coverage_penalty=0.7).score(sources, texts)
     assert [one.score for one in scored] == pytest.approx([one.score for _, one in pairs], abs=1e-4)
     without = Scorer(*pair, length_penalty=1.0).score(sources, texts)
     assert any(one.score < other.score - 0.1 for one, other in zip(scored, without, strict=True))
+
+
+def test_a_coverage_penalty_of_a_model_without_attention_is_refused(pair):
+    model = build_model(RecurrentConfig(vocab_size=pair[1].vocab_size, d_model=6, attention="none"))
+    with pytest.raises(ConfigError, match="coverage_penalty is 0.5, but this model does not attend"):
+        Scorer(model, pair[1], coverage_penalty=0.5)
 
 
 @pytest.mark.slow
