@@ -116,10 +116,13 @@ def test_a_line_is_written_for_each_sentence(files, loaded, tmp_path):
 
 
 def test_every_option_arrives(files, loaded, tmp_path):
-    options = ["--beam-size", 3, "--length-penalty", 1.5, "--batch-size", 5, "--precision", "bfloat16"]
-    distil_command(tmp_path, *options_of(files), *options)
+    options = ["--beam-size", 3, "--length-penalty", 1.5, "--coverage-penalty", 0.2]
+    distil_command(tmp_path, *options_of(files), *options, "--batch-size", 5, "--precision", "bfloat16")
     distil_command(tmp_path, *options_of(files))
-    searches = SearchOptions(beam_size=3, n_best=3, length_penalty=1.5), SearchOptions(beam_size=8, n_best=8)
+    searches = (
+        SearchOptions(beam_size=3, n_best=3, length_penalty=1.5, coverage_penalty=0.2),
+        SearchOptions(beam_size=8, n_best=8),
+    )
     assert loaded == [
         ((tmp_path, searches[0]), {"batch_size": 5, "precision": "bfloat16"}),
         ((tmp_path, searches[1]), {"batch_size": BATCH_SIZE, "precision": "float32"}),
@@ -148,8 +151,8 @@ def test_what_is_near_is_measured_in_the_language_of_the_run(files, loaded, tmp_
     assert files["output"].read_text(encoding="utf-8") == "我喜欢黑猫。 again\n"  # else "x", which is more probable
 
 
-@pytest.mark.parametrize("changed", [None, "model.weights.h5", "reference"])
-def test_a_command_that_was_stopped_goes_on_but_not_with_other_weights_or_another_text(
+@pytest.mark.parametrize("changed", [None, "model.weights.h5", "reference", "--length-penalty", "--coverage-penalty"])
+def test_a_command_that_was_stopped_goes_on_but_not_with_another_model_text_or_search(
     files, tmp_path, monkeypatch, changed
 ):
     calls = []
@@ -166,12 +169,13 @@ def test_a_command_that_was_stopped_goes_on_but_not_with_other_weights_or_anothe
     monkeypatch.setattr(train.distil, "BATCHES_AT_ONCE", 1)
     arguments = tmp_path, *options_of(files), "--batch-size", 1
     assert distil_command(*arguments).exit_code != 0 and not files["output"].exists()
-    if changed:
+    what = "output.unfinished has 1 results of another text, model or search"
+    if changed and changed.startswith("--"):
+        assert_one_sentence(distil_command(*arguments, changed, 0.2), what)
+    elif changed:
         before = (tmp_path / changed).read_bytes()
         (tmp_path / changed).write_text("other\nthings\n", encoding="utf-8")
-        assert_one_sentence(
-            distil_command(*arguments), "output.unfinished has 1 results of another text, model or search"
-        )
+        assert_one_sentence(distil_command(*arguments), what)
         (tmp_path / changed).write_bytes(before)
     assert distil_command(*arguments).exit_code == 0
     assert calls == [1, 2, 2] and files["output"].read_text(encoding="utf-8") == "eins zwei\ndrei vier\n"

@@ -30,7 +30,7 @@ from keras_transformer.console import (
     quiet_start,
 )
 from keras_transformer.files import sha256_of, write_atomically
-from keras_transformer.options import BatchSize, LengthPenalty, Precision, RunPath
+from keras_transformer.options import BatchSize, CoveragePenalty, LengthPenalty, Precision, RunPath
 from keras_transformer.parsing.run import check_writes_text
 from keras_transformer.run_folder import RunFolder
 from train.config import load_config
@@ -56,6 +56,7 @@ def main(
         int, typer.Option(help="Translations of a sentence to choose from; 1 takes what the model says.")
     ] = 8,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
     batch_size: BatchSize = BATCH_SIZE,
     precision: Precision = "float32",
 ):
@@ -69,7 +70,8 @@ def main(
     with exit_codes():
         check_files(run, source, reference, output)
         pairs = aligned_pairs(source, reference)
-        options = SearchOptions(beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty)
+        search = {"beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty}
+        options = SearchOptions(n_best=beam_size, **search)
         with quiet_start():
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
@@ -86,8 +88,7 @@ def main(
         weights = sha256_of(RunFolder(run).weights)
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(run)
-        search = {"beam_size": beam_size, "length_penalty": length_penalty, "precision": precision}
-        decisive = {"weights": weights, "text": text, "language": language, **search}
+        decisive = {"weights": weights, "text": text, "language": language, "precision": precision, **search}
         with contextlib.closing(Unfinished(output, decisive)) as work:
             chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work, language)
             write_atomically(output, "".join(f"{text}\n" for text in chosen))
