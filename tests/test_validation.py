@@ -19,7 +19,7 @@ from train.data.batches import lay_out
 from train.data.corpus import Split
 from train.data.packing import Packing
 from train.data.trees import Tree
-from train.evaluation.validation import Sample, Validator, perplexity_interval
+from train.evaluation.validation import Sample, Validator, digest, perplexity_interval
 
 TEXTS = [("one", "eins"), ("two", "zwei"), ("three", "drei"), ("four", "vier")]
 PLAIN = Split("validation", lambda: iter(TEXTS))
@@ -125,6 +125,7 @@ def test_the_basis_of_a_score_is_the_text_and_the_search(transformer):
         validator_of(transformer, coverage_penalty=0.7),
     ]
     assert len({validator.scores_basis for validator in [first, *others]}) == 6
+    assert first.scores_basis == digest(TEXTS, (1, 0.6, 50), "zh")  # as runs of before the coverage penalty have it
     corpus = types.SimpleNamespace(validation=PLAIN, target_language="zh")
     smoothed = Transformer(TINY.replace(label_smoothing=0.2))
     target = dataclasses.replace(PAIRS.target, ids=np.where(PAIRS.target.ids == EOS, EOS, 7))

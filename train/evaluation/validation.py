@@ -83,7 +83,9 @@ class Validator:
         self.loss_basis = digest(
             *map(ids_of, (self.pairs.source, self.pairs.target)), transformer.model_config.label_smoothing
         )
-        search = options.beam_size, options.length_penalty, options.coverage_penalty, options.extra_length
+        search = options.beam_size, options.length_penalty, options.extra_length
+        if options.coverage_penalty:  # runs of before there was one go on with the basis that they have
+            search += (options.coverage_penalty,)
         self.scores_basis = digest(self.bleu.pairs, search, language)
 
     def __call__(self) -> Validation:
