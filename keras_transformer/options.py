@@ -28,8 +28,8 @@ LengthPenalty = Annotated[
 CoveragePenalty = Annotated[
     float,
     typer.Option(
-        help="Beta of what is added to a score, beta x sum(log(min(a, 1))) over the tokens of the source; a is the "
-        "attention that one got in all. It is against leaving out parts of a sentence; 0 is no penalty."
+        help="Beta of what is added to a score, beta x sum(log(min(a, 1))) over the tokens of the source; a is the sum "
+        "of the attention that such a token got. It is against leaving out parts of a sentence; 0 is no penalty."
     ),
 ]
 
