@@ -8,8 +8,8 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 from export.versions import SAVED_MODEL, ExportError
 from keras_transformer.console import ScoredText
 
-# Scores closer than this are equal: rounding decides between their texts. In bfloat16 a logit has 8 bits, and batches
-# of other sizes round otherwise.
+# Scores closer than this are equal, and of scores below -1 those closer than this share of the score: rounding decides
+# between their texts. In bfloat16 a logit has 8 bits, and batches of other sizes round otherwise.
 TIES = {"float32": 1e-4, "bfloat16": 0.1}
 
 
@@ -32,8 +32,7 @@ class Difference(NamedTuple):
 class Comparison(NamedTuple):
     """How many lines two translators agree on.
 
-    same: equal text and score. ties: equal score, another text. differences: another score. Scores are equal if they
-    differ by less than `tie`.
+    same: equal text and score. ties: equal score, another text. differences: another score.
     """
 
     same: int
@@ -44,10 +43,15 @@ class Comparison(NamedTuple):
 def compare(
     exported: list[ScoredText], translated: list[ScoredText], lines: list[str], tie: float = TIES["float32"]
 ) -> Comparison:
-    """Compare two translations of each of `lines`; scores are equal if they differ by less than `tie`."""
+    """Compare two translations of each of `lines`.
+
+    Scores s and t are equal if |s - t| < tie max(1, |t|): a sum of large parts, as with a large coverage penalty, is
+    rounded in proportion.
+    """
     same, ties, differences = 0, 0, []
     for number, (found, expected) in enumerate(zip(exported, translated, strict=True), start=1):
-        if not abs(found.score - expected.score) < tie:  # written so that NaN is a difference
+        largest = tie * max(1.0, abs(expected.score))
+        if not abs(found.score - expected.score) < largest:  # written so that NaN is a difference
             differences.append(Difference(number, lines[number - 1], found, expected))
         elif found.text == expected.text:
             same += 1
