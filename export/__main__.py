@@ -132,11 +132,6 @@ def export(
             "extra_length": extra_length,
         }  # fmt: skip
         options = SearchOptions(**or_of_run(context, search, tree_search(run)))
-        if options.coverage_penalty and format is not Format.SAVED_MODEL:
-            raise ExportError(
-                f"--coverage-penalty {options.coverage_penalty} is for a SavedModel: the README.md of --format "
-                f"{format} searches without one."
-            )
         if format is Format.CTRANSLATE2:
             print(export_ctranslate2(run, to, options, max_source_tokens, sentences, quantization))
         else:
@@ -199,8 +194,14 @@ def export_ctranslate2(
 
     `sentences` is a file of source sentences, or None. The exported model must give their translations the scores
     that the Translator gives them; if its weights are quantized, the difference is only printed.
-    Raises UserError as `export_run` does, and if CTranslate2 is not installed or cannot express the model.
+    Raises UserError as `export_run` does, for a coverage penalty, and if CTranslate2 is not installed or cannot express
+    the model.
     """
+    if options.coverage_penalty:
+        raise ExportError(
+            f"The coverage penalty is {options.coverage_penalty}, and the README.md of --format ctranslate2 searches "
+            "without one: give --coverage-penalty 0, or --format saved_model."
+        )
     with quiet_start():
         from export import ctranslate2
         from keras_transformer.saved_run import load_run

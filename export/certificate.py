@@ -25,6 +25,7 @@ LENGTHS = (8, 16, 32, 64, 512)  # tokens of a sentence, EOS included: the upper 
 MOST_REQUESTS, MOST_SECONDS = 100, 3.0  # in a class of latency
 SEED = 1  # of the shuffled orders
 EXAMPLE_WORDS = 7
+SEARCH = ("beam_size", "length_penalty", "coverage_penalty", "extra_length")  # what `python -m export` decides
 
 Translate = Callable[[list[str]], list[ScoredText]]
 
@@ -73,6 +74,7 @@ def certify(
         "oldest_tensorflow": oldest_tensorflow(operations_in(meta_graph(version)), made_with["tensorflow"]),
         "precision": precision,
         "alignment_layer": alignment_layer,
+        "search": {name: getattr(translator.options, name) for name in SEARCH},
         "sha256": {path.name: sha256_of(path) for path in (run.weights, run.tokenizer, run.model)},
         "example": example_of(lines),
         "equality": equality,

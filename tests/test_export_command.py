@@ -67,6 +67,7 @@ def test_versions_are_numbered_and_compared_on_the_sentences_of_the_run(run, tmp
     assert set(runtimes) == {"SavedModel in Python", "C API", "local server, REST", "local server, gRPC"}
     assert {one["order"] for one in certificate["equality"]} == {"given", "shuffled"}
     assert certificate["oldest_tensorflow"] == OLDEST
+    assert certificate["search"] == {name: UNTOLD[name] for name in UNTOLD if name != "max_source_tokens"}
     weights = hashlib.sha256((run / "model.weights.h5").read_bytes()).hexdigest()
     assert certificate["sha256"]["model.weights.h5"] == weights
     latency = certificate["latency"]["by_source_tokens"]
@@ -149,7 +150,7 @@ def test_versions_are_not_written_into_a_file(run, tmp_path):
         (["--beam-size", "0"], "beam_size"),
         (["--length-penalty", "-1"], "length_penalty"),
         (["--coverage-penalty", "-1"], "coverage_penalty"),
-        (["--format", "ctranslate2", "--coverage-penalty", "0.5"], "--coverage-penalty 0.5"),
+        (["--format", "ctranslate2", "--coverage-penalty", "0.5"], "--coverage-penalty 0, or --format saved"),
         (["--max-source-tokens", "1"], "max_source_tokens"),
         (["--check", "x", "--no-check"], "contradict"),
         (["--format", "ctranslate2", "--signature", "serving_default"], "--signature"),
