@@ -9,7 +9,7 @@ from export.slices import in_slices, lengths_of, padded
 from export.versions import ExportError
 from export.written import EMPTY, alignments, fill_up, joined, without_duplicates, written
 from keras_transformer.batching import BYTES_PER_TOKEN
-from keras_transformer.config import SearchOptions
+from keras_transformer.config import SearchOptions, check_coverage
 from keras_transformer.decoding import search
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
@@ -34,7 +34,8 @@ class ServedTranslator(tf.Module):
             decoder does not attend to the source are empty.
 
     Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
-    Raises ExportError if weights and products are neither all float32 nor all bfloat16.
+    Raises ExportError if weights and products are neither all float32 nor all bfloat16, and ConfigError for a coverage
+    penalty of a model that does not attend to its source.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class ServedTranslator(tf.Module):
             raise ExportError(
                 f"The model computes in {', '.join(sorted(dtypes))}; float32 alone or bfloat16 alone can be exported."
             )
+        check_coverage(transformer.model_config, options.coverage_penalty)
         self.weights = {weight.path: weight.value for weight in transformer.weights}
         self.tokenizer = graph_tokenizer(tokenizer.model_bytes)
         self.options, self.max_source_tokens = options, max_source_tokens

@@ -160,7 +160,7 @@ LIMITS = {  # of the numbers of SearchOptions
     "beam_size": (1, LARGEST),
     "length_penalty": (0, 9),  # of 100,000 tokens, ((5 + n) / 6)^9 is a float32, the 10th power is not
     "extra_length": (1, LONGEST_OUTPUT),
-    "coverage_penalty": (0, 100),
+    "coverage_penalty": (0, 10),  # Wu et al. try at most 1; its rounding grows with it
     "n_best": (1, LARGEST),
     "min_length": (1, LONGEST_OUTPUT),
     "max_length": (1, LONGEST_OUTPUT),
@@ -184,6 +184,7 @@ class SearchOptions:
     beam_size: int = 4  # 1: greedy
     length_penalty: float = 0.6  # alpha
     extra_length: int = 50  # longest output: as many tokens as the source, and these
+    _: dataclasses.KW_ONLY
     coverage_penalty: float = 0.0  # beta: prefer outputs that attend to every token of the source; 0: no such penalty
     n_best: int = 1  # how many translations of a sentence to return, at most beam_size
     min_length: int = 1  # tokens of the shortest output, EOS included, if extra_length allows as many
@@ -218,3 +219,9 @@ class SearchOptions:
             what = "a number" if name in REAL else "a whole number"
             raise ConfigError(f"{name} is {value!r}; it must be {what} from {lowest} to {highest}.")
         return kind(value)
+
+
+def check_coverage(config: BaseModelConfig, beta: float, key: str = "coverage_penalty") -> None:
+    """Raises ConfigError, which names `key`, for a coverage penalty of a model that does not attend to its source."""
+    if beta and not config.memory_attentions:
+        raise ConfigError(f"{key} is {beta}, but this model does not attend to its source: make it 0.")

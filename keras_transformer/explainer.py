@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.batching import list_of_lines
-from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.config import ConfigError, SearchOptions, check_coverage
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.kinds import incremental_decoder
@@ -25,7 +25,8 @@ from keras_transformer.translator import different_outputs, tokens_of
 class ExplainedTranslation:
     """A translation with the pieces that it is made of, EOS last, and the natural log-probability of each.
 
-    The log-probabilities are the model's own; in `score`, those that a repetition penalty multiplies count so.
+    The log-probabilities are the model's own; in `score`, those that a repetition penalty multiplies count so, and the
+    coverage penalty is added.
     """
 
     text: str
@@ -58,12 +59,14 @@ class Explainer:
 
         Explainer.load("runs/numbers").explain("two hundred").translations[0].pieces
 
-    Of a sentence, at most EXPLAINED_TOKENS tokens are read, and as many are written.
+    Of a sentence, at most EXPLAINED_TOKENS tokens are read, and as many are written. Raises ConfigError for a coverage
+    penalty of a model that does not attend to its source.
     """
 
     def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, options: SearchOptions | None = None):
         check_vocabulary(transformer.model_config, tokenizer)
         self.tokenizer, self.options = tokenizer, options or SearchOptions()
+        check_coverage(transformer.model_config, self.options.coverage_penalty)
         self._decoder, self._forced = incremental_decoder(transformer), ForcedDecoder(transformer)
         self._pieces = tokenizer.pieces()
         self.most_tokens = min(EXPLAINED_TOKENS, transformer.model_config.position_limit or EXPLAINED_TOKENS)

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
-from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.config import ConfigError, SearchOptions, check_coverage
 from keras_transformer.decoding import search
 from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
 from keras_transformer.errors import UserError
@@ -73,6 +73,8 @@ class Translator:
         trained_tokens: tokens that a source sentence of the training text had at most, EOS included; what is longer is
             counted in `longer_than_trained`. None: not known.
         trees_only: of a run on a treebank: forbid during the search what would make an output no tree over the words.
+
+    Raises ConfigError for a coverage penalty of a model that does not attend to its source.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Translator:
         config = transformer.model_config
         check_vocabulary(config, tokenizer)
         check_batch_size(batch_size)
+        check_coverage(config, options.coverage_penalty)
         self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
         self.batch_size, self.max_source_tokens = batch_size, longest_source(config, max_source_tokens)
         self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, since this Translator was made

@@ -266,6 +266,12 @@ def test_more_positions_than_the_model_learns_are_refused(load):
         load(NUMBERS, *overrides, "training.source_row_length=65")
 
 
+def test_a_coverage_penalty_of_a_model_that_does_not_attend_is_refused(load):
+    overrides = ["model.kind=recurrent", "model.attention=none", "translation.coverage_penalty=0.5"]
+    with pytest.raises(ConfigError, match="translation.coverage_penalty is 0.5, but this model does not attend"):
+        load(NUMBERS, *overrides)
+
+
 def test_a_file_that_is_missing_or_cannot_be_read_is_named(tmp_path):
     with pytest.raises(ConfigError, match="There is no configuration file .*none.toml. See configs/ for examples."):
         load_config(tmp_path / "none.toml")

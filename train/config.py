@@ -12,7 +12,7 @@ import pydantic
 import tomli_w
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.config import LIMITS, ConfigError, SearchOptions, preset
+from keras_transformer.config import LIMITS, ConfigError, SearchOptions, check_coverage, preset
 from keras_transformer.kinds import CONFIGS
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
@@ -267,6 +267,7 @@ def _check_model(config: RunConfig) -> None:
     """Raises ConfigError for a model that cannot be built or trained, before the corpus is read."""
     training = config.training
     model = config.transformer_config(config.tokenizer.vocab_size)
+    check_coverage(model, config.translation.coverage_penalty, "translation.coverage_penalty")
     for key in ("row_length", "source_row_length"):
         length = getattr(training, key) or 0
         if model.position_limit is not None and length > model.position_limit:

@@ -2,8 +2,6 @@
 
 from keras import ops
 
-from keras_transformer.model_config import BaseModelConfig, ConfigError
-
 LEAST_COVERED = 1e-4  # attention to a source token; less counts as this, so that its logarithm is finite
 NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums of it stay finite
 
@@ -29,12 +27,6 @@ def log_coverage(attended, is_source):
     """
     covered = ops.clip(attended, LEAST_COVERED, 1.0)
     return ops.sum(ops.where(is_source, ops.log(covered), 0.0), axis=-1)
-
-
-def check_coverage(config: BaseModelConfig, beta: float) -> None:
-    """Raises ConfigError for a coverage penalty of a model that does not attend to its source."""
-    if beta and not config.memory_attentions:
-        raise ConfigError(f"coverage_penalty is {beta}, but this model does not attend to its source: make it 0.")
 
 
 def log_normaliser(logits, highest, highest_token):
