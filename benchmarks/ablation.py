@@ -58,7 +58,10 @@ def main(
         ),
     ] = None,
     folder: Folder = pathlib.Path("runs/ablation"),
-    results: Annotated[pathlib.Path, typer.Option(help="Folder for ablation_CONFIG.md and its rows.")] = RESULTS,
+    results: Annotated[
+        pathlib.Path,
+        typer.Option(show_default="benchmarks/results", help="Folder for ablation_CONFIG.md and its rows."),
+    ] = RESULTS,
 ) -> None:
     """Train the recipe, then without each technique it uses and with each it does not, and compare on validation."""
     with exit_codes():

@@ -42,7 +42,9 @@ def main(
         "data/multi30k"
     ),
     lines: Annotated[pathlib.Path | None, typer.Option(help="Sentences to ask, in place of Multi30k.")] = None,
-    results: Annotated[pathlib.Path, typer.Option(help="Folder for serve_load.md, .json and .png.")] = RESULTS,
+    results: Annotated[
+        pathlib.Path, typer.Option(show_default="benchmarks/results", help="Folder for serve_load.md, .json and .png.")
+    ] = RESULTS,
 ) -> None:
     """Ask for one sentence after the other from several clients at once, and check every answer."""
     with exit_codes():

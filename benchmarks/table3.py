@@ -28,7 +28,9 @@ def main(
     ),
     only: Only = None,
     folder: Folder = pathlib.Path("runs/table3"),
-    results: Annotated[pathlib.Path, typer.Option(help="Folder for table3.md and its rows.")] = RESULTS,
+    results: Annotated[
+        pathlib.Path, typer.Option(show_default="benchmarks/results", help="Folder for table3.md and its rows.")
+    ] = RESULTS,
 ) -> None:
     """Train the rows with the same steps and seed, and print their perplexity and BLEU on the validation set."""
     with exit_codes():

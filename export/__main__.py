@@ -83,7 +83,7 @@ def export(
             "Without it, RUN/validation.src.txt.",
         ),
     ] = None,
-    is_checked: Annotated[bool, typer.Option(" /--no-check", help="Publish without comparing.")] = True,
+    no_check: Annotated[bool, typer.Option("--no-check", help="Publish without comparing.")] = False,
     signatures: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,7 +114,7 @@ def export(
     `python -m export.translate --help`.
     """
     with exit_codes():
-        if check and not is_checked:
+        if check and no_check:
             raise ExportError("--check FILE and --no-check contradict each other: give one of them.")
         if quantization and format is not Format.CTRANSLATE2:
             raise ExportError(
@@ -126,7 +126,7 @@ def export(
             raise ExportError(f"--alignment-layer {alignment_layer} is for a SavedModel, not for --format {format}.")
         if signatures and format is not Format.SAVED_MODEL:
             raise ExportError(f"--signature {signatures[0]} is for a SavedModel, not for --format {format}.")
-        sentences = (check or RunFolder(run).check_lines) if is_checked else None
+        sentences = None if no_check else check or RunFolder(run).check_lines
         search = {
             "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
             "extra_length": extra_length,
