@@ -7,6 +7,7 @@ import pytest
 from benchmarks.trials import training
 from benchmarks.worker import BenchmarkError
 from keras_transformer.errors import Interrupted
+from tests.support.processes import python
 
 STOPS_ITS_PARENT = """
 import os, signal, sys, time
@@ -42,3 +43,10 @@ def test_a_signal_to_stop_reaches_the_training_and_is_not_a_failure(tmp_path, mo
     with pytest.raises(Interrupted):
         training.python(tmp_path / "log.txt", name, "x")
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.slow
+def test_their_help_does_not_wait_for_keras_and_tensorflow():
+    modules = ", ".join(f"benchmarks.{name}" for name in ("ablation", "ancestors", "table3"))
+    code = f"import sys, {modules}; print({{'tensorflow', 'keras'}} & set(sys.modules))"
+    assert python("-c", code).stdout == "set()\n"

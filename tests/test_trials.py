@@ -153,7 +153,7 @@ def test_micro_batches_that_were_found_by_trial_are_no_other_setting(tmp_path):
 
 @pytest.mark.parametrize("given", ['tokenizer.model="t.model"', 'training.start_from="runs/base"'])
 def test_a_row_with_a_tokenizer_that_is_given_is_taken_again(commands, tmp_path, monkeypatch, given):
-    monkeypatch.setattr(training, "check_start", lambda *arguments: None)  # there is no such run
+    monkeypatch.setattr("train.resume.check_start", lambda *arguments: None)  # there is no such run
     trial = Trial("small", with_text(TABLE3_CONFIG, tmp_path), (given,))
     found = train_all([trial], None, tmp_path / "runs", tmp_path / "kept")
     assert load_config(RunFolder(tmp_path / "runs/small").config).tokenizer.vocab_size == 500

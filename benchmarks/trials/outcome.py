@@ -16,7 +16,6 @@ from keras_transformer.machine import processor_and_cores
 from keras_transformer.run_folder import RunFolder
 from train.config import check_config
 from train.evaluation.comparison import read_run, score_in, score_text_of
-from train.loop.history import history
 
 
 class Trial(NamedTuple):
@@ -108,6 +107,8 @@ def commits_sentence(outcomes: dict[str, Outcome]) -> str:
 
 def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
     """What the run in that folder came to; this machine has trained it, and translated the validation set."""
+    from train.loop.history import history  # which loads Keras: the help of a command does not wait for it
+
     folder, run = RunFolder(path), read_run(path)
     return Outcome(
         processor_and_cores(),

@@ -24,7 +24,6 @@ from keras_transformer.signals import handling
 from train.config import load_config
 from train.evaluation.curves import read_curves
 from train.loop.idle_keys import check_idle_keys
-from train.resume import check_start
 from train.workers.tf_config import ONLY_WORKER
 
 CALIBRATION_STEPS = 60  # whose median says how long a step takes
@@ -165,6 +164,7 @@ def check_configuration(trial: Trial) -> None:
 def check_trainable(trial: Trial) -> None:
     """Raises ConfigError or CorpusError for what a training would refuse before its first step."""
     from train.data.prepare import load_corpus  # which loads TensorFlow
+    from train.resume import check_start  # and this Keras
 
     config = load_config(trial.config, trial.settings)
     check_idle_keys(config.training)
