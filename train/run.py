@@ -119,10 +119,11 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     if worker.is_chief:
         record_training_text(folder, data, *where_it_stands(folder, config.training), worker)
+    if worker.is_chief:  # before config.toml, which the next process compares with: no change is lost between the two
+        record_part(folder, config.training, commit(), changes)
     write_configuration(folder, config, transformer_config)
     if worker.is_chief:
         keep_check_lines(corpus.validation, folder.check_lines)
-        record_part(folder, config.training, commit(), changes)
         report_preflight(config.training, data, transformer_config, strategy.num_replicas_in_sync)
 
     transformer = build(transformer_config, config.training, strategy)

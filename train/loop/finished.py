@@ -3,7 +3,6 @@
 from collections.abc import Collection
 
 from keras_transformer.config import ConfigError
-from keras_transformer.kinds import load_model_config
 from keras_transformer.run_folder import RunFolder
 from train.config import KEYS, RunConfig, TrainingConfig
 from train.loop.best import is_done
@@ -43,7 +42,7 @@ def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, pat
         f"{key} was {before} and is {now}"
         for key, (before, now) in changes.items()
         if key not in AFTER_TRAINING and key not in paths and not key.startswith(SECTIONS)
-        if key in KEYS and not is_default(config, key, before, now) and not is_of_preset(folder, config, key)
+        if key in KEYS and not is_default(config, key, before, now) and not is_of_preset(config, key, before, now)
         if not is_where_it_stands(key, config, progress) and not is_name_of_language(config, key)
     ]
     if untrained:
@@ -74,9 +73,9 @@ def is_default(config: RunConfig, key: str, before: str, now: str) -> bool:
     return before == "not set" and name in fields and now == repr(fields[name].default)
 
 
-def is_of_preset(folder: RunFolder, config: RunConfig, key: str) -> bool:
-    """Whether a rate of training is written out, or no longer, and is the one that the model was trained with."""
-    if key not in ("training.dropout", "training.label_smoothing") or not folder.model.exists():
+def is_of_preset(config: RunConfig, key: str, before: str, now: str) -> bool:
+    """Whether a rate of training is the preset's, and is written out now, or no longer."""
+    if key not in ("training.dropout", "training.label_smoothing"):
         return False
-    recorded, name = load_model_config(folder.model), key.partition(".")[2]
-    return getattr(recorded, name) == getattr(config.transformer_config(recorded.vocab_size), name)
+    rate = getattr(config.model.resolve(config.tokenizer.vocab_size), key.partition(".")[2])
+    return {before, now} == {"not set", repr(rate)}
