@@ -30,13 +30,15 @@ def refuse_one_string(lines: Iterable[str]) -> None:
 def list_of_lines(lines: Iterable[str], name: str = "Line") -> list[str]:
     """Return `lines` as a list; errors call them by `name`.
 
-    Raises TypeError if it is one string, whose letters would become sentences, and InputError if a line has half of a
-    character that UTF-16 writes as two (a lone surrogate), which UTF-8 cannot express.
+    Raises TypeError if it is one string, whose letters would become sentences, or if a line is none, and InputError if
+    a line has half of a character that UTF-16 writes as two (a lone surrogate), which UTF-8 cannot express.
     """
     refuse_one_string(lines)
     lines = list(lines)
     for number, line in enumerate(lines, 1):
-        if isinstance(line, str) and (why := why_no_text(line, f"{name} {number}")):
+        if not isinstance(line, str):
+            raise TypeError(f"{name} {number} is {line!r:.60}; a line is a string.")
+        if why := why_no_text(line, f"{name} {number}"):
             raise InputError(why)
     return lines
 

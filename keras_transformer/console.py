@@ -35,6 +35,8 @@ def prepare_process(is_long: bool = False) -> None:
     if sys.stderr is None:  # closed, as a service manager may have it: what is written there is lost, and no more
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    if hasattr(sys.stdout, "reconfigure"):  # texts of any language, whatever the locale is
+        sys.stdout.reconfigure(encoding="utf-8")
     logs = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")  # which `quiet_start` does not hide
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # not even that there is no GPU
     os.environ["KERAS_BACKEND"] = "tensorflow"  # whatever the shell or ~/.keras says: commands compile with it

@@ -12,7 +12,9 @@ from keras import ops
 from keras_transformer.batching import list_of_lines
 from keras_transformer.config import ConfigError, SearchOptions, check_coverage
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
+from keras_transformer.decoding.scores import NO_NUMBERS
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
+from keras_transformer.errors import UserError
 from keras_transformer.kinds import incremental_decoder
 from keras_transformer.saved_run import load_run
 from keras_transformer.sources import check_vocabulary, encoded_lines, encoded_prefix
@@ -79,7 +81,8 @@ class Explainer:
     def explain(self, sentence: str, prefix: str = "") -> Explanation:
         """Translate a sentence and return how; `prefix` is how the translation must begin.
 
-        Raises ConfigError if the sentence is blank, and InputError if the prefix is longer than a translation may be.
+        Raises ConfigError if the sentence is blank, UserError if the model's probabilities are NaN, and InputError if
+        the prefix is longer than a translation may be.
         """
         [sentence], [prefix] = list_of_lines([sentence], "Sentence"), list_of_lines([prefix], "Prefix")
         [ids] = encoded_lines(self.tokenizer, [sentence], self.most_tokens)
@@ -92,6 +95,8 @@ class Explainer:
         found, seen = traced_search(self._decoder, ops.convert_to_tensor([ids], dtype="int32"), self.options, rules)
         hypotheses, scores = ops.convert_to_numpy(found.ids[0]), ops.convert_to_numpy(found.scores[0])
         rows = list(different_outputs(self.tokenizer, hypotheses, scores).values())[: self.options.n_best]
+        if not rows:
+            raise UserError(f"The sentence {NO_NUMBERS}")
         hypotheses, scores = hypotheses[rows], scores[rows]
         made = self._forced(np.repeat([ids], len(rows), axis=0), hypotheses)
         return Explanation(

@@ -99,8 +99,9 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
 
     It computes in float32 under every dtype policy: in bfloat16 the label 257 would be 256.
 
-    Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B, 1) or (B, T). A weight multiplies the loss of
-    its tokens; it does not change what the sum is divided by. Raises ValueError for any other smoothing or reduction.
+    Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B,), (B, 1) or (B, T). A weight multiplies the
+    loss of its tokens; it does not change what the sum is divided by. Raises ValueError for any other smoothing or
+    reduction.
     """
 
     def __init__(
@@ -121,6 +122,8 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
     def __call__(self, y_true, y_pred, sample_weight=None):
         """The reduced loss. Labels decide what is padding: a mask that Keras carries with the logits is left out."""
         has_mask = getattr(y_pred, "_keras_mask", None) is not None
+        if sample_weight is not None:  # Keras would take (B,) for weights of positions where B is T
+            sample_weight = ops.reshape(ops.convert_to_tensor(sample_weight), (ops.shape(y_true)[0], -1))
         return super().__call__(y_true, ops.copy(y_pred) if has_mask else y_pred, sample_weight)
 
     def call(self, y_true, y_pred):

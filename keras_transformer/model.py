@@ -53,7 +53,8 @@ class Transformer(keras.Model):
     @classmethod
     def from_config(cls, config: dict, custom_objects: dict | None = None) -> "Transformer":
         return freeze(
-            cls(TransformerConfig(**config["config"]), config["dtype"], config["name"]), config.get("frozen", [])
+            cls(TransformerConfig.from_values(config["config"]), config["dtype"], config["name"]),
+            config.get("frozen", []),
         )
 
 

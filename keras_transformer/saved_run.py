@@ -4,6 +4,7 @@ import os
 import pathlib
 from collections.abc import Iterable
 
+import h5py
 import keras
 import numpy as np
 
@@ -98,12 +99,26 @@ def with_weights(transformer: keras.Model, path: str | os.PathLike) -> keras.Mod
     """Load the weights at `path` into the transformer. Raises ConfigError if they are damaged or of another model."""
     try:
         transformer.load_weights(path)
+        held = arrays_in(path)
     except (OSError, ValueError, RuntimeError, LookupError) as error:  # HDF5 reports damage by any of these
         raise ConfigError(
             f"{path} is damaged, or does not hold the weights of the model that model.json describes: "
             f"{first_line_of(error)}"
         ) from None
+    if held != len(transformer.weights):  # Keras leaves out what the model has no place for
+        raise ConfigError(
+            f"{path} does not hold the weights of the model that model.json describes: it has {held}, and that model "
+            f"{len(transformer.weights)}."
+        )
     for weight in transformer.weights:
         if not np.isfinite(weight.numpy()).all():
             raise ConfigError(f"{path} is damaged: {weight.path} has values that are NaN or infinite.")
     return transformer
+
+
+def arrays_in(path: str | os.PathLike) -> int:
+    """The number of arrays in a file of weights."""
+    found = []
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
+    return len(found)

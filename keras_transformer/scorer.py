@@ -14,7 +14,14 @@ from keras_transformer.errors import InputError
 from keras_transformer.model import Transformer
 from keras_transformer.parallel import at_the_same_time
 from keras_transformer.saved_run import load_run
-from keras_transformer.sources import check_batch_size, check_vocabulary, encoded_lines, longest_source, padded
+from keras_transformer.sources import (
+    check_backend,
+    check_batch_size,
+    check_vocabulary,
+    encoded_lines,
+    longest_source,
+    padded,
+)
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
 
@@ -60,6 +67,7 @@ class Scorer:
         SearchOptions(length_penalty=length_penalty, coverage_penalty=coverage_penalty)  # raises ConfigError
         config = transformer.model_config
         check_coverage(config, coverage_penalty)
+        check_backend(type(self).__name__)
         check_vocabulary(config, tokenizer)
         check_batch_size(batch_size)
         self.tokenizer, self.length_penalty, self.coverage_penalty = tokenizer, length_penalty, coverage_penalty

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 
+import keras
 import numpy as np
 
 from keras_transformer.batching import BYTES_PER_TOKEN, LONGEST_SOURCE
@@ -20,6 +21,15 @@ def check_vocabulary(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
         raise ConfigError(
             f"The model has a vocabulary of {config.vocab_size} and the tokenizer one of {tokenizer.vocab_size}: "
             "they do not belong together."
+        )
+
+
+def check_backend(name: str) -> None:
+    """Raises ConfigError, which names the class, if Keras computes with another backend than its graphs do."""
+    if (backend := keras.backend.backend()) != "tensorflow":
+        raise ConfigError(
+            f"{name} computes with TensorFlow, and the backend of Keras is {backend}: write the model with save_run, "
+            "and open it where KERAS_BACKEND is tensorflow."
         )
 
 

@@ -21,6 +21,7 @@ from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
 from keras_transformer.sources import (
+    check_backend,
     check_batch_size,
     check_vocabulary,
     encoded_lines,
@@ -74,7 +75,8 @@ class Translator:
             counted in `longer_than_trained`. None: not known.
         trees_only: of a run on a treebank: forbid during the search what would make an output no tree over the words.
 
-    Raises ConfigError for a coverage penalty of a model that does not attend to its source.
+    Raises ConfigError for a coverage penalty of a model that does not attend to its source, and if the backend of Keras
+    is not TensorFlow.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Translator:
         trees_only: bool = False,
         trained_tokens: int | None = None,
     ):
+        check_backend(type(self).__name__)
         config = transformer.model_config
         check_vocabulary(config, tokenizer)
         check_batch_size(batch_size)

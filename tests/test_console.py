@@ -4,6 +4,7 @@ import functools
 import gc
 import importlib
 import io
+import math
 import os
 import sys
 import types
@@ -198,6 +199,9 @@ def test_a_list_of_lines_is_not_one_string():
     assert list_of_lines(line for line in "ab") == ["a", "b"]
     with pytest.raises(TypeError, match="one string. Received: 'two'"):
         list_of_lines("two")
+    for other in (None, math.nan, b"two"):
+        with pytest.raises(TypeError, match=f"Prefix 2 is {other!r}; a line is a string."):
+            list_of_lines(["one", other], "Prefix")
 
 
 def test_the_first_line_of_an_error():

@@ -71,6 +71,13 @@ def test_chrf_takes_the_place_of_an_undefined_bleu_and_f1_that_of_trees(monkeypa
     assert lines_of(panel) == {label: [[2, 75.0]]} and panel.get_ylabel() == f"validation {label}"
 
 
+def test_a_name_with_signs_of_a_formula_is_drawn_as_it_is(tmp_path):
+    """matplotlib would read what stands between two of them as a formula, and fail."""
+    write(tmp_path / "metrics.jsonl", RECORDS)
+    plot_curves(read_curves(tmp_path / "metrics.jsonl"), "runs/$EXP_$SEED", tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").exists()
+
+
 def test_the_picture_is_a_png_of_its_size(tmp_path):
     write(tmp_path / "metrics.jsonl", RECORDS)
     plot_curves(read_curves(tmp_path / "metrics.jsonl"), "run", tmp_path / "curves.png")

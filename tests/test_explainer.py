@@ -9,7 +9,9 @@ import pytest
 from export.serving import ServedTranslator
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
+from keras_transformer.errors import UserError
 from keras_transformer.explainer import Explainer
+from keras_transformer.model import Transformer
 from keras_transformer.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES
@@ -106,3 +108,18 @@ def test_a_prefix_begins_every_translation(pair):
 def test_a_blank_sentence_is_refused(pair, sentence):
     with pytest.raises(ConfigError, match="blank"):
         Explainer(*pair, OPTIONS).explain(sentence)
+
+
+def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair):
+    model = Transformer(pair[0].transformer_config)
+    for weight in model.weights:
+        weight.assign(1e30 * np.ones(weight.shape))
+    with pytest.raises(UserError, match="The sentence has no translation: the model's probabilities are no numbers"):
+        Explainer(model, pair[1], OPTIONS).explain(SENTENCE)
+
+
+def test_a_model_in_float64_is_explained(pair):
+    model = Transformer(pair[0].transformer_config, dtype="float64")
+    model.set_weights(pair[0].get_weights())
+    found, expected = (Explainer(one, pair[1], OPTIONS).explain(SENTENCE) for one in (model, pair[0]))
+    assert [one.text for one in found.translations] == [one.text for one in expected.translations]

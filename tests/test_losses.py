@@ -221,6 +221,15 @@ def test_a_weight_multiplies_the_loss_of_its_tokens(padded_batch):
     losses = as_numpy(LabelSmoothedCrossentropy(reduction=None)(labels, logits))
     expected = (losses * weights).sum() / (labels != 0).sum()
     assert_close(LabelSmoothedCrossentropy()(labels, logits, sample_weight=weights), expected)
+    assert_close(LabelSmoothedCrossentropy()(labels, logits, sample_weight=weights[:, 0]), expected)
+
+
+def test_one_weight_for_each_row_is_none_for_positions_where_there_are_as_many():
+    rng = np.random.default_rng(4)
+    labels, logits, weights = rng.integers(1, 7, (3, 3)), rng.normal(size=(3, 3, 7)), np.array([1.0, 0.0, 2.0])
+    losses = as_numpy(LabelSmoothedCrossentropy(reduction=None)(labels, logits))
+    found = LabelSmoothedCrossentropy()(labels, logits, sample_weight=weights)
+    assert_close(found, (losses * weights[:, np.newaxis]).mean(), rtol=1e-5)
 
 
 def test_a_mask_that_keras_carries_with_the_logits_does_not_weigh_tokens_again(padded_batch):

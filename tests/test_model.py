@@ -165,6 +165,12 @@ def test_a_saved_model_computes_the_same(model, tmp_path):
     assert_close(loaded(padded()), model(padded()), atol=0, rtol=0)
 
 
+def test_fields_of_an_older_file_that_mean_nothing_are_skipped(model):
+    config = model.get_config()
+    config["config"] |= {"max_positions": 512, "kernel_size": 9}
+    assert Transformer.from_config(config).transformer_config == model.transformer_config
+
+
 @pytest.mark.slow
 def test_saved_weights_fit_a_new_model_of_the_same_config(model, tmp_path):
     model.save_weights(tmp_path / "model.weights.h5")

@@ -164,6 +164,17 @@ def test_weights_of_another_model_are_refused(random_folder, tmp_path, change):
         kt.load_run(tmp_path / "run")
 
 
+def test_weights_of_a_larger_model_are_refused(tokenizer, tmp_path):
+    """Keras loads what it has a place for and says nothing of the rest."""
+    config = kt.TransformerConfig(
+        vocab_size=tokenizer.vocab_size, d_ff=16, num_heads=2, **SIZES | {"encoder_layers": 2}
+    )
+    kt.save_run(Transformer(config), tokenizer, tmp_path)
+    config.replace(encoder_layers=1).save(tmp_path / "model.json")
+    with pytest.raises(kt.ConfigError, match="model.weights.h5 does not hold the weights of the model that model.json"):
+        kt.load_run(tmp_path)
+
+
 def test_a_truncated_tokenizer_is_refused(random_folder, tmp_path):
     shutil.copytree(random_folder, tmp_path / "run")
     tokenizer = tmp_path / "run" / "tokenizer.model"

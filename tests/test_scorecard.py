@@ -171,7 +171,7 @@ def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):
 @pytest.mark.parametrize("ending", ["png", "PNG", "svg", "pdf"])
 def test_the_ending_decides_the_format(cards, tmp_path, ending):
     path = tmp_path / f"picture.{ending}"
-    plot_scorecard(cards[1], "runs/mine", path)
+    plot_scorecard(cards[1], "runs/$mine_$1", path)  # no formula
     content = path.read_bytes()
     assert content.startswith({"png": b"\x89PNG", "pdf": b"%PDF"}.get(ending.lower(), b"<?xml"))
     if ending == "png":

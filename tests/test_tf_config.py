@@ -51,8 +51,11 @@ def test_a_chief_comes_before_the_workers():
         (text({"worker": ["10.0.0.1:70000", TWO[1]]}), "a port from 1 to 65535"),
         (text({"worker": [TWO[0], "10.0.0.1:0"]}), "'10.0.0.1:0'"),
         (text({"worker": [TWO[0], "10.0.0.1:" + "9" * 5000]}), "a port from 1 to 65535"),
-        (text({"worker": TWO}, ["worker"]), "unhashable"),
-        (text({"worker": TWO}, index=math.inf), "OverflowError"),
+        (text({"worker": TWO}, ["worker"]), "names ['worker']; only worker and chief"),
+        (text({"worker": TWO}, None), "names None; only worker and chief"),
+        (text({"worker": TWO}, index=0.7), "the index 0.7 is no whole number"),
+        (text({"worker": TWO}, index=True), "the index True is no whole number"),
+        (text({"worker": TWO}, index=math.inf), "the index inf is no whole number"),
     ],
 )
 def test_a_mistake_in_tf_config_is_one_sentence(wrong, part):

@@ -95,6 +95,14 @@ def test_a_damaged_file_begins_anew(output, content):
     assert kept(output) == []
 
 
+def test_what_comes_before_a_damaged_line_stays(output):
+    path = output.with_name("output.unfinished")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b"\xff\n", *lines[2:]]))
+    assert kept(output) == RESULTS[:1]
+    assert path.read_bytes() == b"".join(lines[:2])
+
+
 def test_nothing_is_left_when_the_output_is_written(output):
     Unfinished(output, OF).finish()
     assert list(output.parent.iterdir()) == []

@@ -33,7 +33,7 @@ from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.options import BatchSize, CoveragePenalty, LengthPenalty, Precision, RunPath
 from keras_transformer.parsing.run import check_writes_text
 from keras_transformer.run_folder import RunFolder
-from train.config import load_config
+from train.config_recorded import load_recorded
 from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_not_read, check_plain_text, check_writable
 from train.evaluation.unfinished import Unfinished
@@ -149,7 +149,7 @@ def nearest(candidates: Sequence[str], reference: str, language: str = "") -> st
 def target_language(run: pathlib.Path) -> str:
     """Return the language that a run translates into; "" if it has no config.toml, as a run of examples/fit.py."""
     path = RunFolder(run).config
-    return load_config(path).data.target_language if path.exists() else ""
+    return load_recorded(path).data.target_language if path.exists() else ""
 
 
 if __name__ == "__main__":

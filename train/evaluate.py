@@ -143,9 +143,9 @@ def main(
         card = evaluator.scorecard(timed)
         if theirs:
             card = evaluator.compared(card, str(against), theirs.translations, paired_test)
+        show(card, run, text.name, settings, as_json)  # first: whatever happens to the picture, the scores are there
         if plot:
             draw(card, str(run), plot)
-    show(card, run, text.name, settings, as_json)
 
 
 def files_of(data: Data | None) -> list[pathlib.Path]:

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ class Address(NamedTuple):
 
     @property
     def url(self) -> str:
-        return f"{self.page_url}v1/models/{self.name}"
+        return f"{self.page_url}v1/models/{urllib.parse.quote(self.name)}"
 
     @property
     def page_url(self) -> str:
@@ -44,7 +45,7 @@ class Address(NamedTuple):
 
     @property
     def grpc_url(self) -> str:
-        return f"grpc://{in_url(self.host)}:{self.grpc_port}/{self.name}"
+        return f"grpc://{in_url(self.host)}:{self.grpc_port}/{urllib.parse.quote(self.name)}"
 
 
 def in_url(host: str) -> str:

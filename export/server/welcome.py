@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import urllib.parse
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ def welcome(name: str, port: int, signatures: dict[str, Signature], example: str
     data = page_data(name, signatures, example)
     if data is None:
         body = json.dumps({"instances": [{"text": example or "Hello!"}]})
-        return PlainTextResponse(f"curl -d {shlex.quote(body)} http://localhost:{port}/v1/models/{name}:predict\n")
+        url = f"http://localhost:{port}/v1/models/{urllib.parse.quote(name)}:predict"
+        return PlainTextResponse(f"curl -d {shlex.quote(body)} {url}\n")
     policy = content_security_policy(data) + "; frame-ancestors 'none'"
     return HTMLResponse(page(data), headers=HEADERS | {"Content-Security-Policy": policy})
 

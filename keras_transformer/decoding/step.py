@@ -179,6 +179,8 @@ class IncrementalDecoder:
         if self.last_norm is not None:
             states = self.last_norm(states)
         logits = ops.cast(ops.matmul(states, weights.vocabulary), "float32")
-        attended = tuple(sums + ops.mean(attention, axis=1) for sums in state.attended)  # of the last block
+        attended = tuple(
+            sums + ops.cast(ops.mean(attention, axis=1), sums.dtype) for sums in state.attended
+        )  # of the last block
         state = state._replace(keys=tuple(all_keys), values=tuple(all_values), is_past=is_past, attended=attended)
         return logits, state

@@ -72,8 +72,8 @@ def biased_attention(query, key, value, bias):
     of `may_attend`. Returns output (B, H, Q, d_v) and weights (B, H, Q, K), which have at least the precision of
     float32.
     """
-    scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
-    weights = ops.softmax(at_least_float32(scores) + bias, axis=-1)
+    scores = at_least_float32(ops.matmul(query, ops.swapaxes(key, -1, -2)))
+    weights = ops.softmax(scores + ops.cast(bias, scores.dtype), axis=-1)
     return ops.matmul(ops.cast(weights, value.dtype), value), weights
 
 

@@ -27,13 +27,14 @@ function textOf(pieces) {
 
 /** Write a number with so many digits after the point, and with a minus sign that is as wide as a plus. */
 function fixed(number, digits) {
-  return number.toFixed(digits).replace("-", "\u2212");
+  const text = number.toFixed(digits);
+  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "\u2212");
 }
 
 /** Write a probability in per cent; what is not quite nothing or all is not written so. */
 function percent(probability) {
   const rounded = Math.round(100 * probability);
   if (rounded === 0 && probability > 0) return "<1%";
-  if (rounded === 100 && probability < 0.995) return "99%";
+  if (rounded === 100 && probability < 1) return ">99%";
   return `${rounded}%`;
 }

@@ -37,7 +37,8 @@ class RecurrentModel(keras.Model):
     @classmethod
     def from_config(cls, config: dict, custom_objects: dict | None = None) -> "RecurrentModel":
         return freeze(
-            cls(RecurrentConfig(**config["config"]), config["dtype"], config["name"]), config.get("frozen", [])
+            cls(RecurrentConfig.from_values(config["config"]), config["dtype"], config["name"]),
+            config.get("frozen", []),
         )
 
 

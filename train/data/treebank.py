@@ -115,7 +115,7 @@ def files_of(paths: Sequence[str]) -> list[TreebankFile]:
             raise CorpusError(f"data.files names {path}, but there is no such file or folder.")
         inside = [TreebankFile(path)]
         if path.is_dir():
-            inside = [TreebankFile(file) for file in path.rglob("*.mrg")]
+            inside = [TreebankFile(file) for file in path.rglob("*.mrg") if is_of_trees(file.name)]
         elif path.suffix.lower() == ".zip":
             inside = [TreebankFile(path, member) for member in members_of(path)]
         if not inside:
@@ -124,11 +124,16 @@ def files_of(paths: Sequence[str]) -> list[TreebankFile]:
     return sorted(dict.fromkeys(found), key=lambda file: (file.own_name, file.name))
 
 
+def is_of_trees(name: str) -> bool:
+    """Whether a file of that name, with or without folders, has trees: ._NAME is what macOS notes about NAME."""
+    return name.endswith(".mrg") and not pathlib.PurePath(name).name.startswith("._")
+
+
 def members_of(path: pathlib.Path) -> list[str]:
     """The .mrg files in a .zip file. Raises CorpusError if it cannot be read."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return [name for name in archive.namelist() if name.endswith(".mrg")]
+            return [name for name in archive.namelist() if is_of_trees(name)]
     except (OSError, zipfile.BadZipFile) as error:
         raise CorpusError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
 

@@ -12,7 +12,7 @@ import numpy as np
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
 from keras_transformer.run_folder import CHECKPOINTS, RunFolder
-from train.config import load_config
+from train.config_recorded import load_recorded
 from train.config_settings import effective_settings
 from train.evaluation.curves import read_curves
 from train.evaluation.tables import INTERVAL_NOTE, Table
@@ -83,7 +83,7 @@ def read_run(path: pathlib.Path) -> Run:
             f"{path} is no run folder: it has no {folder.config.name}. Name run folders, which `python -m train` "
             "prints at its end."
         )
-    settings = effective_settings(load_config(folder.config))
+    settings = effective_settings(load_recorded(folder.config))
     curves = read_curves(folder.metrics)
     return Run(str(path), settings, curves, read_scores(folder, steps_in(curves)), minutes_of(folder))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from train.evaluation.comparison import Run
 from train.evaluation.curves import quality_of, thinned
-from train.evaluation.figures import BLUE, GREEN, ORANGE, new_figure, save
+from train.evaluation.figures import BLUE, GREEN, ORANGE, literal, new_figure, save
 
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000")  # Okabe and Ito 2008
 STYLES = ("-", "--", ":")  # of runs that share a colour
@@ -37,7 +37,7 @@ def draw(axis, run: Run, name: str, colour: str, style: str) -> None:
     if name.startswith("train/") and len(points):
         points = thinned(points, MOST_POINTS)
     marker = "" if name.startswith("train/") else "o"
-    axis.plot(*points.T, style, marker=marker, color=colour, label=run.name, linewidth=1.3, markersize=3.5)
+    axis.plot(*points.T, style, marker=marker, color=colour, label=literal(run.name), linewidth=1.3, markersize=3.5)
 
 
 def limit_start(axis, runs: Sequence[Run]) -> None:

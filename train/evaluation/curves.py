@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from train.evaluation.figures import BLUE, GREY, ORANGE, new_figure, save
+from train.evaluation.figures import BLUE, GREY, ORANGE, literal, new_figure, save
 from train.loop.metrics_file import parse_record
 
 QUALITIES = {"validation/bracketing_f1": "F1", "validation/bleu": "BLEU", "validation/chrf": "chrF"}
@@ -32,7 +32,7 @@ def plot_curves(curves: dict[str, np.ndarray], title: str, path: pathlib.Path) -
     figure, (loss, bleu, rate) = new_figure(3, 1, 8, 8.5, sharex=True)
     draw(loss, curves, "train/loss", "training, with dropout", BLUE)
     draw(loss, curves, "validation/loss", "validation", ORANGE, "o-")
-    loss.set(title=title, ylabel="loss, nats per target token")
+    loss.set(title=literal(title), ylabel="loss, nats per target token")
     if loss.get_lines():
         loss.legend(frameon=False)
     name, label = quality_of([curves])

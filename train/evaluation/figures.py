@@ -22,6 +22,11 @@ def new_figure(rows: int, columns: int, width: float, height: float, **options):
     return figure, axes
 
 
+def literal(text: str) -> str:
+    """Return a text, such as the name of a folder, as matplotlib has to get it so that its $ begin no formula."""
+    return text.replace("$", r"\$")
+
+
 def save(figure, path: pathlib.Path) -> None:
     """Write the figure in the format of the file's ending: .png, .svg or .pdf."""
     kind = path.suffix.lower().removeprefix(".")

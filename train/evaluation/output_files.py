@@ -14,6 +14,8 @@ def check_picture(option: str, path: pathlib.Path) -> None:
     if path.suffix.lower() not in PICTURES:
         raise ConfigError(f"{option} {path} is no picture's name: let it end in {', '.join(PICTURES)}.")
     check_writable(option, path)
+    if not os.access(path.parent, os.W_OK):  # where it is written first, to be complete when it takes its name
+        raise ConfigError(f"{option} {path} cannot be written: the folder {path.parent} is not writable.")
 
 
 def check_writable(option: str, path: pathlib.Path) -> None:

@@ -2,7 +2,7 @@
 
 import pathlib
 
-from train.evaluation.figures import BLUE, GREEN, GREY, ORANGE, new_figure, save
+from train.evaluation.figures import BLUE, GREEN, GREY, ORANGE, literal, new_figure, save
 from train.evaluation.scorecard import Scorecard
 
 WIDTH = 0.38  # of a bar beside another; bars stand 1 apart
@@ -43,9 +43,9 @@ def plot_scorecard(card: Scorecard, name: str, path: pathlib.Path) -> None:
             ylabel=f"{own[0].name}, per cent",
         )
     title = f"{name}, {card.scores.sentences:,} sentences"
-    figure.suptitle(f"{title}, against {other.name}" if other else title)
+    figure.suptitle(literal(f"{title}, against {other.name}" if other else title))
     if other:
-        labels = [name, other.name]
+        labels = [literal(name), literal(other.name)]
         figure.legend(frequencies.containers[:2], labels, loc="outside lower center", ncols=2, frameon=False)
     save(figure, path)
 

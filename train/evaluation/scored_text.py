@@ -9,7 +9,8 @@ from keras_transformer.config import ConfigError
 from keras_transformer.inspection.samples import translate_pairs
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer
-from train.config import Data, load_config
+from train.config import Data
+from train.config_recorded import load_recorded
 from train.data.corpus import CorpusError, skipped_sentence
 from train.data.files import lines_of
 from train.data.prepare import load_test_split
@@ -31,7 +32,7 @@ def data_of_run(run: pathlib.Path, has_text: bool) -> Data | None:
     """
     path = RunFolder(run).config
     if path.exists():
-        return load_config(path).data
+        return load_recorded(path).data
     if not has_text:
         raise ConfigError(f"{run} has no {path.name}, which would name a test set: give --source and --reference.")
     return None

@@ -40,11 +40,14 @@ class Unfinished:
         self._file.seek(0)
         content = self._file.read()
         whole = content[: content.rfind(b"\n") + 1]
-        try:
-            found = [json.loads(line) for line in whole.splitlines()]
-        except ValueError:
-            log.warning("%s is damaged: beginning anew", self.path)
-            found = []
+        found, length = [], 0  # of what is intact
+        for line in whole.splitlines(keepends=True):
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                log.warning("%s is damaged in its line %d: what comes before it stays", self.path, len(found) + 1)
+                break
+            length += len(line)
         if not found:
             self._file.truncate(0)
             self._write([self.of])
@@ -55,7 +58,7 @@ class Unfinished:
                 f"{self.path} has {len(results):,} results of another text, model or search: remove it to begin anew, "
                 "or give another --output."
             )
-        self._file.truncate(len(whole))
+        self._file.truncate(length)
         log.info("%s has %s results already: going on after them", self.path, f"{len(results):,}")
         return results
 

@@ -58,7 +58,7 @@ class Checkpoints:
     def save(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress) -> None:
         """Write the checkpoint of `progress.step`, then remove those before the last `keep`."""
         path = self.folder / f"step-{progress.step:08d}.npz"
-        interim = [other for other in self.paths()[-1:] if other != path and is_interim(other)]
+        interim = [other for other in self.paths() if other != path and is_interim(other)]
         self._write(path, model, optimizer, progress)
         for other in interim:
             other.unlink()

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_transformer.config import ConfigError
 
@@ -56,7 +56,7 @@ def read_cluster(text: str | None) -> Cluster:
     try:
         values = json.loads(text)
         jobs, task = values["cluster"], values["task"]
-        kind, index = task["type"], int(task["index"])
+        kind, index = str(task["type"]), whole_number(task["index"])
         addresses = {job: tuple(map(str, jobs[job])) for job in jobs}
         unknown = {*addresses, kind} - {"chief", "worker"}
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -87,3 +87,10 @@ def split_address(address: str) -> tuple[str, int]:
             "1 to 65535."
         )
     return host.strip("[]"), int(port)
+
+
+def whole_number(value: Any) -> int:
+    """Return an index, which may be text. Raises ValueError if it is no whole number."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"the index {value!r} is no whole number")
+    return int(value)
