@@ -167,7 +167,7 @@ def test_a_saved_model_computes_the_same(model, tmp_path):
 
 def test_fields_of_an_older_file_that_mean_nothing_are_skipped(model):
     config = model.get_config()
-    config["config"] |= {"max_positions": 512, "kernel_size": 9}
+    config["config"] |= {"kernel_size": 9, "neighbourhood": 5}
     assert Transformer.from_config(config).transformer_config == model.transformer_config
 
 
