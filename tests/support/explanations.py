@@ -30,7 +30,7 @@ def explanation(source="A dog runs", text="Ein Hund läuft"):
         "source_pieces": SOURCE,
         "truncated": False,
         "translations": [
-            translation(text, TARGET, [-0.1, -0.2, -0.2, -0.1]),
+            translation(text, TARGET, [-0.1, -0.2, -0.296, -0.004]),
             translation("Der Hund", ["▁Der", "▁Hund", "</s>"], [-2.4, -0.2, -0.2]),
         ],
         "attention": {
