@@ -111,12 +111,24 @@ def test_the_old_version_ends_what_it_has_begun(folder, written):
 
 
 def refresh(model):
-    asyncio.run(model.refresh())
+    asyncio.run(asyncio.wait_for(model.refresh(), 60))
     version = model.version()
     signature = version.signatures["serving_default"]
     import numpy as np
 
     return version.run(signature, ("translation",), {"text": np.array([b""], object)})["translation"][0].decode()
+
+
+def test_the_next_version_does_not_wait_for_the_requests_of_the_one_before(folder, written):
+    model = ModelFolder(folder)
+    first = model.version()
+    first.users += 1  # a request of it is being answered
+    publish(written["b"], folder / "2")
+    assert refresh(model) == "b" and model.status[1].state is State.UNLOADING
+    shutil.rmtree(folder / "2")
+    assert refresh(model) == "a" and model.version() is not first  # which rolls back at once
+    assert (model.status[1].state, model.status[2].state) == (State.AVAILABLE, State.END)
+    first.users -= 1
 
 
 def test_a_broken_version_leaves_the_old_one_serving_and_is_logged_once(folder, written, caplog):

@@ -52,6 +52,7 @@ class ModelFolder:
         self.status: dict[int, Status] = {}
         self._broken: dict[pathlib.Path, Fingerprint] = {}
         self._served: Fingerprint = ()
+        self._closing: set[asyncio.Task] = set()
         self._current = self._load_best(None)
         if self._current is None:
             errors = [status.error for status in self.status.values() if status.error]
@@ -85,10 +86,21 @@ class ModelFolder:
         self.status[new.number] = Status(State.AVAILABLE)
         which = f"version {old.number}" if new.number != old.number else "another one of that number"
         log.warning("%s: version %d takes the place of %s", self.path, new.number, which)
+        if old.users:  # in the background: the next version, or the one before, does not wait for them
+            waiting = asyncio.create_task(self._close_when_unused(old))
+            self._closing.add(waiting)
+            waiting.add_done_callback(self._closing.discard)
+        else:
+            self._close(old)
+
+    async def _close_when_unused(self, old: Version) -> None:
         while old.users:
             await asyncio.sleep(0.05)
+        self._close(old)
+
+    def _close(self, old: Version) -> None:
         old.close()
-        if new.number != old.number:
+        if self.status[old.number].state is State.UNLOADING:  # and its number is not served again
             self.status[old.number] = Status(State.END)
 
     def _load_best(self, current: Version | None) -> Version | None:
