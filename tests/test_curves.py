@@ -44,6 +44,13 @@ def test_the_means_of_a_thinned_curve_are_those_of_the_points(monkeypatch):
     assert thinned(points[:4]).tolist() == [[1.5, 15], [3.5, 40]]
 
 
+def test_steps_that_a_killed_process_lost_are_left_out(tmp_path):
+    write(tmp_path / "metrics.jsonl", RECORDS)
+    found = read_curves(tmp_path / "metrics.jsonl", 1)
+    assert set(found) < set(read_curves(tmp_path / "metrics.jsonl"))
+    assert all((points[:, 0] <= 1).all() for points in found.values()) and len(found["train/loss"]) == 1
+
+
 def drawn(monkeypatch, tmp_path, found):
     """The axes of the picture, which is written too."""
     figures = []

@@ -1,5 +1,6 @@
 """curves.png: loss, BLEU and learning rate over the steps of a run, from metrics.jsonl."""
 
+import math
 import pathlib
 from collections.abc import Sequence
 
@@ -12,15 +13,18 @@ QUALITIES = {"validation/bracketing_f1": "F1", "validation/bleu": "BLEU", "valid
 MOST_POINTS = 2_000  # of a curve: more cannot be seen
 
 
-def read_curves(path: pathlib.Path) -> dict[str, np.ndarray]:
+def read_curves(path: pathlib.Path, last_step: float = math.inf) -> dict[str, np.ndarray]:
     """Read metrics.jsonl. Returns from each name, such as "train/loss", to float64 (points, 2): steps and values.
 
+    last_step: of the run; later ones are records of what a process lost when it was killed.
     Texts, damaged lines and values that are not finite are left out. Returns nothing if there is no such file.
     """
     points = {}
     if path.exists():
         with open(path, "rb") as file:
             for record in filter(None, map(parse_record, file)):
+                if record["step"] > last_step:
+                    continue
                 for name, value in record.items():
                     if name not in ("step", "time") and isinstance(value, int | float):
                         points.setdefault(name, []).append((record["step"], value))

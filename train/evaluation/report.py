@@ -48,7 +48,7 @@ def write_report(
     translator = Translator(transformer, tokenizer, options, config.translation.batch_size)
     timed = translate_timed(translator, list(split))
     card = scored(config.data, data, split, timed)
-    curves = read_curves(folder.metrics)
+    curves = read_curves(folder.metrics, progress.step)
     if curves:
         plot_curves(curves, folder.path.name, folder.curves)
     model = transformer.model_config
