@@ -179,8 +179,7 @@ class IncrementalDecoder:
         if self.last_norm is not None:
             states = self.last_norm(states)
         logits = ops.cast(ops.matmul(states, weights.vocabulary), "float32")
-        attended = tuple(
-            sums + ops.cast(ops.mean(attention, axis=1), sums.dtype) for sums in state.attended
-        )  # of the last block
+        of_last_block = attention
+        attended = tuple(sums + ops.cast(ops.mean(of_last_block, axis=1), sums.dtype) for sums in state.attended)
         state = state._replace(keys=tuple(all_keys), values=tuple(all_values), is_past=is_past, attended=attended)
         return logits, state
