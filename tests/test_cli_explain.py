@@ -83,7 +83,7 @@ def test_a_run_on_a_treebank_reads_words_and_searches_as_its_configuration_says(
     (tmp_path / "config.toml").write_text(text)
     command = ["explain", tmp_path, "see  (x) .", "--to", tmp_path / "page.html", "--extra-length", 5]
     assert invoke(app, *command).exit_code == 0
-    assert asked == [tmp_path, SearchOptions(7, 0.3, 5, 0.125, n_best=4), "see -LRB-x-RRB- .", ""]
+    assert asked == [tmp_path, SearchOptions(7, 0.3, 5, coverage_penalty=0.125, n_best=4), "see -LRB-x-RRB- .", ""]
 
 
 @pytest.mark.slow
