@@ -117,8 +117,8 @@ def with_weights(transformer: keras.Model, path: str | os.PathLike) -> keras.Mod
 
 
 def arrays_in(path: str | os.PathLike) -> int:
-    """The number of arrays in a file of weights."""
+    """The number of arrays of layers in a file of weights; Keras puts those of the optimizer beside them."""
     found = []
     with h5py.File(path) as file:
-        file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
+        file["layers"].visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
     return len(found)

@@ -164,6 +164,15 @@ def test_weights_of_another_model_are_refused(random_folder, tmp_path, change):
         kt.load_run(tmp_path / "run")
 
 
+def test_the_state_of_an_optimizer_in_the_file_is_left_out(tokenizer, tmp_path):
+    model = transformer_of(tokenizer)
+    model.compile("adam")
+    model.optimizer.build(model.trainable_variables)
+    kt.save_run(model, tokenizer, tmp_path)
+    for one, other in zip(model.get_weights(), kt.load_run(tmp_path)[0].get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_weights_of_a_larger_model_are_refused(tokenizer, tmp_path):
     """Keras loads what it has a place for and says nothing of the rest."""
     config = kt.TransformerConfig(
