@@ -36,9 +36,9 @@ class RecurrentModel(keras.Model):
 
     @classmethod
     def from_config(cls, config: dict, custom_objects: dict | None = None) -> "RecurrentModel":
+        values = {"kind": RecurrentConfig.kind, **config["config"]}
         return freeze(
-            cls(RecurrentConfig.from_values(config["config"]), config["dtype"], config["name"]),
-            config.get("frozen", []),
+            cls(RecurrentConfig.from_values(values), config["dtype"], config["name"]), config.get("frozen", [])
         )
 
 
