@@ -17,6 +17,7 @@ from export.versions import CERTIFICATE, ExportError
 from keras_transformer.console import ScoredText
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.machine import processor_and_cores, versions
+from keras_transformer.parsing.run import SEARCH
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator
 
@@ -25,7 +26,6 @@ LENGTHS = (8, 16, 32, 64, 512)  # tokens of a sentence, EOS included: the upper 
 MOST_REQUESTS, MOST_SECONDS = 100, 3.0  # in a class of latency
 SEED = 1  # of the shuffled orders
 EXAMPLE_WORDS = 7
-SEARCH = ("beam_size", "length_penalty", "coverage_penalty", "extra_length")  # what `python -m export` decides
 
 Translate = Callable[[list[str]], list[ScoredText]]
 

@@ -69,6 +69,17 @@ def test_a_run_that_was_stopped_has_the_checkpoints_of_one_that_was_not(tmp_path
     assert names(checkpoints) == ["step-00000008.npz", "step-00000012.npz", "step-00000016.npz"]
 
 
+def test_an_interim_checkpoint_that_a_kill_left_goes_later(checkpoints):
+    model, optimizer = small_model()
+    interim, after = (checkpoints.folder / f"step-{step:08d}.npz" for step in (9, 12))
+    checkpoints.save(model, optimizer, Progress(9, is_interim=True))
+    content = interim.read_bytes()
+    checkpoints.save(model, optimizer, Progress(12))
+    interim.write_bytes(content)  # as if killed between the two
+    checkpoints.save(model, optimizer, Progress(16))
+    assert names(checkpoints) == [after.name, "step-00000016.npz"]
+
+
 def test_the_last_checkpoints_stay(checkpoints):
     model, optimizer = small_model()
     for step in (900, 1000, 1100, 20_000):

@@ -207,3 +207,9 @@ def test_a_list_of_lines_is_not_one_string():
 def test_the_first_line_of_an_error():
     assert first_line_of(ValueError("\none\ntwo")) == first_line_of(ValueError("one.")) == "one."
     assert first_line_of(ValueError()) == "ValueError."
+
+
+@pytest.mark.slow
+def test_a_command_prints_utf_8_whatever_the_locale_is():
+    code = "from keras_transformer.console import prepare_process; prepare_process(); print('\u201eja\u201c')"
+    assert python("-c", code, PYTHONIOENCODING="latin-1").stdout == "\u201eja\u201c\n"

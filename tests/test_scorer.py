@@ -74,6 +74,15 @@ def test_a_coverage_penalty_of_a_model_without_attention_is_refused_at_once(pair
         kind(model, pair[1], **given)
 
 
+@pytest.mark.parametrize("kind", [Scorer, Translator])
+def test_another_backend_than_its_graphs_are_of_is_refused(pair, kind, monkeypatch):
+    monkeypatch.setattr("keras.backend.backend", lambda: "torch")
+    with pytest.raises(
+        ConfigError, match=f"{kind.__name__} computes with TensorFlow, and the backend of Keras is torch"
+    ):
+        kind(*pair)
+
+
 @pytest.mark.slow
 def test_neither_order_nor_batch_changes_a_score(scorer):
     sources, targets = SENTENCES[:4], SENTENCES[4:8]

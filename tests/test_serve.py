@@ -12,6 +12,7 @@ import requests
 from export.client import ServingClient
 from export.serve import app
 from export.server.process import Address
+from export.server.welcome import welcome
 from export.transports import ClientError
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.echo import write_echo
@@ -154,3 +155,4 @@ def test_a_name_with_signs_of_the_shell_is_written_as_an_address_has_it():
     address = Address("my $model", "127.0.0.1", 8501, 8500)
     assert address.url == "http://127.0.0.1:8501/v1/models/my%20%24model"
     assert address.grpc_url == "grpc://127.0.0.1:8500/my%20%24model"
+    assert b" http://localhost:8501/v1/models/my%20%24model:predict" in welcome("my $model", 8501, {}, "").body

@@ -33,9 +33,9 @@ from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.options import BatchSize, CoveragePenalty, LengthPenalty, Precision, RunPath
 from keras_transformer.parsing.run import check_writes_text
 from keras_transformer.run_folder import RunFolder
-from train.config_recorded import load_recorded
 from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_not_read, check_plain_text, check_writable
+from train.evaluation.recorded import load_recorded
 from train.evaluation.unfinished import Unfinished
 
 log = logging.getLogger("train")

@@ -12,9 +12,9 @@ import numpy as np
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
 from keras_transformer.run_folder import CHECKPOINTS, RunFolder
-from train.config_recorded import load_recorded
 from train.config_settings import effective_settings
 from train.evaluation.curves import read_curves
+from train.evaluation.recorded import load_recorded
 from train.evaluation.tables import INTERVAL_NOTE, Table
 
 NO_SCORES = "not evaluated"

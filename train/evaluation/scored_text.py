@@ -10,10 +10,10 @@ from keras_transformer.inspection.samples import translate_pairs
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer
 from train.config import Data
-from train.config_recorded import load_recorded
 from train.data.corpus import CorpusError, skipped_sentence
 from train.data.files import lines_of
 from train.data.prepare import load_test_split
+from train.evaluation.recorded import load_recorded
 
 log = logging.getLogger("train")
 

@@ -5,7 +5,7 @@ import pytest
 from keras_transformer.config import ConfigError
 from tests.support.runs import write_config
 from train.config import load_config
-from train.config_recorded import load_recorded
+from train.evaluation.recorded import load_recorded
 
 
 def test_keys_that_this_version_lacks_are_logged_and_left_out(tmp_path, caplog):
