@@ -1,4 +1,4 @@
-"""Sums over the replicas of a tf.distribute strategy; on the JAX and PyTorch backends there is one replica."""
+"""The replicas of a tf.distribute strategy: their sum, number and count; JAX and PyTorch have one replica here."""
 
 import keras
 
@@ -25,3 +25,13 @@ def replica_count() -> int:
     import tensorflow as tf
 
     return tf.distribute.get_strategy().num_replicas_in_sync
+
+
+def number_of_replica():
+    """Which replica this is, from 0 on and over all machines; 0 where nothing is divided among replicas."""
+    if replica_count() == 1:
+        return 0
+    import tensorflow as tf
+
+    context = tf.distribute.get_replica_context()
+    return 0 if context is None else context.replica_id_in_sync_group

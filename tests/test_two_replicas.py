@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.losses import LabelSmoothedCrossentropy, token_sums
 from tests.support.models import assert_close
 from tests.support.processes import fork_python
@@ -84,3 +85,10 @@ def test_in_stock_keras_a_scalar_loss_trains_with_the_sum_of_the_replicas_gradie
     """What the docstring of LabelSmoothedCrossentropy warns of; once this fails, Keras has changed and so may it."""
     assert runs["scalar"]["fit/loss"] > 1.8 * runs["one"]["fit/loss"]
     assert np.linalg.norm(runs["scalar"]["gradient"]) > 1.5 * np.linalg.norm(runs["one"]["gradient"])
+
+
+def test_each_replica_drops_other_elements_and_the_first_what_one_device_drops(runs):
+    kept = runs["dropout"]["kept"]
+    alone = Dropout(0.5, seed=1)(np.ones((2, two_replicas.PLACES)), training=True)
+    np.testing.assert_array_equal(kept[:2], np.asarray(alone) != 0)
+    assert 0.4 < (kept[:2] == kept[2:]).mean() < 0.6  # independent masks of rate 0.5 agree at half their places

@@ -4,6 +4,9 @@ import keras
 from keras import ops
 
 from keras_transformer.bits import mixed
+from keras_transformer.replicas import number_of_replica, replica_count
+
+STREAM_OF_REPLICA = 0x9E3779B9  # times its number is added to the stream: far from what seeds of layers differ by
 
 
 def random_bits(shape: tuple, seed):
@@ -37,9 +40,16 @@ def dropout(inputs, rate: float, seed):
     return ops.where(is_kept, inputs / ops.cast(1.0 - rate, inputs.dtype), ops.cast(0.0, inputs.dtype))
 
 
+def seed_of_replica(seed):
+    """Return the seed (2,) of this replica's masks. Keras gives all replicas the same one, which the first keeps."""
+    if replica_count() == 1:
+        return seed
+    return seed + ops.stack([ops.cast(number_of_replica(), seed.dtype) * STREAM_OF_REPLICA, ops.zeros_like(seed[1])])
+
+
 @keras.saving.register_keras_serializable("keras_transformer")
 class Dropout(keras.layers.Layer):
-    """Apply `dropout` in training, with another mask in every call; return the inputs unchanged otherwise.
+    """Apply `dropout` in training, with another mask in every call and replica; return the inputs unchanged otherwise.
 
     Args:
         rate: probability of zero, in [0, 1). Raises ValueError for any other.
@@ -58,7 +68,7 @@ class Dropout(keras.layers.Layer):
 
     def call(self, inputs, training: bool = False):
         if training and self.rate > 0:
-            return dropout(inputs, self.rate, self.seed_generator.next())
+            return dropout(inputs, self.rate, seed_of_replica(self.seed_generator.next()))
         return inputs
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:

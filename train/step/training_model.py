@@ -47,7 +47,7 @@ class TrainingModel(keras.Model):
     ) -> None:
         """Configure training; call it inside the scope of the strategy, before `fit`.
 
-        seed: of the dropout masks, which are a function of (seed, step, micro-batch, layer). In mixed_float16 a step
+        seed: of the dropout masks, a function of (seed, step, micro-batch, layer, replica). In mixed_float16 a step
             whose gradients overflow is no update, and the next one has its masks.
         xla: compile forward and backward pass, on a single replica the update too.
         micro_batches: each replica computes its rows in this many equal parts, one after the other, and updates once:
@@ -102,10 +102,9 @@ class TrainingModel(keras.Model):
         """Sum loss and gradients over the micro-batches of this replica, then over all replicas, and update."""
         context = tf.distribute.get_replica_context()
         step = tf.convert_to_tensor(self.optimizer.iterations)
-        first_micro_batch = context.replica_id_in_sync_group * self.micro_batches
         total = None
         for number, micro_batch in enumerate(self.split(batch)):
-            sums = self.compiled_sums_and_gradients(micro_batch, step, first_micro_batch + number)
+            sums = self.compiled_sums_and_gradients(micro_batch, step, tf.constant(number))
             total = sums if total is None else tf.nest.map_structure(tf.add, total, sums)
         if self.replicas > 1:
             # all_reduce places its result by the device of its input; an argument has one only through `identity`
@@ -124,7 +123,7 @@ class TrainingModel(keras.Model):
     def sums_and_gradients(self, batch: dict, step, micro_batch) -> tuple[TokenSums, list]:
         """Return the sums of one micro-batch, and the gradients of its summed (and, in float16, scaled) loss.
 
-        step, micro_batch: int scalars. `micro_batch` counts over all replicas: each draws dropout masks of its own.
+        step, micro_batch: int scalars. Each micro-batch of a replica draws dropout masks of its own.
         """
         with keras.StatelessScope(state_mapping=self.dropout_states(step, micro_batch)):
             with tf.GradientTape() as tape:
@@ -137,12 +136,12 @@ class TrainingModel(keras.Model):
     def dropout_states(self, step, micro_batch) -> list[tuple]:
         """Return (variable, value) for the random state of every dropout layer: nothing has to be saved.
 
-        A value is (stream, step), of which each (seed, layer, micro-batch) has its own stream.
+        A value is (stream, step), of which each (seed, layer, micro-batch) has its own stream. The layer itself adds
+        the replica's number to it.
         """
-        micro_batches_of_step = self.replicas * self.micro_batches
         states = []
         for number, variable in enumerate(self.random_states()):
-            first_stream = (self.dropout_seed * DRAWS_PER_RUN + number) * micro_batches_of_step
+            first_stream = (self.dropout_seed * DRAWS_PER_RUN + number) * self.micro_batches
             stream = tf.constant(first_stream, "int64") + tf.cast(micro_batch, "int64")
             states.append((variable, tf.stack([stream, tf.cast(step, "int64")])))
         return states
