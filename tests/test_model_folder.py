@@ -180,6 +180,17 @@ def test_a_lower_version_does_not_replace_a_higher_one(folder, written):
     assert refresh(model) == "c"
 
 
+def test_a_link_that_is_turned_to_another_folder_changes_what_is_served(folder, written, tmp_path):
+    publish(written["b"], tmp_path / "other" / "1")
+    link = tmp_path / "current"
+    link.symlink_to(folder)
+    model = ModelFolder(link)
+    assert (model.name, refresh(model)) == ("current", "a")
+    link.with_name("new").symlink_to("other")
+    link.with_name("new").rename(link)
+    assert refresh(model) == "b"
+
+
 def test_one_version_alone_can_be_served(folder):
     model = ModelFolder(folder / "1")
     assert (model.name, model.version().number) == ("echo", 1)

@@ -39,15 +39,18 @@ class ModelFolder:
     A version that appears is loaded beside the one that is served, warmed up, and takes its place between two requests.
     The old one is closed after its last request. A version that cannot be loaded is logged once and tried again only
     when its files have changed. If the version that is served disappears from the folder, the highest that is left
-    takes its place: removing a version rolls back. If another version takes its number, that one is served.
+    takes its place: removing a version rolls back. If another version takes its number, that one is served. A link may
+    be given, and turned to another folder.
 
     Raises ExportError if no version can be loaded.
     """
 
     def __init__(self, path: str | os.PathLike):
         find_version(path)  # one sentence if there is none
-        self.path = pathlib.Path(path).resolve()
+        self.path = pathlib.Path(os.path.abspath(path))  # a link stays one, as it may be turned
         self.is_single = is_version(self.path)  # FOLDER/3 itself was given: no other version is served
+        if self.is_single:
+            self.path = self.path.resolve()  # the number is in the name of the folder
         self.name = self.path.parent.name if self.is_single else self.path.name
         self.status: dict[int, Status] = {}
         self._broken: dict[pathlib.Path, Fingerprint] = {}
