@@ -61,10 +61,15 @@ def save_run(
 
 
 def save_weights(transformer: keras.Model, path: pathlib.Path) -> None:
-    """Replace the file at `path` in one step: a reader finds the old weights or the new ones, never a part."""
+    """Replace the file at `path` in one step: a reader finds the old weights or the new ones, never a part.
+
+    The new ones are flushed to the disk before they take the name, so that this holds after a power failure too.
+    """
     part = path.with_name("part.weights.h5")  # Keras requires this ending
     try:
         transformer.save_weights(part)
+        with open(part, "rb+") as file:
+            os.fsync(file.fileno())
         os.replace(part, path)
     except BaseException:  # Ctrl-C too leaves no part behind; all go on to the caller
         part.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """save_run and load_run are each other's inverse, and a folder is never half of one model and half of another."""
 
+import os
 import shutil
 
 import keras
@@ -9,6 +10,7 @@ import pytest
 import keras_transformer as kt
 from export.__main__ import app as export_app
 from keras_transformer import saved_run
+from keras_transformer.files import write_atomically
 from keras_transformer.model import Transformer, with_attention
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.model import RecurrentModel
@@ -83,6 +85,19 @@ def test_a_folder_that_is_half_overwritten_cannot_be_opened(tokenizer, tmp_path,
         kt.save_run(transformer_of(tokenizer), tokenizer, tmp_path)
     with pytest.raises(kt.ConfigError, match=r"has no model\.json"):
         kt.load_run(tmp_path)
+
+
+@pytest.mark.parametrize("write", ["text", "weights"])
+def test_content_is_on_the_disk_before_it_takes_the_name(write, tokenizer, tmp_path, monkeypatch):
+    model, events, replace = transformer_of(tokenizer), [], os.replace  # a power failure may lose what is not flushed
+    monkeypatch.setattr(os, "fsync", lambda number: events.append(os.fstat(number).st_ino))
+    monkeypatch.setattr(os, "replace", lambda part, path: (events.append(os.stat(part).st_ino), replace(part, path)))
+    if write == "text":
+        write_atomically(tmp_path / "text", "words")
+    else:
+        saved_run.save_weights(model, tmp_path / "model.weights.h5")
+    flushed, renamed = events
+    assert flushed == renamed
 
 
 # What is refused, before anything is written
