@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import signal
 import types
 
 import pytest
@@ -160,7 +161,7 @@ def test_a_command_that_was_stopped_goes_on_but_not_with_another_model_text_or_s
     def translate_n_best(lines, first_line):
         calls.append(first_line)
         if calls == [1, 2]:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGTERM)
         return [[Translation(line, -1.0)] for line in lines]
 
     tokenizer = types.SimpleNamespace(restored=list)
@@ -168,7 +169,9 @@ def test_a_command_that_was_stopped_goes_on_but_not_with_another_model_text_or_s
     monkeypatch.setattr(Translator, "load", lambda *arguments, **named: translator)
     monkeypatch.setattr(train.distil, "BATCHES_AT_ONCE", 1)
     arguments = tmp_path, *options_of(files), "--batch-size", 1
-    assert distil_command(*arguments).exit_code != 0 and not files["output"].exists()
+    stopped = distil_command(*arguments)
+    assert stopped.exit_code == 75 and "output.unfinished keeps what is translated" in stopped.output
+    assert not files["output"].exists()
     what = "output.unfinished has 1 results of another text, model or search"
     if changed and changed.startswith("--"):
         assert_one_sentence(distil_command(*arguments, changed, 0.2), what)

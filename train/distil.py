@@ -37,6 +37,7 @@ from train.data.files import aligned_pairs, check_sides
 from train.evaluation.output_files import check_not_read, check_plain_text, check_writable
 from train.evaluation.recorded import load_recorded
 from train.evaluation.unfinished import Unfinished
+from train.loop.stopping import interrupted_by_signals
 
 log = logging.getLogger("train")
 app = command_app()
@@ -64,7 +65,7 @@ def main(
 
     Nearest is what has the highest sentence BLEU (Kim and Rush 2016, section 3.3), of lower-cased references if the run
     writes lower case. One line per sentence: the output is the target side of a further entry of data.train, whose
-    source side is --source. If the command is stopped, the same one goes on where it was.
+    source side is --source. If the command is stopped, it exits with code 75, and the same one goes on where it was.
     """
     prepare_process(is_long=True)
     with exit_codes():
@@ -89,7 +90,9 @@ def main(
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(run)
         decisive = {"weights": weights, "text": text, "language": language, "precision": precision, **search}
-        with contextlib.closing(Unfinished(output, decisive)) as work:
+        work = Unfinished(output, decisive)
+        kept = f"Stopped. {work.path} keeps what is translated: the same command goes on after it."
+        with contextlib.closing(work), interrupted_by_signals(kept):
             chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work, language)
             write_atomically(output, "".join(f"{text}\n" for text in chosen))
             work.finish()
