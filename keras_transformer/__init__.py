@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.config import PRESETS, ConfigError, SearchOptions, TransformerConfig, preset
     from keras_transformer.datasets import dataset_from_pairs
     from keras_transformer.errors import UserError
+    from keras_transformer.kinds import with_attention
     from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
     from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
     from keras_transformer.layers.convolution import SegmentConvolution
@@ -46,7 +47,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
         segment_mask,
     )
     from keras_transformer.metrics import Perplexity, TokenAccuracy
-    from keras_transformer.model import Transformer, encoder, with_attention
+    from keras_transformer.model import Transformer, encoder
     from keras_transformer.optimizers import paper_optimizer
     from keras_transformer.recurrent.config import RecurrentConfig
     from keras_transformer.recurrent.model import RecurrentModel
@@ -59,6 +60,7 @@ NAMES_OF = {
     "config": ("PRESETS", "ConfigError", "SearchOptions", "TransformerConfig", "preset"),
     "datasets": ("dataset_from_pairs",),
     "errors": ("UserError",),
+    "kinds": ("with_attention",),
     "layers.attention": ("MultiHeadAttention", "scaled_dot_product_attention"),
     "layers.blocks": ("DecoderBlock", "EncoderBlock", "PostNormResidual", "PreNormResidual"),
     "layers.convolution": ("SegmentConvolution",),
@@ -71,7 +73,7 @@ NAMES_OF = {
     "losses": ("LabelSmoothedCrossentropy", "token_losses"),
     "masks": ("causal_mask", "causal_segment_mask", "neighbourhood_mask", "positions_in_segment", "segment_mask"),
     "metrics": ("Perplexity", "TokenAccuracy"),
-    "model": ("Transformer", "encoder", "with_attention"),
+    "model": ("Transformer", "encoder"),
     "optimizers": ("paper_optimizer",),
     "recurrent.config": ("RecurrentConfig",),
     "recurrent.model": ("RecurrentModel",),

@@ -52,6 +52,7 @@ from keras_transformer.options import (
 )
 from keras_transformer.parsing.run import check_constrained, check_draws_trees, check_writes_text, tree_search
 from keras_transformer.parsing.written import drawing, parsed_sentences, with_trees
+from keras_transformer.run_folder import RunFolder
 
 log = logging.getLogger("keras_transformer")
 app = command_app(no_args_is_help=True)
@@ -221,6 +222,7 @@ def explain(
             no_repeat_ngram_size=no_repeat_ngram_size, repetition_penalty=repetition_penalty, temperature=temperature,
             top_k=top_k, top_p=top_p, seed=seed,
         )  # fmt: skip
+        RunFolder(run).check_spared("--to", to)
         if of_trees is not None:
             [sentence] = parsed_sentences([sentence])
         with lean_start():

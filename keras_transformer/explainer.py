@@ -15,7 +15,7 @@ from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.scores import NO_NUMBERS
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.errors import UserError
-from keras_transformer.kinds import incremental_decoder
+from keras_transformer.kinds import config_of, incremental_decoder
 from keras_transformer.saved_run import load_run
 from keras_transformer.sources import check_vocabulary, encoded_lines, encoded_prefix
 from keras_transformer.tokenizer import Tokenizer
@@ -66,12 +66,13 @@ class Explainer:
     """
 
     def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, options: SearchOptions | None = None):
-        check_vocabulary(transformer.model_config, tokenizer)
+        config = config_of(transformer)
+        check_vocabulary(config, tokenizer)
         self.tokenizer, self.options = tokenizer, options or SearchOptions()
-        check_coverage(transformer.model_config, self.options.coverage_penalty)
+        check_coverage(config, self.options.coverage_penalty)
         self._decoder, self._forced = incremental_decoder(transformer), ForcedDecoder(transformer)
         self._pieces = tokenizer.pieces()
-        self.most_tokens = min(EXPLAINED_TOKENS, transformer.model_config.position_limit or EXPLAINED_TOKENS)
+        self.most_tokens = min(EXPLAINED_TOKENS, config.position_limit or EXPLAINED_TOKENS)
 
     @classmethod
     def load(cls, run_folder: str | os.PathLike, options: SearchOptions | None = None) -> "Explainer":

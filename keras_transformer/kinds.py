@@ -43,14 +43,38 @@ def build_model(config: BaseModelConfig, dtype: str | None = None) -> "keras.Mod
     return kind_of(config).model(config, dtype=dtype)
 
 
+def config_of(model: "keras.Model") -> BaseModelConfig:
+    """Return the configuration of a Transformer or a RecurrentModel.
+
+    Raises TypeError for anything else, and ConfigError if `model.quantize` has replaced its weights by integers.
+    """
+    config = getattr(model, "model_config", None)
+    if not isinstance(config, tuple(CONFIGS.values())):
+        raise TypeError(
+            f"A Transformer or a RecurrentModel is needed. Received: {model!r}. The model that with_attention returns "
+            "shares its weights with the one that it was made of: give that one."
+        )
+    for weight in model.weights:
+        if "int" in weight.dtype:
+            raise ConfigError(
+                f"{weight.path} is {weight.dtype}, as after `quantize`; float weights are needed. Give the model as it "
+                "was before; `python -m export --format ctranslate2 --quantization int8` searches with integers."
+            )
+    return config
+
+
 def incremental_decoder(model: "keras.Model") -> Any:
     """Return the decoder of a model as a function of (state, token)."""
-    return kind_of(model.model_config).decoder(model)
+    return kind_of(config_of(model)).decoder(model)
 
 
 def with_attention(model: "keras.Model") -> "keras.Model":
-    """Return the same weights and graph, with the attention weights among the outputs."""
-    return kind_of(model.model_config).with_attention(model)
+    """Return the same weights and graph, with the attention weights among the outputs: see model.with_attention.
+
+    Of a RecurrentModel the name is "decoder_block_1/memory", (B, 1, T, S), if it attends.
+    Raises TypeError for a model of another kind.
+    """
+    return kind_of(config_of(model)).with_attention(model)
 
 
 def load_model_config(path: str | os.PathLike) -> BaseModelConfig:

@@ -39,7 +39,8 @@ def token_losses(logits, labels, smoothing=0.1):
         nll = logsumexp(z) - z_label        hit = 1 if no logit is higher than z_label, else 0
 
     The gradient of `loss` with respect to the logits z is softmax(z) - q, written out: one pass over the logits, which
-    are all that the backward pass keeps. Shapes: logits (B, T, V), labels int (B, T) -> three float32 (B, T).
+    are all that the backward pass keeps. Shapes: logits (B, T, V), labels int (B, T) -> three float32 (B, T). A label
+    outside [0, V) is an error that not every backend reports: -1 and -100 are no padding.
     """
     labels = ops.convert_to_tensor(labels)
 
@@ -82,12 +83,13 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
     `token_sums(...).loss / token_sums(...).tokens`.
 
     **On several replicas** (tf.distribute) they are the same as on one, also if the replicas hold different numbers of
-    real tokens. That takes two things which `compile` does not do for a loss of your own:
+    real tokens or of rows. That takes three things which `compile` does not do for a loss of your own:
 
     - Keras sums gradients over replicas but divides only those losses by their number that it reduces itself. A loss
       function that returns a scalar, such as a mean over real tokens, therefore trains with twice the gradient on two
       replicas, and logs twice the loss.
     - The mean of the replicas' means is not the mean over all tokens. So the tokens are counted over all replicas.
+    - What Keras logs is the mean of the replicas' values, weighted by their rows, but these are parts of one sum.
 
     `fit` logs the mean over batches of this mean, weighted by rows, as it does for every loss; `Perplexity` and
     `TokenAccuracy` divide by tokens once, at the end of the epoch.
@@ -137,10 +139,22 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
         # Keras divides by this replica's places and by the number of replicas; the divisor shall be all real tokens
         tokens = sum_over_replicas(ops.sum(is_real))
         places = ops.cast(ops.size(losses), "float32")
-        return losses * (places * replica_count() / ops.maximum(tokens, 1.0))
+        return as_logged(losses * (places * replica_count() / ops.maximum(tokens, 1.0)))
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "smoothing": self.smoothing}
+
+
+def as_logged(losses):
+    """Return losses (B, T) whose mean, weighted by the rows of each replica, is the mean over replicas; same gradient.
+
+    They differ if a batch does not divide evenly: then its replicas have different numbers of rows B.
+    """
+    if replica_count() == 1:
+        return losses
+    rows = ops.cast(ops.shape(losses)[0], "float32")
+    share = rows * replica_count() / sum_over_replicas(rows)  # 1 if the batch divides evenly
+    return losses + ops.stop_gradient(losses / ops.maximum(share, 1e-6) - losses)
 
 
 def perplexity(nll: float) -> float:

@@ -196,7 +196,12 @@ def final_norm_if_pre(states, name: str, config: TransformerConfig, dtype: keras
 
 
 def encoder(transformer: Transformer) -> keras.Model:
-    """The encoder alone, with the same weights: source_ids and source_segments -> memory (B, S, d_model)."""
+    """The encoder alone, with the same weights: source_ids and source_segments -> memory (B, S, d_model).
+
+    Raises TypeError for a model that is no Transformer.
+    """
+    if not hasattr(transformer, "transformer_config"):
+        raise TypeError(f"encoder takes a Transformer apart. Received: {transformer!r}")
     config = transformer.transformer_config
     if config.norm == "pre":
         memory = transformer.get_layer("encoder_norm").output

@@ -36,6 +36,12 @@ class RunFolder:
         if not self.path.is_dir():
             raise ConfigError(f"There is no run folder {self.path}. `python -m train CONFIG` makes one.")
 
+    def check_spared(self, option: str, path: pathlib.Path) -> None:
+        """Raises ConfigError if `path`, to which a command would write by its `option`, is a file of this run."""
+        place = path.resolve()
+        if any(place.is_relative_to(own.resolve()) for own in vars(self).values() if own != self.path):
+            raise ConfigError(f"{option} {path} is a file of the run {self.path}: name another one.")
+
     def check_tokenizer(self) -> None:
         """Raises ConfigError if tokenizer.model is not the one that the run was begun with.
 

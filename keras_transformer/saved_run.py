@@ -12,7 +12,7 @@ from keras_transformer.batching import list_of_lines
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import first_line_of
 from keras_transformer.files import write_atomically
-from keras_transformer.kinds import CONFIGS, build_model, load_model_config
+from keras_transformer.kinds import build_model, config_of, load_model_config
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.sources import check_vocabulary
 from keras_transformer.tokenizer import Tokenizer
@@ -28,15 +28,11 @@ def save_run(
 
     A folder that save_run or a script wrote is overwritten. While it is, it cannot be opened: model.json comes last.
     Raises TypeError if the model is neither a Transformer nor a RecurrentModel, and ConfigError, before anything is
-    written, if the tokenizer is of another vocabulary, a weight is NaN or infinite, a line of `check_lines` is more
-    than one line, or the folder is a run of `python -m train`, whose checkpoints and report are of other weights.
+    written, if the tokenizer is of another vocabulary, a weight is an integer, NaN or infinite, a line of `check_lines`
+    is more than one line, or the folder is a run of `python -m train`, whose checkpoints and report are of other
+    weights.
     """
-    config = getattr(transformer, "model_config", None)
-    if not isinstance(config, tuple(CONFIGS.values())):
-        raise TypeError(
-            f"save_run writes a Transformer or a RecurrentModel. Received: {transformer!r}. The model that "
-            "with_attention returns shares its weights with the one that it was made of: save that one."
-        )
+    config = config_of(transformer)
     folder = RunFolder(path)
     if folder.config.exists() or folder.has_begun():
         raise ConfigError(f"{folder.path} is a run folder of `python -m train`: save into another folder.")

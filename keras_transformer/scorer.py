@@ -11,6 +11,7 @@ from keras_transformer.config import ConfigError, SearchOptions, check_coverage
 from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.errors import InputError
+from keras_transformer.kinds import config_of
 from keras_transformer.model import Transformer
 from keras_transformer.parallel import at_the_same_time
 from keras_transformer.saved_run import load_run
@@ -65,7 +66,7 @@ class Scorer:
         coverage_penalty: float = SearchOptions.coverage_penalty,
     ):
         SearchOptions(length_penalty=length_penalty, coverage_penalty=coverage_penalty)  # raises ConfigError
-        config = transformer.model_config
+        config = config_of(transformer)
         check_coverage(config, coverage_penalty)
         check_backend(type(self).__name__)
         check_vocabulary(config, tokenizer)

@@ -14,7 +14,7 @@ from keras_transformer.config import ConfigError, SearchOptions, check_coverage
 from keras_transformer.decoding import search
 from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
 from keras_transformer.errors import UserError
-from keras_transformer.kinds import build_model, incremental_decoder
+from keras_transformer.kinds import build_model, config_of, incremental_decoder
 from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.parallel import at_the_same_time
 from keras_transformer.parsing.balanced import TreeDecoder
@@ -91,7 +91,7 @@ class Translator:
         trained_tokens: int | None = None,
     ):
         check_backend(type(self).__name__)
-        config = transformer.model_config
+        config = config_of(transformer)
         check_vocabulary(config, tokenizer)
         check_batch_size(batch_size)
         check_coverage(config, options.coverage_penalty)

@@ -42,6 +42,15 @@ def test_scores_are_divided_by_the_square_root_of_the_key_width():
     assert_close(weights, [[0.25, 0.75]])
 
 
+@pytest.mark.parametrize("kind", [list, np.array, lambda x: ops.cast(x, "int32")], ids=["lists", "numpy", "tensors"])
+def test_integers_are_taken_as_numbers(kind):
+    query, value = [[[[1, 0], [0, 1]]]], [[[[8, 0], [0, 8]]]]
+    output, weights = scaled_dot_product_attention(kind(query), kind(query), kind(value))
+    expected = softmax(np.eye(2) / math.sqrt(2))[None, None]
+    assert_close(weights, expected)
+    assert_close(output, 8 * expected)
+
+
 def test_equal_keys_give_the_mean_of_the_values():
     output, _ = attend(normal(2, 3), np.ones((4, 3)), [[1.0], [2.0], [3.0], [6.0]])
     assert_close(output, [[3.0], [3.0]])

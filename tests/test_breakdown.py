@@ -57,7 +57,13 @@ def test_the_form_of_bleu_is_the_given_one():
 
 def test_no_words_at_all_are_no_error():
     (row,) = by_length([Sample("", "", "")])
-    assert row.words == "up to 5" and row.length_ratio == 0
+    assert row.words == "up to 5" and row.length_ratio is None
+
+
+def test_words_for_a_reference_without_words_have_no_ratio():
+    samples = [Sample(source="a source", reference="", translation="two words")]
+    breakdown = break_down(samples, WordCounts(collections.Counter(), "the training text"))
+    assert breakdown.lengths[0].length_ratio is None and breakdown.tables()[0].rows[0][-1] == "n/a"
 
 
 # frequencies

@@ -290,5 +290,6 @@ def test_a_dry_run_logs_where_it_encoded_or_found_text_and_creates_no_run_folder
     assert [str(tmp_path / "cache") in line for line in lines] == [True, True, False]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "elsewhere", "run.toml"]
     refused = dry_run("--set", 'training.frozen=["nothing"]'), dry_run("--set", "training.start_from=nowhere")
+    assert_one_sentence(dry_run("--set", f"run_folder={config}"), f"run_folder {config} cannot be created")
     assert_one_sentence(refused[0], "training.frozen names 'nothing'", "embedding")
     assert_one_sentence(refused[1], "training.start_from is nowhere")

@@ -211,6 +211,7 @@ def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_pa
         ({"output": "distilled.de.gz"}, ["--output", "leave the .gz out"]),
         ({"output": "none/output"}, ["--output", "there is no folder"]),
         ({"output": "folder"}, ["--output", "it is a folder"]),
+        ({"output": "model.weights.h5"}, ["--output", "model.weights.h5 is a file of the run"]),
     ],
 )
 def test_a_mistake_is_one_sentence_before_anything_is_translated(files, loaded, tmp_path, changed, parts):

@@ -212,10 +212,9 @@ def test_a_run_without_a_configuration_scores_given_files(files, loaded, tmp_pat
         (["{folder}", "--source", "{text}", "--reference", "{empty}"], ["2 lines", "0", "a pair is one line of each"]),
         (["{folder}", "--source", "{empty}", "--reference", "{other}"], ["{empty}", "{other}", "no sentence in them"]),
         (["{folder}", "--source", "{text}", "--reference", "{text}"], ["{text}", "--source", "--reference", "both"]),
-        (
-            ["{folder}", "--source", "{text}", "--reference", "{other}", "--output", "{other}"],
-            ["--output {other} is one of the files"],
-        ),
+        (["{folder}", "--source", "{text}", "--reference", "{other}", "--output", "{other}"], ["{other} is one of"]),
+        (["{folder}", "--output", "{folder}/config.toml"], ["--output {folder}/config.toml is a file of the run"]),
+        (["{folder}", "--plot", "{folder}/curves.png"], ["--plot {folder}/curves.png is a file of the run"]),
         (["{folder}", "--against", "{text}", "--output", "{text}"], ["--output {text} is one of the files"]),
         (["{folder}", "--output", "{nothing}/x.gz"], ["--output {nothing}/x.gz ends in .gz"]),
         (["{folder}", "--beam-size", "0"], ["beam_size is 0"]),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import ConfigError, TransformerConfig
-from keras_transformer.kinds import build_model, load_model_config, with_attention
+from keras_transformer.kinds import build_model, config_of, incremental_decoder, load_model_config, with_attention
 from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.models import SMALL, as_numpy, batch_of, normal, randomise
 from train.config import SET_ELSEWHERE, ModelConfig, RowLengths, check_config
@@ -133,6 +133,31 @@ def test_a_loaded_model_trains_what_the_saved_one_trained(config, tmp_path):
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     paths = [weight.path for weight in saved.trainable_weights]
     assert [weight.path for weight in loaded.trainable_weights] == paths and len(paths) == len(saved.weights) - 2
+
+
+@pytest.mark.parametrize("use", [config_of, incremental_decoder, with_attention])
+def test_what_is_no_model_of_these_kinds_and_integers_are_refused_in_a_sentence(use):
+    model = build_model(SMALL)
+    for other in (with_attention(model), "model", None):
+        with pytest.raises(TypeError, match=r"A Transformer or a RecurrentModel is needed\. Received: "):
+            use(other)
+    model.quantize("int8")
+    with pytest.raises(ConfigError, match="is int8, as after `quantize`; float weights are needed"):
+        use(model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", [SMALL, RECURRENT], ids=["transformer", "recurrent"])
+def test_a_clone_and_a_saved_model_with_attention_compute_the_same(config, tmp_path):
+    model, batch = randomise(build_model(config)), batch_of([[([5, 6, 7, 3], [2, 8, 9])]], 5, 4)
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    np.testing.assert_array_equal(clone(batch), model(batch))
+    shown = with_attention(model)
+    shown.save(tmp_path / "shown.keras")
+    loaded = keras.saving.load_model(tmp_path / "shown.keras")(batch)
+    for name, values in shown(batch).items():
+        np.testing.assert_array_equal(loaded[name], values)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

@@ -83,9 +83,8 @@ def test_every_registered_layer_has_an_example():
 
 @pytest.mark.parametrize(("layer_class", "arguments"), RECURRENT.items(), ids=lambda one: getattr(one, "__name__", ""))
 def test_a_recurrent_layer_is_made_again_from_its_config(layer_class, arguments):
-    config = layer_class(**arguments, name="a_name", dtype="mixed_bfloat16").get_config()
-    of_keras = inspect.signature(keras.layers.Layer.__init__).parameters.keys()
-    assert arguments.items() <= config.items() and constructor_arguments(layer_class) - of_keras <= config.keys()
+    config = layer_class(**arguments, name="a_name", dtype=keras.DTypePolicy("mixed_bfloat16")).get_config()
+    assert arguments.items() <= config.items() and constructor_arguments(layer_class) <= config.keys()
     assert layer_class.from_config(config).get_config() == config
 
 
@@ -93,7 +92,8 @@ def constructor_arguments(layer_class):
     """The arguments of __init__ along the classes of our own."""
     named = set()
     for ancestor in layer_class.__mro__[: layer_class.__mro__.index(keras.layers.Layer)]:
-        named |= set(inspect.signature(ancestor.__init__).parameters) - {"self", "args", "kwargs"}
+        if "__init__" in vars(ancestor):
+            named |= set(inspect.signature(ancestor.__init__).parameters) - {"self", "args", "kwargs"}
     return named
 
 
@@ -105,7 +105,7 @@ def test_get_config_holds_every_argument_of_the_constructor(layer_class):
 
 @every_layer
 def test_from_config_makes_the_same_layer(layer_class, arguments, inputs):
-    layer = layer_class(**arguments, name="a_name", dtype="mixed_bfloat16")
+    layer = layer_class(**arguments, name="a_name", dtype=keras.DTypePolicy("mixed_bfloat16"))
     copy = layer_class.from_config(layer.get_config())
     assert copy.get_config() == layer.get_config()
     assert arguments.items() <= copy.get_config().items()

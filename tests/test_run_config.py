@@ -208,7 +208,9 @@ def test_an_override_without_key_or_value_is_shown_how(load, override):
         load(NUMBERS, override)
 
 
-def test_an_override_inside_a_value_is_refused(load):
+def test_an_override_inside_a_value_or_of_two_lines_is_refused(load):
+    with pytest.raises(ConfigError, match="--set training.steps: its value has a line break"):
+        load(NUMBERS, "training.steps=5\nx=4")
     with pytest.raises(ConfigError, match="--set run_folder.name=x: run_folder is a value, not a section."):
         load(NUMBERS, "run_folder.name=x")
 

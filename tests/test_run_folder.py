@@ -22,6 +22,14 @@ def test_another_tokenizer_of_the_same_size_is_refused(tmp_path):
         load_run(folder.path)
 
 
+@pytest.mark.parametrize("name", ["model.weights.h5", "config.toml", "checkpoints", "checkpoints/x/y", "a/../lock"])
+def test_no_command_may_write_over_a_file_of_a_run(name, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(ConfigError, match="--output .* is a file of the run .*: name another one"):
+        RunFolder(tmp_path).check_spared("--output", tmp_path / "link" / name)
+    RunFolder(tmp_path).check_spared("--output", tmp_path / "distilled.de")  # a file of the user's
+
+
 def test_a_damaged_sum_is_one_sentence(tmp_path):
     run = RunFolder(tmp_path)
     run.tokenizer.write_bytes(b"pieces")

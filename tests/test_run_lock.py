@@ -9,7 +9,7 @@ import pytest
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.processes import start_python
-from train.loop.run_lock import run_folder_of, run_lock
+from train.loop.run_lock import check_can_be_created, run_folder_of, run_lock
 from train.workers.tf_config import Worker
 
 
@@ -74,3 +74,12 @@ def test_only_the_chief_has_the_run_folder_and_other_workers_leave_nothing(tmp_p
         assert other.path.exists() and tmp_path not in other.path.parents
     assert not other.path.exists()
     assert [path.name for path in chief.path.iterdir()] == ["lock"]
+
+
+def test_whether_a_run_folder_can_be_created_is_known_without_creating_it(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(ConfigError, match=f"run_folder {path} cannot be created: .*/file is not a folder"):
+            check_can_be_created(RunFolder(path))
+    check_can_be_created(RunFolder(tmp_path / "new" / "run"))
+    assert not (tmp_path / "new").exists()

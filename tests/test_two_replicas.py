@@ -25,6 +25,7 @@ def runs(tmp_path_factory):
     process = fork_python("-m", "tests.support.scripts.two_replicas", path)
     assert process.returncode == 0, process.stderr[-3000:]
     found = {"one": two_replicas.one_step(LabelSmoothedCrossentropy(), evaluate=True)}
+    found["uneven_on_one"] = two_replicas.of_seven_rows()
     with np.load(path) as results:
         for name in results.files:
             run, _, value = name.partition("/")
@@ -73,6 +74,11 @@ def test_a_replica_that_holds_padding_alone_changes_nothing(runs):
     sums, gradient = expected(real_rows=2)
     assert_close(runs["half"]["fit/loss"], sums.loss / sums.tokens, atol=0, rtol=1e-6)
     assert_close(runs["half"]["gradient"], gradient, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("log", ["evaluate", "fit"])
+def test_the_loss_of_rows_that_do_not_divide_evenly_is_that_of_one_replica(log, runs):
+    assert_close(runs["uneven"][log], runs["uneven_on_one"][log], atol=0, rtol=1e-5)
 
 
 def test_a_sum_is_the_sum_over_all_replicas(runs):

@@ -16,6 +16,7 @@ import typer
 
 from keras_transformer.config import ConfigError
 from keras_transformer.console import command_app, exit_codes, prepare_process
+from keras_transformer.run_folder import RunFolder
 
 app = command_app()
 
@@ -40,6 +41,8 @@ def main(
         check_runs(runs)
         if plot:
             check_picture("--plot", plot)
+            for path in runs:
+                RunFolder(path).check_spared("--plot", plot)
         found = [read_run(path) for path in runs]
         if plot:
             from train.evaluation.comparison_plot import plot_runs

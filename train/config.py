@@ -283,7 +283,9 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     if not equals or not key.strip():
         raise ConfigError(f"--set {override}: expected section.key=value, for example training.steps=100.")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        value, *more = tomllib.loads(f"value = {text}").values()
+        if more:
+            raise ConfigError(f"--set {key}: its value has a line break, which begins another key. Give each a --set.")
     except tomllib.TOMLDecodeError:
         value = text.strip()
     *sections, name = key.strip().split(".")

@@ -105,6 +105,7 @@ def check_files(run: pathlib.Path, source: pathlib.Path, reference: pathlib.Path
     check_not_read("--output", output, (source, reference))
     check_plain_text("--output", output)
     check_writable("--output", output)
+    RunFolder(run).check_spared("--output", output)
 
 
 def distil(

@@ -91,7 +91,7 @@ def main(
     """
     prepare_process(is_long=True)
     with exit_codes():
-        check_files(source, reference, against, output, plot)
+        check_files(run, source, reference, against, output, plot)
         search = {
             "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
             "extra_length": extra_length,
@@ -238,6 +238,7 @@ def check_kinds(run: pathlib.Path, has_trees: bool, against: pathlib.Path | None
 
 
 def check_files(
+    run: pathlib.Path,
     source: pathlib.Path | None,
     reference: pathlib.Path | None,
     against: pathlib.Path | None,
@@ -251,6 +252,9 @@ def check_files(
         check_sides(source, reference)
     if plot:
         check_picture("--plot", plot)
+    for folder in [RunFolder(path) for path in (run, against) if path and path.is_dir()]:
+        for option, path in [("--plot", plot)] * bool(plot) + [("--output", output)] * bool(output):
+            folder.check_spared(option, path)
     if output:
         check_plain_text("--output", output)
         check_writable("--output", output)

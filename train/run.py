@@ -30,7 +30,7 @@ from train.loop.finished import where_it_stands
 from train.loop.fit import fit, report_is_missing
 from train.loop.history import Changes, record_part
 from train.loop.idle_keys import check_idle_keys
-from train.loop.run_lock import run_folder_of
+from train.loop.run_lock import check_can_be_created, run_folder_of
 from train.loop.start import begin
 from train.loop.stopping import interrupted_by_signals
 from train.resume import (
@@ -78,6 +78,7 @@ def dry_run(config: RunConfig) -> None:
     replicas = choose_strategy().num_replicas_in_sync * worker.count  # as many devices on every worker as here
     folder = RunFolder(config.run_folder)
     if worker.is_chief:
+        check_can_be_created(folder)
         config = with_found_micro_batches(folder, config, worker)
         check_unchanged(folder, config)
     check_division(config.training, config.data.shards, replicas, worker)

@@ -22,13 +22,20 @@ def scaled_dot_product_attention(query, key, value, mask=None):
         mask  bool, broadcast to (B, H, Q, K); True means "may attend"
 
     Returns output (B, H, Q, d_v) and weights (B, H, Q, K), whose rows sum to 1. A query that may attend to nothing
-    has weights and output 0.
+    has weights and output 0. Integers are taken as numbers of `keras.config.floatx()`.
     """
+    query, key, value = map(as_floats, (query, key, value))
     d_k = ops.shape(query)[-1]
     query = query * ops.cast(d_k**-0.5, query.dtype)
     scores = ops.matmul(query, ops.swapaxes(key, -1, -2))  # (B, H, Q, K)
     weights = ops.cast(masked_softmax(scores, mask), value.dtype)
     return ops.matmul(weights, value), weights
+
+
+def as_floats(values):
+    """Return values as a tensor of floats: they stay what they are, and integers become floats."""
+    values = ops.convert_to_tensor(values)
+    return values if keras.backend.is_float_dtype(values.dtype) else ops.cast(values, keras.config.floatx())
 
 
 def masked_softmax(scores, mask=None):

@@ -84,6 +84,9 @@ class SinusoidalPositions(keras.layers.Layer):
     def compute_output_shape(self, embedded_shape: tuple, positions_shape: tuple | None = None) -> tuple:
         return embedded_shape
 
+    def get_config(self) -> dict:
+        return super().get_config()  # overridden, since what Keras itself makes of a constructor has no dtype policy
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class LearnedPositions(keras.layers.Layer):

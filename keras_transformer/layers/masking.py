@@ -5,8 +5,15 @@ import keras
 from keras_transformer import masks
 
 
+class MaskingLayer(keras.layers.Layer):
+    """A layer without arguments of its own."""
+
+    def get_config(self) -> dict:
+        return super().get_config()  # overridden, since what Keras itself makes of a constructor has no dtype policy
+
+
 @keras.saving.register_keras_serializable("keras_transformer")
-class SegmentMask(keras.layers.Layer):
+class SegmentMask(MaskingLayer):
     """masks.segment_mask: (B, Q), (B, K) -> bool (B, Q, K)."""
 
     def call(self, query_segments, key_segments):
@@ -14,7 +21,7 @@ class SegmentMask(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class CausalSegmentMask(keras.layers.Layer):
+class CausalSegmentMask(MaskingLayer):
     """masks.causal_segment_mask: (B, L) -> bool (B, L, L)."""
 
     def call(self, segments):
@@ -22,7 +29,7 @@ class CausalSegmentMask(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class PositionsInSegment(keras.layers.Layer):
+class PositionsInSegment(MaskingLayer):
     """masks.positions_in_segment: (B, L) -> int32 (B, L)."""
 
     def call(self, segments):

@@ -40,6 +40,9 @@ class Attention(keras.layers.Layer):
     def compute_output_shape(self, query_shape: tuple, memory_shape: tuple, mask_shape: tuple | None = None) -> tuple:
         return (*query_shape[:-1], memory_shape[-1]), (*query_shape[:-1], memory_shape[1])
 
+    def get_config(self) -> dict:
+        return super().get_config()  # overridden, since what Keras itself makes of a constructor has no dtype policy
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class DotAttention(Attention):

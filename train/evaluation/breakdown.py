@@ -29,7 +29,7 @@ class LengthBin(NamedTuple):
     sentences: int
     bleu: Score
     chrf: Score
-    length_ratio: float  # words of the translations per word of the references
+    length_ratio: float | None  # words of the translations per word of the references; None without any of these
 
 
 class FrequencyBin(NamedTuple):
@@ -67,7 +67,13 @@ class Breakdown(NamedTuple):
         """By length and by frequency, with columns of the Breakdown of other translations if there is one."""
         heads = ("words", "sentences", "BLEU", "chrF", "length ratio")
         rows = [
-            (found.words, f"{found.sentences:,}", str(found.bleu), str(found.chrf), f"{found.length_ratio:.2f}")
+            (
+                found.words,
+                f"{found.sentences:,}",
+                str(found.bleu),
+                str(found.chrf),
+                "n/a" if found.length_ratio is None else f"{found.length_ratio:.2f}",
+            )
             for found in self.lengths
         ]
         if other:
@@ -124,7 +130,8 @@ def length_bin(words: str, samples: Sequence[Sample], bleu: Measure, chrf: Measu
     translations, references = [sample.translation for sample in samples], [sample.reference for sample in samples]
     bleu_score, chrf_score = (score_by(measure, translations, references) for measure in (bleu, chrf))
     lengths = [sum(len(line.split()) for line in lines) for lines in (translations, references)]
-    return LengthBin(words, len(samples), bleu_score, chrf_score, lengths[0] / max(1, lengths[1]))
+    ratio = lengths[0] / lengths[1] if lengths[1] else None
+    return LengthBin(words, len(samples), bleu_score, chrf_score, ratio)
 
 
 def by_frequency(samples: Sequence[Sample], counts: collections.Counter, language: str = "") -> list[FrequencyBin]:

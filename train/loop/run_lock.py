@@ -35,6 +35,13 @@ def create(folder: RunFolder) -> None:
         raise ConfigError(f"run_folder {folder.path} cannot be created: {error.strerror}.") from None
 
 
+def check_can_be_created(folder: RunFolder) -> None:
+    """Raises ConfigError if `create` would, or if nothing can be written there. Creates nothing."""
+    place = next(path for path in (folder.path, *folder.path.absolute().parents) if path.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise ConfigError(f"run_folder {folder.path} cannot be created: {place} is not a folder, or not writable.")
+
+
 @contextlib.contextmanager
 def run_lock(folder: RunFolder) -> Iterator[None]:
     """Holds the lock of the run folder, which the system releases however the process ends.

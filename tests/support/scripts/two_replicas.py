@@ -60,6 +60,14 @@ def one_step(loss, real_rows=4, evaluate=False):
     }
 
 
+def of_seven_rows():
+    """Logs of `evaluate` and of one epoch of `fit` of two batches, of which the second has three rows."""
+    model = compiled(kt.LabelSmoothedCrossentropy())
+    rows = tf.nest.map_structure(lambda ids: np.concatenate([ids, ids[1:]]), batch())
+    dataset = tf.data.Dataset.from_tensor_slices(rows).batch(4)
+    return {"evaluate": model.evaluate(dataset, verbose=0)[0], "fit": model.fit(dataset, verbose=0).history["loss"][0]}
+
+
 def kept():
     """Which places of four rows a dropout layer of seed 1 keeps in one `fit` step: the others have no gradient."""
     inputs = keras.Input((4,))
@@ -85,6 +93,7 @@ def main(path):
             "sum": one_step(kt.LabelSmoothedCrossentropy(reduction="sum")),
             "scalar": one_step(scalar_mean),
             "dropout": {"kept": kept()},
+            "uneven": of_seven_rows(),
         }
     np.savez(path, **{f"{run}/{name}": value for run, found in runs.items() for name, value in found.items()})
 
