@@ -104,3 +104,11 @@ def test_a_mistake_gets_one_sentence_and_no_file(random_folder, tmp_path, senten
 def test_a_missing_run_gets_one_sentence(tmp_path):
     result = invoke(app, "explain", tmp_path / "none", "one", "--to", tmp_path / "page.html")
     assert_one_sentence(result, tmp_path / "none")
+
+
+def test_no_page_takes_the_place_of_a_file_of_the_run(random_folder):
+    path = random_folder / "model.json"
+    before = path.read_bytes()
+    result = invoke(app, "explain", random_folder, SENTENCES[0], "--to", path)
+    assert_one_sentence(result, f"--to {path} is a file of the run")
+    assert path.read_bytes() == before

@@ -206,6 +206,11 @@ def test_folders_that_are_no_runs_are_one_sentence(pair, tmp_path):
     assert_one_sentence(compare_command(pair[0], pair[0] / "config.toml"), "There is no folder", "config.toml")
 
 
+def test_a_plot_in_the_place_of_a_file_of_a_run_is_one_sentence(pair):
+    path = pair[1] / "curves.png"
+    assert_one_sentence(compare_command(*pair, "--plot", path), f"--plot {path} is a file of the run")
+
+
 def test_one_run_or_the_same_twice_is_one_sentence(pair):
     assert_one_sentence(compare_command(pair[0]), "two run folders", pair[0])
     assert_one_sentence(compare_command(pair[0], pair[0]), "two run folders", "each once")
