@@ -28,8 +28,8 @@ def replica_count() -> int:
 
 
 def number_of_replica():
-    """Which replica this is, from 0 on and over all machines; 0 where nothing is divided among replicas."""
-    if replica_count() == 1:
+    """Which replica this is, from 0 on and over all machines; 0 outside a strategy and in other backends."""
+    if keras.backend.backend() != "tensorflow":
         return 0
     import tensorflow as tf
 

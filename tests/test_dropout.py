@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.layers import dropout as dropout_module
 from keras_transformer.layers.dropout import Dropout, dropout, random_bits
 from tests.support.models import as_numpy, assert_close, normal
 
@@ -94,6 +95,18 @@ def test_the_layer_draws_another_mask_in_every_training_call():
     first, second = (as_numpy(layer(inputs, training=True)) for _ in range(2))
     assert set(first) == set(second) == {0.0, 2.0}
     assert (first != second).any()
+
+
+def test_no_two_replicas_or_layers_share_a_stream(monkeypatch):
+    streams, replicas = 1000, 8
+    found = set()
+    for number in range(replicas):
+        monkeypatch.setattr(dropout_module, "replica_count", lambda: replicas)
+        monkeypatch.setattr(dropout_module, "number_of_replica", lambda number=number: number)
+        seeds = [as_numpy(dropout_module.seed_of_replica(tf.constant([place, 7], "int64"))) for place in range(streams)]
+        assert {step for _, step in seeds} == {7}
+        found |= {int(stream) % 2**32 for stream, _ in seeds}
+    assert len(found) == streams * replicas
 
 
 def test_layers_with_the_same_seed_draw_the_same_mask_and_with_another_seed_another():

@@ -16,7 +16,6 @@ import typer
 
 from keras_transformer.config import ConfigError
 from keras_transformer.console import command_app, exit_codes, prepare_process
-from keras_transformer.run_folder import RunFolder
 
 app = command_app()
 
@@ -36,13 +35,12 @@ def main(
     prepare_process()
     with exit_codes():
         from train.evaluation.comparison import comparison_lines, differing, read_run
-        from train.evaluation.output_files import check_picture
+        from train.evaluation.output_files import check_not_read, check_picture
 
         check_runs(runs)
         if plot:
             check_picture("--plot", plot)
-            for path in runs:
-                RunFolder(path).check_spared("--plot", plot)
+            check_not_read("--plot", plot, runs)
         found = [read_run(path) for path in runs]
         if plot:
             from train.evaluation.comparison_plot import plot_runs

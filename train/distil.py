@@ -102,10 +102,9 @@ def check_files(run: pathlib.Path, source: pathlib.Path, reference: pathlib.Path
     """Raises ConfigError for a run that writes trees, files that are the same, or an output that cannot be written."""
     check_writes_text(run, "Distil with a run that translates text.")
     check_sides(source, reference)
-    check_not_read("--output", output, (source, reference))
+    check_not_read("--output", output, (source, reference, run))
     check_plain_text("--output", output)
     check_writable("--output", output)
-    RunFolder(run).check_spared("--output", output)
 
 
 def distil(

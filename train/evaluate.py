@@ -252,13 +252,11 @@ def check_files(
         check_sides(source, reference)
     if plot:
         check_picture("--plot", plot)
-    for folder in [RunFolder(path) for path in (run, against) if path and path.is_dir()]:
-        for option, path in [("--plot", plot)] * bool(plot) + [("--output", output)] * bool(output):
-            folder.check_spared(option, path)
+        check_not_read("--plot", plot, (run, against))
     if output:
         check_plain_text("--output", output)
         check_writable("--output", output)
-        check_not_read("--output", output, (source, reference, against))
+        check_not_read("--output", output, (source, reference, run, against))
 
 
 def draw(card: Any, name: str, path: pathlib.Path) -> None:

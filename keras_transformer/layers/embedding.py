@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_transformer.layers.plain import PlainLayer
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class TokenEmbedding(keras.layers.Layer):
@@ -67,7 +69,7 @@ def sinusoidal_encoding(positions, d_model: int):
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class SinusoidalPositions(keras.layers.Layer):
+class SinusoidalPositions(PlainLayer):
     """Add the sinusoidal encoding of each token's position to its embedding (section 3.5).
 
     It has no weights and no longest position.
@@ -83,9 +85,6 @@ class SinusoidalPositions(keras.layers.Layer):
 
     def compute_output_shape(self, embedded_shape: tuple, positions_shape: tuple | None = None) -> tuple:
         return embedded_shape
-
-    def get_config(self) -> dict:
-        return super().get_config()  # overridden, since what Keras itself makes of a constructor has no dtype policy
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

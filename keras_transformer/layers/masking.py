@@ -3,17 +3,11 @@
 import keras
 
 from keras_transformer import masks
-
-
-class MaskingLayer(keras.layers.Layer):
-    """A layer without arguments of its own."""
-
-    def get_config(self) -> dict:
-        return super().get_config()  # overridden, since what Keras itself makes of a constructor has no dtype policy
+from keras_transformer.layers.plain import PlainLayer
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class SegmentMask(MaskingLayer):
+class SegmentMask(PlainLayer):
     """masks.segment_mask: (B, Q), (B, K) -> bool (B, Q, K)."""
 
     def call(self, query_segments, key_segments):
@@ -21,7 +15,7 @@ class SegmentMask(MaskingLayer):
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class CausalSegmentMask(MaskingLayer):
+class CausalSegmentMask(PlainLayer):
     """masks.causal_segment_mask: (B, L) -> bool (B, L, L)."""
 
     def call(self, segments):
@@ -29,7 +23,7 @@ class CausalSegmentMask(MaskingLayer):
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class PositionsInSegment(MaskingLayer):
+class PositionsInSegment(PlainLayer):
     """masks.positions_in_segment: (B, L) -> int32 (B, L)."""
 
     def call(self, segments):

@@ -8,9 +8,10 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.attention import masked_softmax
+from keras_transformer.layers.plain import PlainLayer
 
 
-class Attention(keras.layers.Layer):
+class Attention(PlainLayer):
     """Attention with one head, without a projection of what is averaged.
 
     Shapes: query (B, Q, d), memory (B, S, d), mask bool (B, Q, S), True means "may attend".
@@ -39,9 +40,6 @@ class Attention(keras.layers.Layer):
 
     def compute_output_shape(self, query_shape: tuple, memory_shape: tuple, mask_shape: tuple | None = None) -> tuple:
         return (*query_shape[:-1], memory_shape[-1]), (*query_shape[:-1], memory_shape[1])
-
-    def get_config(self) -> dict:
-        return super().get_config()  # overridden, since what Keras itself makes of a constructor has no dtype policy
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

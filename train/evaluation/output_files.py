@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Iterable
 
 from keras_transformer.config import ConfigError
+from keras_transformer.run_folder import RunFolder
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -33,6 +34,12 @@ def check_plain_text(option: str, path: pathlib.Path) -> None:
 
 
 def check_not_read(option: str, path: pathlib.Path, read: Iterable[pathlib.Path | None]) -> None:
-    """Raises ConfigError if `path`, given as `option`, is one of the files that the command reads."""
-    if path.resolve() in [other.resolve() for other in read if other is not None]:
-        raise ConfigError(f"{option} {path} is one of the files to be read: name another one.")
+    """Raises ConfigError if `path`, given as `option`, is one of the files that the command reads.
+
+    Of a folder, which is that of a run, these are all files that a run has.
+    """
+    for other in read:
+        if other is not None and path.resolve() == other.resolve():
+            raise ConfigError(f"{option} {path} is one of the files to be read: name another one.")
+        if other is not None and other.is_dir():
+            RunFolder(other).check_spared(option, path)

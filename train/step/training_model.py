@@ -100,7 +100,6 @@ class TrainingModel(keras.Model):
 
     def step_of_replica(self, batch: dict, stop_requests) -> tuple[dict, list]:
         """Sum loss and gradients over the micro-batches of this replica, then over all replicas, and update."""
-        context = tf.distribute.get_replica_context()
         step = tf.convert_to_tensor(self.optimizer.iterations)
         total = None
         for number, micro_batch in enumerate(self.split(batch)):
@@ -109,6 +108,7 @@ class TrainingModel(keras.Model):
         if self.replicas > 1:
             # all_reduce places its result by the device of its input; an argument has one only through `identity`
             stop_requests = tf.identity(stop_requests)
+            context = tf.distribute.get_replica_context()
             total, stop_requests = context.all_reduce(tf.distribute.ReduceOp.SUM, (total, stop_requests))
         _, gradients = total
         return {**self.compiled_update(*total), "stop_requests": stop_requests}, gradients
