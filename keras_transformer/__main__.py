@@ -33,6 +33,7 @@ from keras_transformer.options import (
     BeamSize,
     Constrained,
     CoveragePenalty,
+    Ensemble,
     ExtraLength,
     LengthPenalty,
     MaxLength,
@@ -67,6 +68,7 @@ def commands():
 def translate(
     context: typer.Context,
     run: RunPath,
+    ensemble: Ensemble = None,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
     coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
@@ -123,8 +125,8 @@ def translate(
 
         tune_for_translation()
         translator = Translator.load(
-            run, options, batch_size=batch_size, max_source_tokens=max_source_tokens, precision=precision,
-            **({"trees_only": True} if constrained else {}),
+            [run, *(ensemble or [])], options, batch_size=batch_size, max_source_tokens=max_source_tokens,
+            precision=precision, **({"trees_only": True} if constrained else {}),
         )  # fmt: skip
 
         def output_lines(lines, first_line):

@@ -4,7 +4,7 @@ Models are imported when a function first needs them, so that configurations can
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.config import TransformerConfig
@@ -66,6 +66,19 @@ def config_of(model: "keras.Model") -> BaseModelConfig:
 def incremental_decoder(model: "keras.Model") -> Any:
     """Return the decoder of a model as a function of (state, token)."""
     return kind_of(config_of(model)).decoder(model)
+
+
+def joint_decoder(models: "Sequence[keras.Model]") -> Any:
+    """Return the decoder of a model, or of several together, which predicts the mean of their probabilities.
+
+    Raises ConfigError if there is no model.
+    """
+    from keras_transformer.decoding.ensemble import EnsembleDecoder
+
+    if not models:
+        raise ConfigError("There is no model to translate with: give one or more.")
+    decoders = [incremental_decoder(model) for model in models]
+    return decoders[0] if len(decoders) == 1 else EnsembleDecoder(decoders)
 
 
 def with_attention(model: "keras.Model") -> "keras.Model":

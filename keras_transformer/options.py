@@ -19,6 +19,15 @@ def or_of_run(context: typer.Context, options: dict[str, Any], of_run: dict[str,
 
 RunPath = Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="The run folder that training wrote.")]
 
+Ensemble = Annotated[
+    list[pathlib.Path] | None,
+    typer.Option(
+        metavar="RUN",
+        help="Another run with the same tokenizer, whose predictions are averaged with those of RUN; may be repeated.",
+        show_default="none",
+    ),
+]
+
 BeamSize = Annotated[int, typer.Option(help="Hypotheses per sentence; 1 is greedy search.")]
 
 LengthPenalty = Annotated[

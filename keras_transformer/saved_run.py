@@ -2,7 +2,7 @@
 
 import os
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import h5py
 import keras
@@ -94,6 +94,24 @@ def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
     except ConfigError as error:
         raise ConfigError(f"{folder.path}: {error}") from None
     return with_weights(build_model(config, dtype="float32"), folder.weights), tokenizer
+
+
+def load_runs(paths: Sequence[str | os.PathLike]) -> tuple[list[keras.Model], Tokenizer]:
+    """Return the models of several run folders, and the Tokenizer that they all have: see `load_run`.
+
+    Raises ConfigError, too, if there is no folder, or if one has another tokenizer than the first.
+    """
+    if not paths:
+        raise ConfigError("There is no run folder to open: give one or more.")
+    runs = [load_run(path) for path in paths]
+    tokenizer = runs[0][1]
+    for path, (_, other) in zip(paths, runs, strict=True):
+        if other.model_bytes != tokenizer.model_bytes:
+            raise ConfigError(
+                f"{path} has another tokenizer than {paths[0]}, so that their pieces are not the same words: an "
+                "ensemble needs runs with the same tokenizer.model, as different seeds of one configuration have."
+            )
+    return [model for model, _ in runs], tokenizer
 
 
 def with_weights(transformer: keras.Model, path: str | os.PathLike) -> keras.Model:

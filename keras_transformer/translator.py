@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import keras
 import numpy as np
@@ -14,12 +14,12 @@ from keras_transformer.config import ConfigError, SearchOptions, check_coverage
 from keras_transformer.decoding import search
 from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
 from keras_transformer.errors import UserError
-from keras_transformer.kinds import build_model, config_of, incremental_decoder
+from keras_transformer.kinds import build_model, config_of, joint_decoder
 from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.parallel import at_the_same_time
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run
+from keras_transformer.saved_run import load_runs
 from keras_transformer.sources import (
     check_backend,
     check_batch_size,
@@ -63,7 +63,8 @@ class Translator:
     call `tune_for_translation()` before anything else of TensorFlow, and so should a script that translates much.
 
     Args:
-        transformer, tokenizer: a trained pair.
+        transformer, tokenizer: a trained pair. In place of one model, several over the same pieces may be given: an
+            ensemble, which predicts the mean of their probabilities.
         options: how to search.
         batch_size: sentences searched together, at most.
         max_source_tokens: longer sentences are truncated to this number of tokens, EOS included, with a warning
@@ -81,7 +82,7 @@ class Translator:
 
     def __init__(
         self,
-        transformer: keras.Model,
+        transformer: keras.Model | Sequence[keras.Model],
         tokenizer: Tokenizer,
         options: SearchOptions = DEFAULT_OPTIONS,
         batch_size: int = BATCH_SIZE,
@@ -91,15 +92,17 @@ class Translator:
         trained_tokens: int | None = None,
     ):
         check_backend(type(self).__name__)
-        config = config_of(transformer)
-        check_vocabulary(config, tokenizer)
+        models = [transformer] if isinstance(transformer, keras.Model) else list(transformer)
+        configs = [config_of(model) for model in models]
+        for config in configs:
+            check_vocabulary(config, tokenizer)
+            check_coverage(config, options.coverage_penalty)
         check_batch_size(batch_size)
-        check_coverage(config, options.coverage_penalty)
+        decoder = joint_decoder([in_precision(model, precision or model.precision) for model in models])
         self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
-        self.batch_size, self.max_source_tokens = batch_size, longest_source(config, max_source_tokens)
+        self.batch_size, self.max_source_tokens = batch_size, longest_source(decoder.config, max_source_tokens)
         self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, since this Translator was made
-        self._longest_output = config.position_limit or LONGEST_SOURCE
-        decoder = incremental_decoder(in_precision(transformer, precision or transformer.precision))
+        self._longest_output = decoder.config.position_limit or LONGEST_SOURCE
         if trees_only:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
         batch = tf.TensorSpec((None, None), tf.int32)
@@ -113,10 +116,21 @@ class Translator:
         )
 
     @classmethod
-    def load(cls, run_folder: str | os.PathLike, options: SearchOptions = DEFAULT_OPTIONS, **kwargs) -> "Translator":
-        """Open a run folder. Raises UserError if a file is missing or damaged, as before training has finished."""
-        trained = RunFolder(run_folder).trained_source_tokens()
-        return cls(*load_run(run_folder), options, **{"trained_tokens": trained, **kwargs})
+    def load(
+        cls,
+        run_folder: str | os.PathLike | Sequence[str | os.PathLike],
+        options: SearchOptions = DEFAULT_OPTIONS,
+        **kwargs,
+    ) -> "Translator":
+        """Open a run folder, or several, whose models are an ensemble.
+
+        Raises UserError if a file is missing or damaged, as before training has finished, or if the folders have
+        different tokenizers.
+        """
+        folders = [run_folder] if isinstance(run_folder, str | os.PathLike) else list(run_folder)
+        known = [RunFolder(folder).trained_source_tokens() for folder in folders]
+        trained = None if None in known else min(known)
+        return cls(*load_runs(folders), options, **{"trained_tokens": trained, **kwargs})
 
     def translate(
         self, lines: Iterable[str], first_line: int = 1, prefixes: Iterable[str] | None = None

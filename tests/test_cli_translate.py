@@ -108,7 +108,7 @@ def test_every_option_arrives(shouter):
     arguments += " --precision bfloat16 --min-length 2 --max-length 8 --no-repeat-ngram-size 3 --repetition-penalty 1.5"
     arguments += " --coverage-penalty 0.25 --temperature 0.5 --top-k 6 --top-p 0.75 --seed 4 --target-prefix Die"
     assert translate(b"a\nb\n", *arguments.split(), run="the_run").exit_code == 0
-    assert shouter.run == pathlib.Path("the_run")
+    assert shouter.run == [pathlib.Path("the_run")]
     rules = {"min_length": 2, "max_length": 8, "no_repeat_ngram_size": 3, "repetition_penalty": 1.5}
     rules |= {"coverage_penalty": 0.25, "temperature": 0.5, "top_k": 6, "top_p": 0.75, "seed": 4}
     assert shouter.options == SearchOptions(beam_size=7, length_penalty=0.1, extra_length=9, n_best=3, **rules)

@@ -125,8 +125,8 @@ def test_every_option_arrives(files, loaded, tmp_path):
         SearchOptions(beam_size=8, n_best=8),
     )
     assert loaded == [
-        ((tmp_path, searches[0]), {"batch_size": 5, "precision": "bfloat16"}),
-        ((tmp_path, searches[1]), {"batch_size": BATCH_SIZE, "precision": "float32"}),
+        (([tmp_path], searches[0]), {"batch_size": 5, "precision": "bfloat16"}),
+        (([tmp_path], searches[1]), {"batch_size": BATCH_SIZE, "precision": "float32"}),
     ]
 
 

@@ -136,7 +136,7 @@ def test_against_a_run_its_translations_are_compared(folder, long_files, loaded,
     other = tmp_path / "other"
     other.mkdir()
     result = evaluate_command(folder, *long_files, "--against", other, "--beam-size", 2, "--batch-size", 5)
-    assert [call[0][0] for call in loaded] == [folder, other]
+    assert [call[0][0] for call in loaded] == [(folder,), (other,)]
     assert loaded[0][1:] == loaded[1][1:] and loaded[0][0][1] == loaded[1][0][1] == SearchOptions(beam_size=2)
     lines = result.stdout.splitlines()
     assert f"Against {other}, with a paired randomization test (ar:10000|seed:12345):" in lines
@@ -161,10 +161,10 @@ def test_the_search_options_arrive(folder, files, loaded):
     assert [evaluate_command(folder, *files, *some).exit_code for some in (options, [])] == [0, 0]
     assert loaded == [
         (
-            (folder, SearchOptions(beam_size=7, length_penalty=0.25, extra_length=9, coverage_penalty=0.5)),
+            ((folder,), SearchOptions(beam_size=7, length_penalty=0.25, extra_length=9, coverage_penalty=0.5)),
             {"batch_size": 5, "precision": "bfloat16"},
         ),
-        ((folder, SearchOptions()), {"batch_size": BATCH_SIZE, "precision": "float32"}),
+        (((folder,), SearchOptions()), {"batch_size": BATCH_SIZE, "precision": "float32"}),
     ]
 
 

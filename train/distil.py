@@ -30,7 +30,7 @@ from keras_transformer.console import (
     quiet_start,
 )
 from keras_transformer.files import sha256_of, write_atomically
-from keras_transformer.options import BatchSize, CoveragePenalty, LengthPenalty, Precision, RunPath
+from keras_transformer.options import BatchSize, CoveragePenalty, Ensemble, LengthPenalty, Precision, RunPath
 from keras_transformer.parsing.run import check_writes_text
 from keras_transformer.run_folder import RunFolder
 from train.data.files import aligned_pairs, check_sides
@@ -53,6 +53,7 @@ def main(
         pathlib.Path, typer.Option(metavar="FILE", help="Their reference translations, line by line.")
     ],
     output: Annotated[pathlib.Path, typer.Option(metavar="FILE", help="Write the chosen translations to this file.")],
+    ensemble: Ensemble = None,
     beam_size: Annotated[
         int, typer.Option(help="Translations of a sentence to choose from; 1 takes what the model says.")
     ] = 8,
@@ -69,7 +70,8 @@ def main(
     """
     prepare_process(is_long=True)
     with exit_codes():
-        check_files(run, source, reference, output)
+        runs = [run, *(ensemble or [])]
+        check_files(runs, source, reference, output)
         pairs = aligned_pairs(source, reference)
         search = {"beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty}
         options = SearchOptions(n_best=beam_size, **search)
@@ -78,7 +80,7 @@ def main(
             from keras_transformer.translator import Translator
 
         tune_for_translation()
-        translator = Translator.load(run, options, batch_size=batch_size, precision=precision)
+        translator = Translator.load(runs, options, batch_size=batch_size, precision=precision)
 
         def candidates_of(lines: Sequence[str], first_line: int) -> list[list[str]]:
             translated = translator.translate_n_best(lines, first_line)
@@ -86,7 +88,7 @@ def main(
 
         references = translator.tokenizer.restored([reference for _, reference in pairs])
         pairs = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
-        weights = sha256_of(RunFolder(run).weights)
+        weights = [sha256_of(RunFolder(one).weights) for one in runs]
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(run)
         decisive = {"weights": weights, "text": text, "language": language, "precision": precision, **search}
@@ -98,11 +100,14 @@ def main(
             work.finish()
 
 
-def check_files(run: pathlib.Path, source: pathlib.Path, reference: pathlib.Path, output: pathlib.Path) -> None:
+def check_files(
+    runs: Sequence[pathlib.Path], source: pathlib.Path, reference: pathlib.Path, output: pathlib.Path
+) -> None:
     """Raises ConfigError for a run that writes trees, files that are the same, or an output that cannot be written."""
-    check_writes_text(run, "Distil with a run that translates text.")
+    for run in runs:
+        check_writes_text(run, "Distil with a run that translates text.")
     check_sides(source, reference)
-    check_not_read("--output", output, (source, reference, run))
+    check_not_read("--output", output, (source, reference, *runs))
     check_plain_text("--output", output)
     check_writable("--output", output)
 

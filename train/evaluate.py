@@ -25,6 +25,7 @@ from keras_transformer.options import (
     BeamSize,
     Constrained,
     CoveragePenalty,
+    Ensemble,
     ExtraLength,
     LengthPenalty,
     Precision,
@@ -66,6 +67,7 @@ def main(
         bool,
         typer.Option("--tokenised", help="By length: BLEU of Moses-tokenised, lower-cased text instead of raw text."),
     ] = False,
+    ensemble: Ensemble = None,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
     coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
@@ -91,7 +93,8 @@ def main(
     """
     prepare_process(is_long=True)
     with exit_codes():
-        check_files(run, source, reference, against, output, plot)
+        runs = [run, *(ensemble or [])]
+        check_files(runs, source, reference, against, output, plot)
         search = {
             "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
             "extra_length": extra_length,
@@ -104,6 +107,8 @@ def main(
         check_kinds(run, of_trees is not None, against)
         options = SearchOptions(**or_of_run(context, search, of_trees))
         settings = {name: getattr(options, name) for name in search}
+        if ensemble:
+            settings["ensemble"] = [str(one) for one in ensemble]
         settings |= {"precision": precision} | ({"constrained": constrained} if of_trees is not None else {})
         with quiet_start():
             from keras_transformer.inspection.bleu import tokenised_bleu
@@ -117,11 +122,11 @@ def main(
         check_paired_test(paired_test)
         tune_for_translation()
 
-        def load(path: pathlib.Path) -> Translator:
+        def load(*paths: pathlib.Path) -> Translator:
             settings = {"trees_only": True} if constrained else {}
-            return Translator.load(path, options, batch_size=batch_size, precision=precision, **settings)
+            return Translator.load(paths, options, batch_size=batch_size, precision=precision, **settings)
 
-        translator = load(run)
+        translator = load(*runs)
         data = data_of_run(run, has_text=source is not None)
         if output:
             check_not_read("--output", output, files_of(data))
@@ -162,7 +167,8 @@ def show(card: Any, run: pathlib.Path, text: str, settings: dict[str, Any], as_j
     if as_json:
         print(json.dumps({"run": str(run), "text": text, **settings, **card.as_json()}, ensure_ascii=False))
         return
-    search = (f"{name.replace('_', ' ').removesuffix(' size')} {value}" for name, value in settings.items())
+    words = {name: " and ".join(value) if isinstance(value, list) else value for name, value in settings.items()}
+    search = (f"{name.replace('_', ' ').removesuffix(' size')} {value}" for name, value in words.items())
     print("\n".join([f"{text}, {', '.join(search)}:", *card.lines()]))
 
 
@@ -238,7 +244,7 @@ def check_kinds(run: pathlib.Path, has_trees: bool, against: pathlib.Path | None
 
 
 def check_files(
-    run: pathlib.Path,
+    runs: list[pathlib.Path],
     source: pathlib.Path | None,
     reference: pathlib.Path | None,
     against: pathlib.Path | None,
@@ -252,11 +258,11 @@ def check_files(
         check_sides(source, reference)
     if plot:
         check_picture("--plot", plot)
-        check_not_read("--plot", plot, (run, against))
+        check_not_read("--plot", plot, (*runs, against))
     if output:
         check_plain_text("--output", output)
         check_writable("--output", output)
-        check_not_read("--output", output, (source, reference, run, against))
+        check_not_read("--output", output, (source, reference, *runs, against))
 
 
 def draw(card: Any, name: str, path: pathlib.Path) -> None:

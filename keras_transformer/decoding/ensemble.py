@@ -1,0 +1,65 @@
+"""Several decoders as one: the mean of what they predict."""
+
+import math
+from typing import Any, NamedTuple
+
+from keras import ops
+
+
+class EnsembleState(NamedTuple):
+    """The state of each member. Every leaf begins with B."""
+
+    members: tuple[Any, ...]  # one DecoderState per decoder
+
+    def of_parents(self, parents) -> "EnsembleState":
+        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
+        return EnsembleState(tuple(member.of_parents(parents) for member in self.members))
+
+    def of_sentences(self, rows) -> "EnsembleState":
+        """Return the state of some sentences alone: rows int32 (any number,)."""
+        return EnsembleState(tuple(member.of_sentences(rows) for member in self.members))
+
+    def longer(self, positions: int) -> "EnsembleState":
+        """Return the state with room for so many positions more, for a search of static shapes."""
+        return EnsembleState(tuple(member.longer(positions) for member in self.members))
+
+    def log_coverage(self):
+        """Return the mean coverage of the source by each hypothesis: float32 (B, K)."""
+        return sum(member.log_coverage() for member in self.members) / len(self.members)
+
+
+class EnsembleDecoder:
+    """M decoders over the same vocabulary, whose prediction is the mean of their probabilities (Sutskever et al. 2014).
+
+        P(y_t | x, y_<t) = 1/M sum_m P_m(y_t | x, y_<t)
+
+    A search sees one decoder, a function of (state, token). Its logits are the logarithm of that mean, so that their
+    softmax is the mean itself.
+    """
+
+    def __init__(self, decoders: list[Any]):
+        self.decoders = tuple(decoders)
+        configs = [decoder.config for decoder in self.decoders]
+        self.config = min(configs, key=lambda config: config.position_limit or math.inf)  # what no member can exceed
+
+    def step_weights(self) -> tuple[Any, ...]:
+        return tuple(decoder.step_weights() for decoder in self.decoders)
+
+    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> EnsembleState:
+        """Run every encoder. Arguments and shapes: as of IncrementalDecoder."""
+        return EnsembleState(
+            tuple(decoder.start(source_ids, hypotheses, counts_attention) for decoder in self.decoders)
+        )
+
+    def step(self, weights: tuple[Any, ...], state: EnsembleState, tokens, position, has_room: bool = False):
+        """Feed one token per hypothesis to every member: tokens int (B, K) at `position` int ().
+
+        Returns logits float32 (B * K, vocab_size), and the new state.
+        """
+        total, members = 0.0, []
+        for decoder, of_decoder, member in zip(self.decoders, weights, state.members, strict=True):
+            logits, member = decoder.step(of_decoder, member, tokens, position, has_room)
+            total += ops.softmax(logits, axis=-1)
+            members.append(member)
+        smallest = 1e-30  # a probability that float32 rounds to 0 has no finite logarithm
+        return ops.log(ops.maximum(total / len(self.decoders), smallest)), EnsembleState(tuple(members))
