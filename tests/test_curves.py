@@ -92,3 +92,13 @@ def test_the_picture_is_a_png_of_its_size(tmp_path):
         assert picture.format == "PNG" and picture.size == (1200, 1275)
         assert len(picture.convert("RGB").getcolors(1 << 24)) > 10  # something is drawn
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
+
+
+def test_marks_that_lie_close_together_far_above_zero_are_drawn_whole(monkeypatch, tmp_path):
+    found = {"validation/bleu": np.array([[2_500, 40.85], [10_000, 42.53]])}
+    panel = drawn(monkeypatch, tmp_path, found)[1]
+    [line] = panel.get_lines()
+    highest = panel.transData.transform(line.get_xydata())[:, 1].max()
+    pixels_per_point = panel.figure.dpi / 72
+    assert panel.get_ylim()[0] == 0
+    assert panel.bbox.y1 - highest > line.get_markersize() / 2 * pixels_per_point

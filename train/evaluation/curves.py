@@ -41,9 +41,11 @@ def plot_curves(curves: dict[str, np.ndarray], title: str, path: pathlib.Path) -
         loss.legend(frameon=False)
     name, label = quality_of([curves])
     draw(bleu, curves, name, label, ORANGE, "o-")
-    bleu.set(ylabel=f"validation {label}", ylim=(0, None))
+    bleu.set(ylabel=f"validation {label}")
+    begin_at_zero(bleu)
     draw(rate, curves, "train/learning_rate", "learning rate", GREY)
-    rate.set(ylabel="learning rate", xlabel="step", ylim=(0, None))
+    rate.set(ylabel="learning rate", xlabel="step")
+    begin_at_zero(rate)
     rate.ticklabel_format(axis="y", style="sci", scilimits=(-3, 3))
     save(figure, path)
 
@@ -63,6 +65,12 @@ def draw(axis, curves: dict[str, np.ndarray], name: str, label: str, colour: str
     if name in curves:
         steps, values = thinned(curves[name]).T
         axis.plot(steps, values, style, color=colour, label=label, linewidth=1.2, markersize=3)
+
+
+def begin_at_zero(axis) -> None:
+    """Let the values of a panel begin at 0, with room above the highest one for its whole mark."""
+    highest = axis.dataLim.y1 if axis.get_lines() else 0.0
+    axis.set_ylim(0, 1.05 * highest if highest > 0 else None)
 
 
 def thinned(points: np.ndarray, most: int | None = None) -> np.ndarray:
