@@ -92,7 +92,7 @@ class Translator:
         trained_tokens: int | None = None,
     ):
         check_backend(type(self).__name__)
-        models = [transformer] if isinstance(transformer, keras.Model) else list(transformer)
+        models = list(transformer) if isinstance(transformer, list | tuple) else [transformer]
         configs = [config_of(model) for model in models]
         for config in configs:
             check_vocabulary(config, tokenizer)
