@@ -17,6 +17,7 @@ from keras_transformer import __main__ as command
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.ensemble import EnsembleDecoder
+from keras_transformer.errors import UserError
 from keras_transformer.kinds import build_model, incremental_decoder, joint_decoder
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.saved_run import load_run, save_run
@@ -179,6 +180,14 @@ def test_a_coverage_penalty_needs_members_that_attend(runs):
     assert incremental_decoder(deaf).config.attention == "none"
     with pytest.raises(ConfigError, match="coverage"):
         Translator([transformer, deaf], tokenizer, SearchOptions(coverage_penalty=0.5))
+
+
+def test_one_member_whose_probabilities_are_no_numbers_is_one_sentence(runs):
+    transformer, tokenizer = load_run(runs[0])
+    broken, _ = load_run(runs[1])
+    broken.weights[-1].assign(np.full(broken.weights[-1].shape, np.nan, "float32"))
+    with pytest.raises(UserError, match="Line 1 has no translation: the model's probabilities are no numbers"):
+        Translator([transformer, broken], tokenizer, OPTIONS).translate(SENTENCES[:2])
 
 
 def test_the_shortest_of_the_training_texts_is_what_an_ensemble_was_trained_on(runs, monkeypatch):
