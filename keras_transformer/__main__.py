@@ -68,7 +68,7 @@ def commands():
 def translate(
     context: typer.Context,
     run: RunPath,
-    ensemble: Ensemble = None,
+    ensemble: Ensemble,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
     coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
@@ -125,7 +125,7 @@ def translate(
 
         tune_for_translation()
         translator = Translator.load(
-            [run, *(ensemble or [])], options, batch_size=batch_size, max_source_tokens=max_source_tokens,
+            [run, *ensemble], options, batch_size=batch_size, max_source_tokens=max_source_tokens,
             precision=precision, **({"trees_only": True} if constrained else {}),
         )  # fmt: skip
 

@@ -20,8 +20,9 @@ def or_of_run(context: typer.Context, options: dict[str, Any], of_run: dict[str,
 RunPath = Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="The run folder that training wrote.")]
 
 Ensemble = Annotated[
-    list[pathlib.Path] | None,
+    list[pathlib.Path],
     typer.Option(
+        default_factory=list,
         metavar="RUN",
         help="Another run with the same tokenizer, whose predictions are averaged with those of RUN; may be repeated.",
         show_default="none",

@@ -11,6 +11,7 @@ from PIL import Image
 import train.compare
 from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.plots import assert_marks_are_whole
 from tests.support.processes import python
 from tests.support.runs import write_config
 from train.config import load_config
@@ -167,6 +168,16 @@ def test_the_plot_has_the_curves_of_every_run(pair, tmp_path, monkeypatch):
     colours = [line.get_color() for line in figures[0].axes[0].get_lines()]
     assert len(set(colours)) == 2
     assert [text.get_text() for text in figures[0].legends[0].get_texts()] == [one, other]
+
+
+def test_marks_that_lie_close_together_far_above_zero_are_drawn_whole(pair, tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(comparison_plot, "save", lambda figure, path: figures.append(figure))
+    for run in pair:
+        lines = ({"step": step, "time": 1.0, "validation/bleu": bleu} for step, bleu in ((1, 40.85), (3, 42.53)))
+        (run / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    comparison_plot.plot_runs([read_run(path) for path in pair], tmp_path / "plot.png")
+    assert_marks_are_whole(figures[0].axes[2])
 
 
 @pytest.mark.parametrize(("name", "label"), [("chrf", "chrF"), ("bracketing_f1", "F1")])

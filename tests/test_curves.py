@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.support.plots import assert_marks_are_whole
 from train.evaluation import curves
 from train.evaluation.curves import plot_curves, read_curves, thinned
 
@@ -96,9 +97,4 @@ def test_the_picture_is_a_png_of_its_size(tmp_path):
 
 def test_marks_that_lie_close_together_far_above_zero_are_drawn_whole(monkeypatch, tmp_path):
     found = {"validation/bleu": np.array([[2_500, 40.85], [10_000, 42.53]])}
-    panel = drawn(monkeypatch, tmp_path, found)[1]
-    [line] = panel.get_lines()
-    highest = panel.transData.transform(line.get_xydata())[:, 1].max()
-    pixels_per_point = panel.figure.dpi / 72
-    assert panel.get_ylim()[0] == 0
-    assert panel.bbox.y1 - highest > line.get_markersize() / 2 * pixels_per_point
+    assert_marks_are_whole(drawn(monkeypatch, tmp_path, found)[1])

@@ -27,7 +27,7 @@ from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, softmax, sources
 from tests.support.runs import SENTENCES, decisive, random_run
-from tests.support.tables import tokens_of
+from tests.support.tables import assert_same_hypotheses, tokens_of
 
 SOURCES = sources(2, 3, 5, 6)
 OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=4)
@@ -41,12 +41,6 @@ def decoder_of(*seeds):
 @functools.cache
 def found_by(*seeds, options=OPTIONS, static_shapes=False):
     return tuple(map(as_numpy, search(decoder_of(*seeds), SOURCES, options, static_shapes)))
-
-
-def assert_same(some, others):
-    for ids, other_ids in zip(some[0], others[0], strict=True):
-        assert [tokens_of(row) for row in ids] == [tokens_of(row) for row in other_ids]
-    assert_close(some[1], others[1], atol=1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +83,7 @@ def test_a_token_that_is_impossible_to_every_member_has_a_finite_logarithm():
 
 
 def test_a_model_with_itself_is_the_model():
-    assert_same(found_by(19, 19), found_by(19))
+    assert_same_hypotheses(found_by(19, 19), found_by(19))
 
 
 def test_an_ensemble_finds_other_outputs_than_its_members():
@@ -99,16 +93,16 @@ def test_an_ensemble_finds_other_outputs_than_its_members():
 
 @pytest.mark.parametrize("order", list(itertools.permutations(SEEDS))[1:])
 def test_the_order_of_the_members_changes_nothing(order):
-    assert_same(found_by(*order), found_by(*SEEDS))
+    assert_same_hypotheses(found_by(*order), found_by(*SEEDS))
 
 
 @pytest.mark.slow
 def test_static_shapes_change_nothing():
-    assert_same(found_by(*SEEDS, static_shapes=True), found_by(*SEEDS))
+    assert_same_hypotheses(found_by(*SEEDS, static_shapes=True), found_by(*SEEDS))
     compiled = tf.function(lambda ids: search(decoder_of(*SEEDS), ids, OPTIONS, static_shapes=True), jit_compile=True)(
         tf.constant(SOURCES)
     )
-    assert_same(tuple(map(as_numpy, compiled)), found_by(*SEEDS))
+    assert_same_hypotheses(tuple(map(as_numpy, compiled)), found_by(*SEEDS))
 
 
 def test_a_coverage_penalty_is_that_of_the_mean_coverage():
@@ -122,7 +116,7 @@ def test_a_coverage_penalty_is_that_of_the_mean_coverage():
     expected = np.mean([as_numpy(member.log_coverage()) for member in members], axis=0)
     assert_close(state.log_coverage(), expected)
     covering = SearchOptions(beam_size=3, n_best=3, extra_length=4, coverage_penalty=0.7)
-    assert_same(found_by(19, 19, options=covering), found_by(19, options=covering))
+    assert_same_hypotheses(found_by(19, 19, options=covering), found_by(19, options=covering))
 
 
 def test_no_member_is_asked_for_a_position_that_it_has_not_learned():

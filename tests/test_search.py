@@ -13,7 +13,7 @@ from keras_transformer.decoding.search import begin
 from keras_transformer.model import Transformer, with_attention
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
-from tests.support.tables import tokens_of
+from tests.support.tables import assert_same_hypotheses, tokens_of
 
 pytestmark = pytest.mark.slow
 
@@ -50,15 +50,6 @@ def search_any_shape(options):
     return compiled(options, input_signature=[tf.TensorSpec((None, None), tf.int32)])
 
 
-def assert_same(some, others):
-    """Two searches found the same outputs with the same scores."""
-    for row, other, scores, other_scores in zip(
-        *map(as_numpy, (some.ids, others.ids)), some[1], others[1], strict=True
-    ):
-        assert [tokens_of(ids) for ids in row] == [tokens_of(ids) for ids in other]
-        assert_close(scores, other_scores, atol=1e-4)
-
-
 def rows_of(hypotheses, rows):
     return type(hypotheses)(*(as_numpy(part)[rows] for part in hypotheses))
 
@@ -69,20 +60,20 @@ def test_the_examples_differ(found):
 
 
 def test_xla_and_dynamic_shapes_change_nothing(found, search_any_shape):
-    assert_same(search_any_shape(SOURCES), found)
+    assert_same_hypotheses(search_any_shape(SOURCES), found)
 
 
 def test_the_other_sentences_of_a_batch_change_nothing(found, search_any_shape):
     for row, ids in enumerate(SOURCES):
         alone = ids[ids != PAD][np.newaxis]
-        assert_same(search_any_shape(alone), rows_of(found, [row]))
+        assert_same_hypotheses(search_any_shape(alone), rows_of(found, [row]))
 
 
 def test_order_and_padding_change_nothing(found, search_any_shape):
     order = np.random.default_rng(0).permutation(len(SOURCES))
     padded = np.pad(SOURCES[order], ((0, 3), (0, 5)))  # three empty rows, five empty columns
     shuffled = search_any_shape(padded)
-    assert_same(rows_of(shuffled, slice(len(SOURCES))), rows_of(found, order))
+    assert_same_hypotheses(rows_of(shuffled, slice(len(SOURCES))), rows_of(found, order))
     for row in as_numpy(shuffled.ids)[len(SOURCES) :]:
         assert tokens_of(row[0]) == (EOS,)
 

@@ -53,7 +53,7 @@ def main(
         pathlib.Path, typer.Option(metavar="FILE", help="Their reference translations, line by line.")
     ],
     output: Annotated[pathlib.Path, typer.Option(metavar="FILE", help="Write the chosen translations to this file.")],
-    ensemble: Ensemble = None,
+    ensemble: Ensemble,
     beam_size: Annotated[
         int, typer.Option(help="Translations of a sentence to choose from; 1 takes what the model says.")
     ] = 8,
@@ -70,7 +70,7 @@ def main(
     """
     prepare_process(is_long=True)
     with exit_codes():
-        runs = [run, *(ensemble or [])]
+        runs = [run, *ensemble]
         check_files(runs, source, reference, output)
         pairs = aligned_pairs(source, reference)
         search = {"beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty}

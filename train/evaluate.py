@@ -47,6 +47,7 @@ app = command_app()
 def main(
     context: typer.Context,
     run: RunPath,
+    ensemble: Ensemble,
     source: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Sentences to translate, one per line; .gz is unpacked.")
     ] = None,
@@ -67,7 +68,6 @@ def main(
         bool,
         typer.Option("--tokenised", help="By length: BLEU of Moses-tokenised, lower-cased text instead of raw text."),
     ] = False,
-    ensemble: Ensemble = None,
     beam_size: BeamSize = SearchOptions.beam_size,
     length_penalty: LengthPenalty = SearchOptions.length_penalty,
     coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
@@ -93,7 +93,7 @@ def main(
     """
     prepare_process(is_long=True)
     with exit_codes():
-        runs = [run, *(ensemble or [])]
+        runs = [run, *ensemble]
         check_files(runs, source, reference, against, output, plot)
         search = {
             "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,

@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.tokens import EOS
+from tests.support.models import as_numpy, assert_close
 
 A, B = 4, 5  # the words of the tables' language
 VOCABULARY = 6  # PAD, UNK, BOS, EOS, A, B
@@ -101,3 +102,10 @@ def ranked_outputs(log_probs, alpha, limit=LENGTH, penalties=None):
 def tokens_of(ids):
     """One output without its padding."""
     return tuple(int(token) for token in np.asarray(ids) if token)
+
+
+def assert_same_hypotheses(some, others):
+    """Two searches found the same outputs with the same scores: of each, ids (B, K, L) and scores (B, K)."""
+    for row, other, scores, other_scores in zip(*map(as_numpy, (some[0], others[0])), some[1], others[1], strict=True):
+        assert [tokens_of(ids) for ids in row] == [tokens_of(ids) for ids in other]
+        assert_close(scores, other_scores, atol=1e-4)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from train.evaluation.comparison import Run
-from train.evaluation.curves import quality_of, thinned
+from train.evaluation.curves import begin_at_zero, quality_of, thinned
 from train.evaluation.figures import BLUE, GREEN, ORANGE, literal, new_figure, save
 
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000")  # Okabe and Ito 2008
@@ -26,7 +26,8 @@ def plot_runs(runs: Sequence[Run], path: pathlib.Path) -> None:
     for axis, kind in zip(axes, ("training loss, with dropout", "validation loss", f"validation {label}"), strict=True):
         axis.set_ylabel(kind)
     limit_start(axes[0], runs)
-    axes[2].set(xlabel="step", ylim=(0, None))
+    axes[2].set_xlabel("step")
+    begin_at_zero(axes[2])
     figure.legend(handles=axes[0].get_lines(), loc="outside upper center", ncols=min(3, len(runs)), frameon=False)
     save(figure, path)
 
