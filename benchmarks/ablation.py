@@ -18,10 +18,10 @@ from benchmarks.trials.outcome import Trial
 from benchmarks.trials.settings import OF_SELECTION
 from benchmarks.trials.training import Folder, Only, train_all
 from benchmarks.worker import BenchmarkError
-from keras_transformer.console import exit_codes
-from train.config import Data, RunConfig, check_config, load_config
-from train.config_settings import effective_settings
-from train.evaluation.corpus_statistics import entry_text
+from keras_transformer.commands.console import exit_codes
+from train.config.run import Data, RunConfig, check_config, load_config
+from train.config.settings import effective_settings
+from train.data.statistics import entry_text
 
 WHOLE = "whole"
 OFF = {  # the value of a key with which a technique does nothing, or is the paper's

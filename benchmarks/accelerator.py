@@ -19,8 +19,8 @@ from benchmarks.on_accelerator.pairs import batch_flops, packed_batches, target_
 from benchmarks.on_accelerator.report import Absence, Measurement, chip_line, notes, page, table
 from benchmarks.on_accelerator.training import Task
 from benchmarks.result_files import command_line, write_result
+from keras_transformer.commands.console import exit_codes
 from keras_transformer.config import ConfigError, preset
-from keras_transformer.console import exit_codes
 from keras_transformer.errors import UserError
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent

@@ -17,11 +17,11 @@ from benchmarks.trials.outcome import Trial
 from benchmarks.trials.sizes import check_same_size
 from benchmarks.trials.training import Folder, Only, selected, steps_in, train_all
 from benchmarks.worker import BenchmarkError
-from keras_transformer.console import exit_codes
+from keras_transformer.commands.console import exit_codes
 from keras_transformer.machine import processor_and_cores
-from train.config import load_config
-from train.config_settings import effective_settings
-from train.evaluation.cost import parameter_count
+from train.config.run import load_config
+from train.config.settings import effective_settings
+from train.cost.cost import parameter_count
 
 RESULTS = pathlib.Path("docs/results")
 LABELS = {  # of the trial with the configuration multi30k_en_de_NAME.toml, in the table

@@ -68,7 +68,7 @@ def main(
 def learn_tokenizer(config: str) -> None:
     """The stage that a run passes through only once, before it encodes."""
     from keras_transformer.run_folder import RunFolder
-    from train.config import load_config
+    from train.config.run import load_config
     from train.data.prepare import load_corpus
     from train.data.vocabulary import prepare_tokenizer
 
@@ -83,11 +83,11 @@ def learn_tokenizer(config: str) -> None:
 def first_batch(config: str) -> None:
     """Everything that a run does before its first step, up to the first batch in TensorFlow."""
     from keras_transformer.run_folder import RunFolder
-    from train.config import load_config
+    from train.config.run import load_config
+    from train.cost.preflight import corpus_lines, length_lines
     from train.data.batches import training_dataset
     from train.data.prepare import load_corpus, prepare_data
     from train.data.vocabulary import prepare_tokenizer
-    from train.evaluation.preflight import corpus_lines, length_lines
 
     config = load_config(config)
     corpus, path = load_corpus(config.data), RunFolder(config.run_folder).tokenizer

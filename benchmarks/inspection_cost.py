@@ -17,9 +17,9 @@ from unittest import mock
 import typer
 
 from benchmarks.result_files import write_result
-from keras_transformer.console import exit_codes, prepare_process
+from keras_transformer.commands.console import exit_codes, prepare_process
 from keras_transformer.machine import processor_and_cores
-from train.config import load_config
+from train.config.run import load_config
 
 RESULT = pathlib.Path("benchmarks/results/inspection_cost.md")
 CONFIG = """

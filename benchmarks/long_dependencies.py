@@ -18,7 +18,7 @@ from benchmarks.result_files import RESULTS, command_line, write_result
 from benchmarks.table1 import require_jax
 from benchmarks.trials.sizes import check_same_size
 from benchmarks.worker import names_in
-from keras_transformer.console import exit_codes
+from keras_transformer.commands.console import exit_codes
 from keras_transformer.machine import processor_and_cores, versions
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

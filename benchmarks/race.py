@@ -19,7 +19,7 @@ from benchmarks.racing.ours import TOKENS_PER_BATCH, Ours
 from benchmarks.racing.racer import Contestant, Runner, Task
 from benchmarks.racing.record import Record, at_marks
 from benchmarks.result_files import RESULTS, command_line, write_result
-from keras_transformer.console import exit_codes
+from keras_transformer.commands.console import exit_codes
 from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import train_tokenizer
 
@@ -114,8 +114,8 @@ def score(
     every: the seconds between two marks of each contestant, by name. A checkpoint that a program has removed since, as
     this project does with one that was written because the race was stopped, counts for no mark.
     """
-    from keras_transformer.inspection.bleu import RAW_BLEU
-    from keras_transformer.inspection.bleu import score as bleu_of
+    from keras_transformer.bleu import RAW_BLEU
+    from keras_transformer.bleu import score as bleu_of
 
     found = {}
     for one in contestants:

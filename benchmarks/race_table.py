@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from benchmarks.racing.record import first_mark_with
 from keras_transformer.machine import processor_and_cores
-from train.evaluation.figures import BLUE, ORANGE, new_figure, save
+from train.scoring.figures import BLUE, ORANGE, new_figure, save
 
 MARK_SECONDS = 300.0  # between two scores of a contestant
 

@@ -7,8 +7,8 @@ import time
 import urllib.parse
 from typing import NamedTuple
 
-from export.check import TIES
-from export.client import ServingClient, Translation
+from export.certificate.check import TIES
+from export.client.client import ServingClient, Translation
 
 Expected = list[tuple[str, Translation]]
 HEADERS = {"Content-Type": "application/json"}

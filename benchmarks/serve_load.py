@@ -19,7 +19,7 @@ from benchmarks.serve_client import Expected, Load, ask_for, expected_answers
 from benchmarks.serve_table import summary, write_results
 from benchmarks.translate_work import test_lines
 from benchmarks.worker import BenchmarkError
-from keras_transformer.console import exit_codes
+from keras_transformer.commands.console import exit_codes
 
 PATIENCE = 300  # seconds for a server to start, on a busy machine
 SMALL_QUEUE = 16  # lines that may wait, in the measurement beyond the queue

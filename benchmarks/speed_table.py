@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from benchmarks.contestants.workload import Workload
 from benchmarks.result_files import write_result
 from keras_transformer.machine import processor, processor_cores, versions
-from train.evaluation.cost import training_flops
+from train.cost.cost import training_flops
 
 PACKAGES = "tensorflow", "keras", "keras-hub", "torch", "numpy"
 OWN = {"ours": "this project", "ours_bfloat16": "this project, mixed_bfloat16 without XLA"}
@@ -39,7 +39,7 @@ on the machine slows PyTorch more than XLA, because PyTorch's threads wait for e
 stands above.
 
 `gemm_peak` is the float32 product of two 2048 x 2048 matrices through XLA; our share of it counts model FLOPs
-(`train/evaluation/cost.py`: forward pass times three, matrix products alone). "At most" is the ratio that a step would
+(`train/cost/cost.py`: forward pass times three, matrix products alone). "At most" is the ratio that a step would
 reach if it did only these products, at this speed.
 
 `real_data_step_time` is a ratio of step times: on batches that are packed during training, from a synthetic corpus of

@@ -14,7 +14,7 @@ import typer
 
 from benchmarks.result_files import RESULTS, command_line, write_result
 from benchmarks.worker import BenchmarkError
-from keras_transformer.console import exit_codes
+from keras_transformer.commands.console import exit_codes
 from keras_transformer.machine import processor_and_cores, versions
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -15,8 +15,8 @@ from benchmarks.trials.table3_rows import ROWS, SEEDS, overrides_of
 from benchmarks.trials.table3_table import table
 from benchmarks.trials.training import Folder, Only, train_all
 from benchmarks.worker import BenchmarkError
-from keras_transformer.console import exit_codes
-from train.config import RunConfig, load_config
+from keras_transformer.commands.console import exit_codes
+from train.config.run import RunConfig, load_config
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -14,7 +14,7 @@ from benchmarks.contestants.workload import SIZES, Workload
 from benchmarks.result_files import RESULTS, command_line
 from benchmarks.speed_table import Timings, as_markdown, summary, write_results
 from benchmarks.worker import BenchmarkError, Turn, Worker, names_in
-from keras_transformer.console import exit_codes
+from keras_transformer.commands.console import exit_codes
 
 SECONDS, QUICK_SECONDS = 4.0, 2.5  # length of a contestant's turn in a round
 SAME_LOSS = 1e-4  # relative difference that rounding in float32 explains

@@ -18,7 +18,7 @@ from benchmarks.translate_work import EXPORTS, Work, export, multi30k, random_wo
 from benchmarks.translate_worker import TranslateWorker, available, crew, machine_products
 from benchmarks.translators import CONTESTANTS, Setting
 from benchmarks.worker import names_in
-from keras_transformer.console import exit_codes
+from keras_transformer.commands.console import exit_codes
 from keras_transformer.machine import processor_cores
 
 BEAMS = {"beam4": 4, "greedy": 1}

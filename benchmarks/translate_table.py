@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.result_files import write_result
 from benchmarks.translators import CONTESTANTS, OURS
-from export.percentiles import percentile
+from export.certificate.percentiles import percentile
 from keras_transformer.machine import processor, processor_cores, versions
-from train.evaluation.cost import forward_flops
+from train.cost.cost import forward_flops
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

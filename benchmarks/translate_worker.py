@@ -80,7 +80,7 @@ def crew(names: list[str], work: Work, missing: dict[str, str]) -> Iterator[list
 
 def serve(connection: Connection, name: str, folder: pathlib.Path) -> None:
     """The contestant's process: load, then answer requests until the parent closes the connection."""
-    from keras_transformer.console import quiet_start
+    from keras_transformer.commands.console import quiet_start
 
     prepare_contestant()
     try:
@@ -141,7 +141,7 @@ def machine_products() -> dict[str, float]:
 
 
 def serve_products(connection: Connection, name: str) -> None:
-    from keras_transformer.console import quiet_start
+    from keras_transformer.commands.console import quiet_start
 
     prepare_contestant()
     with quiet_start():

@@ -87,7 +87,7 @@ def peak_bytes(usage: resource.struct_rusage) -> int:
 
 def prepare_contestant() -> None:
     """Prepare the contestant's process."""
-    from keras_transformer.console import prepare_process
+    from keras_transformer.commands.console import prepare_process
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which then ends this process
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # the benchmarks compare CPUs
@@ -111,7 +111,7 @@ class Worker(ContestantProcess):
 
 def serve(connection: Connection, contestant: str, workload: Workload) -> None:
     """The contestant's process: get ready, then run what is asked until the parent closes the connection."""
-    from keras_transformer.console import quiet_start
+    from keras_transformer.commands.console import quiet_start
 
     prepare_contestant()
     with quiet_start():

@@ -3,7 +3,7 @@
 The functions that need TensorFlow import it themselves, so that `--help` answers at once.
 """
 
-from keras_transformer.signals import end_on_interrupt, signals_raise
+from keras_transformer.commands.signals import end_on_interrupt, signals_raise
 
 if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
@@ -17,12 +17,9 @@ from typing import Annotated
 
 import typer
 
-from export.versions import ExportError, publish, refuse_version, unfinished_version
 from keras_transformer.batching import LONGEST_SOURCE
-from keras_transformer.config import SearchOptions
-from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
-from keras_transformer.files import read_lines
-from keras_transformer.options import (
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_start
+from keras_transformer.commands.options import (
     BeamSize,
     CoveragePenalty,
     ExtraLength,
@@ -32,8 +29,12 @@ from keras_transformer.options import (
     RunPath,
     or_of_run,
 )
+from keras_transformer.config import SearchOptions
+from keras_transformer.files import read_lines
 from keras_transformer.parsing.run import tree_search
 from keras_transformer.run_folder import RunFolder
+
+from .versions import ExportError, publish, refuse_version, unfinished_version
 
 MOST_SENTENCES = 500  # to compare on
 
@@ -159,12 +160,13 @@ def export_run(
     """
     refuse_version(folder)
     with quiet_start():
-        from export.certificate import certify, summary
-        from export.check import refuse_xla
-        from export.saved_model import write_saved_model
-        from export.serving import ServedTranslator
         from keras_transformer.saved_run import load_run
         from keras_transformer.translator import Translator, in_precision
+
+        from .certificate.certificate import certify, summary
+        from .certificate.check import refuse_xla
+        from .graph.saved_model import write_saved_model
+        from .graph.served_graph import ServedTranslator
 
     multiply_in_float32()
     transformer, tokenizer = load_run(run)
@@ -203,9 +205,10 @@ def export_ctranslate2(
             "without one: give --coverage-penalty 0, or --format saved_model."
         )
     with quiet_start():
-        from export import ctranslate2
         from keras_transformer.saved_run import load_run
         from keras_transformer.translator import Translator
+
+        from .ctranslate2 import convert as ctranslate2
 
         ctranslate2.require(quantization)
     folder = folder.resolve()  # the end of a link, or ".", can be replaced

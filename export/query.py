@@ -3,7 +3,7 @@
 The command imports TensorFlow only for gRPC, so that a question over REST is answered at once.
 """
 
-from keras_transformer.signals import end_on_closed_output, end_on_interrupt
+from keras_transformer.commands.signals import end_on_closed_output, end_on_interrupt
 
 if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from export.client import ServingClient
-from keras_transformer.console import (
+from keras_transformer.commands.console import (
     command_app,
     exit_codes,
     output_line,
@@ -21,7 +20,9 @@ from keras_transformer.console import (
     quiet_start,
     translate_lines,
 )
-from keras_transformer.options import WithScores
+from keras_transformer.commands.options import WithScores
+
+from .client.client import ServingClient
 
 app = command_app()
 

@@ -3,7 +3,7 @@
 The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
-from keras_transformer.signals import end_on_interrupt
+from keras_transformer.commands.signals import end_on_interrupt
 
 if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
@@ -16,9 +16,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from export.server.options import ServerOptions
-from export.versions import find_version
-from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_start
+
+from .server.options import ServerOptions
+from .versions import find_version
 
 DEFAULTS = ServerOptions()
 log = logging.getLogger("export")
@@ -68,8 +69,8 @@ def serve(
         )
         find_version(folder)
         with quiet_start():
-            from export.server.model_folder import ModelFolder
-            from export.server.process import run_until_signal
+            from .server.model_folder import ModelFolder
+            from .server.process import run_until_signal
 
             model = ModelFolder(folder)
         is_answered = run_until_signal(model, options, announce)

@@ -3,7 +3,7 @@
 The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
-from keras_transformer.signals import end_on_signals
+from keras_transformer.commands.signals import end_on_signals
 
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
@@ -13,9 +13,8 @@ from typing import Annotated
 
 import typer
 
-from export.versions import find_version
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.console import (
+from keras_transformer.commands.console import (
     command_app,
     exit_codes,
     lean_start,
@@ -23,7 +22,9 @@ from keras_transformer.console import (
     prepare_process,
     translate_lines,
 )
-from keras_transformer.options import BatchSize, WithScores
+from keras_transformer.commands.options import BatchSize, WithScores
+
+from .versions import find_version
 
 app = command_app()
 
@@ -45,7 +46,7 @@ def translate(
     with exit_codes():
         version = find_version(folder)
         with lean_start():
-            from export.exported import open_quietly
+            from .certificate.exported import open_quietly
 
         translator = open_quietly(version, batch_size)
 

@@ -3,7 +3,7 @@
 The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
-from keras_transformer.signals import end_on_signals
+from keras_transformer.commands.signals import end_on_signals
 
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
@@ -16,8 +16,7 @@ from typing import Annotated
 import typer
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
-from keras_transformer.config import SearchOptions
-from keras_transformer.console import (
+from keras_transformer.commands.console import (
     command_app,
     exit_codes,
     lean_start,
@@ -26,9 +25,7 @@ from keras_transformer.console import (
     prepare_process,
     translate_lines,
 )
-from keras_transformer.errors import InputError
-from keras_transformer.files import read_lines, write_atomically
-from keras_transformer.options import (
+from keras_transformer.commands.options import (
     BatchSize,
     BeamSize,
     Constrained,
@@ -51,6 +48,9 @@ from keras_transformer.options import (
     WithScores,
     or_of_run,
 )
+from keras_transformer.config import SearchOptions
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_lines, write_atomically
 from keras_transformer.parsing.run import check_constrained, check_draws_trees, check_writes_text, tree_search
 from keras_transformer.parsing.written import drawing, parsed_sentences, with_trees
 from keras_transformer.run_folder import RunFolder

@@ -18,13 +18,13 @@ import typer
 from keras import ops
 
 from keras_transformer import masks
+from keras_transformer.commands.console import exit_codes, prepare_process
 from keras_transformer.config import ConfigError
-from keras_transformer.console import exit_codes, prepare_process
 from keras_transformer.layers.embedding import SinusoidalPositions
 from keras_transformer.layers.masking import CausalSegmentMask, SegmentMask
 from keras_transformer.losses import token_losses, token_sums
 from keras_transformer.run_folder import RunFolder
-from train.config import load_config
+from train.config.run import load_config
 from train.data import batches
 
 CONFIG = "configs/multi30k_smoke.toml"
@@ -65,7 +65,7 @@ def replaced(*places: tuple[str, Callable]) -> contextlib.AbstractContextManager
     return stack
 
 
-STEP, VALIDATION = "train.step.training_model", "train.evaluation.validation"
+STEP, VALIDATION = "train.step.training_model", "train.validation.validation"
 BREAKS = {  # by name, a context in which something is broken; main multiplies the learning rate itself
     "causal_mask": lambda: mock.patch.object(
         CausalSegmentMask, "call", lambda self, segments: masks.segment_mask(segments, segments)

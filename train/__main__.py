@@ -3,7 +3,7 @@
 TensorFlow is imported by the command, so that `--help` answers at once.
 """
 
-from keras_transformer.signals import end_on_interrupt
+from keras_transformer.commands.signals import end_on_interrupt
 
 if __name__ == "__main__":
     end_on_interrupt()  # until training listens for Ctrl-C; before the imports below, which take a second
@@ -13,9 +13,10 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
-from train.config import load_config
-from train.workers.rendezvous import exit_immediately
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_start
+
+from .config.run import load_config
+from .workers.rendezvous import exit_immediately
 
 app = command_app()
 
@@ -43,7 +44,7 @@ def main(
     with exit_codes():
         run_config = load_config(config, overrides or ())
         with quiet_start():
-            from train.run import dry_run, run
+            from .run import dry_run, run
         if is_dry_run:
             dry_run(run_config)
         elif folder := run(run_config):

@@ -3,7 +3,7 @@
 It reads only what the run folders hold, and needs neither TensorFlow nor Keras.
 """
 
-from keras_transformer.signals import end_on_signals
+from keras_transformer.commands.signals import end_on_signals
 
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
@@ -14,8 +14,8 @@ from typing import Annotated
 
 import typer
 
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.config import ConfigError
-from keras_transformer.console import command_app, exit_codes, prepare_process
 
 app = command_app()
 
@@ -34,8 +34,8 @@ def main(
     """
     prepare_process()
     with exit_codes():
-        from train.evaluation.comparison import comparison_lines, differing, read_run
-        from train.evaluation.output_files import check_not_read, check_picture
+        from .report.comparison import comparison_lines, differing, read_run
+        from .scoring.output_files import check_not_read, check_picture
 
         check_runs(runs)
         if plot:
@@ -43,7 +43,7 @@ def main(
             check_not_read("--plot", plot, runs)
         found = [read_run(path) for path in runs]
         if plot:
-            from train.evaluation.comparison_plot import plot_runs
+            from .report.comparison_plot import plot_runs
 
             plot_runs(found, plot)
         if as_json:

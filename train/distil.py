@@ -4,7 +4,7 @@ They are chosen as in sequence-level interpolation (Kim and Rush 2016, section 3
 A model that is trained on them beside the real pairs learns from references and from another model at once.
 """
 
-from keras_transformer.signals import end_on_signals
+from keras_transformer.commands.signals import end_on_signals
 
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
@@ -20,8 +20,7 @@ from typing import Annotated
 import typer
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.config import SearchOptions
-from keras_transformer.console import (
+from keras_transformer.commands.console import (
     BATCHES_AT_ONCE,
     command_app,
     exit_codes,
@@ -29,15 +28,17 @@ from keras_transformer.console import (
     prepare_process,
     quiet_start,
 )
+from keras_transformer.commands.options import BatchSize, CoveragePenalty, Ensemble, LengthPenalty, Precision, RunPath
+from keras_transformer.config import SearchOptions
 from keras_transformer.files import sha256_of, write_atomically
-from keras_transformer.options import BatchSize, CoveragePenalty, Ensemble, LengthPenalty, Precision, RunPath
 from keras_transformer.parsing.run import check_writes_text
 from keras_transformer.run_folder import RunFolder
-from train.data.files import aligned_pairs, check_sides
-from train.evaluation.output_files import check_not_read, check_plain_text, check_writable
-from train.evaluation.recorded import load_recorded
-from train.evaluation.unfinished import Unfinished
-from train.loop.stopping import interrupted_by_signals
+
+from .config.recorded import load_recorded
+from .data.files import aligned_pairs, check_sides
+from .loop.stopping import interrupted_by_signals
+from .scoring.output_files import check_not_read, check_plain_text, check_writable
+from .scoring.unfinished import Unfinished
 
 log = logging.getLogger("train")
 app = command_app()
@@ -125,7 +126,7 @@ def distil(
     probable translation of each comes first. It gets `at_once` sentences at a time. work: keeps of each sentence the
     most probable and the nearest translation. language: of the translations, which decides what a word is.
     """
-    from keras_transformer.inspection.bleu import raw_bleu, score_by
+    from keras_transformer.bleu import raw_bleu, score_by
 
     for start in range(len(work.results), len(pairs), at_once):
         part = pairs[start : start + at_once]
@@ -148,7 +149,7 @@ def nearest(candidates: Sequence[str], reference: str, language: str = "") -> st
     """Return the candidate with the highest sentence BLEU, of equal ones the first."""
     import sacrebleu
 
-    from keras_transformer.inspection.bleu import tokenizer_of
+    from keras_transformer.bleu import tokenizer_of
 
     tokenizer = tokenizer_of(language)
     return max(candidates, key=lambda text: sacrebleu.sentence_bleu(text, [reference], tokenize=tokenizer).score)

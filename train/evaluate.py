@@ -3,7 +3,7 @@
 TensorFlow is imported by the command, so that `--help` answers at once.
 """
 
-from keras_transformer.signals import end_on_signals
+from keras_transformer.commands.signals import end_on_signals
 
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
@@ -18,9 +18,8 @@ from typing import Annotated, Any
 import typer
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.config import ConfigError, SearchOptions
-from keras_transformer.console import command_app, exit_codes, on_one_line, prepare_process, quiet_start
-from keras_transformer.options import (
+from keras_transformer.commands.console import command_app, exit_codes, on_one_line, prepare_process, quiet_start
+from keras_transformer.commands.options import (
     BatchSize,
     BeamSize,
     Constrained,
@@ -32,13 +31,15 @@ from keras_transformer.options import (
     RunPath,
     or_of_run,
 )
+from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.parsing.run import check_constrained, tree_search
 from keras_transformer.run_folder import RunFolder
-from train.config import Data
-from train.config_data import TreebankData
-from train.data.corpus import CorpusError
-from train.data.files import aligned_pairs, check_sides
-from train.evaluation.output_files import check_not_read, check_picture, check_plain_text, check_writable
+
+from .config.data import TreebankData
+from .config.run import Data
+from .data.corpus import CorpusError
+from .data.files import aligned_pairs, check_sides
+from .scoring.output_files import check_not_read, check_picture, check_plain_text, check_writable
 
 app = command_app()
 
@@ -111,13 +112,14 @@ def main(
             settings["ensemble"] = [str(one) for one in ensemble]
         settings |= {"precision": precision} | ({"constrained": constrained} if of_trees is not None else {})
         with quiet_start():
-            from keras_transformer.inspection.bleu import tokenised_bleu
+            from keras_transformer.bleu import tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
-            from train.evaluation.breakdown import training_splits
-            from train.evaluation.scorecard import evaluator_of, translate_timed
-            from train.evaluation.scored_text import ScoredText, data_of_run, other_translations, text_of_run
-            from train.evaluation.significance import check_paired_test
+
+            from .scoring.breakdown import training_splits
+            from .scoring.scorecard import evaluator_of, translate_timed
+            from .scoring.scored_text import ScoredText, data_of_run, other_translations, text_of_run
+            from .scoring.significance import check_paired_test
 
         check_paired_test(paired_test)
         tune_for_translation()
@@ -156,7 +158,7 @@ def main(
 def files_of(data: Data | None) -> list[pathlib.Path]:
     """The files that the configuration names, with a ~ for the home folder, and those in folders of a treebank."""
     if isinstance(data, TreebankData):
-        from train.data.treebank import files_of as files_of_treebank
+        from .data.treebank import files_of as files_of_treebank
 
         return [file.path for file in files_of_treebank(data.files)]
     return [pathlib.Path(os.path.expanduser(path)) for path in getattr(data, "paths", ())]
@@ -181,10 +183,10 @@ def evaluated_trees(
     paired_test: str,
 ) -> Any:
     """The ParsingCard of the test set of a treebank. The trees are written to `output` with the treebank's tags."""
-    from train.data.prepare import load_corpus
-    from train.evaluation.parsing import parsing_card, tagged_trees
-    from train.evaluation.scorecard import translate_timed
-    from train.evaluation.tree_comparison import compare_trees
+    from .data.prepare import load_corpus
+    from .scoring.parsing_card import parsing_card, tagged_trees
+    from .scoring.scorecard import translate_timed
+    from .scoring.tree_comparison import compare_trees
 
     corpus = load_corpus(data)
     pairs, trees = list(corpus.test), corpus.test.trees
@@ -206,9 +208,10 @@ def other_trees(
 
     Raises CorpusError if the file has not one tree over the words of each sentence.
     """
-    from keras_transformer.inspection.samples import translate_pairs
-    from train.data.files import lines_of
-    from train.data.trees import read_trees
+    from keras_transformer.samples import translate_pairs
+
+    from .data.files import lines_of
+    from .data.trees import read_trees
 
     if against.is_dir():
         return [sample.translation for sample in translate_pairs(load(against), pairs)]
@@ -267,7 +270,7 @@ def check_files(
 
 def draw(card: Any, name: str, path: pathlib.Path) -> None:
     """Draw a Scorecard, of the run called `name`, into a file. Raises ConfigError if the file cannot be written."""
-    from train.evaluation.scorecard_plot import plot_scorecard
+    from .scoring.scorecard_plot import plot_scorecard
 
     try:
         plot_scorecard(card, name, path)

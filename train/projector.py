@@ -3,13 +3,13 @@
 Training does so too, at its end. TensorFlow is imported by the command, so that `--help` answers at once.
 """
 
-from keras_transformer.signals import end_on_signals
+from keras_transformer.commands.signals import end_on_signals
 
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
-from keras_transformer.console import command_app, exit_codes, prepare_process, quiet_start
-from keras_transformer.options import RunPath
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_start
+from keras_transformer.commands.options import RunPath
 from keras_transformer.run_folder import RunFolder
 
 app = command_app()

@@ -13,40 +13,41 @@ from keras_transformer.inspection.projector import write_projector
 from keras_transformer.kinds import build_model
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
-from train.config import RunConfig, TrainingConfig
-from train.data.corpus import own_shards
-from train.data.prepare import Data, check_division, keep_check_lines, load_corpus, prepare_data
-from train.data.training_text import check_same_text_on_all_workers, record_of_text, record_training_text
-from train.data.vocabulary import prepare_tokenizer, share_tokenizer
-from train.evaluation.final_scores import record_final_scores
-from train.evaluation.inspections import inspections_of
-from train.evaluation.micro_batches import find_micro_batches
-from train.evaluation.preflight import report_preflight
-from train.evaluation.report import write_report
-from train.evaluation.reproduction import commit
-from train.evaluation.selection import select_weights
-from train.evaluation.validation import Validator
-from train.loop.finished import where_it_stands
-from train.loop.fit import fit, report_is_missing
-from train.loop.history import Changes, record_part
-from train.loop.idle_keys import check_idle_keys
-from train.loop.run_lock import check_can_be_created, run_folder_of
-from train.loop.start import begin
-from train.loop.stopping import interrupted_by_signals
-from train.resume import (
+
+from .config.idle_keys import check_idle_keys
+from .config.run import RunConfig, TrainingConfig
+from .cost.micro_batches import find_micro_batches
+from .cost.preflight import report_preflight
+from .data.corpus import own_shards
+from .data.prepare import Data, check_division, keep_check_lines, load_corpus, prepare_data
+from .data.vocabulary import prepare_tokenizer, share_tokenizer
+from .loop.fit import fit, report_is_missing
+from .loop.stopping import interrupted_by_signals
+from .record.changes import (
     check_same_on_all_workers,
     check_start,
     check_unchanged,
     with_found_micro_batches,
     write_configuration,
 )
-from train.step.freezing import freeze
-from train.step.optimizer import training_optimizer
-from train.step.training_model import TrainingModel
-from train.workers.broadcast import Broadcast
-from train.workers.rendezvous import log_as, report_lost_workers
-from train.workers.strategy import choose_strategy, describe
-from train.workers.tf_config import Cluster, read_cluster
+from .record.finished import where_it_stands
+from .record.history import Changes, record_part
+from .record.lock import check_can_be_created, run_folder_of
+from .record.start import begin
+from .record.training_text import check_same_text_on_all_workers, record_of_text, record_training_text
+from .report.final_scores import record_final_scores
+from .report.report import write_report
+from .report.reproduction import commit
+from .step.freezing import freeze
+from .step.optimizer import training_optimizer
+from .step.training_model import TrainingModel
+from .validation.inspections import inspections_of
+from .validation.selection import select_weights
+from .validation.validation import Validator
+from .workers.broadcast import Broadcast
+from .workers.rendezvous import log_as, report_lost_workers
+from .workers.strategy import choose_strategy, describe
+from .workers.tf_config import Cluster, read_cluster
 
 log = logging.getLogger("train")
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.dependencies.tasks import ASKED, VALUES, VOCABULARY, rows_of
 from keras_transformer.config import TransformerConfig
-from train.evaluation.cost import parameter_count
+from train.cost.cost import parameter_count
 
 KERNEL_SIZE, NEIGHBOURHOOD = 9, 17  # k and r
 # Each block reaches 4 words (k = 9) or 8 words (r = 17) to each side; three blocks, 12, 24, or 28 if dilated.

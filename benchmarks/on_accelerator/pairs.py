@@ -6,10 +6,10 @@ import numpy as np
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.tokens import EOS
-from train.config import RowLengths
+from train.config.run import RowLengths
+from train.cost.cost import training_flops
 from train.data.batches import PackedBatches
 from train.data.encoding import EncodedPairs, Sentences
-from train.evaluation.cost import training_flops
 
 MEAN_LENGTH = 28  # tokens per sentence of WMT14 en-de with 37,000 pieces, end of sentence included
 SPREAD = 0.6  # standard deviation of the logarithm of a length

@@ -108,7 +108,7 @@ def page(chip: dict[str, Any], results: Sequence["Measurement | Absence"], comma
 
 
 EXPLANATION = """\
-Model FLOPs are those of `train/evaluation/cost.py`: the matrix products over real tokens, if each sentence attends only
+Model FLOPs are those of `train/cost/cost.py`: the matrix products over real tokens, if each sentence attends only
 to itself; the backward pass counts twice the forward pass. Work on padding, between the sentences of a row, or done a
 second time counts for nothing. Both contestants are credited with the same FLOPs. Rounds of steps alternate between
 them; the median round counts. "Until ready": building, compiling and the first step. "Loss": label-smoothed, in nats

@@ -6,7 +6,7 @@ import tomllib
 import numpy as np
 
 from benchmarks.trials.outcome import Outcome, commits_sentence, empty_sentence, machines, mark
-from train.evaluation.figures import BLUE, GREEN, GREY, ORANGE, new_figure, save
+from train.scoring.figures import BLUE, GREEN, GREY, ORANGE, new_figure, save
 
 COLOURS = (BLUE, ORANGE, GREEN, GREY, "#CC79A7", "#56B4E9")
 NOTE = """

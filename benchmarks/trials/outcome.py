@@ -14,8 +14,8 @@ from benchmarks.trials.settings import check_same_settings
 from benchmarks.worker import BenchmarkError
 from keras_transformer.machine import processor_and_cores
 from keras_transformer.run_folder import RunFolder
-from train.config import check_config
-from train.evaluation.comparison import read_run, score_in, score_text_of
+from train.config.run import check_config
+from train.report.comparison import read_run, score_in, score_text_of
 
 
 class Trial(NamedTuple):
@@ -107,7 +107,7 @@ def commits_sentence(outcomes: dict[str, Outcome]) -> str:
 
 def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
     """What the run in that folder came to; this machine has trained it, and translated the validation set."""
-    from train.loop.history import history  # which loads Keras: the help of a command does not wait for it
+    from train.record.history import history  # which loads Keras: the help of a command does not wait for it
 
     folder, run = RunFolder(path), read_run(path)
     return Outcome(

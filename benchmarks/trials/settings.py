@@ -5,8 +5,8 @@ from collections.abc import Sequence, Set
 
 from benchmarks.worker import BenchmarkError
 from keras_transformer.run_folder import RunFolder
-from train.config import RunConfig, load_config
-from train.config_settings import effective_settings
+from train.config.run import RunConfig, load_config
+from train.config.settings import effective_settings
 
 FOUND = {"training.find_micro_batches", "training.micro_batches"}  # config.toml has what was found, not what was asked
 OF_GIVEN = {"tokenizer.vocab_size"}  # config.toml has the number of pieces of a tokenizer that is given

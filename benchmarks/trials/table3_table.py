@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from benchmarks.trials.outcome import Outcome, commits_sentence, empty_sentence, machines, mark
 from benchmarks.trials.table3_rows import ROWS, SEEDS, Row, overrides_of
-from train.config import RunConfig
+from train.config.run import RunConfig
 
 HEAD = (
     "| | N | d_model | d_ff | h | d_k | P_drop | epsilon_ls | PPL | BLEU | parameters | train seconds | paper: PPL "

@@ -17,13 +17,13 @@ import typer
 from benchmarks.trials.outcome import Outcome, Trial, outcome_of_run, read_outcome, step_seconds, write_outcome
 from benchmarks.trials.settings import OF_SELECTION, check_settings, has_begun
 from benchmarks.worker import BenchmarkError
-from keras_transformer.console import INTERRUPTED
+from keras_transformer.commands.console import INTERRUPTED
+from keras_transformer.commands.signals import handling
 from keras_transformer.errors import Interrupted
 from keras_transformer.run_folder import RunFolder
-from keras_transformer.signals import handling
-from train.config import load_config
-from train.evaluation.curves import read_curves
-from train.loop.idle_keys import check_idle_keys
+from train.config.idle_keys import check_idle_keys
+from train.config.run import load_config
+from train.report.curves import read_curves
 from train.workers.tf_config import ONLY_WORKER
 
 CALIBRATION_STEPS = 60  # whose median says how long a step takes
@@ -164,7 +164,7 @@ def check_configuration(trial: Trial) -> None:
 def check_trainable(trial: Trial) -> None:
     """Raises ConfigError or CorpusError for what a training would refuse before its first step."""
     from train.data.prepare import load_corpus  # which loads TensorFlow
-    from train.resume import check_start  # and this Keras
+    from train.record.changes import check_start  # and this Keras
 
     config = load_config(trial.config, trial.settings)
     check_idle_keys(config.training)

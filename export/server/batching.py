@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from export.server.errors import Code, ServingError
-from export.server.signature import Arrays, Signature
-from export.server.version import Version
+from .errors import Code, ServingError
+from .signature import Arrays, Signature
+from .version import Version
 
 SHORTEST_CLASS = 128  # bytes: texts up to here are of the same length
 

@@ -8,11 +8,11 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2, model_pb2, predict_pb2
 
-from export.server.errors import Code, ServingError, invalid
-from export.server.protocol import metadata_of, status_of
-from export.server.service import Service
-from export.server.signature import Arrays, Signature, check_shape, too_many_rows
-from export.server.tensors import array_of, shape_of, tensor_of
+from .errors import Code, ServingError, invalid
+from .protocol import metadata_of, status_of
+from .service import Service
+from .signature import Arrays, Signature, check_shape, too_many_rows
+from .tensors import array_of, shape_of, tensor_of
 
 STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
 SLACK = 1 << 16  # bytes of a message beside its tensors

@@ -5,7 +5,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from export.server.options import ServerOptions
+from .options import ServerOptions
 
 HEADER_BYTES = 1 << 16
 PIPELINED = 100  # requests of a connection that wait for the answer to the one before

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from export.server.errors import invalid
-from export.server.signature import Arrays, Signature, Tensor, check_shape, too_many_rows
-from export.server.tensors import check_dimensions
+from .errors import invalid
+from .signature import Arrays, Signature, Tensor, check_shape, too_many_rows
+from .tensors import check_dimensions
 
 Json = Any  # what json.loads returns
 

@@ -7,10 +7,11 @@ import os
 import pathlib
 from typing import NamedTuple
 
-from export.server.errors import Code, ServingError
-from export.server.version import Version
-from export.versions import ExportError, find_version, is_version, versions
 from keras_transformer.errors import first_line_of
+
+from ..versions import ExportError, find_version, is_version, versions
+from .errors import Code, ServingError
+from .version import Version
 
 log = logging.getLogger("export.server")
 

@@ -2,8 +2,9 @@
 
 import dataclasses
 
-from export.versions import ExportError
 from keras_transformer.machine import processor_cores
+
+from ..versions import ExportError
 
 WAITING_BODIES = 64
 

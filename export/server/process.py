@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import uvicorn
 
-from export.server.grpc_api import start_server
-from export.server.http_connection import HttpConnection
-from export.server.model_folder import ModelFolder
-from export.server.options import ServerOptions
-from export.server.rest_api import rest_application
-from export.server.service import Service
-from export.versions import ExportError
+from ..versions import ExportError
+from .grpc_api import start_server
+from .http_connection import HttpConnection
+from .model_folder import ModelFolder
+from .options import ServerOptions
+from .rest_api import rest_application
+from .service import Service
 
 logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it would log a line for each request that is no HTTP
 

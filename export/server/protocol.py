@@ -3,8 +3,8 @@
 from google.protobuf import any_pb2
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2
 
-from export.server.model_folder import Status
-from export.server.version import Version
+from .model_folder import Status
+from .version import Version
 
 UNKNOWN = 2  # the status code of a version that could not be loaded
 

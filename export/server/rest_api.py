@@ -15,11 +15,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from export.server.errors import Code, ServingError
-from export.server.json_format import read_request, write_answer
-from export.server.protocol import definitions_of, status_of
-from export.server.service import Service
-from export.server.welcome import welcome
+from .errors import Code, ServingError
+from .json_format import read_request, write_answer
+from .protocol import definitions_of, status_of
+from .service import Service
+from .welcome import welcome
 
 BIG_BODY = 1 << 16  # bytes: reading that much JSON in the event loop would delay everybody else
 

@@ -5,12 +5,12 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 
-from export.server.batching import Batcher
-from export.server.errors import Code, ServingError
-from export.server.model_folder import ModelFolder, Status
-from export.server.options import ServerOptions
-from export.server.signature import Arrays, Signature, signature_named, too_many_rows
-from export.server.version import Version
+from .batching import Batcher
+from .errors import Code, ServingError
+from .model_folder import ModelFolder, Status
+from .options import ServerOptions
+from .signature import Arrays, Signature, signature_named, too_many_rows
+from .version import Version
 
 
 class Service:

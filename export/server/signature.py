@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow.core.framework.tensor_shape_pb2 import TensorShapeProto
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from export.server.errors import Code, ServingError, invalid
+from .errors import Code, ServingError, invalid
 
 Arrays = dict[str, np.ndarray]
 

@@ -6,8 +6,9 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 
-from export.server.errors import invalid
 from keras_transformer.errors import first_line_of
+
+from .errors import invalid
 
 MOST_DIMENSIONS = 64  # of an array of numpy
 MOST_ELEMENTS = 1 << 22  # a few bytes may claim any shape, since a single value stands for all elements

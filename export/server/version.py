@@ -12,12 +12,13 @@ from google.protobuf.message import DecodeError
 from tensorflow_serving.apis.predict_pb2 import PredictRequest
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from export.check import meta_graph
-from export.server.errors import ServingError, from_tensorflow, invalid
-from export.server.signature import Arrays, Signature, read_signature, signature_named
-from export.server.tensors import array_of
-from export.versions import CERTIFICATE, WARM_UP_REQUESTS, ExportError
 from keras_transformer.errors import first_line_of
+
+from ..certificate.check import meta_graph
+from ..versions import CERTIFICATE, WARM_UP_REQUESTS, ExportError
+from .errors import ServingError, from_tensorflow, invalid
+from .signature import Arrays, Signature, read_signature, signature_named
+from .tensors import array_of
 
 IN_THE_CALLING_THREAD = tf.compat.v1.RunOptions(inter_op_thread_pool=-1)  # operations start no other thread
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from export.request import PREFIX, Option, options_of
-from export.server.signature import Arrays, Signature
 from keras_transformer.config import SearchOptions
 from keras_transformer.page import content_security_policy, page
+
+from ..graph.request import PREFIX, Option, options_of
+from .signature import Arrays, Signature
 
 NEEDED = "beam_size", "length_penalty", "max_length"  # of them, the other options and all bounds are derived
 HEADERS = {

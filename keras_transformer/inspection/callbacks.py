@@ -13,15 +13,15 @@ import keras
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from keras_transformer.batching import BATCH_SIZE
+from keras_transformer.bleu import CHRF, Scores, raw_bleu, score
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.decoding.forced import ATTENTIONS
 from keras_transformer.errors import UserError
 from keras_transformer.inspection.attention import AttentionReader, head_measures
-from keras_transformer.inspection.bleu import CHRF, Scores, raw_bleu, score
 from keras_transformer.inspection.log_folder import LogFolder
 from keras_transformer.inspection.markdown import escaped
 from keras_transformer.inspection.pictures import draw_attention, picture_summary
-from keras_transformer.inspection.samples import SHOWN, Sample, inspected_table, translate_pairs
+from keras_transformer.samples import SHOWN, Sample, inspected_table, translate_pairs
 from keras_transformer.tokenizer import Tokenizer
 
 Pairs = Iterable[tuple[str, str]]  # sentences and their translations

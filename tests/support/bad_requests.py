@@ -14,7 +14,7 @@ import time
 from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2
 
-from export.client import ServingClient
+from export.client.client import ServingClient
 
 REQUESTS = int(os.environ.get("ATTACK_REQUESTS", "300"))  # how many to send, about, in all tests together
 
@@ -189,7 +189,7 @@ def option_tensors(draw):
 
 @st.composite
 def tensors(draw, kinds, shape):
-    """A tensor as export/c_runtime.py reads it."""
+    """A tensor as export/certificate/c_runtime.py reads it."""
     kind, size = draw(kinds), math.prod(shape)
     whole = st.integers(-2, 9) | st.integers(-(2**31), 2**31 - 1)
     values = {

@@ -5,8 +5,8 @@ import inspect
 import numpy as np
 import tensorflow as tf
 
-from export.saved_model import write_saved_model
-from export.serving import ServedTranslator
+from export.graph.saved_model import write_saved_model
+from export.graph.served_graph import ServedTranslator
 from keras_transformer.config import SearchOptions
 from keras_transformer.saved_run import load_run
 from keras_transformer.translator import Translator

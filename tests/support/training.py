@@ -8,19 +8,19 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.bleu import Score, Scores
 from keras_transformer.config import TransformerConfig
-from keras_transformer.inspection.bleu import Score, Scores
 from keras_transformer.kinds import build_model
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokens import EOS
-from train.config import TrainingConfig
+from train.config.run import TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
-from train.evaluation.validation import Sample, Validation
 from train.loop.fit import fit
 from train.step.freezing import freeze
 from train.step.optimizer import training_optimizer
 from train.step.training_model import TrainingModel
+from train.validation.validation import Sample, Validation
 from train.workers.broadcast import Broadcast
 from train.workers.strategy import distributed
 from train.workers.tf_config import Worker

@@ -16,11 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_transformer.tokens import BOS, PAD
-from train.config import RowLengths
-from train.data.encoding import EncodedPairs, Sentences
-from train.data.epochs import Epochs, Resegment
-from train.data.packing import Packing, offsets_of, places_of
-from train.workers.tf_config import ONLY_WORKER, Worker
+
+from ..config.run import RowLengths
+from ..workers.tf_config import ONLY_WORKER, Worker
+from .encoding import EncodedPairs, Sentences
+from .epochs import Epochs, Resegment
+from .packing import Packing, offsets_of, places_of
 
 FIELDS = ("source_ids", "source_segments", "target_ids", "target_segments", "labels")
 

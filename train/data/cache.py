@@ -20,9 +20,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from keras_transformer.tokenizer import Tokenizer
-from train.config import RowLengths
-from train.data.corpus import CorpusError, Split
-from train.data.encoding import EncodedPairs, Sentences, encoded_chunks, nothing_left
+
+from ..config.run import RowLengths
+from .corpus import CorpusError, Split
+from .encoding import EncodedPairs, Sentences, encoded_chunks, nothing_left
 
 log = logging.getLogger("train")
 

@@ -6,7 +6,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from keras_transformer.errors import UserError
-from train.workers.tf_config import Worker
+
+from ..workers.tf_config import Worker
+
+WHOLE_TEXT = "the training text"  # its name in tables and messages
 
 Pair = tuple[str, str]
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_transformer.tokens import EOS
-from train.config import RowLengths
-from train.data.corpus import CorpusError, Split, skipped_sentence
-from train.data.mixing import Mixture
-from train.data.packing import offsets_of
+
+from ..config.run import RowLengths
+from .corpus import CorpusError, Split, skipped_sentence
+from .mixing import Mixture
+from .packing import offsets_of
 
 if TYPE_CHECKING:  # benchmarks.accelerator packs batches where SentencePiece is not installed
     from keras_transformer.tokenizer import Tokenizer

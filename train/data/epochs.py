@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from train.config import RowLengths
-from train.data.encoding import EncodedPairs
-from train.data.packing import Packing, pack
+from ..config.run import RowLengths
+from .encoding import EncodedPairs
+from .packing import Packing, pack
 
 Resegment = Callable[[EncodedPairs, np.random.Generator, Callable[[], bool]], EncodedPairs]
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
 from keras_transformer.files import packer_of, read_lines
-from train.config import FilesData
-from train.config_data import FilesEntry
-from train.data.corpus import CorpusError, Pair, Split
+
+from ..config.data import FilesEntry
+from ..config.run import FilesData
+from .corpus import CorpusError, Pair, Split
 
 MULTI30K = pathlib.Path("data/multi30k")  # `make multi30k` puts the corpus there
 

@@ -15,7 +15,8 @@ import typer
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
-from train.data.files import MULTI30K
+
+from .files import MULTI30K
 
 REPOSITORY = "https://github.com/multi30k/dataset"
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
@@ -60,7 +61,7 @@ def main(
 
     Files that are there already and intact are kept, so the same command continues after an error.
     """
-    from keras_transformer.console import exit_codes, prepare_process
+    from keras_transformer.commands.console import exit_codes, prepare_process
 
     prepare_process(is_long=True)
     with exit_codes():

@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterator
 from importlib.metadata import version
 
-from train.config import NumbersData
-from train.data.corpus import CorpusError, Pair, Split
+from ..config.run import NumbersData
+from .corpus import CorpusError, Pair, Split
 
 SHORT = 100  # numbers below it are the words that others are made of: they are always in the training set
 

@@ -12,19 +12,20 @@ import numpy as np
 from keras_transformer.config import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import Tokenizer
-from train.config import Data as DataConfig
-from train.config import RowLengths, TrainingConfig
-from train.data.batches import PackedBatches, ShardedBatches
-from train.data.cache import CorpusCache
-from train.data.corpus import Corpus, Split, own_shards, skipped_sentence
-from train.data.encoding import EncodedPairs, EncodedShards, Sentences, encode_corpus
-from train.data.files import files_splits, files_test_split
-from train.data.mixing import Mixture
-from train.data.numbers import numbers_splits
-from train.data.segmentation import BpeDropout
-from train.data.tfds import tfds_splits
-from train.data.treebank import treebank_corpus
-from train.workers.tf_config import ONLY_WORKER, Worker
+
+from ..config.run import Data as DataConfig
+from ..config.run import RowLengths, TrainingConfig
+from ..workers.tf_config import ONLY_WORKER, Worker
+from .batches import PackedBatches, ShardedBatches
+from .cache import CorpusCache
+from .corpus import Corpus, Split, own_shards, skipped_sentence
+from .encoding import EncodedPairs, EncodedShards, Sentences, encode_corpus
+from .files import files_splits, files_test_split
+from .mixing import Mixture
+from .numbers import numbers_splits
+from .segmentation import BpeDropout
+from .tfds import tfds_splits
+from .treebank import treebank_corpus
 
 log = logging.getLogger("train")
 

@@ -6,10 +6,11 @@ from concurrent.futures import CancelledError
 import numpy as np
 
 from keras_transformer.tokenizer import Tokenizer
-from train.config import RowLengths
-from train.data.encoding import EncodedPairs, Sentences
-from train.data.merges import Merges
-from train.data.packing import offsets_of, places_of
+
+from ..config.run import RowLengths
+from .encoding import EncodedPairs, Sentences
+from .merges import Merges
+from .packing import offsets_of, places_of
 
 CHUNK = 10_000  # sentences that are drawn at once; with another number a run that goes on would draw others
 

@@ -4,11 +4,12 @@ import pathlib
 from collections.abc import Iterator
 from types import ModuleType
 
-from keras_transformer.console import on_one_line
+from keras_transformer.commands.console import on_one_line
 from keras_transformer.errors import first_line_of
-from train.config import TfdsData
-from train.data.corpus import CorpusError, Pair, Split
-from train.data.files import file_stamp
+
+from ..config.run import TfdsData
+from .corpus import CorpusError, Pair, Split
+from .files import file_stamp
 
 
 def tfds_splits(data: TfdsData) -> tuple[Split, Split, Split | None]:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from keras_transformer.parsing.linear import constituents, pieces_of_labels, tagged_leaf
-from train.config_data import TreebankData, sections_of
-from train.data.corpus import Corpus, CorpusError, Pair, Split
-from train.data.files import file_stamp
-from train.data.trees import Tree, read_trees
+
+from ..config.data import TreebankData, sections_of
+from .corpus import Corpus, CorpusError, Pair, Split
+from .files import file_stamp
+from .trees import Tree, read_trees
 
 log = logging.getLogger("train")
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from keras_transformer.parsing.linear import LEAF, closing, is_opening, is_spanned, opening, tagged_leaf
-from train.data.corpus import CorpusError, Pair
+
+from .corpus import CorpusError, Pair
 
 if TYPE_CHECKING:  # it takes a second, which other text need not wait for
     import nltk

@@ -11,9 +11,10 @@ from keras_transformer.config import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from train.config import TokenizerConfig
-from train.data.corpus import Corpus, Split, own_shards
-from train.workers.broadcast import Broadcast
+
+from ..config.run import TokenizerConfig
+from ..workers.broadcast import Broadcast
+from .corpus import Corpus, Split, own_shards
 
 log = logging.getLogger("train")
 

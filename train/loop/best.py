@@ -4,16 +4,16 @@ import json
 import math
 from typing import Any
 
-from train.config import TrainingConfig
-from train.loop.progress import Progress
-from train.workers.broadcast import Broadcast
+from ..config.run import TrainingConfig
+from ..workers.broadcast import Broadcast
+from .progress import Progress
 
 UNKNOWN = ""  # the basis of a score in a checkpoint of before it was recorded
 FIELDS = ("best_metric", "best_basis", "best_score", "best_step", "validations_since_best")  # of Progress
 
 
 def count_validation(progress: Progress, validation: Any, metric: str) -> bool:
-    """Count a train.evaluation.validation.Validation after step `progress.step`. Returns whether it is the best so far.
+    """Count a train.validation.validation.Validation after step `progress.step`. Returns whether it is the best so far.
 
     metric: "bleu", "chrf", "loss" or "f1". A score that is undefined, such as BLEU of one-word references, does not
     count. If the run went by another metric before, or by other text or another search, no validation before counts.

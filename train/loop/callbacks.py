@@ -11,9 +11,12 @@ import psutil
 
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.losses import perplexity
-from train.config import TrainingConfig
-from train.data.batches import ShardedBatches
-from train.loop.best import (
+
+from ..config.run import TrainingConfig
+from ..data.batches import ShardedBatches
+from ..step.inspection import histograms, update_ratios
+from ..workers.broadcast import Broadcast
+from .best import (
     basis_of,
     count_validation,
     has_score,
@@ -22,13 +25,11 @@ from train.loop.best import (
     score_of,
     share_best,
 )
-from train.loop.checkpoints import CheckpointError, Checkpoints
-from train.loop.divergence import DivergenceCheck
-from train.loop.metrics_log import MetricsLog
-from train.loop.progress import Progress, Stopwatch, duration
-from train.loop.stopping import StopRequest
-from train.step.inspection import histograms, update_ratios
-from train.workers.broadcast import Broadcast
+from .checkpoints import CheckpointError, Checkpoints
+from .divergence import DivergenceCheck
+from .metrics_log import MetricsLog
+from .progress import Progress, Stopwatch, duration
+from .stopping import StopRequest
 
 log = logging.getLogger("train")
 
@@ -38,7 +39,7 @@ class Records(NamedTuple):
 
     metrics: MetricsLog
     checkpoints: Checkpoints
-    validate: Callable[[], Any]  # returns a train.evaluation.validation.Validation
+    validate: Callable[[], Any]  # returns a train.validation.validation.Validation
     inspections: Sequence[Inspection] = ()  # what looks at the model after each validation
 
 

@@ -19,8 +19,9 @@ from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
 from keras_transformer.machine import processor_cores
 from keras_transformer.run_folder import CHECKPOINTS
-from train.loop.progress import Progress
-from train.workers.broadcast import Broadcast
+
+from ..workers.broadcast import Broadcast
+from .progress import Progress
 
 log = logging.getLogger("train")
 

@@ -7,8 +7,9 @@ from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 from tensorboard.util.tensor_util import make_tensor_proto
 
 from keras_transformer.inspection.attention import MEASURES
-from train.config import RunConfig
-from train.config_settings import effective_settings
+
+from ..config.run import RunConfig
+from ..config.settings import effective_settings
 
 KINDS = {"memory": "encoder-decoder", "encoder": "encoder", "decoder": "decoder"}  # of attention
 CHARTS = {  # of the tab Custom Scalars: per group, from the title of a chart to the pattern of its tags

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import keras
 
 from keras_transformer.errors import UserError
-from train.config import TrainingConfig
-from train.data.batches import ShardedBatches
-from train.loop.checkpoints import CheckpointError, Checkpoints
-from train.loop.progress import Progress
+
+from ..config.run import TrainingConfig
+from ..data.batches import ShardedBatches
+from .checkpoints import CheckpointError, Checkpoints
+from .progress import Progress
 
 log = logging.getLogger("train")
 

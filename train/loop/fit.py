@@ -13,21 +13,22 @@ from keras_transformer.config import ConfigError
 from keras_transformer.errors import Interrupted, first_line_of
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.run_folder import RunFolder
-from train.config import TrainingConfig
-from train.data.batches import ShardedBatches, training_dataset
-from train.data.prepare import Data
-from train.loop.best import early_stop_sentence, has_stopped_early, is_done
-from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
-from train.loop.checkpoints import Checkpoints, restore_everywhere
-from train.loop.divergence import DivergenceCheck, save_start, train_with_rewinds
-from train.loop.graph import graph_summary
-from train.loop.metrics_log import MetricsLog
-from train.loop.profile import ProfileSteps
-from train.loop.progress import Progress, duration
-from train.loop.stopping import StopRequest
-from train.step.training_model import TrainingModel
-from train.workers.broadcast import Broadcast
-from train.workers.strategy import distributed
+
+from ..config.run import TrainingConfig
+from ..data.batches import ShardedBatches, training_dataset
+from ..data.prepare import Data
+from ..step.training_model import TrainingModel
+from ..workers.broadcast import Broadcast
+from ..workers.strategy import distributed
+from .best import early_stop_sentence, has_stopped_early, is_done
+from .callbacks import AfterEachUpdate, LogCompilation, Records
+from .checkpoints import Checkpoints, restore_everywhere
+from .divergence import DivergenceCheck, save_start, train_with_rewinds
+from .graph import graph_summary
+from .metrics_log import MetricsLog
+from .profile import ProfileSteps
+from .progress import Progress, duration
+from .stopping import StopRequest
 
 log = logging.getLogger("train")
 

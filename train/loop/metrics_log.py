@@ -8,12 +8,13 @@ from collections.abc import Collection
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from keras_transformer.errors import UserError
-from keras_transformer.inspection.event_folder import EventFolder
 from keras_transformer.inspection.patient_file import PatientFile
 from keras_transformer.run_folder import RunFolder
-from train.config import load_config
-from train.loop.dashboard import layout_summary, settings_summary
-from train.loop.metrics_file import keep_records
+
+from ..config.run import load_config
+from .dashboard import layout_summary, settings_summary
+from .event_folder import EventFolder
+from .metrics_file import keep_records
 
 WRITERS = ("train", "validation")  # of TensorBoard: each is a run there
 

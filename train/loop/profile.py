@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
-from train.loop.progress import Progress
+from .progress import Progress
 
 log = logging.getLogger("train")
 

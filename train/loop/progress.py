@@ -4,7 +4,8 @@ import dataclasses
 import time
 
 from keras_transformer.machine import processor_cores
-from train.data.batches import batch_number
+
+from ..data.batches import batch_number
 
 
 @dataclasses.dataclass

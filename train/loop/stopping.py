@@ -5,8 +5,8 @@ import logging
 import signal
 from collections.abc import Iterator
 
+from keras_transformer.commands.signals import handling, heard
 from keras_transformer.errors import Interrupted
-from keras_transformer.signals import handling, heard
 
 log = logging.getLogger("train")
 

@@ -15,7 +15,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.histogram.metadata import create_summary_metadata
 from tensorboard.util.tensor_util import make_tensor_proto
 
-from train.step.training_model import Inspected
+from .training_model import Inspected
 
 BINS = 30
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from keras_transformer.files import write_atomically
-from train.workers.tf_config import Worker
+
+from .tf_config import Worker
 
 PIECE = 64 * 2**20  # bytes of a file that are sent at once
 HEADER = 32  # bytes that hold the length of a text

@@ -14,10 +14,11 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator
 
+from keras_transformer.commands.signals import heard
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import Interrupted
-from keras_transformer.signals import heard
-from train.workers.tf_config import Cluster, Worker, split_address
+
+from .tf_config import Cluster, Worker, split_address
 
 log = logging.getLogger("train")
 

@@ -6,8 +6,8 @@ import pathlib
 
 import tensorflow as tf
 
-from train.workers.rendezvous import join
-from train.workers.tf_config import ALONE, Cluster
+from .rendezvous import join
+from .tf_config import ALONE, Cluster
 
 NVIDIA_DRIVER = pathlib.Path("/proc/driver/nvidia/version")  # Linux has this file while the driver is loaded
 

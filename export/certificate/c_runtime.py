@@ -1,0 +1,139 @@
+"""Run a SavedModel as TensorFlow Serving does: through TensorFlow's C API, with no Python layer of TensorFlow at all.
+
+    python export/certificate/c_runtime.py < question.json > answer.json
+
+question: library (libtensorflow_cc), operations (libraries of custom operations), folder (a version), outputs (tensor
+names from its signature), requests: for each a tensor per name, as {"type": "string", "shape": [2], "values": [...]};
+lone surrogates in a string stand for bytes that are no UTF-8.
+answer: responses, for each request {"outputs": a list of values per output} or {"error": what TensorFlow says};
+modules, which were imported to get there.
+
+It runs as a process of its own and imports nothing but the standard library; `CRuntime` in
+export/certificate/runtimes.py asks it.
+"""
+
+import ctypes
+import json
+import sys
+
+STRING = 7  # TF_DataType
+NUMBERS = {  # by name: its TF_DataType and how it lies in memory
+    "float32": (1, ctypes.c_float),
+    "float64": (2, ctypes.c_double),
+    "int32": (3, ctypes.c_int32),
+    "int64": (9, ctypes.c_int64),
+    "bool": (10, ctypes.c_bool),
+}
+SIZE_OF_STRING = 24  # of a TF_TString
+
+
+class Output(ctypes.Structure):
+    """TF_Output: an operation of a graph, and which of its outputs."""
+
+    _fields_ = [("operation", ctypes.c_void_p), ("index", ctypes.c_int)]
+
+
+class Runtime:
+    """A session over a SavedModel, opened by TF_LoadSessionFromSavedModel with the tag `serve`."""
+
+    def __init__(self, library, operations, folder):
+        self.c = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+        for name in (
+            "TF_NewStatus", "TF_NewSessionOptions", "TF_NewGraph", "TF_LoadSessionFromSavedModel", "TF_LoadLibrary",
+            "TF_GraphOperationByName", "TF_AllocateTensor", "TF_TensorData", "TF_StringGetDataPointer",
+        ):  # fmt: skip
+            getattr(self.c, name).restype = ctypes.c_void_p
+        self.c.TF_StringGetSize.restype = ctypes.c_size_t
+        self.c.TF_TensorElementCount.restype = ctypes.c_int64
+        self.c.TF_Message.restype = ctypes.c_char_p
+        self.status = ctypes.c_void_p(self.c.TF_NewStatus())
+        for operation in operations:
+            self.c.TF_LoadLibrary(operation.encode(), self.status)
+            self.raise_if_failed()
+        self.graph = ctypes.c_void_p(self.c.TF_NewGraph())
+        tags = (ctypes.c_char_p * 1)(b"serve")
+        options = ctypes.c_void_p(self.c.TF_NewSessionOptions())
+        session = self.c.TF_LoadSessionFromSavedModel(
+            options, None, folder.encode(), tags, 1, self.graph, None, self.status
+        )  # fmt: skip
+        self.raise_if_failed()
+        self.session = ctypes.c_void_p(session)
+
+    def raise_if_failed(self):
+        if self.c.TF_GetCode(self.status) != 0:
+            raise RuntimeError(self.c.TF_Message(self.status).decode())
+
+    def output(self, tensor_name):
+        operation, _, index = tensor_name.partition(":")
+        found = self.c.TF_GraphOperationByName(self.graph, operation.encode())
+        if not found:
+            raise KeyError(tensor_name)
+        return Output(found, int(index))
+
+    def run(self, tensors, output_names):
+        """Feed tensors by name. Returns one list of values per output, of bytes or of numbers, in row-major order."""
+        feeds, fetches = [self.output(name) for name in tensors], [self.output(name) for name in output_names]
+        values = [self.tensor(**tensor) for tensor in tensors.values()]
+        found = (ctypes.c_void_p * len(fetches))()
+        self.c.TF_SessionRun(
+            self.session, None,
+            (Output * len(feeds))(*feeds), (ctypes.c_void_p * len(feeds))(*values), len(feeds),
+            (Output * len(fetches))(*fetches), found, len(fetches),
+            None, 0, None, self.status,
+        )  # fmt: skip
+        for value in values:
+            self.c.TF_DeleteTensor(ctypes.c_void_p(value))
+        self.raise_if_failed()
+        results = [self.values(ctypes.c_void_p(tensor)) for tensor in found]
+        for tensor in found:
+            self.c.TF_DeleteTensor(ctypes.c_void_p(tensor))
+        return results
+
+    def tensor(self, type, shape, values):
+        """Return a new TF_Tensor."""
+        kind, number = (STRING, None) if type == "string" else NUMBERS[type]
+        size = SIZE_OF_STRING if type == "string" else ctypes.sizeof(number)
+        dimensions = (ctypes.c_int64 * len(shape))(*shape)
+        tensor = self.c.TF_AllocateTensor(kind, dimensions, len(shape), ctypes.c_size_t(size * len(values)))
+        first = self.c.TF_TensorData(ctypes.c_void_p(tensor))
+        for place, value in enumerate(values):
+            if type == "string":
+                text, string = value.encode("utf-8", "surrogateescape"), ctypes.c_void_p(first + SIZE_OF_STRING * place)
+                self.c.TF_StringInit(string)
+                self.c.TF_StringCopy(string, text, ctypes.c_size_t(len(text)))
+            else:
+                number.from_address(first + size * place).value = value
+        return tensor
+
+    def values(self, tensor):
+        """Return the values of a TF_Tensor of strings or of one of NUMBERS."""
+        count, first = self.c.TF_TensorElementCount(tensor), self.c.TF_TensorData(tensor)
+        kind = self.c.TF_TensorType(tensor)
+        for number_kind, number in NUMBERS.values():
+            if kind == number_kind:
+                return list((number * count).from_address(first)) if count else []
+        if kind != STRING:
+            raise TypeError(f"expected strings or numbers, found TF_DataType {kind}")
+        strings = [ctypes.c_void_p(first + SIZE_OF_STRING * place) for place in range(count)]
+        return [
+            ctypes.string_at(self.c.TF_StringGetDataPointer(string), self.c.TF_StringGetSize(string))
+            for string in strings
+        ]
+
+
+def answer(question):
+    runtime = Runtime(question["library"], question["operations"], question["folder"])
+    responses = []
+    for request in question["requests"]:
+        try:
+            outputs = runtime.run(request, question["outputs"])
+        except RuntimeError as error:
+            responses.append({"error": str(error)})
+        else:
+            outputs = [[v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in o] for o in outputs]
+            responses.append({"outputs": outputs})
+    return {"responses": responses, "modules": sorted({name.split(".")[0] for name in sys.modules})}
+
+
+if __name__ == "__main__":
+    print(json.dumps(answer(json.load(sys.stdin))))

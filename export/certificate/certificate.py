@@ -1,0 +1,165 @@
+"""What is known of a version: that every runtime translates alike, how long requests take, and of what it is made."""
+
+import datetime
+import json
+import pathlib
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from keras_transformer.commands.console import ScoredText
+from keras_transformer.files import sha256_of, write_atomically
+from keras_transformer.machine import processor_and_cores, versions
+from keras_transformer.parsing.run import SEARCH
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.translator import Translator
+
+from ..versions import CERTIFICATE, ExportError
+from .check import TIES, Comparison, compare, meta_graph, operations_in, plural
+from .exported import ExportedTranslator, open_quietly
+from .operations import oldest_tensorflow
+from .percentiles import percentile
+from .runtimes import CRuntime, c_library, package, served_locally
+
+PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
+LENGTHS = (8, 16, 32, 64, 512)  # tokens of a sentence, EOS included: the upper ends of the classes of latency
+MOST_REQUESTS, MOST_SECONDS = 100, 3.0  # in a class of latency
+SEED = 1  # of the shuffled orders
+EXAMPLE_WORDS = 7
+
+Translate = Callable[[list[str]], list[ScoredText]]
+
+
+class Trial(NamedTuple):
+    """One way to translate the first `lines` sentences: `rows` in a batch or request, at most."""
+
+    runtime: str
+    rows: int
+    order: str  # "given" or "shuffled"
+    lines: int
+    translate: Translate
+
+
+def certify(
+    version: pathlib.Path,
+    run: RunFolder,
+    translator: Translator,
+    lines: list[str],
+    precision: str,
+    alignment_layer: int,
+) -> dict[str, Any]:
+    """Write certificate.json into a version, and return its content.
+
+    The translations of `translator`, a Translator of the same run, are what is expected. Raises ExportError if a
+    runtime gives a line another score; equal scores with another text are ties, which rounding decides.
+    """
+    expected = translator.translate(lines)
+    exported = open_quietly(version)
+    equality = []
+    for trial in trials(version, exported, len(lines)):
+        comparison = compared(trial, lines, expected, TIES[precision])
+        if comparison.differences:
+            raise ExportError(
+                f"The export does not translate as the run does ({trial.runtime}, {trial.rows} lines together): "
+                f"first in {comparison.differences[0]}. Nothing was published."
+            )
+        equality.append(
+            {"runtime": trial.runtime, "rows": trial.rows, "order": trial.order, "lines": trial.lines}
+            | {"same": comparison.same, "ties": comparison.ties, "different": 0}
+        )
+    made_with = versions(PACKAGES)
+    content = {
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "made_with": made_with,
+        "oldest_tensorflow": oldest_tensorflow(operations_in(meta_graph(version)), made_with["tensorflow"]),
+        "precision": precision,
+        "alignment_layer": alignment_layer,
+        "search": {name: getattr(translator.options, name) for name in SEARCH},
+        "sha256": {path.name: sha256_of(path) for path in (run.weights, run.tokenizer, run.model)},
+        "example": example_of(lines),
+        "equality": equality,
+        "latency": {
+            "of": "requests of one sentence, one after the other, to the SavedModel in Python; milliseconds",
+            "processor": processor_and_cores(),
+            "by_source_tokens": latencies(exported, translator, lines),
+        },
+    }
+    write_atomically(version / CERTIFICATE, json.dumps(content, indent=1) + "\n")
+    return content
+
+
+def example_of(lines: list[str]) -> str:
+    """Return the first of the lines whose number of words is closest to EXAMPLE_WORDS: a server's page shows it."""
+    return min(lines, key=lambda line: abs(len(line.split()) - EXAMPLE_WORDS))
+
+
+def trials(version: pathlib.Path, exported: ExportedTranslator, lines: int) -> Iterator[Trial]:
+    """Yield the ways to translate that are compared: each runtime, large and small batches, two orders."""
+    many, few = min(lines, 200), min(lines, 50)
+    yield Trial("SavedModel in Python", exported.batch_size, "given", lines, exported.translate)
+    yield Trial("SavedModel in Python", 7, "shuffled", many, in_batches(exported.translate, 7))
+    yield Trial("SavedModel in Python", 1, "given", few, in_batches(exported.translate, 1))
+    if c_library(package("tensorflow")) is not None:  # TensorFlow for Windows has none
+        yield Trial("C API", 32, "shuffled", many, CRuntime(version, 32).translate)
+        yield Trial("C API", 1, "given", few, CRuntime(version, 1).translate)
+    with served_locally(version) as clients:
+        for name, client in clients.items():
+            yield Trial(f"local server, {name}", client.rows_per_request, "shuffled", many, client.translate)
+
+
+def in_batches(translate: Translate, rows: int) -> Translate:
+    """Return `translate`, asked for so many lines at a time."""
+
+    def translate_in_batches(lines: list[str]) -> list[ScoredText]:
+        starts = range(0, len(lines), rows)
+        return [found for start in starts for found in translate(lines[start : start + rows])]
+
+    return translate_in_batches
+
+
+def compared(trial: Trial, lines: list[str], expected: list[ScoredText], tie: float) -> Comparison:
+    """Translate as the trial says and compare with what is expected, in the order of the lines."""
+    order = list(range(trial.lines))
+    if trial.order == "shuffled":
+        random.Random(SEED).shuffle(order)
+    found = dict(zip(order, trial.translate([lines[index] for index in order]), strict=True))
+    in_order = [found[index] for index in range(trial.lines)]
+    return compare(in_order, expected[: trial.lines], lines[: trial.lines], tie)
+
+
+def latencies(exported: ExportedTranslator, translator: Translator, lines: list[str]) -> list[dict[str, Any]]:
+    """Measure requests of one sentence, by the length of the sentence."""
+    classes = {longest: [] for longest in LENGTHS}
+    for line, ids in zip(lines, translator.tokenizer.encode_batch(lines), strict=True):
+        if line.strip():
+            classes[next((longest for longest in LENGTHS if len(ids) < longest), LENGTHS[-1])].append(line)
+    results, shortest = [], 1
+    for longest, sentences in classes.items():
+        times, until = [], time.monotonic() + MOST_SECONDS
+        while sentences and len(times) < MOST_REQUESTS and time.monotonic() < until:
+            start = time.perf_counter()
+            exported.translate([sentences[len(times) % len(sentences)]])
+            times.append(1_000 * (time.perf_counter() - start))
+        if times:
+            percentiles = {f"p{percent}": round(percentile(times, percent), 1) for percent in (50, 95, 99)}
+            results.append({"source_tokens": f"{shortest}-{longest}", "requests": len(times), **percentiles})
+        shortest = longest + 1
+    return results
+
+
+def summary(certificate: dict[str, Any]) -> str:
+    """Return a certificate in a few lines."""
+    lines = []
+    for one in certificate["equality"]:
+        lines.append(
+            f"{one['runtime']}, {one['rows']} {plural(one['rows'], 'line')} together, {one['order']} order: "
+            f"{one['same']} of {one['lines']} translations the same, {one['ties']} {plural(one['ties'], 'tie')}"
+        )
+    for one in certificate["latency"]["by_source_tokens"]:
+        lines.append(
+            f"one sentence of {one['source_tokens']} tokens takes {one['p50']:.0f} ms (median), "
+            f"{one['p95']:.0f} ms (95th percentile), {one['p99']:.0f} ms (99th)"
+        )
+    lines.append(f"runs in TensorFlow {certificate['oldest_tensorflow']} and later; all of this in {CERTIFICATE}")
+    return "\n".join(lines)

@@ -1,0 +1,59 @@
+"""An export as a function from text to translations. Needs TensorFlow and tensorflow-text, but no model code."""
+
+import os
+from collections.abc import Iterable
+
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
+
+from keras_transformer.batching import BATCH_SIZE, list_of_lines
+from keras_transformer.commands.console import quiet_start
+from keras_transformer.errors import first_line_of
+from keras_transformer.parallel import at_the_same_time, tune_for_translation
+
+from ..client.translation import Translation
+from ..versions import ExportError, find_version
+
+
+class ExportedTranslator:
+    """Translates with a SavedModel that `python -m export` wrote.
+
+    `ExportedTranslator(folder)` opens the newest version in `folder`, or `folder` itself if it is a version.
+    Sentences are translated in batches of similar length; translations come back in the order of the sentences.
+    Raises ExportError if there is no such SavedModel, or if it is damaged.
+    """
+
+    def __init__(self, folder: str | os.PathLike, batch_size: int = BATCH_SIZE):
+        if batch_size < 1:
+            raise ExportError(f"batch_size is {batch_size}; it must be at least 1.")
+        self.path, self.batch_size = find_version(folder), batch_size
+        try:
+            self._loaded = tf.saved_model.load(str(self.path))  # owns the weights, so it must stay alive
+        except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
+            raise ExportError(f"{self.path} cannot be loaded: {first_line_of(error)}") from None
+        self._translate = self._loaded.signatures.get("serving_default")
+        if self._translate is None or set(self._translate.structured_outputs) != {"translation", "score"}:
+            raise ExportError(f"{self.path} is a SavedModel, but not one that translates text.")
+
+    def translate(self, lines: Iterable[str]) -> list[Translation]:
+        """Return the translation of each line, in the order of the lines."""
+        lines = list_of_lines(lines)
+        results = [None] * len(lines)
+
+        def translate_batch(indices: list[int]) -> None:
+            output = self._translate(text=tf.constant([lines[index] for index in indices]))
+            texts, scores = output["translation"].numpy(), output["score"].numpy()
+            for index, text, score in zip(indices, texts, scores, strict=True):
+                results[index] = Translation(text.decode(), float(score))
+
+        at_the_same_time(translate_batch, {index: len(line) for index, line in enumerate(lines)}, self.batch_size)
+        return results
+
+
+def open_quietly(folder: str | os.PathLike, batch_size: int = BATCH_SIZE) -> ExportedTranslator:
+    """Open an export while what its native libraries print is hidden: the tokenizer prints at its first use."""
+    tune_for_translation()
+    with quiet_start():
+        translator = ExportedTranslator(folder, batch_size)
+        translator.translate([""])
+    return translator

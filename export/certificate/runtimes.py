@@ -1,0 +1,121 @@
+"""The other ways to run an exported version, as translators: TensorFlow's C API, and the local server."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+
+from keras_transformer.commands.console import quiet_start
+
+from ..client.client import ServingClient
+from ..client.translation import Translation
+from ..server.options import ServerOptions
+from ..server.process import local_server
+from ..versions import ExportError
+from . import c_runtime
+from .check import meta_graph
+
+PATIENCE = 3_600  # seconds for an answer of the local server: a slow machine is no difference of translations
+
+
+class CRuntime:
+    """Translates in a process without Python's TensorFlow, as the C++ server does.
+
+    Args:
+        version: a version folder.
+        rows: lines in a request, at most.
+        tensorflow, tensorflow_text: the folders of these packages, of any version; those installed by default.
+
+    Raises ExportError if TensorFlow comes without its C API, as on some platforms, or if the process fails.
+    """
+
+    def __init__(
+        self,
+        version: pathlib.Path,
+        rows: int = 32,
+        tensorflow: pathlib.Path | None = None,
+        tensorflow_text: pathlib.Path | None = None,
+    ):
+        self.version, self.rows = version, rows
+        self._library = c_library(tensorflow or package("tensorflow"))
+        if self._library is None:
+            raise ExportError("This TensorFlow package does not ship libtensorflow_cc.")
+        operations = (tensorflow_text or package("tensorflow_text")) / "python" / "ops"
+        self._operations = sorted(map(str, operations.glob("*.so")))
+
+    def translate(self, lines: list[str]) -> list[Translation]:
+        """Return the translation of each line. Raises ExportError if a request fails."""
+        requests = [lines[start : start + self.rows] for start in range(0, len(lines), self.rows)]
+        answer = self.ask([{"text": strings(request)} for request in requests])
+        translations = []
+        for response in answer["responses"]:
+            if "error" in response:
+                raise ExportError(f"{self.version} does not translate in TensorFlow's C API: {response['error']}")
+            translations += [Translation(*pair) for pair in zip(*response["outputs"], strict=True)]
+        return translations
+
+    def ask(
+        self,
+        requests: list[dict[str, dict]],
+        signature_name: str = "serving_default",
+        outputs: tuple[str, ...] = ("translation", "score"),
+    ) -> dict:
+        """Return the answers of c_runtime.py: each request has a tensor per input of the signature, by name.
+
+        An input that is left out has its default.
+        """
+        signature = meta_graph(self.version).signature_def[signature_name]
+        question = {
+            "library": str(self._library),
+            "operations": self._operations,
+            "folder": str(self.version),
+            "outputs": [signature.outputs[name].name for name in outputs],
+            "requests": [
+                {signature.inputs[name].name: tensor for name, tensor in request.items()} for request in requests
+            ],
+        }
+        command = [sys.executable, c_runtime.__file__]
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}  # this process may have taken the GPU's memory
+        process = subprocess.run(command, input=json.dumps(question), capture_output=True, text=True, env=environment)
+        if process.returncode != 0:
+            reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
+            raise ExportError(f"{self.version} does not run in TensorFlow's C API: {reason}")
+        return json.loads(process.stdout)
+
+
+def strings(values: list[str]) -> dict:
+    """Return a tensor of rank 1 as export/certificate/c_runtime.py reads it."""
+    return {"type": "string", "shape": [len(values)], "values": values}
+
+
+def package(name: str) -> pathlib.Path:
+    """Return the folder of an installed package, without importing it."""
+    return pathlib.Path(importlib.util.find_spec(name).submodule_search_locations[0])
+
+
+def c_library(tensorflow: pathlib.Path) -> pathlib.Path | None:
+    """Return the C API inside a TensorFlow package; None if it has none."""
+    return next(iter(sorted(tensorflow.glob("libtensorflow_cc.*"))), None)
+
+
+@contextlib.contextmanager
+def served_locally(version: pathlib.Path, rows: int = 16) -> Iterator[dict[str, ServingClient]]:
+    """Within, a local server of a version answers; yields a client of its REST and of its gRPC API.
+
+    `rows`: lines in a request; several requests are in flight, so that the server joins them.
+    """
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        (pathlib.Path(folder) / "1").symlink_to(version.absolute(), target_is_directory=True)
+        with quiet_start():  # the tokenizer prints a notice at its first use
+            address = stack.enter_context(local_server(folder, ServerOptions(port=0, grpc_port=0, deadline=PATIENCE)))
+            clients = {
+                name: ServingClient(url, deadline=PATIENCE, rows_per_request=rows, requests_at_once=8)
+                for name, url in (("REST", address.url), ("gRPC", address.grpc_url))
+            }
+            clients["REST"].translate([""])
+        yield clients

@@ -1,0 +1,151 @@
+"""A client of TensorFlow Serving, and of `python -m export.serve`: lines of text in, translations out."""
+
+import concurrent.futures
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import tenacity
+
+from keras_transformer.batching import list_of_lines
+
+from .translation import Translation
+from .transports import ClientError, Columns, transport_to
+
+LONGEST_DEADLINE = 86_400.0  # seconds; a socket takes no endless one
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts; the wait is drawn from 0 to a doubling limit
+
+
+class ServingClient:
+    """Asks a served model over REST or gRPC.
+
+        client = ServingClient("http://localhost:8501/v1/models/mine")
+        client.translate(["A dog runs across the field."])[0].text
+
+    A request that met a busy or restarting server, or none at all (HTTP 429, 502, 503; gRPC UNAVAILABLE and
+    RESOURCE_EXHAUSTED; a refused connection), is sent again after a random, growing pause, until it was sent `attempts`
+    times or its deadline has come. All other errors are raised at once: they would come again. Translating is
+    repeatable, so sending twice does no harm.
+
+    Args:
+        url: http://HOST:PORT/v1/models/NAME, with /versions/N if one version is wanted, or grpc://HOST:PORT/NAME.
+        deadline: seconds for one request with all its attempts. Over REST, an answer that has begun counts as late only
+            if the server then sends nothing for as long.
+        rows_per_request: lines in a request, at most.
+        requests_at_once: requests in flight.
+        attempts: times that a request is sent, at most; the pauses of 8 are 6 seconds together on average, 11 at most.
+
+    Raises ClientError if the url is none of a model.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        deadline: float = 60.0,
+        rows_per_request: int = 32,
+        requests_at_once: int = 4,
+        attempts: int = 8,
+    ):
+        for name, value in {"rows_per_request": rows_per_request, "requests_at_once": requests_at_once}.items():
+            if value < 1:
+                raise ClientError(f"{name} is {value}; it must be at least 1.")
+        if not 0 < deadline <= LONGEST_DEADLINE:
+            raise ClientError(f"The deadline is {deadline}; it must be more than 0 seconds, and a day at most.")
+        self.transport = transport_to(url, requests_at_once)
+        self.deadline, self.rows_per_request, self.requests_at_once = deadline, rows_per_request, requests_at_once
+        self.attempts = attempts
+
+    def translate(self, lines: Iterable[str]) -> list[Translation]:
+        """Return the translation of each line, in the order of the lines."""
+        lines = list_of_lines(lines)
+        if not lines:
+            return []
+        outputs = self.predict({"text": lines}, "serving_default")
+        if not {"translation", "score"} <= set(outputs):
+            raise ClientError(f"The model answers {', '.join(sorted(outputs))}: it does not translate text.")
+        return [Translation(*pair) for pair in zip(outputs["translation"], outputs["score"], strict=True)]
+
+    def predict(self, inputs: Columns, signature_name: str, options: dict[str, Any] | None = None) -> Columns:
+        """Ask any signature for rows of inputs; each list of `inputs` has one value per row.
+
+        `options` are values that hold for every row, by the name of their input. With options, even with none ({}),
+        the inputs that are left out get their defaults here, one per row: TensorFlow Serving fills them in for gRPC
+        only, and when it joins requests it wants as many rows of them as of the others. The defaults are asked for each
+        time, since another version may have others.
+
+        Returns one list per output. Raises ClientError.
+        """
+        rows = max(map(len, inputs.values()), default=0)
+        if options is not None:
+            signature = self._signature(signature_name)
+            constants = defaults_of(signature) | options
+            inputs = inputs | {name: [value] * rows for name, value in constants.items() if name not in inputs}
+            inputs = {name: as_floats(signature, name, values) for name, values in inputs.items()}
+        starts = range(0, max(rows, 1), self.rows_per_request)
+        parts = [
+            {name: values[start : start + self.rows_per_request] for name, values in inputs.items()} for start in starts
+        ]
+        if len(parts) == 1:
+            return self._ask(signature_name, parts[0], rows)
+        with concurrent.futures.ThreadPoolExecutor(self.requests_at_once) as executor:
+            waiting = [
+                executor.submit(self._ask, signature_name, part, min(self.rows_per_request, rows - start))
+                for part, start in zip(parts, starts, strict=True)
+            ]
+            try:
+                answers = [future.result() for future in waiting]
+            except BaseException:  # Ctrl-C too: what has not begun must not be sent any more
+                executor.shutdown(wait=False, cancel_futures=True)
+                raise
+        return {name: [value for answer in answers for value in answer[name]] for name in answers[0]}
+
+    def _ask(self, signature_name: str, inputs: Columns, rows: int) -> Columns:
+        """Return the outputs of one request. Raises ClientError."""
+        outputs = self._retried(lambda seconds: self.transport.predict(signature_name, inputs, seconds))
+        for name, values in outputs.items():
+            if not isinstance(values, list) or len(values) != rows:
+                raise ClientError(f"The output {name!r} does not have one value for each of {rows} rows.")
+        return outputs
+
+    def _signature(self, name: str) -> Any:
+        """Return a signature, a SignatureDef message, of the version that is served now. Raises ClientError."""
+        signatures = self._retried(self.transport.metadata)
+        if name not in signatures:
+            raise ClientError(f"The model has no signature {name!r}; it has {', '.join(sorted(signatures))}.")
+        return signatures[name]
+
+    def _retried(self, send: Callable[[float], dict[str, Any]]) -> dict[str, Any]:
+        """Send one request until it is answered, its attempts are spent or its deadline has come.
+
+        `send` is given the seconds until then.
+        """
+        until = time.monotonic() + self.deadline
+        attempts = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(lambda error: isinstance(error, ClientError) and error.is_transient),
+            wait=tenacity.wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT),
+            stop=tenacity.stop_after_attempt(self.attempts) | tenacity.stop_before_delay(self.deadline),
+            reraise=True,
+        )
+        return attempts(lambda: send(max(until - time.monotonic(), 0.001)))
+
+
+def defaults_of(signature: Any) -> dict[str, Any]:
+    """Return the value of each input of a signature that may be left out."""
+    import tensorflow as tf
+
+    defaults = {}
+    for name, value in signature.defaults.items():
+        array = tf.make_ndarray(value)
+        if array.shape == (1,):
+            element = array[0]
+            defaults[name] = element.decode("utf-8") if isinstance(element, bytes) else element.item()
+    return defaults
+
+
+def as_floats(signature: Any, name: str, values: list) -> list:
+    """Return the values of an input; whole numbers as floats if the signature wants floats, as REST takes them."""
+    from tensorflow.core.framework import types_pb2
+
+    if name not in signature.inputs or signature.inputs[name].dtype != types_pb2.DT_FLOAT:
+        return values
+    return [float(value) if type(value) is int else value for value in values]

@@ -1,0 +1,131 @@
+"""A trained Transformer as a CTranslate2 model folder: `--format ctranslate2`.
+
+FOLDER itself is the model, as `ctranslate2.Translator(FOLDER)` expects and as CTranslate2's own converters write it.
+The numbers of versions belong to TensorFlow Serving, so there are none.
+"""
+
+import importlib.util
+import math
+import os
+import pathlib
+from typing import NamedTuple
+
+import keras
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.model import Transformer
+from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import EOS
+from keras_transformer.translator import Translator
+
+from ..certificate.check import TIES, plural, shortened
+from ..versions import ExportError
+from .readme import readme
+
+PACKAGE = "ctranslate2==4.8.5"
+
+
+def require(quantization: str | None) -> None:
+    """Raise ExportError if CTranslate2 is not installed, or has no such quantization."""
+    if importlib.util.find_spec("ctranslate2") is None:
+        raise ExportError(
+            f"--format ctranslate2 needs CTranslate2, which is not installed: run `pip install {PACKAGE}`."
+        )
+    from ctranslate2.specs.model_spec import ACCEPTED_MODEL_TYPES
+
+    if quantization not in (None, *ACCEPTED_MODEL_TYPES):
+        raise ExportError(
+            f"There is no quantization {quantization!r}; CTranslate2 has {', '.join(ACCEPTED_MODEL_TYPES)}."
+        )
+
+
+def refuse_existing(folder: pathlib.Path) -> None:
+    """Raise ExportError if there is anything at `folder` but an empty folder, or if it cannot be replaced."""
+    if os.path.ismount(folder):
+        raise ExportError(f"{folder} is where a file system is mounted: name a folder inside it.")
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        raise ExportError(f"{folder} exists already: name a folder that does not, or remove it first.")
+
+
+def write_model(
+    transformer: keras.Model, tokenizer: Tokenizer, folder: pathlib.Path, quantization: str | None = None
+) -> None:
+    """Write the model with its vocabulary, and beside it the tokenizer, into `folder`, which exists.
+
+    `quantization` is one of CTranslate2's, such as "int8"; None is float32.
+    Raises ExportError for a model that CTranslate2 cannot express.
+    """
+    from .spec import model_spec
+
+    if not isinstance(transformer, Transformer):
+        raise ExportError(
+            f"The model is of the kind {transformer.model_config.kind!r}; CTranslate2 has Transformers only. Export it "
+            "with --format saved_model."
+        )
+    spec = model_spec(transformer, tokenizer)
+    spec.optimize(quantization=quantization)
+    spec.save(str(folder))
+    (folder / "tokenizer.model").write_bytes(tokenizer.model_bytes)
+
+
+def write_readme(folder: pathlib.Path, name: str, translator: Translator, config: TransformerConfig) -> None:
+    """Write README.md into `folder`: how to search with the model, to be called `name`, as the Translator does."""
+    import ctranslate2
+
+    from .spec import SINUSOIDS
+
+    positions = SINUSOIDS if config.positions == "sinusoidal" else config.max_positions
+    text = readme(name, ctranslate2.__version__, translator.options, translator.max_source_tokens, positions)
+    (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+class ScoreComparison(NamedTuple):
+    """How far the scores of the same translations are apart: the Translator's, and those of an exported model."""
+
+    lines: int
+    worst: float
+    worst_line: str
+
+    def __str__(self):
+        return (
+            f"compared {self.lines} {plural(self.lines, 'line')}: "
+            f"the scores of their translations differ by at most {self.worst:.6f}"
+        )
+
+
+def compare_scores(folder: pathlib.Path, translator: Translator, lines: list[str]) -> ScoreComparison:
+    """Compute the scores of the Translator's translations of `lines` with an exported model as well.
+
+    The searches differ (see README), so their outputs would not tell whether the weights are right.
+    """
+    import ctranslate2
+
+    tokenizer, alpha = translator.tokenizer, translator.options.length_penalty
+    pieces, longest = tokenizer.pieces(), translator.max_source_tokens - 1  # without EOS
+    pairs = [(line, found) for line, found in zip(lines, translator.translate(lines), strict=True) if found.ids]
+    scored = ctranslate2.Translator(str(folder)).score_batch(
+        [[pieces[i] for i in tokenizer.encode(line)[:longest]] for line, _ in pairs],
+        [[pieces[i] for i in found.ids if i != EOS] for _, found in pairs],
+        max_batch_size=32,
+        max_input_length=0,  # which would cut the translations too
+    )
+    differences = [
+        abs(score(sum(result.log_probs), len(result.log_probs), alpha) - found.score)
+        for result, (_, found) in zip(scored, pairs, strict=True)
+    ]
+    worst = max(range(len(pairs)), key=lambda index: (math.isnan(differences[index]), differences[index]))
+    return ScoreComparison(len(pairs), differences[worst], pairs[worst][0])
+
+
+def score(log_prob: float, tokens: int, length_penalty: float) -> float:
+    """Return log P / ((5 + tokens) / 6)^alpha, the Translator's score; `tokens` counts EOS."""
+    return log_prob / ((5 + tokens) / 6) ** length_penalty
+
+
+def refuse_other_scores(comparison: ScoreComparison) -> None:
+    """Raise ExportError if a score differs by more than rounding."""
+    if not comparison.worst < TIES["float32"]:
+        raise ExportError(
+            f"The exported model does not score translations as the run does: by {comparison.worst:.6f} in "
+            f"{shortened(comparison.worst_line)}. Nothing was published."
+        )

@@ -1,0 +1,65 @@
+"""What the signature `explain` answers for a line: attention of every head, and the beam as a tree, as text.
+
+Each output is one string per line, its items separated by spaces, except `heads`:
+
+    source_pieces, pieces               the pieces of the source (S) and of the best translation (T), EOS last
+    heads                               int32: h, the number of attention heads
+    memory_attention                    weights of the decoder's attention to the source, in the order
+                                        (block, head, T, S); each row sums to 1
+    encoder_attention, decoder_attention   the same of the self-attentions: (block, head, S, S), (block, head, T, T);
+                                        "" if the model has no such attention
+    beam_steps, beam_parents, beam_slots,  one item per hypothesis that the search looked at: `Continuations` in
+    beam_pieces, beam_log_probabilities    keras_transformer/decoding/trace.py, with pieces in place of tokens
+"""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
+from keras_transformer.decoding.step import IncrementalDecoder
+from keras_transformer.decoding.trace import traced_search
+from keras_transformer.tokens import PAD
+
+from .written import joined, written
+
+EXPLAINED_LINES = 32  # in one request, at most
+TEXTS = ("source_pieces", "pieces", *(f"{kind}_attention" for kind in ATTENTIONS))
+BEAM = ("beam_steps", "beam_parents", "beam_slots", "beam_pieces", "beam_log_probabilities")
+
+
+def no_explanation() -> dict:
+    """Return the answer to a blank line."""
+    return {name: tf.constant("") for name in (*TEXTS, *BEAM)} | {"heads": tf.constant(0)}
+
+
+def explained_line(
+    decoder: IncrementalDecoder,
+    forced: ForcedDecoder,
+    pieces_of: Callable,
+    source_ids,
+    options: SearchOptions,
+    rules: dict,
+) -> dict:
+    """Return the answer to one line.
+
+    `pieces_of`: int32 (B, L) -> string (B, L). Shapes: source_ids int32 (1, S), the values of `rules` (1, ...).
+    """
+    found, seen = traced_search(decoder, source_ids, options, rules)
+    best = tf.boolean_mask(found.ids[0, 0], found.ids[0, 0] != PAD)[tf.newaxis]  # (1, T)
+    made, answer = forced(source_ids, best), {"heads": tf.constant(decoder.config.num_heads)}
+    for kind in ATTENTIONS:
+        of_blocks = [of_block[0] for of_block in made.weights_of(kind)]
+        answer[f"{kind}_attention"] = as_text(tf.stack(of_blocks)) if of_blocks else tf.constant("")
+    for name, ids in (("source_pieces", source_ids), ("pieces", best)):
+        answer[name] = joined(pieces_of(ids), ids != PAD)[0]
+    numbers = (seen.steps, seen.parents, seen.slots)
+    beam = (*map(tf.strings.as_string, numbers), pieces_of(seen.tokens[tf.newaxis])[0], written(seen.log_probs))
+    return answer | {name: tf.strings.reduce_join(items, separator=" ") for name, items in zip(BEAM, beam, strict=True)}
+
+
+def as_text(weights):
+    """Return weights as decimals with three places, in one string: float (...) -> string ()."""
+    numbers = tf.strings.as_string(tf.cast(tf.reshape(weights, [-1]), tf.float32), precision=3)
+    return tf.strings.reduce_join(numbers, separator=" ")

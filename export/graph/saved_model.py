@@ -1,0 +1,81 @@
+"""The content of a version folder: the SavedModel, and requests that warm up a server before its first client."""
+
+import pathlib
+from typing import TypeVar
+
+import tensorflow as tf
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
+
+from keras_transformer.errors import first_line_of
+from keras_transformer.tokenizer import Tokenizer
+
+from ..versions import WARM_UP_REQUESTS, ExportError
+from .served_graph import ServedTranslator
+
+T = TypeVar("T")
+WARM_UP_TOKENS = (8, 32, 128)  # lengths of the sentences in the requests
+WARM_UP_ROWS = 32  # sentences of a full batch
+FIRST_MERGE = 260  # 4 special ids and 256 bytes come first, then the most frequent pieces
+
+
+def write_saved_model(
+    served: ServedTranslator, tokenizer: Tokenizer, folder: pathlib.Path, names: tuple[str, ...] = ()
+) -> None:
+    """Write a ServedTranslator with its signatures, or those of `names` alone, and its warm-up requests into `folder`.
+
+    Raises ExportError if a name is unknown or `serving_default`, with which every version translates, is not among
+    them, and if the file system refuses, for example because the disk is full.
+    """
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    signatures = chosen(served.signatures(), names)
+    try:
+        tf.saved_model.save(served, str(folder), signatures, options)
+        write_warm_up_requests(folder, warm_up_batches(tokenizer, served.max_source_tokens), set(signatures))
+    except tf.errors.OpError as error:
+        raise ExportError(f"{folder} cannot be written: {first_line_of(error)}") from None
+
+
+def chosen(signatures: dict[str, T], names: tuple[str, ...]) -> dict[str, T]:
+    """Return the signatures of these names, or all. Raises ExportError if that is not possible."""
+    if unknown := sorted(set(names) - set(signatures)):
+        raise ExportError(f"There is no signature {unknown[0]}: --signature can be {', '.join(signatures)}.")
+    if names and "serving_default" not in names:
+        raise ExportError(
+            f"--signature {' --signature '.join(names)} leaves out serving_default, with which every version "
+            "translates: add --signature serving_default."
+        )
+    return {name: signatures[name] for name in names or signatures}
+
+
+def warm_up_batches(tokenizer: Tokenizer, max_source_tokens: int) -> list[list[str]]:
+    """Return sentences of a few lengths: a batch of each alone, one of all, and a full batch of the shortest."""
+    lengths = sorted({min(length, max_source_tokens) for length in WARM_UP_TOKENS})
+    pieces = range(min(FIRST_MERGE, tokenizer.vocab_size - 1), tokenizer.vocab_size)
+    sentences = [tokenizer.decode([pieces[index % len(pieces)] for index in range(length)]) for length in lengths]
+    return [[sentence] for sentence in sentences] + [sentences, sentences[:1] * WARM_UP_ROWS]
+
+
+def write_warm_up_requests(folder: pathlib.Path, batches: list[list[str]], names: set[str]) -> None:
+    """Write a TFRecord file with one PredictionLog per batch of sentences, and one per other signature of `names`.
+
+    TensorFlow Serving answers these requests when it loads the version, before any client's.
+    """
+    path = folder / WARM_UP_REQUESTS
+    path.parent.mkdir()
+    requests = [("serving_default", {"text": batch}) for batch in batches]
+    others = {"translate": {}, "score": {"translation": batches[0]}, "tokenize": {}, "explain": {}}
+    requests += [(name, {"text": batches[0], **more}) for name, more in others.items()]
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for name, inputs in requests:
+            if name in names:
+                writer.write(prediction_log(name, **inputs).SerializeToString())
+
+
+def prediction_log(signature_name: str, **inputs) -> PredictionLog:
+    """Return a request to a signature as TensorFlow Serving records it; `inputs` are values or tensors."""
+    log = PredictionLog()
+    request = log.predict_log.request
+    request.model_spec.signature_name = signature_name
+    for name, value in inputs.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+    return log

@@ -1,0 +1,280 @@
+"""A trained model as a tf.Module: text -> ids -> search -> text, in one graph."""
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.batching import BYTES_PER_TOKEN
+from keras_transformer.config import SearchOptions, check_coverage
+from keras_transformer.decoding import search
+from keras_transformer.decoding.forced import Forced, ForcedDecoder
+from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
+from keras_transformer.decoding.scores import length_penalty as length_penalty_of
+from keras_transformer.decoding.trace import EXPLAINED_TOKENS
+from keras_transformer.kinds import incremental_decoder
+from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
+from keras_transformer.tokens import EOS, PAD
+
+from ..versions import ExportError
+from .explained import EXPLAINED_LINES, explained_line, no_explanation
+from .request import PREFIX, agreeing, alpha_of, checked, of_each_line, options_of, signature
+from .slices import in_slices, lengths_of, padded
+from .written import EMPTY, alignments, fill_up, joined, without_duplicates, written
+
+WHITESPACE = r"[\t-\r\x1c-\x1f\x85\p{Z}]*"  # RE2: the characters that str.strip removes
+
+
+class ServedTranslator(tf.Module):
+    """`Translator.translate` as a graph that needs neither Python nor XLA.
+
+    Args:
+        transformer, tokenizer: a trained pair.
+        options: how to search if a request does not say; a request's beam_size is at most this one.
+        max_source_tokens: longer sentences are truncated to this number of tokens, EOS included.
+        alignment_layer: the decoder block, counted from 1, whose attention to the source aligns words. None means the
+            last but one, or the only one (Garg et al. 2019 found the last but one best). Alignments of a model whose
+            decoder does not attend to the source are empty.
+
+    Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
+    Raises ExportError if weights and products are neither all float32 nor all bfloat16, and ConfigError for a coverage
+    penalty of a model that does not attend to its source.
+    """
+
+    def __init__(
+        self,
+        transformer: keras.Model,
+        tokenizer: Tokenizer,
+        options: SearchOptions,
+        max_source_tokens: int,
+        alignment_layer: int | None = None,
+    ):
+        super().__init__(name="translator")
+        dtypes = {weight.dtype for weight in transformer.weights}
+        dtypes |= {layer.compute_dtype for layer in transformer.layers if layer.weights}
+        if dtypes not in ({"float32"}, {"bfloat16"}):
+            raise ExportError(
+                f"The model computes in {', '.join(sorted(dtypes))}; float32 alone or bfloat16 alone can be exported."
+            )
+        check_coverage(transformer.model_config, options.coverage_penalty)
+        self.weights = {weight.path: weight.value for weight in transformer.weights}
+        self.tokenizer = graph_tokenizer(tokenizer.model_bytes)
+        self.options, self.max_source_tokens = options, max_source_tokens
+        self._decoder = incremental_decoder(transformer)
+        layers = transformer.model_config.memory_attentions
+        self.alignment_layer = max(min(1, layers), layers - 1) if alignment_layer is None else alignment_layer
+        if alignment_layer is not None and not layers:
+            raise ExportError(f"alignment_layer is {alignment_layer}, but this model attends to no source.")
+        if layers and not 1 <= self.alignment_layer <= layers:
+            raise ExportError(f"alignment_layer is {alignment_layer}; this model has decoder blocks 1 to {layers}.")
+        self._forced = ForcedDecoder(transformer)
+        self.longest_output = max_source_tokens + options.extra_length
+        if (positions := transformer.model_config.position_limit) is not None:
+            self.longest_output = min(self.longest_output, positions)
+        self._given = options_of(options, self.longest_output)
+
+    def signatures(self) -> dict:
+        """Return the functions that a server offers, by name."""
+        text = tf.TensorSpec([None], tf.string, name="text")
+        translation = tf.TensorSpec([None], tf.string, name="translation")
+        return {
+            "serving_default": signature(self.translate_best, [text]),
+            "translate": signature(self.translate, [text], [*self._given, PREFIX]),
+            "score": signature(self.score, [text, translation], [alpha_of(self._given)]),
+            "tokenize": signature(self.tokenize, [text]),
+            "explain": signature(self.explain, [text], [*self._given, PREFIX]),
+        }
+
+    def translate_best(self, text) -> dict:
+        """Translate a batch of lines; a blank line has an empty translation with score 0.
+
+        The graph fails if a line has no translation, since its logits are NaN or infinite.
+        Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,)}.
+        """
+        ids, _ = self.encode(text, self.max_source_tokens)
+
+        def run(indices) -> dict:
+            found = search(self._decoder, padded(tf.gather(ids, indices)), self.options)
+            best = found.scores[:, 0]
+            with tf.control_dependencies(
+                [tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [f"A line {NO_NUMBERS}"])]
+            ):
+                return {"translation": self.tokenizer.decode(found.ids[:, 0]), "score": tf.identity(best)}
+
+        nothing = {"translation": tf.fill(tf.shape(text), ""), "score": tf.zeros(tf.shape(text))}
+        return in_slices(lengths_of(ids), run, nothing)
+
+    def translate(self, text, **given) -> dict:
+        """Translate a batch of lines as each of them asks: `given` is one value per option, or one per line.
+
+        Returns, for B lines and the K hypotheses of the largest beam, best first; what there is not, because `n_best`
+        is less or fewer outputs were found, is empty and has the score NEVER:
+
+            translations (B, K) string, scores and log_probabilities (B, K) float32
+            pieces (B, K) string: the pieces of each translation, with spaces in between, EOS last
+            piece_log_probabilities (B, K) string: of each piece, with spaces in between
+            alignments (B, K) string: "0-0 1-2", numbers of words of the source and of the translation
+            truncated (B,) bool: the line, or its prefix, was longer than the model takes
+        """
+        ids, truncated = self.encode(text, self.max_source_tokens)
+        lines = tf.size(text)
+        rules, prefixes = self.asked(given, lines)
+        truncated |= lengths_of(prefixes) >= self.max_source_tokens
+        prefixes = prefixes[:, : self.max_source_tokens - 1]
+
+        def run(indices) -> dict:
+            chosen = {name: tf.gather(rule, indices) for name, rule in rules.items()}
+            chosen["prefixes"] = tf.gather(prefixes, indices).to_tensor(PAD)
+            source_ids = padded(tf.gather(ids, indices))
+            return self.described(source_ids, search(self._decoder, source_ids, self.options, rules=chosen), chosen)
+
+        places = [lines, self.options.beam_size]
+        nothing = {name: tf.fill(places, value) for name, value in EMPTY.items()}
+        return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
+
+    def asked(self, given: dict, lines):
+        """Return what each of B lines asks for: rules by name, each (B,), and the tokens of the prefixes, ragged."""
+        rules = agreeing({option.rule: checked(option, given[option.name], lines) for option in self._given})
+        return rules, self.tokenizer.encode(of_each_line(PREFIX.name, given[PREFIX.name], lines))
+
+    def explain(self, text, **given) -> dict:
+        """Show how the best translation of each line comes about: attention, and the beam as a tree.
+
+        At most EXPLAINED_LINES lines; of each, at most EXPLAINED_TOKENS tokens are read, and as many written.
+        Returns, for B lines, what export/graph/explained.py describes, and `truncated` (B,) bool.
+        """
+        lines = tf.size(text)
+        message = f"explain takes at most {EXPLAINED_LINES} lines."
+        with tf.control_dependencies([tf.debugging.Assert(lines <= EXPLAINED_LINES, [message, lines])]):
+            ids, truncated = self.encode(text, min(EXPLAINED_TOKENS, self.max_source_tokens))
+        rules, prefixes = self.asked(given, lines)
+        rules["limits"] = tf.minimum(rules["limits"], EXPLAINED_TOKENS)
+        truncated |= lengths_of(prefixes) >= EXPLAINED_TOKENS
+        prefixes = prefixes[:, : EXPLAINED_TOKENS - 1]
+
+        def one_line(line) -> dict:
+            chosen = {name: rule[line : line + 1] for name, rule in rules.items()}
+            chosen["prefixes"] = prefixes[line : line + 1].to_tensor(PAD)
+            source_ids = padded(ids[line : line + 1])
+            return tf.cond(
+                tf.size(ids[line]) > 0,
+                lambda: explained_line(self._decoder, self._forced, self.pieces_of, source_ids, self.options, chosen),
+                no_explanation,
+            )
+
+        kinds = {name: tf.TensorSpec([], value.dtype) for name, value in no_explanation().items()}
+        found = tf.map_fn(one_line, tf.range(lines), fn_output_signature=kinds, parallel_iterations=1)
+        return found | {"truncated": truncated}
+
+    def described(self, source_ids, found, rules: dict) -> dict:
+        """Describe the hypotheses of a slice, R sentences, in the outputs of `translate`."""
+        ids, scores = found
+        texts = tf.reshape(self.tokenizer.decode(tf.reshape(ids, [-1, tf.shape(ids)[2]])), tf.shape(scores))
+        ids, scores, texts = without_duplicates(ids, scores, texts)
+        is_wanted = (tf.range(self.options.beam_size) < rules["n_best"][:, tf.newaxis]) & (scores > NEVER / 2)
+        ids = tf.where(is_wanted[..., tf.newaxis], ids, PAD)
+        source_pieces = self.pieces_of(source_ids)
+
+        def one_rank(rank):
+            target_ids = ids[:, rank]
+            made = self._forced(source_ids, target_ids)
+            pieces = self.pieces_of(target_ids)
+            has_token = target_ids != PAD
+            return {
+                "log_probabilities": tf.reduce_sum(made.log_probs, axis=1),
+                "pieces": joined(pieces, has_token),
+                "piece_log_probabilities": joined(written(made.log_probs), has_token),
+                "alignments": self.aligned(made, source_pieces, pieces),
+            }
+
+        kinds = {
+            name: tf.TensorSpec([None], EMPTY[name].dtype) for name in EMPTY if name not in ("scores", "translations")
+        }
+        ranks = tf.range(tf.reduce_max(rules["n_best"]))
+        each = tf.map_fn(one_rank, ranks, fn_output_signature=kinds, parallel_iterations=1)  # (n, R)
+        missing = self.options.beam_size - tf.size(ranks)
+        filled = {
+            name: tf.where(is_wanted, fill_up(tf.transpose(value), missing, EMPTY[name]), EMPTY[name])
+            for name, value in each.items()
+        }
+        return filled | {
+            "translations": tf.where(is_wanted, texts, EMPTY["translations"]),
+            "scores": tf.where(is_wanted, scores, EMPTY["scores"]),
+        }
+
+    def aligned(self, made: Forced, source_pieces, target_pieces):
+        """Align the words of R sentences and their outputs: string (R, S), string (R, T) -> string (R,)."""
+        attention = made.attention.get(f"decoder_block_{self.alignment_layer}/memory")  # (R, h, T, S)
+        if attention is None:
+            return tf.fill(tf.shape(source_pieces)[:1], "")
+        return alignments(tf.reduce_mean(tf.cast(attention, tf.float32), axis=1), source_pieces, target_pieces)
+
+    def score(self, text, translation, length_penalty) -> dict:
+        """Compute the log-probability of given translations, line by line.
+
+        A translation that is empty is EOS alone. A line without text has the log-probability 0.
+        Shapes: all (B,), as in `translate`, for the one translation that is given; `truncated` is true of a translation
+        too that is longer than any output, of which the beginning is scored.
+        """
+        ids, truncated = self.encode(text, self.max_source_tokens)
+        lines = tf.size(text)
+        alpha = checked(alpha_of(self._given), length_penalty, lines)
+        given = of_each_line("translation", translation, lines)
+        targets = self.tokenizer.encode(given)
+        truncated |= lengths_of(targets) >= self.longest_output
+        targets = with_end(targets[:, : self.longest_output - 1])
+
+        def run(indices) -> dict:
+            source_ids, target_ids = (padded(tf.gather(side, indices)) for side in (ids, targets))
+            made = self._forced(source_ids, target_ids)
+            total, has_token = tf.reduce_sum(made.log_probs, axis=1), target_ids != PAD
+            count = tf.reduce_sum(tf.cast(has_token, tf.int32), axis=1)
+            score = total / length_penalty_of(count, tf.gather(alpha, indices))
+            if self.options.coverage_penalty:
+                score += self.options.coverage_penalty * made.log_coverage(source_ids)
+            return {
+                "score": score,
+                "log_probability": total,
+                "pieces": joined(self.pieces_of(target_ids), has_token),
+                "piece_log_probabilities": joined(written(made.log_probs), has_token),
+            }
+
+        kinds = {"score": 0.0, "log_probability": 0.0, "pieces": "", "piece_log_probabilities": ""}
+        nothing = {name: tf.fill([lines], value) for name, value in kinds.items()}
+        longest = tf.where(lengths_of(ids) > 0, tf.maximum(lengths_of(ids), lengths_of(targets)), 0)
+        return in_slices(longest, run, nothing) | {"truncated": truncated}
+
+    def tokenize(self, text) -> dict:
+        """Return the pieces of each line and their ids, with spaces in between, as the model reads them.
+
+        Shapes: text string (B,) -> {"pieces": string (B,), "ids": string (B,)}.
+        """
+        ids = padded(self.encode(text, self.max_source_tokens)[0])
+        is_token = ids != PAD
+        return {"pieces": joined(self.pieces_of(ids), is_token), "ids": joined(tf.strings.as_string(ids), is_token)}
+
+    def encode(self, text, most: int):
+        """Return the tokens of each line, EOS last and none if it is blank, and which lines were cut.
+
+        Shapes: text string (B,) -> int32 RaggedTensor (B, None), at most `most` tokens each; bool (B,).
+        """
+        longest = most * BYTES_PER_TOKEN
+        has_text = tf.logical_not(tf.strings.regex_full_match(text, WHITESPACE))
+        pieces = self.tokenizer.encode(tf.where(has_text, first_bytes(text, longest), ""))
+        is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) >= most)
+        ids = with_end(pieces[:, : most - 1])
+        ids = tf.ragged.boolean_mask(ids, tf.ones_like(ids, tf.bool) & has_text[:, tf.newaxis])
+        return ids, has_text & is_long
+
+    def pieces_of(self, ids):
+        """Return the written form of each id: int32 (B, L) -> string (B, L)."""
+        return tf.reshape(self.tokenizer.sentencepiece.id_to_string(tf.reshape(ids, [-1])), tf.shape(ids))
+
+
+def first_bytes(text, most: int):
+    """Cut each line to so many bytes; a character that the cut divides is gone. Shapes: string (B,) -> string (B,)."""
+    cut = tf.strings.unicode_transcode(tf.strings.substr(text, 0, most), "UTF-8", "UTF-8", errors="ignore")
+    return tf.where(tf.strings.length(text) > most, cut, text)
+
+
+def with_end(pieces):
+    """Append EOS to each row of an int32 RaggedTensor (B, None)."""
+    return tf.concat([pieces, tf.fill([pieces.nrows(), 1], EOS)], axis=1)

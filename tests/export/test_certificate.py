@@ -1,0 +1,122 @@
+"""Orders and classes of length of a certificate; tests/export/test_export_command.py reads a whole one."""
+
+import types
+
+import pytest
+
+from export.__main__ import app
+from export.certificate.certificate import Trial, compared, example_of, in_batches, latencies
+from export.certificate.check import meta_graph, operations_in
+from export.certificate.operations import OF_OLDEST, OLDEST, oldest_tensorflow
+from export.client.translation import Translation
+from export.server.version import Version, warm_up_requests
+from export.versions import CERTIFICATE
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.exports import write_version
+
+LINES = ["one", "two", "three", "four", "five"]
+
+
+def echo(lines):
+    return [Translation(line, -1.0) for line in lines]
+
+
+def test_the_example_has_about_seven_words():
+    lines = ["one", "a b c d e f g h", "a b c d e f g", "g f e d c b a", "many " * 30]
+    assert example_of(lines) == "a b c d e f g"
+    assert example_of(lines[:2]) == "a b c d e f g h"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [(None, ""), ("{", ""), ("[]", ""), ("{}", ""), ("\udcff", ""), ('{"example": "ein Satz"}', "ein Satz")],
+)
+def test_a_version_without_a_readable_certificate_has_no_example(tmp_path, content, expected):
+    if content is not None:
+        (tmp_path / CERTIFICATE).write_bytes(content.encode("utf-8", "surrogateescape"))
+    assert Version.example(types.SimpleNamespace(path=tmp_path)) == expected
+
+
+@pytest.mark.parametrize("order", ["given", "shuffled"])
+def test_answers_are_compared_with_those_of_their_own_lines(order):
+    asked = []
+
+    def translate(lines):
+        asked.extend(lines)
+        return echo(lines)
+
+    comparison = compared(Trial("any", 5, order, 4, translate), LINES, echo(LINES), tie=1e-4)
+    assert (comparison.same, comparison.ties, comparison.differences) == (4, 0, [])
+    assert sorted(asked) == sorted(LINES[:4]) and (asked == LINES[:4]) == (order == "given")
+
+
+def test_an_answer_to_another_line_is_a_difference_or_a_tie():
+    others = [Translation("two", -1.0), Translation("two", -2.0)]
+    comparison = compared(Trial("any", 1, "given", 2, lambda lines: others), LINES, echo(LINES), tie=1e-4)
+    assert comparison.ties == 1 and comparison.differences[0].number == 2
+
+
+def test_batches_have_so_many_lines():
+    sizes = []
+
+    def translate(lines):
+        sizes.append(len(lines))
+        return echo(lines)
+
+    assert in_batches(translate, 2)(LINES) == echo(LINES)
+    assert sizes == [2, 2, 1]
+
+
+class Clock:
+    """Two seconds pass with each request; its tokenizer has one token per letter."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.tokenizer = 0.0, self
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+    def translate(self, lines):
+        self.now += 2.0
+
+    def encode_batch(self, lines):
+        return [list(line) for line in lines]
+
+
+def test_latencies_are_of_the_length_of_the_sentence_with_its_end(monkeypatch):
+    clock = Clock(monkeypatch)
+    found = latencies(clock, clock, ["x" * 7, " ", "x" * 8, "x" * 15, "x" * 600])
+    expected = [("1-8", 2), ("9-16", 2), ("65-512", 2)]  # of one sentence each 2 s, until 3 s have passed
+    assert [(one["source_tokens"], one["requests"]) for one in found] == expected
+    assert all(one["p50"] == one["p99"] == 2_000 for one in found)
+
+
+def test_an_operation_that_the_oldest_tensorflow_is_not_known_to_have_needs_the_own_one():
+    assert oldest_tensorflow({"MatMul", "While"}, "2.99") == OLDEST
+    assert oldest_tensorflow({"MatMul", "BrandNewOp"}, "2.99") == "2.99"
+
+
+@pytest.fixture(scope="module")
+def whole(random_folder, tmp_path_factory):
+    """A version with every signature."""
+    version = tmp_path_factory.mktemp("exports") / "1"
+    write_version(random_folder, version, names=())
+    return version
+
+
+@pytest.mark.slow
+def test_every_operation_of_an_export_is_known_and_functions_are_no_operations(whole):
+    operations = operations_in(meta_graph(whole))
+    assert operations <= OF_OLDEST and {"While", "SentencepieceOp", "TopKV2"} <= operations
+
+
+@pytest.mark.slow
+def test_every_signature_is_warmed_up_and_answers_its_requests(whole):
+    asked = [request.model_spec.signature_name for request in warm_up_requests(whole)]
+    assert set(asked) == {"serving_default", "translate", "score", "tokenize", "explain"}
+    assert Version(whole).warm_up() == len(asked)
+
+
+@pytest.mark.slow
+def test_the_alignment_layer_of_the_command_arrives(random_folder, tmp_path):
+    result = invoke(app, random_folder, "--to", tmp_path, "--alignment-layer", "7", "--no-check")
+    assert_one_sentence(result, "alignment_layer is 7", "1 to")

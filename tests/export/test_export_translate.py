@@ -1,0 +1,142 @@
+"""`python -m export.translate`: each line of input gives a line of output, from an export alone."""
+
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from export import translate as translate_command
+from export.certificate import exported
+from keras_transformer.commands.console import BATCHES_AT_ONCE
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.exports import write_version
+from tests.support.processes import python, start_python
+from tests.support.runs import SENTENCES, random_run
+
+
+def run_translate(folder, *options, text=b""):
+    return invoke(translate_command.app, folder, *options, stdin=text)
+
+
+def encoded(lines):
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A folder with one version of a run, and the Translator of the same run."""
+    folder = tmp_path_factory.mktemp("served")
+    return folder / "versions", write_version(random_run(folder / "run"), folder / "versions" / "1")
+
+
+def test_each_line_of_input_gives_a_line_of_output(served):
+    folder, translator = served
+    expected = translator.translate(SENTENCES)
+    text = encoded([*SENTENCES, ""])
+    assert run_translate(folder, text=text).stdout_bytes == encoded([*(t.text for t in expected), ""])
+    with_scores = run_translate(folder / "1", "--scores", "--batch-size", "2", text=text).stdout
+    assert [line.split("\t")[1] for line in with_scores.splitlines()] == [*(t.text for t in expected), ""]
+    scores = [float(line.split("\t")[0]) for line in with_scores.splitlines()]
+    assert scores == pytest.approx([*(t.score for t in expected), 0.0], abs=2e-4)
+
+
+def test_line_endings_and_byte_order_marks_are_not_text(served):
+    plain = run_translate(served[0], text=b"der K\xc3\xbcche\nkochen\n").stdout
+    assert run_translate(served[0], text=b"\xef\xbb\xbfder K\xc3\xbcche\r\nkochen").stdout == plain
+    assert run_translate(served[0], text=b"").stdout == ""
+
+
+def test_lines_before_an_invalid_byte_are_translated_and_the_byte_is_named(served):
+    result = run_translate(served[0], text=b"der K\xc3\xbcche\nK\xfcche\na\n")
+    [expected] = served[1].translate(["der Küche"])
+    assert (result.exit_code, result.stdout) == (1, f"{expected.text}\n")
+    assert all(part in result.stderr for part in ("line 2", "byte 2", "0xfc")) and result.stderr.count("\n") == 1
+
+
+def test_a_batch_size_of_0_is_refused(served):
+    assert_one_sentence(run_translate(served[0], "--batch-size", "0"), "batch_size is 0")
+
+
+def test_one_string_is_not_a_list_of_lines(served):
+    with pytest.raises(TypeError, match="Received: 'two'"):
+        exported.ExportedTranslator(served[0]).translate("two")
+
+
+def test_a_line_break_inside_a_translation_does_not_break_the_line(served, monkeypatch):
+    answers = [exported.Translation("one\r\ntwo", -1.0)]
+    monkeypatch.setattr(exported.ExportedTranslator, "translate", lambda self, lines: answers)
+    assert run_translate(served[0], "--scores", text=b"line\n").stdout == "-1.0000\tone two\n"
+
+
+def test_a_folder_without_an_export_is_refused(tmp_path):
+    assert_one_sentence(run_translate(tmp_path), tmp_path, "no exported version")
+    assert_one_sentence(run_translate(tmp_path / "none"), "does not exist")
+    (tmp_path / "file").touch()
+    assert_one_sentence(run_translate(tmp_path / "file"), "is a file")
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "saved_model.pb").write_bytes(b"no protocol buffer")
+    assert_one_sentence(run_translate(tmp_path), tmp_path / "1", "cannot be loaded")
+
+
+@pytest.mark.parametrize(
+    "name, keep", [("variables.data-00000-of-00001", 0.5), ("variables.index", 0.5), ("variables.index", 0)]
+)
+def test_a_version_with_truncated_variables_is_refused(served, tmp_path, name, keep):
+    damaged = shutil.copytree(served[0] / "1", tmp_path / "1")
+    file = damaged / "variables" / name
+    file.write_bytes(file.read_bytes()[: int(file.stat().st_size * keep)])
+    assert_one_sentence(run_translate(tmp_path), damaged, "cannot be loaded")
+
+
+WITNESS = """
+import sys
+from export.translate import main
+before = set(sys.modules)
+import tensorflow, tensorflow_text
+theirs = set(sys.modules) - before  # TensorFlow itself imports parts of Keras
+try:
+    main()
+except SystemExit as end:
+    ours = {name for name in set(sys.modules) - theirs if name.split(".")[0] in ("keras", "keras_transformer")}
+    # lines, options, mistakes: no model code
+    ours -= {f"keras_transformer{name}" for name in NAMES}
+    sys.exit(f"imported {sorted(ours)}" if ours else end.code)
+"""
+NAMES = "", ".batching", ".console", ".errors", ".files", ".machine", ".options", ".parallel", ".signals"
+
+
+@pytest.mark.slow
+def test_translating_with_an_export_imports_neither_keras_nor_the_model(served):
+    process = python("-c", WITNESS.replace("NAMES", repr(NAMES)), served[0], stdin=encoded(SENTENCES[:2]))
+    assert process.returncode == 0, process.stderr.decode()
+    assert process.stdout == encoded(translation.text for translation in served[1].translate(SENTENCES[:2]))
+    assert b"LOG(INFO)" not in process.stderr
+
+
+ECHO = """
+import pathlib, runpy, sys, types
+
+class Echo:
+    def translate(self, lines):
+        return [types.SimpleNamespace(text=line, score=0.0) for line in lines]
+
+sys.modules["export.certificate.exported"] = types.SimpleNamespace(open_quietly=lambda version, batch_size: Echo())
+sys.modules["export.versions"] = types.SimpleNamespace(find_version=pathlib.Path)
+sys.argv = ["translate", "folder", "--batch-size", "1"]
+runpy.run_module("export.translate", run_name="__main__")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
+def test_a_reader_that_closes_the_pipe_ends_the_translation_without_a_traceback():
+    group = b"line\n" * BATCHES_AT_ONCE
+    with start_python("-c", ECHO, stdin=subprocess.PIPE, text=False) as process:
+        process.stdin.write(group)
+        process.stdin.flush()
+        assert process.stdout.read(len(group)) == group
+        process.stdout.close()
+        process.stdin.write(group)
+        process.stdin.flush()
+        assert (process.wait(60), process.stderr.read()) == (-signal.SIGPIPE, b"")

@@ -1,0 +1,214 @@
+"""The folder of a model: a new version takes over without a lost request, a broken one does not."""
+
+import asyncio
+import http.client
+import shutil
+import socket
+import threading
+import time
+
+import pytest
+import requests
+
+from export.client.client import ServingClient
+from export.client.transports import ClientError
+from export.server.model_folder import ModelFolder, State
+from export.server.options import ServerOptions
+from export.server.process import local_server
+from export.server.version import Version
+from export.versions import WARM_UP_REQUESTS, ExportError
+from tests.support.echo import write_echo
+
+TEXT = "hello"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Versions that mark what they return: written once, copied by tests."""
+    folder = tmp_path_factory.mktemp("written")
+    return {mark: write_echo(folder / mark, mark) for mark in ("a", "b", "c")}
+
+
+@pytest.fixture
+def folder(tmp_path, written):
+    (tmp_path / "echo").mkdir()
+    shutil.copytree(written["a"], tmp_path / "echo" / "1")
+    return tmp_path / "echo"
+
+
+def publish(version, path):
+    """As `python -m export` does: a whole version appears in one step."""
+    shutil.copytree(version, path.with_name(f".unfinished-{path.name}")).rename(path)
+
+
+def wait_for(is_so):
+    until = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_a_new_version_takes_over_and_no_request_is_lost(folder, written):
+    answers, errors, is_over = [], [], threading.Event()
+
+    def ask(client):
+        while not is_over.is_set():
+            try:
+                answers.append(client.translate([TEXT])[0].text)
+            except ClientError as error:
+                errors.append(error)
+
+    with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
+        clients = [ServingClient(url, attempts=1) for url in (address.url, address.grpc_url)]
+        threads = [threading.Thread(target=ask, args=[client]) for client in clients]
+        for thread in threads:
+            thread.start()
+        wait_for(lambda: len(answers) > 20)
+        publish(written["b"], folder / "2")
+        wait_for(lambda: answers[-1] == "b" + TEXT)
+        shutil.rmtree(folder / "2")  # rolls back
+        wait_for(lambda: answers[-1] == "a" + TEXT)
+        is_over.set()
+        for thread in threads:
+            thread.join()
+    assert errors == [] and set(answers) == {"a" + TEXT, "b" + TEXT}
+
+
+def test_a_request_whose_body_is_slow_is_answered_by_the_version_that_has_come_meanwhile(folder, written):
+    body = b'{"inputs": ["hello"]}'
+    with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
+        with socket.create_connection((address.host, address.port)) as connection:
+            connection.sendall(
+                b"POST /v1/models/echo:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{" % len(body)
+            )
+            publish(written["b"], folder / "2")
+            client = ServingClient(address.url)
+            wait_for(lambda: client.translate([TEXT])[0].text == "b" + TEXT)
+            wait_for(
+                lambda: requests.get(f"{address.url}/versions/1").json()["model_version_status"][0]["state"] == "END"
+            )
+            connection.sendall(body[1:])
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            assert response.status == 200 and b"bhello" in response.read()
+
+
+@pytest.mark.slow
+def test_the_old_version_ends_what_it_has_begun(folder, written):
+    answers = []
+    with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
+        client = ServingClient(address.url, attempts=1)
+        slow = threading.Thread(
+            target=lambda: answers.append(client.predict({"text": ["x"], "spin": [2.0]}, "repeat")["repeated"])
+        )
+        slow.start()
+        time.sleep(0.3)
+        publish(written["b"], folder / "2")
+        wait_for(lambda: client.translate([TEXT])[0].text == "b" + TEXT)
+        slow.join()
+    assert answers == [["xx"]]
+
+
+def refresh(model):
+    asyncio.run(asyncio.wait_for(model.refresh(), 60))
+    version = model.version()
+    signature = version.signatures["serving_default"]
+    import numpy as np
+
+    return version.run(signature, ("translation",), {"text": np.array([b""], object)})["translation"][0].decode()
+
+
+def test_the_next_version_does_not_wait_for_the_requests_of_the_one_before(folder, written):
+    model = ModelFolder(folder)
+    first = model.version()
+    first.users += 1  # a request of it is being answered
+    publish(written["b"], folder / "2")
+    assert refresh(model) == "b" and model.status[1].state is State.UNLOADING
+    shutil.rmtree(folder / "2")
+    assert refresh(model) == "a" and model.version() is not first  # which rolls back at once
+    assert (model.status[1].state, model.status[2].state) == (State.AVAILABLE, State.END)
+    first.users -= 1
+
+
+def test_a_broken_version_leaves_the_old_one_serving_and_is_logged_once(folder, written, caplog):
+    model = ModelFolder(folder)
+    broken = shutil.copytree(written["b"], folder / "2")
+    data = next((broken / "variables").glob("*data*"))
+    whole = data.read_bytes()
+    data.write_bytes(b"")
+    assert [refresh(model), refresh(model)] == ["a", "a"]
+    assert model.status[2].state is State.END and "cannot be loaded" in model.status[2].error
+    assert model.status[1] == (State.AVAILABLE, "")
+    assert len([record for record in caplog.records if str(broken) in record.getMessage()]) == 1
+    data.write_bytes(whole)  # now the copy is complete
+    assert refresh(model) == "b"
+    assert (model.status[1].state, model.status[2].state) == (State.END, State.AVAILABLE)
+
+
+def test_another_version_of_the_same_number_is_served(folder, written, caplog):
+    """As after `rm -r exports/mine` and an export, which counts from 1 again."""
+    model = ModelFolder(folder)
+    shutil.rmtree(folder / "1")
+    publish(written["b"], folder / "1")
+    assert refresh(model) == "b" and model.status == {1: (State.AVAILABLE, "")}
+    assert "version 1 takes the place of another one of that number" in caplog.text
+    assert refresh(model) == "b" and len(caplog.records) == 1
+
+
+def test_while_the_served_version_is_damaged_it_is_served_from_memory(folder, caplog):
+    """As while somebody removes its files one by one: no lower version takes its place."""
+    shutil.copytree(folder / "1", folder / "2")
+    model = ModelFolder(folder)
+    next((folder / "2" / "variables").glob("*data*")).unlink()
+    assert [refresh(model), refresh(model)] == ["a", "a"] and model.version().number == 2
+    assert model.status == {2: (State.AVAILABLE, "")} and caplog.text.count("cannot be loaded") == 1
+
+
+def test_a_version_is_complete_when_it_has_its_graph(folder, written):
+    model = ModelFolder(folder)
+    shutil.copytree(written["b"], folder / "2", ignore=lambda *_: ["saved_model.pb"])
+    assert refresh(model) == "a" and 2 not in model.status
+
+
+def test_a_lower_version_does_not_replace_a_higher_one(folder, written):
+    (folder / "1").rename(folder / "9")
+    model = ModelFolder(folder)
+    publish(written["b"], folder / "8")
+    assert refresh(model) == "a"
+    publish(written["c"], folder / "10")
+    assert refresh(model) == "c"
+
+
+def test_a_link_that_is_turned_to_another_folder_changes_what_is_served(folder, written, tmp_path):
+    publish(written["b"], tmp_path / "other" / "1")
+    link = tmp_path / "current"
+    link.symlink_to(folder)
+    model = ModelFolder(link)
+    assert (model.name, refresh(model)) == ("current", "a")
+    link.with_name("new").symlink_to("other")
+    link.with_name("new").rename(link)
+    assert refresh(model) == "b"
+
+
+def test_one_version_alone_can_be_served(folder):
+    model = ModelFolder(folder / "1")
+    assert (model.name, model.version().number) == ("echo", 1)
+
+
+def test_a_folder_in_which_nothing_can_be_loaded_is_refused(folder):
+    (folder / "1" / "saved_model.pb").write_bytes(b"nonsense")
+    with pytest.raises(ExportError, match="cannot be loaded"):
+        ModelFolder(folder)
+
+
+def test_warm_up_requests_that_a_version_cannot_answer_are_logged(folder, caplog):
+    path = folder / "1" / WARM_UP_REQUESTS
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"")
+    version = Version(folder / "1")
+    assert version.warm_up() == 0
+    path.write_bytes(b"damaged" * 10)
+    assert version.warm_up() == 0
+    assert str(folder / "1") in caplog.text
+    version.close()

@@ -1,0 +1,158 @@
+"""`python -m export.serve`: a process that answers, drains at SIGTERM, and one sentence per mistake."""
+
+import re
+import signal
+import socket
+import threading
+import time
+
+import pytest
+import requests
+
+from export.client.client import ServingClient
+from export.client.transports import ClientError
+from export.serve import app
+from export.server.process import Address
+from export.server.welcome import welcome
+from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.echo import write_echo
+from tests.support.processes import start_python
+
+SLOW = 1.0  # seconds of work
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "echo"
+    write_echo(folder / "1")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
+def test_at_sigterm_what_is_in_flight_is_answered_and_what_is_new_refused(folder, tmp_path):
+    log = tmp_path / "log"
+    process = start_python("-m", "export.serve", folder, "--port", 0, "--grpc-port", 0, "--workers", 2, log=log)
+    with process:
+        while not (found := re.findall(r"(http\S+):predict|(grpc:\S+)\n", log.read_text())) or len(found) < 2:
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        urls = [found[0][0], found[1][1]]
+        answers = []
+
+        def ask(url):
+            client = ServingClient(url, attempts=1)
+            answers.append(client.predict({"text": ["a"] * 2, "spin": [SLOW] * 2}, "repeat")["repeated"])
+
+        threads = [threading.Thread(target=ask, args=[urls[number % 2]]) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        assert requests.get(urls[0]).status_code == 503  # a probe: no longer ready
+        for url, code in zip(urls, (503, "UNAVAILABLE"), strict=True):
+            with pytest.raises(ClientError) as error:
+                ServingClient(url, attempts=1).translate(["new"])
+            assert error.value.code == code
+        for thread in threads:
+            thread.join()
+        assert process.wait(timeout=60) == 0, log.read_text()
+    assert answers == [["aa"] * 2] * 6
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.slow
+def test_a_new_version_that_cannot_be_loaded_is_logged_while_the_old_one_is_served(tmp_path):
+    write_echo(tmp_path / "echo/1")
+    (tmp_path / "echo/2").mkdir()
+    (tmp_path / "echo/2/saved_model.pb").write_bytes(b"x")
+    log = tmp_path / "log"
+    with start_python("-m", "export.serve", tmp_path / "echo", "--port", 0, "--grpc-port", 0, log=log) as process:
+        while "gRPC" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        process.terminate()
+    assert "echo/2 cannot be loaded" in log.read_text()
+
+
+@pytest.mark.slow
+def test_a_second_signal_ends_the_server_at_once(folder, tmp_path):
+    log = tmp_path / "log"
+    with start_python("-m", "export.serve", folder, "--port", 0, "--grpc-port", 0, log=log) as process:
+        while "gRPC" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        url = re.search(r"(http\S+):predict", log.read_text())[1]
+        threading.Thread(target=lambda: requests.post(f"{url}:predict", json={"inputs": ["a"]}), daemon=True).start()
+        body = {"signature_name": "repeat", "inputs": {"text": ["a"], "spin": [20 * SLOW]}}
+        with pytest.raises(requests.exceptions.Timeout):
+            requests.post(f"{url}:predict", json=body, timeout=0.3)
+        keep = threading.Thread(target=ignore(lambda: requests.post(f"{url}:predict", json=body)), daemon=True)
+        keep.start()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 143
+
+
+@pytest.mark.slow
+def test_a_batch_that_outlives_the_drain_does_not_keep_the_process(folder, tmp_path):
+    log, options = tmp_path / "log", ["--port", 0, "--grpc-port", 0, "--drain-seconds", 0.2]
+    with start_python("-m", "export.serve", folder, *options, log=log) as process:
+        while "gRPC" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        url = re.search(r"(http\S+):predict", log.read_text())[1]
+        assert requests.post(f"{url}:predict", json={"inputs": ["a"]}).status_code == 200
+        body = {"signature_name": "repeat", "inputs": {"text": ["a"], "spin": [60 * SLOW]}}
+        threading.Thread(target=ignore(lambda: requests.post(f"{url}:predict", json=body)), daemon=True).start()
+        time.sleep(3)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 1
+    assert log.read_text().count("Error: Requests were cut off: they took more than 0.2 seconds to answer.") == 1
+    assert "Traceback" not in log.read_text()
+
+
+def ignore(function):
+    def call():
+        try:
+            function()
+        except requests.exceptions.RequestException:
+            pass
+
+    return call
+
+
+def test_mistakes_are_one_sentence(folder, tmp_path):
+    free = ["--port", 0, "--grpc-port", 0]
+    assert_one_sentence(invoke(app, tmp_path / "none", *free), tmp_path / "none")
+    assert_one_sentence(invoke(app, tmp_path, *free), "no exported version")
+    assert_one_sentence(invoke(app, folder, "--workers", 0), "workers")
+    assert_one_sentence(invoke(app, folder, "--deadline", 0), "deadline")
+    assert_one_sentence(invoke(app, folder, "--port", 70000), "port")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert_one_sentence(invoke(app, folder, "--port", port, "--grpc-port", 0), port)
+        assert_one_sentence(invoke(app, folder, "--port", 0, "--grpc-port", port), port)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "option"), [("export.serve", "--queue-rows"), ("export.query", "--url")])
+def test_help_imports_no_tensorflow(module, option):
+    found = " ".join(help_of(module).split())
+    assert option in found and found.endswith("imported: set()")
+
+
+def test_an_address_of_ipv6_stands_in_brackets():
+    address = Address("mine", "::1", 8501, 8500)
+    assert (address.url, address.grpc_url) == ("http://[::1]:8501/v1/models/mine", "grpc://[::1]:8500/mine")
+    assert Address("mine", "127.0.0.1", 8501, 8500).page_url == "http://127.0.0.1:8501/"
+
+
+def test_a_name_with_signs_of_the_shell_is_written_as_an_address_has_it():
+    address = Address("my $model", "127.0.0.1", 8501, 8500)
+    assert address.url == "http://127.0.0.1:8501/v1/models/my%20%24model"
+    assert address.grpc_url == "grpc://127.0.0.1:8500/my%20%24model"
+    assert b" http://localhost:8501/v1/models/my%20%24model:predict" in welcome("my $model", 8501, {}, "").body

@@ -1,0 +1,176 @@
+"""Trees as `keras-transformer translate` writes them, and which runs write trees; texts as a served graph does."""
+
+import pytest
+import tensorflow as tf
+
+import export.__main__
+import keras_transformer.__main__ as command
+from export.graph.written import joined
+from keras_transformer.config import SearchOptions
+from keras_transformer.parsing.run import tree_search
+from keras_transformer.parsing.written import drawing, with_trees
+from keras_transformer.translator import Translation, Translator
+from tests.support.commands import assert_one_sentence, invoke
+
+CONFIG = """
+[data]
+source = "{source}"
+
+[translation]
+beam_size = 7
+length_penalty = 0.3
+extra_length = 300
+validation_beam_size = 1
+"""
+FLAT = "(S (NP XX )NP (VP XX )VP XX )S"
+
+
+class Parser:
+    """Stands in for a Translator: each line becomes the same tree over three words, and then one without brackets."""
+
+    longer_than_trained = 0
+
+    def load(self, run, options, **settings):
+        self.options, self.settings = options, settings
+        return self
+
+    def translate_n_best(self, lines, first_line, prefixes):
+        self.lines = lines
+        outputs = [Translation(FLAT, -0.5), Translation("XX", -1.5)][: self.options.n_best]
+        return [outputs if line else [Translation("", 0.0)] for line in lines]
+
+
+@pytest.fixture
+def parser(monkeypatch):
+    parser = Parser()
+    monkeypatch.setattr(Translator, "load", parser.load)
+    return parser
+
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "config.toml").write_text(CONFIG.format(source="treebank"), encoding="utf-8")
+    return tmp_path
+
+
+def parse(run, text, *arguments):
+    return invoke(command.app, "translate", run, *arguments, stdin=text)
+
+
+def test_a_line_becomes_a_tree_over_its_words(run, parser, caplog):
+    result = parse(run, b"time  flies .\n\ndogs bark (\n")
+    assert result.stdout.splitlines() == [
+        "(S (NP (XX time)) (VP (XX flies)) (XX .))",
+        "",
+        "(S (NP (XX dogs)) (VP (XX bark)) (XX -LRB-))",
+    ]
+    assert parser.lines == ["time flies .", "", "dogs bark -LRB-"] and not caplog.records
+
+
+def test_an_output_that_is_no_tree_over_the_words_is_repaired_with_a_warning(run, parser, caplog):
+    result = parse(run, b"a b .\ntime flies\n")
+    assert result.stdout.splitlines()[1] == "(S (NP (XX time)) (VP (XX flies)))"
+    (warning,) = caplog.messages
+    assert "line 2" in warning and "2 words" in warning
+
+
+def test_scores_and_several_trees(run, parser):
+    assert parse(run, b"a b c\n", "--scores").stdout == "-0.5000\t(S (NP (XX a)) (VP (XX b)) (XX c))\n"
+    assert parse(run, b"a b c\n", "--n-best", 2).stdout.splitlines() == [
+        "1 ||| (S (NP (XX a)) (VP (XX b)) (XX c)) ||| -0.5000",
+        "1 ||| (S (XX a) (XX b) (XX c)) ||| -1.5000",
+    ]
+
+
+def test_a_drawing_has_the_phrases_above_their_words(run, parser):
+    lines = parse(run, b"time flies .\n\na b c\n", "--draw").stdout.split("\n")
+    assert lines[0].split() == ["S"]
+    drawn = "\n".join(lines)
+    assert drawn.index("NP") < drawn.index("time") and "XX" not in drawn
+    words = next(line for line in lines if "time" in line)
+    assert words.split() == ["time", "flies", "."] and [line for line in lines if line.split() == ["a", "b", "c"]]
+
+
+@pytest.mark.parametrize("line, word", [(b"thanks :) !\n", ":-RRB-"), (b"see (x) .\n", "-LRB-x-RRB-")])
+def test_brackets_inside_words_are_escaped_in_trees_and_in_drawings(run, parser, line, word):
+    first, _, last = line.decode().split()
+    assert parse(run, line).stdout == f"(S (NP (XX {first})) (VP (XX {word})) (XX {last}))\n"
+    assert parser.lines == [f"{first} {word} {last}"]
+    drawn = parse(run, line, "--draw")
+    assert drawn.exit_code == 0 and [first, word, last] in [row.split() for row in drawn.stdout.split("\n")]
+
+
+def test_a_drawing_has_tags_that_are_known():
+    lines = drawing("(S (NP (NN time)) (VP (VBZ flies)) (. .))").split("\n")
+    drawn = [line.split() for line in lines if "NN" in line or "flies" in line]
+    assert drawn == [["NN", "VBZ", "."], ["time", "flies", "."]]
+
+
+def test_a_drawing_of_nothing_is_nothing():
+    assert drawing("") == ""
+
+
+def test_the_search_is_that_of_the_configuration_unless_the_command_line_has_another(run, parser):
+    parse(run, b"a\n")
+    assert parser.options == SearchOptions(7, 0.3, 300)
+    parse(run, b"a\n", "--beam-size", 4, "--extra-length", 50)
+    assert parser.options == SearchOptions(4, 0.3, 50)  # typed, though these are the defaults
+
+
+def test_the_search_is_constrained_if_asked(run, parser):
+    parse(run, b"a\n")
+    assert "trees_only" not in parser.settings
+    parse(run, b"a\n", "--constrained")
+    assert parser.settings["trees_only"] is True
+
+
+def test_an_export_has_that_search_too(run, monkeypatch):
+    exported = []
+    monkeypatch.setattr(export.__main__, "export_run", lambda *arguments: exported.append(arguments[2]))
+    for arguments in ([], ["--beam-size", 4]):
+        assert invoke(export.__main__.app, run, "--to", run / "to", *arguments).exit_code == 0
+    assert exported == [SearchOptions(7, 0.3, 300), SearchOptions(4, 0.3, 300)]
+
+
+@pytest.mark.parametrize("content", [None, CONFIG.format(source="files"), "[data", "[data]\n", "data = 3", "\udcff"])
+def test_other_runs_write_text(tmp_path, content, parser, caplog):
+    if content is not None:
+        (tmp_path / "config.toml").write_bytes(content.encode("utf-8", "surrogateescape"))
+    assert tree_search(tmp_path) is None
+    is_readable = content is None or "files" in content
+    assert is_readable == (not caplog.messages)  # what is damaged is said
+    assert parse(tmp_path, b"a b c\n").stdout == FLAT + "\n" and parser.options == SearchOptions()
+
+
+@pytest.mark.parametrize(
+    "source, arguments, message",
+    [
+        ("files", ["--draw"], "writes text"),
+        ("files", ["--constrained"], "writes text"),
+        ("treebank", ["--constrained", "--target-prefix", "(S"], "--target-prefix"),
+        ("treebank", ["--draw", "--scores"], "--scores"),
+        ("treebank", ["--draw", "--n-best", 2], "--n-best"),
+    ],
+)
+def test_what_contradicts_the_run_is_one_sentence(tmp_path, parser, source, arguments, message):
+    (tmp_path / "config.toml").write_text(CONFIG.format(source=source), encoding="utf-8")
+    assert_one_sentence(parse(tmp_path, b"a\n", *arguments), message)
+
+
+@pytest.mark.parametrize("option", ["--draw", "--constrained"])
+def test_a_run_folder_that_does_not_exist_is_named_as_such(tmp_path, parser, option):
+    assert_one_sentence(parse(tmp_path / "typo", b"a\n", option), "There is no run folder")
+
+
+def test_outputs_that_become_the_same_tree_are_written_once_with_the_best_score():
+    outputs = [Translation(text, score) for text, score in ((FLAT, -0.5), (FLAT + " )S", -0.7), ("XX", -1.5))]
+    [found] = with_trees(["time flies ."], [outputs], 1)
+    assert [one.score for one in found] == [-0.5, -1.5] and found[0].text != found[1].text
+
+
+def test_a_piece_that_is_white_space_is_not_lost_in_a_joined_text():
+    """Which has the pieces of a translation, and must have as many as there are probabilities of them."""
+    words = tf.constant([["\t", "a", "\n", "<pad>"], ["<pad>"] * 4, ["b", "\u2581", "\r", "c"]])
+    found = joined(words, words != "<pad>")
+    assert [text.decode() for text in found.numpy()] == ["\t a \n", "", "b \u2581 \r c"]
+    assert joined(words[:, :0], words[:, :0] != "").numpy().tolist() == [b"", b"", b""]

@@ -1,0 +1,253 @@
+"""The command `keras-transformer translate`: line in, line out."""
+
+import importlib
+import inspect
+import pathlib
+import signal
+import subprocess
+import tomllib
+
+import pytest
+
+from keras_transformer import __main__ as command
+from keras_transformer.commands import console
+from keras_transformer.config import SearchOptions
+from keras_transformer.translator import Translation, Translator
+from tests.support.commands import invoke
+from tests.support.places import ROOT
+from tests.support.processes import python, start_python
+from tests.support.runs import random_run
+
+
+class Shouter:
+    """Stands in for a Translator: translations are the line in capitals, and again with exclamation marks."""
+
+    def __init__(self):
+        self.first_lines = []
+        self.longer_than_trained, self.trained_tokens = 0, 64
+
+    def load(self, run, options, **settings):
+        self.run, self.options, self.settings = run, options, settings
+        return self
+
+    def translate_n_best(self, lines, first_line, prefixes):
+        self.first_lines.append(first_line)
+        self.prefixes = prefixes
+        count = self.options.n_best
+        return [[Translation(line.upper() + "!" * n, -0.25 - n) for n in range(count)] for line in lines]
+
+
+@pytest.fixture
+def shouter(monkeypatch):
+    shouter = Shouter()
+    monkeypatch.setattr(Translator, "load", shouter.load)
+    return shouter
+
+
+def translate(text, *arguments, run="some_run"):
+    """Returns click's result of `translate RUN *arguments < text`, where text is bytes."""
+    return invoke(command.app, "translate", run, *arguments, stdin=text)
+
+
+# Lines
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("a\nb\n", "A\nB\n"),
+        ("a\nb", "A\nB\n"),
+        ("a\r\nb\r\n", "A\nB\n"),
+        ("a\n\n\nb\n", "A\n\n\nB\n"),
+        ("\n", "\n"),
+        ("", ""),
+        ("\ufeffgrüße 안녕 👋\n", "GRÜSSE 안녕 👋\n"),
+        ("a\x0bb\x0cc\x85d\u2028e\rf\n", "A\x0bB\x0cC\x85D\u2028E F\n"),
+    ],
+)
+def test_a_line_of_output_for_each_line_of_input(shouter, text, expected):
+    result = translate(text.encode())
+    assert (result.exit_code, result.stdout_bytes.decode()) == (0, expected)
+
+
+def test_lines_longer_than_any_that_were_trained_on_are_one_warning_at_the_end(shouter, caplog):
+    translate(b"a\nb\n")
+    assert not caplog.messages
+    shouter.longer_than_trained = 3
+    translate(b"a\nb\n")
+    (warning,) = caplog.messages
+    assert "3 lines are longer" in warning and "(64 tokens)" in warning
+
+
+def test_scores_come_first_and_a_tab_follows(shouter):
+    assert translate(b"a b\n\n", "--scores").stdout == "-0.2500\tA B\n-0.2500\t\n"
+
+
+def test_n_best_are_lines_of_number_text_and_score(shouter):
+    result = translate(b"a\nb\n", "--n-best", 2)
+    assert result.stdout == "1 ||| A ||| -0.2500\n1 ||| A! ||| -1.2500\n2 ||| B ||| -0.2500\n2 ||| B! ||| -1.2500\n"
+
+
+def test_a_line_break_inside_a_translation_becomes_a_space(shouter):
+    assert translate(b"a\rb\n").stdout == "A B\n"
+    assert translate(b"a\rb\n", "--n-best", 2).stdout == "1 ||| A B ||| -0.2500\n1 ||| A B! ||| -1.2500\n"
+
+
+def test_a_long_text_is_translated_in_groups_and_lines_keep_their_numbers(shouter, monkeypatch):
+    monkeypatch.setattr(console, "BATCHES_AT_ONCE", 2)
+    result = translate(b"a\nb\nc\nd\ne\nf\ng\n", "--batch-size", 1, "--n-best", 2)
+    assert shouter.first_lines == [1, 3, 5, 7]
+    assert [line.split(" ||| ")[0] for line in result.stdout.splitlines()] == list("11223344556677")
+
+
+# Options
+
+
+def test_every_option_arrives(shouter):
+    arguments = "--beam-size 7 --length-penalty 0.1 --extra-length 9 --n-best 3 --batch-size 5 --max-source-tokens 99"
+    arguments += " --precision bfloat16 --min-length 2 --max-length 8 --no-repeat-ngram-size 3 --repetition-penalty 1.5"
+    arguments += " --coverage-penalty 0.25 --temperature 0.5 --top-k 6 --top-p 0.75 --seed 4 --target-prefix Die"
+    assert translate(b"a\nb\n", *arguments.split(), run="the_run").exit_code == 0
+    assert shouter.run == [pathlib.Path("the_run")]
+    rules = {"min_length": 2, "max_length": 8, "no_repeat_ngram_size": 3, "repetition_penalty": 1.5}
+    rules |= {"coverage_penalty": 0.25, "temperature": 0.5, "top_k": 6, "top_p": 0.75, "seed": 4}
+    assert shouter.options == SearchOptions(beam_size=7, length_penalty=0.1, extra_length=9, n_best=3, **rules)
+    assert shouter.prefixes == ["Die", "Die"]
+    assert shouter.settings == {"batch_size": 5, "max_source_tokens": 99, "precision": "bfloat16"}
+
+
+def test_the_defaults_are_those_of_the_classes(shouter):
+    translate(b"a")
+    assert shouter.options == SearchOptions() and shouter.prefixes is None
+    parameters = inspect.signature(Translator).parameters
+    assert shouter.settings == {name: parameters[name].default for name in shouter.settings}
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["--beam-size", 0], "Error: beam_size is 0"),
+        (["--n-best", 5], "Error: n_best is 5"),
+        (["--batch-size", 9], "Error: There is no run folder some_run"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_1(arguments, sentence):
+    result = translate(b"a\n", *arguments)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(sentence) and result.stderr.count("\n") == 1
+
+
+def test_lines_before_an_invalid_byte_are_translated_and_the_byte_is_named(shouter):
+    result = translate(b"a\nb\nna\xefve\nd\n")
+    assert (result.exit_code, result.stdout) == (1, "A\nB\n")
+    assert result.stderr.startswith("Error: the input, line 3 ") and "byte 3 is 0xef" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_an_unreadable_input_is_one_sentence(shouter, monkeypatch):
+    def unreadable(stream, name):
+        raise IsADirectoryError(21, "Is a directory")
+
+    monkeypatch.setattr(console, "read_lines", unreadable)
+    result = translate(b"")
+    assert result.exit_code == 1 and result.stderr == "Error: Is a directory.\n"
+
+
+# The process
+
+
+@pytest.mark.slow
+def test_the_whole_command_under_a_c_locale(tmp_path):
+    run = random_run(tmp_path / "run")
+    lines = ["the fox", "", "안녕 👋", "one two three " * 9]
+    options = "--beam-size", 1, "--extra-length", 4, "--max-source-tokens", 30, "--batch-size", 2
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    text = "\n".join(lines).encode()
+    process = python("-m", "keras_transformer", "translate", run, *options, stdin=text, **locale)
+    greedy = SearchOptions(beam_size=1, extra_length=4)
+    translator = Translator.load(run, greedy, batch_size=2, max_source_tokens=30)
+    expected = [console.on_one_line(translation.text) for translation in translator.translate(lines)]
+    assert process.returncode == 0, process.stderr.decode()
+    assert process.stdout.decode() == "".join(f"{text}\n" for text in expected)
+    assert "WARNING: line 4 has " in process.stderr.decode()
+
+
+@pytest.mark.slow
+def test_help_needs_neither_tensorflow_nor_keras():
+    script = "import sys, keras_transformer.__main__; print([m for m in ('tensorflow', 'keras') if m in sys.modules])"
+    assert python("-c", script).stdout == "[]\n"
+    output = python("-m", "keras_transformer", "translate", "--help").stdout
+    assert "number ||| text ||| score" in " ".join(output.split())
+
+
+ECHO = """
+import signal, sys, types
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
+
+
+class Echo:
+    load = classmethod(lambda cls, *arguments, **settings: cls())
+    longer_than_trained = 0
+
+    def translate_n_best(self, lines, first_line, prefixes):
+        return [[types.SimpleNamespace(text=line, score=0.0)] for line in lines]
+
+
+sys.modules["keras_transformer.translator"] = types.SimpleNamespace(Translator=Echo)
+sys.modules["keras_transformer.parallel"] = types.SimpleNamespace(tune_for_translation=lambda: None)
+sys.argv = ["keras-transformer", "translate", "run", "--batch-size", "1"]
+from keras_transformer.__main__ import main
+
+main()
+"""
+GROUP = b"line\n" * console.BATCHES_AT_ONCE
+
+
+@pytest.fixture
+def echo():
+    """The real command in a process of its own, after its first group of lines; its Translator returns the lines."""
+    process = start_python("-c", ECHO, stdin=subprocess.PIPE, text=False)
+    process.stdin.write(GROUP)
+    process.stdin.flush()
+    assert process.stdout.read(len(GROUP)) == GROUP
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
+def test_ctrl_c_ends_the_process_without_a_traceback(echo):
+    echo.send_signal(signal.SIGINT)
+    assert (echo.wait(60), echo.stderr.read()) == (-signal.SIGINT, b"")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
+def test_a_reader_that_closes_the_pipe_ends_the_process_without_a_traceback(echo):
+    echo.stdout.close()
+    echo.stdin.write(GROUP)
+    echo.stdin.flush()
+    assert (echo.wait(60), echo.stderr.read()) == (-signal.SIGPIPE, b"")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
+def test_an_ignored_ctrl_c_stays_ignored():
+    script = ECHO.replace("signal.default_int_handler", "signal.SIG_IGN")
+    process = start_python("-c", script, stdin=subprocess.PIPE, text=False)
+    process.stdin.write(GROUP)
+    process.stdin.flush()
+    assert process.stdout.read(len(GROUP)) == GROUP
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(GROUP)
+    assert (process.returncode, output, errors) == (0, GROUP, b"")
+
+
+def test_the_installed_command_is_this_one():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, function = project["scripts"]["keras-transformer"].split(":")
+    assert getattr(importlib.import_module(module), function) is command.main

@@ -1,0 +1,202 @@
+"""Given translations have the scores that the search gives them."""
+
+import inspect
+import logging
+
+import pytest
+
+from export.graph.served_graph import ServedTranslator
+from keras_transformer.__main__ import app
+from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.errors import InputError
+from keras_transformer.explainer import Explainer
+from keras_transformer.kinds import build_model
+from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.scorer import LONGEST_TARGET, ScoredPair, Scorer
+from keras_transformer.sources import encoded_lines, first_bytes
+from keras_transformer.translator import Translator
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.runs import SENTENCES, random_run
+
+OPTIONS = SearchOptions(extra_length=6, n_best=4, length_penalty=1.0)
+
+
+@pytest.fixture(scope="module")
+def scorer(pair):
+    return Scorer(*pair, length_penalty=1.0, batch_size=3)
+
+
+@pytest.fixture(scope="module")
+def translations(pair):
+    return read_back(pair, OPTIONS, SENTENCES[:6])
+
+
+def read_back(pair, options, sources):
+    """Sources, and translations of them whose text has the tokens that the search found."""
+    found = zip(sources, Translator(*pair, options).translate_n_best(sources), strict=True)
+    return [
+        (source, one) for source, several in found for one in several
+        if (*pair[1].encode(one.text), 3) == one.ids
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_translation_has_the_score_that_the_search_gave_it(scorer, translations):
+    assert len(translations) >= 6
+    scored = scorer.score([source for source, _ in translations], [one.text for _, one in translations])
+    for (_, one), found in zip(translations, scored, strict=True):
+        assert found.score == pytest.approx(one.score, abs=1e-4)
+        assert found.log_probability == pytest.approx(one.score * (5 + len(one.ids)) / 6, abs=1e-3)
+        assert found.log_probability == pytest.approx(sum(found.piece_log_probabilities), abs=1e-5)
+        assert len(found.pieces) == len(one.ids) and found.pieces[-1] == "</s>"
+
+
+@pytest.mark.slow
+def test_a_coverage_penalty_is_part_of_the_score_that_the_search_gave(pair):
+    options = SearchOptions(max_length=5, length_penalty=1.0, coverage_penalty=0.7)
+    pairs = read_back(pair, options, SENTENCES[:12])
+    sources, texts = [source for source, _ in pairs], [one.text for _, one in pairs]
+    scored = Scorer(*pair, length_penalty=1.0, coverage_penalty=0.7).score(sources, texts)
+    assert [one.score for one in scored] == pytest.approx([one.score for _, one in pairs], abs=1e-4)
+    without = Scorer(*pair, length_penalty=1.0).score(sources, texts)
+    assert any(one.score < other.score - 0.1 for one, other in zip(scored, without, strict=True))
+
+
+@pytest.mark.parametrize("kind", [Scorer, Translator, Explainer, ServedTranslator])
+def test_a_coverage_penalty_of_a_model_without_attention_is_refused_at_once(pair, kind):
+    model = build_model(RecurrentConfig(vocab_size=pair[1].vocab_size, d_model=6, attention="none"))
+    options = SearchOptions(coverage_penalty=0.5)
+    given = {
+        Scorer: {"coverage_penalty": 0.5},
+        ServedTranslator: {"options": options, "max_source_tokens": 9},
+    }.get(kind, {"options": options})
+    with pytest.raises(ConfigError, match="coverage_penalty is 0.5, but this model does not attend"):
+        kind(model, pair[1], **given)
+
+
+@pytest.mark.parametrize("kind", [Scorer, Translator])
+def test_another_backend_than_its_graphs_are_of_is_refused(pair, kind, monkeypatch):
+    monkeypatch.setattr("keras.backend.backend", lambda: "torch")
+    with pytest.raises(
+        ConfigError, match=f"{kind.__name__} computes with TensorFlow, and the backend of Keras is torch"
+    ):
+        kind(*pair)
+
+
+@pytest.mark.slow
+def test_neither_order_nor_batch_changes_a_score(scorer):
+    sources, targets = SENTENCES[:4], SENTENCES[4:8]
+    together = scorer.score(sources, targets)
+    backwards = scorer.score(sources[::-1], targets[::-1])[::-1]
+    alone = [scorer.score([source], [target])[0] for source, target in zip(sources, targets, strict=True)]
+    for found in (backwards, alone):
+        assert [one.score for one in found] == pytest.approx([one.score for one in together], abs=1e-4)
+
+
+def test_a_blank_source_has_no_score_and_a_blank_target_that_of_the_end(scorer):
+    assert scorer.score(["", " "], ["a", ""]) == [ScoredPair()] * 2
+    [found] = scorer.score(["two"], [""])
+    assert found.pieces == ("</s>",) and found.score < 0
+
+
+def test_as_many_targets_as_sources_are_needed(scorer):
+    with pytest.raises(ConfigError, match="2 sources and 1 targets"):
+        scorer.score(["a", "b"], ["c"])
+
+
+@pytest.mark.parametrize("field, value", [("batch_size", 0), ("batch_size", -1), ("max_source_tokens", 1)])
+def test_invalid_limits_are_named(pair, field, value):
+    with pytest.raises(ConfigError, match=f"{field} is {value}; it must be"):
+        Scorer(*pair, **{field: value})
+
+
+@pytest.mark.slow
+def test_learned_positions_bound_both_sides_as_in_a_translation(tmp_path):
+    learned = random_run(tmp_path / "learned", positions="learned", max_positions=12)
+    scorer, source = Scorer.load(learned, length_penalty=1.0), "the cat sat on the mat " * 3
+    [found] = Translator.load(learned, SearchOptions(beam_size=1, length_penalty=1.0, max_length=5)).translate([source])
+    [scored] = scorer.score([source], [found.text])
+    assert (*scorer.tokenizer.encode(found.text), 3) == found.ids, "another output: the scores say nothing"
+    assert scored.score == pytest.approx(found.score, abs=1e-4)
+    with pytest.raises(InputError, match=r"Target 2 has \d+ tokens, EOS included; at most 12 are scored"):
+        scorer.score(["a", "a"], ["a", source])
+
+
+def test_a_target_longer_than_any_translation_is_refused_by_number(scorer):
+    with pytest.raises(InputError, match=f"Target 2 has .* at most {LONGEST_TARGET} are scored"):
+        scorer.score(["one", "two"], ["eins", "zwei " * LONGEST_TARGET])
+
+
+def test_few_logits_are_computed_at_once_and_change_no_score(scorer, monkeypatch):
+    sources, targets = ["one", "two", "three", "four"], ["eins", "zwei zwei", "drei", "vier vier vier"]
+    expected = scorer.score(sources, targets)
+    rows, forced = [], scorer._forced
+    monkeypatch.setattr(scorer, "_most_tokens", 1)
+    monkeypatch.setattr(scorer, "_forced", lambda *ids: rows.append(len(ids[1])) or forced(*ids))
+    found = scorer.score(sources, targets)
+    assert rows == [1, 1, 1, 1]
+    for one, other in zip(found, expected, strict=True):
+        assert one.pieces == other.pieces and one.score == pytest.approx(other.score, abs=1e-5)
+
+
+@pytest.mark.parametrize("reader", [Translator, Scorer, Explainer])
+def test_a_tokenizer_of_another_model_is_refused(reader, pair):
+    other = build_model(pair[0].model_config.replace(vocab_size=pair[1].vocab_size + 1))
+    with pytest.raises(ConfigError, match="they do not belong together"):
+        reader(other, pair[1])
+
+
+def test_a_run_that_writes_trees_is_refused(tmp_path):
+    """Its target is no tree as `translate` writes it, so that the score would be of something else."""
+    (tmp_path / "config.toml").write_text('[data]\nsource = "treebank"\n[translation]\n', encoding="utf-8")
+    result = invoke(app, "score", tmp_path, "--source", "none", "--target", "none")
+    assert_one_sentence(result, tmp_path, "treebank", "translate --scores")
+
+
+@pytest.mark.slow
+def test_the_command_prints_log_probability_and_score_of_each_pair(random_folder, scorer, tmp_path):
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_text("".join(f"{line}\n" for line in SENTENCES[:4]), encoding="utf-8")
+    target.write_text("".join(f"{line}\n" for line in SENTENCES[1:5]), encoding="utf-8")
+    result = invoke(app, "score", random_folder, "--source", source, "--target", target, "--length-penalty", "1.0")
+    assert result.exit_code == 0, result.output
+    expected = scorer.score(SENTENCES[:4], SENTENCES[1:5])
+    for line, one in zip(result.stdout.splitlines(), expected, strict=True):
+        assert [float(number) for number in line.split("\t")] == pytest.approx(
+            [one.log_probability, one.score], abs=2e-4
+        )
+    target.write_text("one\n", encoding="utf-8")
+    assert_one_sentence(invoke(app, "score", random_folder, "--source", source, "--target", target), "4 lines", "has 1")
+    missing = invoke(app, "score", random_folder, "--source", tmp_path / "no such file", "--target", target)
+    assert_one_sentence(missing, "no such file")
+
+
+def test_the_options_of_the_command_reach_the_scorer(monkeypatch, tmp_path):
+    class Recorder:
+        def load(self, *arguments, **settings):
+            given.update(
+                inspect.signature(Scorer.__init__).bind(None, None, None, *arguments[1:], **settings).arguments
+            )
+            return self
+
+        def score(self, sources, targets):
+            return []
+
+    given = {}
+    monkeypatch.setattr(Scorer, "load", Recorder().load)
+    (tmp_path / "text").write_text("a\n", encoding="utf-8")
+    texts = ("--source", tmp_path / "text", "--target", tmp_path / "text")
+    options = ("--length-penalty", 0.3, "--batch-size", 7, "--max-source-tokens", 9, "--coverage-penalty", 0.5)
+    assert invoke(app, "score", "run", *texts, *options).exit_code == 0
+    assert (given["length_penalty"], given["batch_size"], given["max_source_tokens"]) == (0.3, 7, 9)
+    assert given["coverage_penalty"] == 0.5
+
+
+def test_bytes_are_cut_between_characters():
+    assert first_bytes("aé🙂", 3) == "aé" and first_bytes("aé🙂", 6) == "aé" and first_bytes("aé🙂", 7) == "aé🙂"
+
+
+def test_a_line_of_many_bytes_is_cut_before_it_is_tokenized(pair, caplog):
+    with caplog.at_level(logging.WARNING, logger="keras_transformer"):
+        [ids] = encoded_lines(pair[1], ["\u3000" * 50_000 + "a"], longest=8, first_line=3)
+    assert len(ids) <= 8 and "line 3" in caplog.text and "512 bytes" in caplog.text

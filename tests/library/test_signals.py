@@ -1,0 +1,82 @@
+"""Ctrl-C ends every command at once, whatever it is doing; an unfinished export is removed first."""
+
+import os
+import signal
+
+import pytest
+
+from keras_transformer.commands.signals import end_on_interrupt, signals_raise
+from tests.support.processes import python
+from tests.support.runs import write_config
+
+# Runs a module as `python -m` does and interrupts it when it imports something: at once, or inside a callback of the
+# garbage collector, where Python would lose a KeyboardInterrupt. A background job ignores SIGINT, so it is set here.
+INTERRUPTED = """
+import gc, os, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+_, module, moment, place, *arguments = sys.argv
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == moment:
+            sys.meta_path.remove(self)
+            gc.callbacks.append(lambda *_: os.kill(os.getpid(), signal.SIGINT))
+            if place == "collection":
+                gc.collect()
+            else:
+                gc.callbacks.pop()()
+            del gc.callbacks[:]
+
+sys.meta_path.insert(0, Finder())
+sys.argv = [module, *arguments]
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+COMMANDS = {
+    "train": ["CONFIG", "--dry-run"],
+    "train.evaluate": ["FOLDER"],
+    "keras_transformer": ["translate", "FOLDER"],
+    "export": ["FOLDER", "--to", "FOLDER", "--no-check"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["import", "collection"])
+@pytest.mark.parametrize("moment", ["typer", "tensorflow"])
+@pytest.mark.parametrize("module", COMMANDS)
+def test_ctrl_c_ends_a_command_that_is_starting(tmp_path, module, moment, place):
+    names = {"CONFIG": write_config(tmp_path), "FOLDER": tmp_path}
+    arguments = [names.get(word, word) for word in COMMANDS[module]]
+    process = python("-c", INTERRUPTED, module, moment, place, *arguments)
+    assert process.returncode == -signal.SIGINT, process.stderr
+    assert "Traceback" not in process.stderr
+
+
+@pytest.fixture
+def handlers():
+    """Bring back the handlers that a test changes."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield before
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_an_interrupt_that_the_parent_ignores_stays_ignored(handlers):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_on_interrupt()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    with signals_raise():
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_raise_and_the_handlers_come_back(handlers, number, code):
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    cleaned = []
+    with pytest.raises(SystemExit) as end, signals_raise():
+        try:
+            os.kill(os.getpid(), number)
+        finally:
+            cleaned.append(number)
+    assert end.value.code == code and cleaned == [number]
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is handlers[signal.SIGTERM]

@@ -1,0 +1,242 @@
+"""The map of the folders holds: one-way arrows, rooms, no circles, files that are named and short."""
+
+import ast
+import functools
+import graphlib
+import pathlib
+import re
+
+import pytest
+
+from tests.support.places import ROOT
+
+PACKAGES = "keras_transformer", "train", "export"
+FORBIDDEN = {
+    "keras_transformer": {"train", "export", "benchmarks"},
+    "train": {"export", "benchmarks"},
+    "export": {"train", "benchmarks"},
+}
+ROOMS = (  # of train/, in the direction of imports
+    *("config", "workers", "data", "step", "loop", "scoring", "record", "validation", "cost", "report", "top"),
+)
+MAY_IMPORT_TENSORFLOW = {
+    f"keras_transformer.{name}"
+    for name in ("datasets", "parallel", "recurrent.loop", "replicas", "scorer", "tokenizer", "translator")
+}
+# the top level of train/
+STORY = {"__init__", "__main__", "run", "evaluate", "compare", "distil", "projector"}
+DRAWERS = {"utils", "helpers", "common", "misc"}
+LONGEST = 300  # lines: a longer file is telling two stories
+SUBJECTS = {  # of test files that are about more than one module: each other one is named after its module
+    "attack": "bad requests to a local server",
+    "attack_options": "bad options of the signature translate",
+    "backends": "the model on JAX and PyTorch",
+    "check_learning": "tests/check_learning.py",
+    "cli_explain": "the command keras-transformer explain",
+    "cli_translate": "the command keras-transformer translate",
+    "cluster": "several processes that train as one",
+    "corpus_cache_benchmark": "benchmarks/corpus_cache.py",
+    "decoder_step": "decoding/step.py against the whole Transformer",
+    "decoding_backends": "the search on JAX and PyTorch",
+    "encoder_kinds": "model.encoder_layer",
+    "equations": "docs/equations.md",
+    "exact": "replicas, workers and micro-batches train alike",
+    "examples": "examples/",
+    "export_command": "python -m export",
+    "export_ctranslate2": "python -m export --format ctranslate2",
+    "export_translate": "python -m export.translate",
+    "forks": "tests/support/forks.py",
+    "front_door": "import keras_transformer",
+    "imports": "the map of the folders",
+    "keras_hooks": "docs/keras_hooks.md",
+    "killed": "a run that is killed and resumed",
+    "lowercase": "tokenizers in lower case",
+    "metrics_page": "docs/metrics.md",
+    "parity": "independent implementations",
+    "recurrent_run": "a recurrent model through every door",
+    "recurrent_training": "the training step with a recurrent model",
+    "rewinds": "train/loop/divergence.py without a model",
+    "run_config": "train/config/run.py",
+    "references_page": "docs/references.md",
+    "scaling": "docs/scaling.md",
+    "search_options": "SearchOptions, from a script to translations",
+    "serving_files": "serving/ and docs/serving.md",
+    "serving_runtime": "an export in TensorFlow's C++ runtime",
+    "several_languages": "tags of target languages, from text to translations",
+    "shards": "a corpus in shards",
+    "tensorboard": "docs/tensorboard.md",
+    "stock_fit": "what a user writes with stock Keras",
+    "stock_fit_backends": "stock model.fit on JAX and PyTorch",
+    "configuration_page": "docs/configuration.md",
+    "training_page": "docs/training.md",
+    "trial_commands": "the processes of benchmarks/trials/training.py",
+    "two_replicas": "stock model.fit under MirroredStrategy",
+    "wheel": "the wheel in an environment of its own",
+}
+
+
+def files_of(*folders):
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def name_of(path):
+    """The dotted name of the module in a file."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in files_of(*PACKAGES)}
+EVERY_FILE = {str(path.relative_to(ROOT)): path for path in files_of(*PACKAGES, "benchmarks", "examples", "tests")}
+FILE_OF = {name_of(path): path for path in EVERY_FILE.values()}
+
+PEERS = {"torch", "jax", "scipy", "ctranslate2", "transformers", "playwright", "axe_playwright_python"}
+
+
+def source_of(node, module, is_package):
+    """The dotted name behind `from`, whole if the import is relative."""
+    if node.level == 0:
+        return node.module
+    parts = module.split(".")
+    package = parts[: len(parts) - node.level + is_package]
+    return ".".join([*package, node.module] if node.module else package)
+
+
+def imported_by(module):
+    """Dotted names of everything that a module imports, inside functions too; `from a import b` is a.b."""
+    is_package = FILE_OF[module].name == "__init__.py"
+    for node in ast.walk(MODULES[module]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{source_of(node, module, is_package)}.{alias.name}" for alias in node.names)
+
+
+def modules_imported_by(module):
+    """Those of `imported_by` that are modules of this project; a name inside a module counts as its module."""
+    for name in imported_by(module):
+        parent = name.rpartition(".")[0]
+        if name in MODULES or parent in MODULES:
+            yield name if name in MODULES else parent
+
+
+def roots_imported_by(module):
+    return {name.split(".")[0] for name in imported_by(module)}
+
+
+def test_the_packages_are_found():
+    assert {"keras_transformer.model", "keras_transformer.layers.attention", "train.config.run", "export"} <= set(
+        MODULES
+    )
+    assert "keras_transformer.layers.attention" in modules_imported_by("keras_transformer.layers.blocks")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_arrows_between_the_folders_point_one_way(module):
+    assert not roots_imported_by(module) & FORBIDDEN[module.split(".")[0]]
+
+
+def room_of(module):
+    """The place in ROOMS of a module of train/: its folder; other files are the top."""
+    parts = module.split(".")
+    return ROOMS.index(parts[1] if parts[1:] and parts[1] in ROOMS else "top")
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("train.")])
+def test_a_room_of_train_imports_only_rooms_before_it(module):
+    above = [
+        name for name in modules_imported_by(module) if name.startswith("train.") and room_of(name) > room_of(module)
+    ]
+    assert above == []
+
+
+@functools.cache
+def defined_in(path):
+    """The names at the top level of a module, those in its `if` and `try` included."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for inner in ast.walk(node) if isinstance(node, ast.If | ast.Try) else [node]:
+            if isinstance(inner, ast.ClassDef | ast.FunctionDef):
+                found.add(inner.name)
+            elif isinstance(inner, ast.Import | ast.ImportFrom):
+                found.update(alias.asname or alias.name for alias in inner.names)
+            elif isinstance(inner, ast.Assign | ast.AnnAssign):
+                targets = inner.targets if isinstance(inner, ast.Assign) else [inner.target]
+                found.update(name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+    return found
+
+
+def exists(module, name):
+    """Whether `from module import name` finds something: a module, or a name in one."""
+    if f"{module}.{name}" in FILE_OF:
+        return True
+    return module in FILE_OF and name in defined_in(FILE_OF[module])
+
+
+@pytest.mark.parametrize("name", EVERY_FILE)
+def test_what_a_file_imports_from_this_project_exists(name):
+    path = EVERY_FILE[name]
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    imports = [
+        (source_of(node, name_of(path), path.name == "__init__.py"), alias.name)
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    own = [(source, alias) for source, alias in imports if source.split(".")[0] in (*PACKAGES, "benchmarks", "tests")]
+    assert [f"{source}.{alias}" for source, alias in own if not exists(source, alias)] == []
+
+
+def test_no_module_imports_itself_through_others():
+    graph = {module: set(modules_imported_by(module)) for module in MODULES}
+    order = list(graphlib.TopologicalSorter(graph).static_order())  # raises a CycleError that names the circle
+    assert set(MODULES) <= set(order)
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("keras_transformer")])
+def test_only_text_in_the_graph_the_translator_and_tf_distribute_need_tensorflow(module):
+    found = roots_imported_by(module) & {"tensorflow", "tensorflow_text"}
+    assert not found or module in MAY_IMPORT_TENSORFLOW
+
+
+def test_the_top_level_of_train_is_its_story():
+    assert {path.stem for path in (ROOT / "train").glob("*.py")} == STORY
+
+
+def test_a_test_file_is_named_after_a_module_or_has_a_subject():
+    modules = {part for path in files_of(*PACKAGES, "benchmarks") for part in (path.stem, path.parent.name)}
+    tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests").rglob("test_*.py")}
+    assert tests - modules == set(SUBJECTS), "name a test file after its module, or add it to SUBJECTS"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda path: path.name)
+def test_tests_start_python_and_find_the_checkout_through_their_support(path):
+    assert not re.findall(r"sys\.executable|Path\(__file__\)", path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY_FILE if name.startswith("tests") and "scripts" not in name])
+def test_the_tests_begin_without_the_packages_of_comparisons(name):
+    """`make test` skips what needs them, if `make peers` has not installed them; scipy comes with jax."""
+    tree = ast.parse(EVERY_FILE[name].read_text(encoding="utf-8"))
+    found = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
+    found |= {node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module}
+    assert not PEERS & {module.partition(".")[0] for module in found}
+
+
+@pytest.mark.parametrize("name", EVERY_FILE)
+def test_no_file_is_a_drawer_for_whatever_comes(name):
+    assert not DRAWERS & set(pathlib.PurePath(name).with_suffix("").parts)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY_FILE if not name.endswith("__init__.py")])
+def test_a_file_begins_with_what_it_is_about(name):
+    assert ast.get_docstring(ast.parse(EVERY_FILE[name].read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", EVERY_FILE)
+def test_a_file_has_at_most_300_lines(name):
+    assert len(EVERY_FILE[name].read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_assert_outside_tests_since_python_O_removes_it(module):
+    assert [node.lineno for node in ast.walk(MODULES[module]) if isinstance(node, ast.Assert)] == []

@@ -1,0 +1,180 @@
+"""Where a score is won and lost: bins of lengths and of frequencies, counted by hand."""
+
+import collections
+
+import pytest
+
+from keras_transformer.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
+from keras_transformer.samples import Sample
+from train.config.run import FilesData, TfdsData
+from train.data.corpus import Corpus, CorpusError, Split
+from train.scoring import breakdown
+from train.scoring.breakdown import (
+    Breakdown,
+    WordCounts,
+    break_down,
+    by_frequency,
+    by_length,
+    label,
+    training_splits,
+    words_in_training,
+    words_known,
+    words_of,
+)  # fmt: skip
+
+SAMPLES = [
+    Sample("one two", "eins zwei", "eins zwei"),
+    Sample("a b c d e f", "das ist ein sehr langer Satz", "das ist ein langer Satz"),
+    Sample("a b c d e", "das ist ein Satz", "ein Satz das"),
+]
+COUNTS = collections.Counter({"das": 1_000, "ist": 999, "ein": 9, "Satz": 1, "zwei": 4})
+
+
+# lengths
+
+
+def test_bins_are_of_the_source_in_words_and_empty_ones_are_left_out():
+    found = by_length(SAMPLES)
+    assert [(row.words, row.sentences) for row in found] == [("up to 5", 2), ("6 to 10", 1)]
+    (last,) = by_length([Sample("w " * 61, "x", "y")])
+    assert last.words == "61 and more"
+
+
+def test_a_bin_has_the_scores_of_its_sentences_alone():
+    short, long = by_length(SAMPLES)
+    expected = score([SAMPLES[1].translation], [SAMPLES[1].reference])
+    assert (long.bleu.value, long.chrf.value) == (expected.bleu, expected.chrf)
+    assert 0 < long.bleu.value < 100
+    assert long.length_ratio == 5 / 6 and short.length_ratio == 5 / 6
+    assert by_length(SAMPLES[:1])[0].bleu.undefined
+
+
+def test_the_form_of_bleu_is_the_given_one():
+    shouted = [sample._replace(translation=sample.translation.upper()) for sample in SAMPLES[1:2]]
+    raw, tokenised = (by_length(shouted, measure)[0].bleu for measure in (RAW_BLEU, tokenised_bleu("de")))
+    assert raw.value < 1 < tokenised.value and tokenised.form == "tokenised, lower-cased"
+
+
+def test_no_words_at_all_are_no_error():
+    (row,) = by_length([Sample("", "", "")])
+    assert row.words == "up to 5" and row.length_ratio is None
+
+
+def test_words_for_a_reference_without_words_have_no_ratio():
+    samples = [Sample(source="a source", reference="", translation="two words")]
+    breakdown = break_down(samples, WordCounts(collections.Counter(), "the training text"))
+    assert breakdown.lengths[0].length_ratio is None and breakdown.tables()[0].rows[0][-1] == "n/a"
+
+
+# frequencies
+
+
+def test_words_are_found_as_often_as_the_reference_has_them():
+    """Bins: langer, sehr, eins never; Satz once; zwei 4 times; ein 9; ist 999; das 1,000 times."""
+    rows = {row.occurrences: row for row in by_frequency(SAMPLES, COUNTS)}
+    assert list(rows) == ["0", "1", "2 to 4", "5 to 9", "100 to 999", "1,000 and more"]
+    assert [row.words for row in rows.values()] == [3, 2, 1, 2, 2, 2]
+    never, often = rows["0"], rows["100 to 999"]
+    assert (never.found, never.right, never.of_missed) == pytest.approx((200 / 3, 100, 50))  # "sehr" is missed
+    assert (often.found, often.right, often.of_missed) == (50, 100, 50)  # one of two times "ist"
+    assert never.f1 == pytest.approx(2 * 100 * (200 / 3) / (100 + 200 / 3))
+    assert rows["1"].found == rows["1"].right == rows["1"].f1 == 100 and rows["1"].of_missed == 0
+
+
+def test_a_word_too_many_is_not_right():
+    (row,) = by_frequency([Sample("", "a", "a a b")], collections.Counter({"a": 1, "b": 1}))
+    assert (row.words, row.found, row.right, row.f1) == (1, 100, pytest.approx(100 / 3), 50)
+
+
+def test_nothing_written_is_no_share_and_nothing_missed_is_no_error():
+    (row,) = by_frequency([Sample("", "a", "")], collections.Counter())
+    assert (row.found, row.right, row.f1, row.of_missed) == (0, None, 0, 100)
+    (row,) = by_frequency([Sample("", "a", "a")], collections.Counter())
+    assert (row.found, row.f1, row.of_missed) == (100, 100, 0)
+
+
+def test_words_are_those_of_bleu_on_raw_text():
+    assert words_of(["Das Haus, das rote Haus."]) == {"Das": 1, "das": 1, "Haus": 2, "rote": 1, ",": 1, ".": 1}
+
+
+@pytest.mark.parametrize(
+    ("place", "text"), [(0, "0"), (1, "1"), (2, "2 to 4"), (3, "5 to 1,000"), (4, "1,001 and more")]
+)
+def test_a_bin_is_called_by_its_range(place, text):
+    assert label((0, 1, 4, 1_000), place) == text
+    assert label((5, 9), 0) == "up to 5"
+
+
+# the training text
+
+
+def split_of(*targets):
+    return Split("data.train", lambda: iter([("source", target) for target in targets]))
+
+
+def test_the_target_side_of_every_shard_is_counted():
+    counted = words_in_training([split_of("a b", "a"), split_of("a c")])
+    assert counted == (collections.Counter({"a": 3, "b": 1, "c": 1}), "the training text (3 pairs)", "")
+
+
+def test_words_of_a_language_without_spaces_are_its_characters():
+    counted = words_in_training([split_of("我喜欢 TensorFlow。")], "zh")
+    assert counted.counts == collections.Counter(["我", "喜", "欢", "TensorFlow", "。"])
+    (found,) = break_down([Sample("x", "我喜", "喜我")], counted, raw_bleu("zh")).frequencies
+    assert (found.words, found.found) == (2, 100.0)
+
+
+def test_a_long_training_text_is_counted_from_its_beginning_and_named_so(monkeypatch):
+    monkeypatch.setattr(breakdown, "MOST_PAIRS", 2)
+    counts, text, _ = words_in_training([split_of("a b", "a", "a", "z")])
+    assert counts == {"a": 2, "b": 1} and text == "the first 2 pairs of the training text"
+
+
+def test_without_the_training_text_the_references_are_counted_and_the_cause_is_named():
+    def missing():
+        raise CorpusError("there is no such file")
+
+    counts, text, _ = words_known(missing, ["x y", "x"])
+    assert counts == {"x": 2, "y": 1} and "references" in text and "there is no such file" in text
+
+
+def test_no_training_text_is_downloaded(monkeypatch):
+    data = TfdsData(source="tfds", name="wmt14", source_language="de", target_language="en")
+    asked = []
+    monkeypatch.setattr(breakdown, "load_corpus", lambda data: asked.append(data) or Corpus(split_of("a"), *[None] * 4))
+    assert data.download and len(training_splits(data)) == 1
+    assert asked == [data.model_copy(update={"download": False})]
+
+
+def test_a_missing_file_of_the_training_text_is_a_corpus_error(tmp_path):
+    (tmp_path / "v.tsv").write_text("a\tb\n", encoding="utf-8")
+    data = FilesData(source="files", train=[str(tmp_path / "t.tsv")], validation=[str(tmp_path / "v.tsv")])
+    with pytest.raises(CorpusError, match="t.tsv"):
+        training_splits(data)
+    (tmp_path / "t.tsv").write_text("a\tb c\n", encoding="utf-8")
+    assert words_in_training(training_splits(data)).counts == {"b": 1, "c": 1}
+
+
+# tables
+
+
+def test_tables_have_a_column_more_for_each_score_of_the_other_translations():
+    counted = WordCounts(COUNTS, "the training text (9 pairs)")
+    mine = break_down(SAMPLES, counted)
+    other = break_down([sample._replace(translation="Satz") for sample in SAMPLES], counted)
+    lengths, frequencies = mine.tables()
+    assert lengths.rows[1][:2] == ("6 to 10", "1") and lengths.rows[1][-1] == "0.83"
+    assert frequencies.rows[0] == ("0", "3", "66.7", "100.0", "80.0", "50.0")
+    assert frequencies.title.endswith("the training text (9 pairs)") and "raw text" in lengths.title
+    both = mine.tables(other)
+    assert [table.heads[-1] for table in both] == ["other chrF", "other F1"]
+    assert both[0].rows[1][:5] == lengths.rows[1] and both[0].rows[1][6] == str(other.lengths[1].chrf)
+    assert [row[-1] for row in both[1].rows] == ["0.0", "80.0", "0.0", "0.0", "0.0", "0.0"]
+
+
+def test_an_undefined_score_of_a_bin_is_not_a_number():
+    found = break_down(SAMPLES[:1], WordCounts(COUNTS, "t"))
+    assert found.tables()[0].rows[0][2] == "n/a"
+    assert found.tables()[0].title.endswith("raw text (n/a: no reference has four tokens)")
+    assert found.as_json()["by_length"][0]["bleu"]["value"] is None
+    assert found.as_json()["by_frequency"]["text"] == "t" and isinstance(found, Breakdown)

@@ -1,0 +1,96 @@
+"""What the chief sends arrives on every worker as it was sent."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import ConfigError
+from tests.support.runs import write_config
+from train.config.run import load_config
+from train.record.changes import check_same_on_all_workers, without_paths
+from train.workers import broadcast
+from train.workers.broadcast import Broadcast
+from train.workers.tf_config import Worker
+
+
+class Wire:
+    """Stands for the strategy: what the chief adds to each sum is kept for the other's same sum."""
+
+    def __init__(self):
+        self.sums = []
+
+    def reduce(self, op, words, axis):
+        assert op is tf.distribute.ReduceOp.SUM and axis is None
+        self.sums.append(words)
+        return words
+
+    def of_the_other(self):
+        wire, sums = Wire(), iter(self.sums)
+        wire.reduce = lambda op, words, axis: words + next(sums)
+        return Broadcast(wire, Worker(1, 2))
+
+
+@pytest.fixture
+def wire():
+    return Wire()
+
+
+@pytest.mark.parametrize("message", ["", "a", "äöü\n", "x" * 1000])
+def test_a_text_arrives_as_it_was_sent(wire, message):
+    assert Broadcast(wire, Worker(0, 2)).text(message) == message
+    assert wire.of_the_other().text("something else") == message
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 1000])
+def test_a_file_arrives_under_its_name_byte_for_byte(wire, tmp_path, monkeypatch, size):
+    monkeypatch.setattr(broadcast, "PIECE", 7)
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir(), there.mkdir()
+    path = here / "step-00000007.npz"
+    path.write_bytes(np.random.default_rng(size).bytes(size))
+    assert Broadcast(wire, Worker(0, 2)).file(path, here) == path
+    assert wire.of_the_other().file(None, there) == there / path.name
+    assert (there / path.name).read_bytes() == path.read_bytes()
+
+
+def test_if_the_chief_has_no_file_no_worker_gets_one(wire, tmp_path):
+    assert Broadcast(wire, Worker(0, 2)).file(None, tmp_path) is None
+    assert wire.of_the_other().file(tmp_path / "mine", tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_single_worker_sends_nothing(wire, tmp_path):
+    alone = Broadcast(wire, Worker())
+    assert (alone.text("a"), alone.file(tmp_path / "x", tmp_path)) == ("a", tmp_path / "x")
+    alone.wait()
+    assert wire.sums == []
+
+
+def test_a_worker_with_another_configuration_is_refused_with_both_values_and_paths_may_differ(wire, tmp_path):
+    path = write_config(tmp_path)
+    check_same_on_all_workers(load_config(path), Broadcast(wire, Worker(0, 2)))
+    check_same_on_all_workers(load_config(path, ["run_folder=elsewhere"]), wire.of_the_other())
+    with pytest.raises(ConfigError, match="training.seed is 2 here and 1 there"):
+        check_same_on_all_workers(load_config(path, ["training.seed=2"]), wire.of_the_other())
+
+
+def test_workers_may_have_their_own_files_but_not_their_own_weights_and_tags(wire, tmp_path):
+    path = tmp_path / "config.toml"
+
+    def config(*entries):
+        path.write_text('run_folder = "run"\n[data]\nsource = "files"\nvalidation = [["a", "b"]]\n', encoding="utf-8")
+        return load_config(path, [f"data.train=[{', '.join(entries)}]"])
+
+    heavy, light = (f'{{files = ["a", "b"], tag = "<bt>", weight = {weight}}}' for weight in (2.0, 1.0))
+    check_same_on_all_workers(config('["a", "b"]', heavy), Broadcast(wire, Worker(0, 2)))
+    check_same_on_all_workers(config('["d", "e"]', heavy.replace('"a"', '"f"')), wire.of_the_other())
+    with pytest.raises(ConfigError, match="data.train is .*'<bt>', weight 1.0.* here and .*'<bt>', weight 2.0.* there"):
+        check_same_on_all_workers(config('["a", "b"]', light), wire.of_the_other())
+    with pytest.raises(ConfigError, match="data.train is .*weight 3.0.* here"):
+        check_same_on_all_workers(config('{files = ["a", "b"], weight = 3}', heavy), wire.of_the_other())
+    with pytest.raises(ConfigError, match="data.train is "):
+        check_same_on_all_workers(config(heavy, '["a", "b"]'), wire.of_the_other())
+
+
+def test_a_treebank_may_lie_elsewhere_on_another_worker():
+    assert without_paths({"data.files": ["a"], "data.seed": 1}) == without_paths({"data.files": ["b"], "data.seed": 1})

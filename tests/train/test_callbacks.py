@@ -1,0 +1,299 @@
+"""What follows each update, in order: divergence, counts, metrics, console, stop request, validation, checkpoint."""
+
+import dataclasses
+import errno
+import logging
+import math
+import re
+import time
+import types
+
+import pytest
+
+from keras_transformer.machine import processor_cores
+from tests.support.training import scores_of
+from train.config.run import RowLengths, TrainingConfig
+from train.loop.best import share_best
+from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
+from train.loop.checkpoints import CheckpointError
+from train.loop.divergence import DivergenceError
+from train.loop.progress import Progress
+from train.loop.stopping import StopRequest
+from train.validation.validation import Sample, Validation
+from train.workers.broadcast import Broadcast
+from train.workers.tf_config import Worker
+
+LOGS = {
+    "loss": 2.0, "nll": 0.0, "accuracy": 0.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 70.0,
+    "stop_requests": 0.0,
+}  # fmt: skip
+TRAINING = {"steps": 100, "validate_every": 100, "checkpoint_every": 100, "log_every": 100}
+
+
+class Clock:
+    """Stands for time.perf_counter: stands still until it is moved."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def validation(**scores):
+    scores = scores_of(**{"bleu": 12.0, "chrf": 34.0, "exact": 25.0} | scores)
+    return Validation(1.5, 1.0, 0.25, scores, [Sample("a", "b", "c")])
+
+
+class Run:
+    """An AfterEachUpdate whose collaborators note what is done, in `done`: (what, step, ...)."""
+
+    def __init__(self, progress=None, is_chief=True, is_full=False, is_diverged=False, is_alone=True, **training):
+        self.progress, self.done, self.saved, self.written = progress or Progress(), [], [], []
+        self.is_full, self.is_diverged, self.scores = is_full, is_diverged, {}
+        self.request = StopRequest(is_alone)
+        self.model = types.SimpleNamespace(
+            stop_training=False, wants_to_stop=False, optimizer=None, seconds_waiting=0.25, inspected=None
+        )
+        self.callback = AfterEachUpdate(
+            TrainingConfig(**TRAINING | training), self.progress, self.check, self.request,
+            Records(self, self, self.validate, [self]) if is_chief else None, Broadcast(None, Worker()),
+        )  # fmt: skip
+        self.callback.set_model(self.model)
+        self.callback.on_train_begin()
+
+    def check(self, progress, logs):
+        self.done.append(("check", progress.step))
+        if self.is_diverged:
+            raise DivergenceError("Step", "advice")
+
+    def write(self, step, values):
+        self.done.append(("write", step))
+        self.written.append((step, values))
+
+    def validate(self):
+        self.done.append(("validate", self.progress.step))
+        return validation(**self.scores)
+
+    def inspect(self, step):
+        self.done.append(("inspect", step))
+
+    def save(self, model, optimizer, progress):
+        self.done.append(("save", progress.step))
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.saved.append(dataclasses.asdict(progress))
+
+    def step(self, **logs):
+        self.callback.on_train_batch_begin(0)
+        self.callback.on_train_batch_end(0, LOGS | logs)
+
+    def steps_of(self, what):
+        return [step for name, step in self.done if name == what]
+
+
+# the order
+
+
+def test_after_an_update_come_divergence_metrics_validation_inspections_and_the_checkpoint_in_this_order():
+    run = Run(steps=1)
+    run.step()
+    assert run.done == [("check", 0), ("write", 1), ("validate", 1), ("write", 1), ("inspect", 1), ("save", 1)]
+
+
+def test_an_inspection_that_fails_is_logged_and_training_continues(caplog, monkeypatch):
+    run = Run(steps=1)
+    monkeypatch.setattr(run, "inspect", lambda step: 1 / 0)
+    run.step()
+    assert "Run failed at step 1" in caplog.text and "ZeroDivisionError" in caplog.text
+    assert run.done[-1] == ("save", 1)
+
+
+def test_a_diverged_step_is_not_counted_written_validated_or_saved():
+    run = Run(is_diverged=True, steps=1)
+    run.request.is_made = True
+    with pytest.raises(DivergenceError):
+        run.step()
+    assert run.done == [("check", 0)]
+    assert run.progress == Progress()
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_a_request_stops_training_after_that_step_with_its_checkpoint(is_alone):
+    run = Run(is_alone=is_alone)
+    run.step()
+    assert not run.model.stop_training and run.saved == []
+    run.request.is_made = True
+    run.step(stop_requests=1.0)
+    assert run.model.stop_training
+    assert [(progress["step"], progress["is_interim"]) for progress in run.saved] == [(2, True)]
+
+
+def test_each_of_several_workers_stops_by_the_sum_of_all_requests():
+    asked, other = Run(is_alone=False), Run(is_alone=False, is_chief=False)
+    asked.request.is_made = True  # during a step: the sum of the next step has it
+    asked.callback.stopwatch.begin_update()
+    asked.callback.on_train_batch_end(0, LOGS)
+    assert not asked.model.stop_training and not asked.model.wants_to_stop
+    asked.step(stop_requests=1.0)
+    other.step(stop_requests=1.0)
+    assert asked.model.wants_to_stop and asked.model.stop_training
+    assert not other.model.wants_to_stop and other.model.stop_training
+
+
+def test_only_the_chief_writes_validates_and_saves():
+    run = Run(is_chief=False, steps=1)
+    run.step()
+    assert run.done == [("check", 0)]
+    assert run.progress.step == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "what"), [("validate_every", "validate"), ("validate_every", "inspect"), ("checkpoint_every", "save")]
+)
+def test_validation_and_checkpoints_come_every_so_many_steps_and_after_the_last(key, what):
+    run = Run(steps=7, **{key: 3})
+    for _ in range(7):
+        run.step()
+    assert run.steps_of(what) == [3, 6, 7] and not any(progress["is_interim"] for progress in run.saved)
+
+
+def test_every_worker_stops_by_the_validations_of_the_chief():
+    chief, other = Run(validate_every=1, patience=2), Run(is_chief=False, validate_every=1, patience=2)
+    for step in (1, 2, 3):
+        chief.step()
+        other.callback.broadcast = types.SimpleNamespace(text=lambda text: text_of(chief))
+        other.step()
+        assert chief.model.stop_training == other.model.stop_training == (step == 3)
+    assert chief.steps_of("save") == [3]
+
+
+def text_of(chief):
+    """What the chief broadcasts of its best validation."""
+    texts = []
+    share_best(chief.progress, types.SimpleNamespace(text=lambda text: texts.append(text) or text))
+    return texts[0]
+
+
+# what is counted and written
+
+
+def test_steps_tokens_and_seconds_are_counted_on_from_where_the_run_stands(clock):
+    run = Run(Progress(step=10, seconds=5.0, target_tokens=100.0))
+    for _ in range(2):
+        clock.now += 0.5  # validation, a checkpoint
+        run.callback.on_train_batch_begin(0)
+        clock.now += 2.0
+        run.callback.on_train_batch_end(0, LOGS)
+    assert run.progress == Progress(step=12, seconds=10.0, core_seconds=5.0 * processor_cores(), target_tokens=240.0)
+
+
+def test_a_checkpoint_has_the_time_of_the_validation_before_it_and_counts_it_once(clock, monkeypatch):
+    run, cores = Run(validate_every=2, checkpoint_every=2), processor_cores()
+    monkeypatch.setattr(run, "inspect", lambda step: setattr(clock, "now", clock.now + 100.0))  # a part of validation
+    for _ in range(4):
+        run.callback.on_train_batch_begin(0)
+        clock.now += 1.0
+        run.callback.on_train_batch_end(0, LOGS)
+    assert [(saved["seconds"], saved["core_seconds"] / cores) for saved in run.saved] == [(102, 102), (204, 204)]
+
+
+def test_the_metrics_of_a_step_are_those_of_its_logs(clock):
+    run = Run()
+    run.callback.on_train_batch_begin(0)
+    clock.now += 2.0
+    run.callback.on_train_batch_end(0, LOGS | {"nll": 1.0})
+    ((step, values),) = run.written
+    assert 10e6 < values.pop("train/resident_bytes") < 100e9
+    assert (step, values) == (1, {
+        "train/loss": 2.0, "train/perplexity": pytest.approx(2.71828), "train/token_accuracy": 0.5,
+        "train/learning_rate": 0.1, "train/gradient_norm": 3.0, "train/tokens_per_second": 35.0,
+        "train/seconds_in_step": 1.75, "train/seconds_waiting": 0.25,
+    })  # fmt: skip
+
+
+def test_in_float16_the_share_of_refused_updates_is_written():
+    run = Run(Progress(step=9), precision="mixed_float16")
+    run.model.optimizer = types.SimpleNamespace(iterations=8)
+    run.step()
+    assert run.written[0][1]["train/overflow_share"] == pytest.approx(0.2)
+
+
+def test_the_console_has_rate_and_time_left_of_the_updates_since_its_last_line_without_the_first(clock, caplog):
+    run = Run(steps=3700, log_every=2)
+    with caplog.at_level(logging.INFO, logger="train"):
+        for seconds in (60.0, 1.0, 1.0, 3.0):  # the first one compiles
+            run.callback.on_train_batch_begin(0)
+            clock.now += seconds
+            run.callback.on_train_batch_end(0, LOGS | {"tokens": 7000.0, "nll": 1.0})
+            clock.now += 100.0  # validation is no part of the rate
+    assert caplog.messages == [
+        "step 2/3700  loss 2.000  perplexity 2.72  accuracy 50.0%  7,000 target tokens/s  1 h 01 min left",
+        "step 4/3700  loss 2.000  perplexity 2.72  accuracy 50.0%  3,500 target tokens/s  2 h 03 min left",
+    ]
+
+
+def test_validation_is_written_and_logged_with_a_translation(caplog):
+    run = Run(validate_every=1)
+    with caplog.at_level(logging.INFO, logger="train"):
+        run.step()
+    _, values = run.written[-1]
+    assert values == {
+        "validation/loss": 1.5, "validation/perplexity": 1.0, "validation/token_accuracy": 0.25,
+        "validation/bleu": 12.0, "validation/chrf": 34.0, "validation/exact": 25.0,
+    }  # fmt: skip
+    assert "validation at step 1: loss 1.500  perplexity 1.00  BLEU 12.00  exact 25.0%  e.g. 'c'" in caplog.text
+
+
+def test_an_undefined_bleu_is_logged_with_its_reason_and_is_no_number_in_the_curves(caplog):
+    run = Run(validate_every=1)
+    run.scores = {"bleu": 0.0, "undefined": "no reference has four tokens"}
+    with caplog.at_level(logging.INFO, logger="train"):
+        run.step()
+    assert math.isnan(run.written[-1][1]["validation/bleu"])
+    assert "BLEU n/a (no reference has four tokens)  exact 25.0%" in caplog.text and "patience" not in caplog.text
+    run = Run(validate_every=1, patience=3)
+    run.scores = {"bleu": 0.0, "undefined": "no reference has four tokens"}
+    run.step()
+    assert "the bleu of this validation is undefined" in caplog.text and '"chrf" or "loss"' in caplog.text
+
+
+# a full disk
+
+
+def test_a_full_disk_is_logged_and_training_continues(caplog):
+    run = Run(is_full=True, checkpoint_every=3)
+    with caplog.at_level(logging.ERROR, logger="train"):
+        for _ in range(4):
+            run.step()
+    (message,) = caplog.messages
+    assert "checkpoint of step 3 " in message and "No space left" in message
+    assert run.progress.step == 4
+
+
+@pytest.mark.parametrize("is_asked_to_stop", [False, True])
+def test_a_last_checkpoint_that_cannot_be_written_is_one_sentence(is_asked_to_stop):
+    run = Run(is_full=True, steps=100 if is_asked_to_stop else 1)
+    run.request.is_made = is_asked_to_stop
+    with pytest.raises(CheckpointError, match="checkpoint of step 1 .*No space left.*Make room"):
+        run.step()
+
+
+# compilation
+
+
+def test_the_first_step_of_a_process_logs_what_is_compiled_and_how_long_it_took(caplog):
+    callback = LogCompilation(types.SimpleNamespace(rows_per_batch=32, row_lengths=RowLengths(124, 128)))
+    strategy, shape = types.SimpleNamespace(num_replicas_in_sync=2), {"micro_batches": 4, "count_params": lambda: 1_000}
+    callback.set_model(types.SimpleNamespace(xla=True, distribute_strategy=strategy, **shape))
+    with caplog.at_level(logging.INFO, logger="train"):
+        for batch in range(3):
+            callback.on_train_batch_begin(batch)
+            callback.on_train_batch_end(batch, LOGS)
+    compiled, took = caplog.messages
+    assert "with XLA: 4 of the 32 rows of a batch at once, 124 source and 128 target" in compiled
+    assert "1,000 parameters" in compiled
+    assert re.fullmatch(r"the first step took \d+\.\d s, compilation included", took)

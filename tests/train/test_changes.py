@@ -1,0 +1,278 @@
+"""Which changes of the configuration a run accepts when it continues, and which run another one may start from."""
+
+import logging
+import os
+import pathlib
+
+import pytest
+
+from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.run_folder import RunFolder
+from train.config.run import load_config
+from train.record.changes import (
+    check_start,
+    check_unchanged,
+    differences,
+    flattened,
+    with_found_micro_batches,
+    write_configuration,
+)
+from train.workers.tf_config import ONLY_WORKER, Worker
+
+CONFIG = """
+run_folder = "run"
+[data]
+source = "numbers"
+[model]
+preset = "tiny"
+"""
+
+
+# the configuration of a run that continues
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run folder with a checkpoint, begun with CONFIG."""
+    folder = RunFolder(tmp_path / "run")
+    folder.checkpoints.mkdir(parents=True)
+    (folder.checkpoints / "step-00000010.npz").touch()
+    record(folder, configuration(folder))
+    return folder
+
+
+def configuration(folder, *overrides):
+    path = folder.path.with_suffix(".toml")
+    path.write_text(CONFIG)
+    return load_config(path, overrides)
+
+
+def record(folder, config):
+    write_configuration(folder, config, config.model.resolve(vocab_size=300))
+
+
+def test_the_same_configuration_logs_nothing(folder, caplog):
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder))
+    assert not caplog.messages
+
+
+def test_a_run_from_before_there_were_kinds_is_of_a_transformer(folder, caplog):
+    for file in (folder.config, folder.model):
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if "kind" not in line]
+        assert len(kept) == len(lines) - 1
+        file.write_text("".join(kept), encoding="utf-8")
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder))
+    assert not caplog.messages
+    other = folder.path.with_name("other.toml")
+    other.write_text(CONFIG.replace('preset = "tiny"', 'kind = "recurrent"'), encoding="utf-8")
+    with pytest.raises(ConfigError, match="model.kind was 'transformer' and is 'recurrent'"):
+        check_unchanged(folder, load_config(other))
+
+
+def test_a_run_from_before_tokenizers_could_be_in_lower_case_has_none_that_is(folder, caplog):
+    lines = folder.config.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith(("lowercase", "dummy_prefix"))]
+    assert len(kept) == len(lines) - 2
+    folder.config.write_text("".join(kept), encoding="utf-8")
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder))
+    assert not caplog.messages
+    with pytest.raises(ConfigError, match="tokenizer.lowercase was False and is True"):
+        check_unchanged(folder, configuration(folder, "tokenizer.lowercase=true"))
+
+
+def test_a_key_that_may_change_is_logged_with_both_values(folder, caplog):
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder, "training.steps=7", "training.dropout=0.2", "run_folder='x'"))
+    assert len(caplog.messages) == 2
+    logged = "\n".join(caplog.messages)
+    assert "training.steps was 100000 and is 7" in logged and "training.dropout was not set and is 0.2" in logged
+
+
+FIXED = [
+    "model.d_model=64", 'model.preset="base"', "tokenizer.vocab_size=500", 'model.norm="pre"', "training.ema_decay=0.9",
+    'training.frozen=["embedding"]', 'training.precision="mixed_float16"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("override", FIXED)
+def test_a_key_that_changes_what_weights_mean_is_refused_by_name(folder, override):
+    with pytest.raises(ConfigError, match=override.partition("=")[0]):
+        check_unchanged(folder, configuration(folder, override))
+
+
+def test_bfloat16_has_the_checkpoints_of_float32(folder):
+    check_unchanged(folder, configuration(folder, 'training.precision="mixed_bfloat16"'))
+
+
+@pytest.mark.parametrize(("before", "now"), [(None, "a"), ("a", None), ("a", "b")])
+def test_a_run_that_has_begun_starts_from_no_other_weights(folder, before, now):
+    def started(run):
+        return configuration(folder, *([f"training.start_from={run}"] if run else []))
+
+    record(folder, started(before))
+    check_unchanged(folder, started(before and pathlib.Path(before).absolute()))  # written in another way
+    with pytest.raises(ConfigError, match=f"training.start_from is now {now or 'not set'}: a run starts once"):
+        check_unchanged(folder, started(now))
+
+
+def test_a_damaged_model_json_that_nobody_needs_is_no_obstacle(folder):
+    folder.model.write_text("{torn")
+    check_unchanged(folder, configuration(folder))
+
+
+def test_before_the_first_checkpoint_anything_may_change(folder):
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    check_unchanged(folder, configuration(folder, "model.d_model=64"))
+    assert not list(folder.checkpoints.iterdir())
+
+
+def test_a_finished_model_without_its_checkpoints_is_not_trained_anew(folder):
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    folder.weights.touch()
+    with pytest.raises(ConfigError, match=f"{folder.path} has a finished model, .*Set another run_folder, or remove"):
+        check_unchanged(folder, configuration(folder))
+
+
+def test_a_tokenizer_that_was_given_may_move_but_not_be_another(folder, tmp_path):
+    """The run folder has a copy of it. How many pieces it has is not a setting."""
+    given, moved, other = (str(tmp_path / name) for name in ("given.model", "moved.model", "other.model"))
+    for path, content in {folder.tokenizer: b"pieces", moved: b"pieces", other: b"others"}.items():
+        pathlib.Path(path).write_bytes(content)
+    record(folder, configuration(folder, f"tokenizer.model={given}").with_vocab_size(300))
+    for path in (given, moved):  # the first is no longer there
+        check_unchanged(folder, configuration(folder, f"tokenizer.model={path}"))
+    check_unchanged(folder, configuration(folder, f"tokenizer.model={moved}", "model.d_model=128"))  # of the preset
+    with pytest.raises(ConfigError, match="tokenizer.model was .*given.model' and is .*other.model'"):
+        check_unchanged(folder, configuration(folder, f"tokenizer.model={other}"))
+    with pytest.raises(ConfigError, match="tokenizer.model was .*given.model' and is not set"):
+        check_unchanged(folder, configuration(folder))
+
+
+def test_a_run_that_learned_its_tokenizer_was_given_none(folder, tmp_path):
+    """Not even one that is not there, or its own: the record would name it, and the first configuration be refused."""
+    folder.tokenizer.write_bytes(b"pieces")
+    for given in (tmp_path / "mistyped.model", folder.tokenizer):
+        with pytest.raises(ConfigError, match="has learned its tokenizer, and tokenizer.model is now .*leave it out"):
+            check_unchanged(folder, configuration(folder, f"tokenizer.model={given}"))
+    check_unchanged(folder, configuration(folder))
+
+
+DAMAGED = {"empty": b"", "half": b"[model]\npres", "not UTF-8": b'run_folder = "\xff"', "missing": None}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_record_loses_no_run_but_another_model_is_still_refused(folder, content, caplog):
+    folder.config.unlink() if content is None else folder.config.write_bytes(content)
+    with caplog.at_level(logging.WARNING, logger="train"):
+        check_unchanged(folder, configuration(folder, "training.dropout=0.4"))
+    assert len(caplog.messages) == 1 and str(folder.config) in caplog.messages[0]
+    with pytest.raises(ConfigError, match="model.activation was 'relu' and is 'gelu'"):
+        check_unchanged(folder, configuration(folder, 'model.activation="gelu"'))
+
+
+def test_head_widths_that_are_written_out_are_the_same_model(folder):
+    folder.config.unlink()
+    recorded = TransformerConfig.load(folder.model)
+    recorded.replace(key_dim=recorded.d_k, value_dim=recorded.d_v).save(folder.model)
+    check_unchanged(folder, configuration(folder))
+    with pytest.raises(ConfigError, match="model.key_dim was 32 and is 8"):
+        check_unchanged(folder, configuration(folder, "model.key_dim=8"))
+
+
+def test_values_of_the_preset_that_are_written_out_are_the_same_model(folder, caplog):
+    written_out = ("model.d_model=128", "model.encoder_layers=4", "model.key_dim=32")
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder, *written_out))
+    assert len(caplog.messages) == 3 and "model.d_model was not set and is 128" in caplog.messages[0]
+    with pytest.raises(ConfigError, match="model.d_model was not set and is 128; model.num_heads was not set and is 8"):
+        check_unchanged(folder, configuration(folder, "model.d_model=128", "model.num_heads=8"))
+    folder.model.unlink()  # then nothing says what the preset was
+    with pytest.raises(ConfigError, match="model.d_model was not set and is 128"):
+        check_unchanged(folder, configuration(folder, "model.d_model=128"))
+
+
+@pytest.mark.parametrize("name", ["config", "model"])
+def test_an_interrupted_rewrite_keeps_the_old_record(folder, name, monkeypatch):
+    path, replace = getattr(folder, name), os.replace
+    before = path.read_bytes()
+
+    def killed(part, target):
+        if os.fspath(target) == os.fspath(path):
+            raise KeyboardInterrupt
+        replace(part, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        record(folder, configuration(folder, "training.steps=7"))
+    assert path.read_bytes() == before
+    check_unchanged(folder, configuration(folder))
+
+
+def test_the_number_of_micro_batches_that_was_found_stays(folder, caplog):
+    record(folder, configuration(folder, "training.micro_batches=4"))
+    asked = configuration(folder, "training.find_micro_batches=true")
+    with caplog.at_level(logging.INFO, logger="train"):
+        found = with_found_micro_batches(folder, asked)
+    assert "goes on with training.micro_batches = 4, with which it was begun" in caplog.text
+    caplog.clear()
+    assert (found.training.micro_batches, found.training.find_micro_batches) == (4, False)
+    check_unchanged(folder, found)
+    assert with_found_micro_batches(folder, configuration(folder)).training.micro_batches == 1  # not asked for
+    assert not caplog.messages
+    assert with_found_micro_batches(folder, asked, Worker(0, 2)) == asked  # which is refused for two workers
+    folder.config.write_bytes(b"half")
+    assert with_found_micro_batches(folder, asked) == asked and str(folder.config) in caplog.text
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    assert with_found_micro_batches(folder, asked) == asked  # not begun
+
+
+# the run that a run starts from
+
+
+@pytest.fixture
+def other(tmp_path, folder):
+    """Another run folder, finished, with the model of CONFIG."""
+    other = RunFolder(tmp_path / "other")
+    other.path.mkdir()
+    record(other, configuration(folder))
+    other.tokenizer.touch()
+    other.weights.touch()
+    return other
+
+
+def start(folder, other, *overrides, worker=ONLY_WORKER):
+    check_start(folder, configuration(folder, f"training.start_from={other.path}", *overrides), worker)
+
+
+def test_a_run_may_start_from_one_with_the_same_model_and_another_tokenizer_and_dropout(folder, other):
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    start(folder, other, "tokenizer.vocab_size=500", "training.dropout=0.4", "training.label_smoothing=0")
+
+
+def test_another_model_to_start_from_is_one_sentence_with_both_values(folder, other):
+    start(folder, other, "model.d_model=64")  # has begun already
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    start(folder, other, "model.d_model=64", worker=Worker(1, 2))  # another worker needs no such folder
+    with pytest.raises(ConfigError) as error:
+        start(folder, other, "model.d_model=64")
+    parts = "training.start_from", str(other.path), "model.d_model is 128 there and 64 here", "[model]"
+    assert all(part in str(error.value) for part in parts)
+
+
+@pytest.mark.parametrize("missing", ["model", "tokenizer", "weights"])
+def test_a_run_that_is_not_finished_is_no_start(folder, other, missing):
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    getattr(other, missing).unlink()
+    name = getattr(other, missing).name
+    with pytest.raises(ConfigError, match=f"training.start_from is {other.path}, which has no {name}: "):
+        start(folder, other)
+
+
+def test_a_configuration_is_flat_and_its_differences_are_text():
+    one, other = flattened("a = 1\n[b]\nc = 'x'\nd = [2]\n"), flattened("a = 1\n[b]\nc = 'y'\n")
+    assert one == {"a": 1, "b.c": "x", "b.d": [2]}
+    assert differences(one, other) == {"b.c": ("'x'", "'y'"), "b.d": ("[2]", "not set")}

@@ -1,0 +1,100 @@
+"""curves.png: what metrics.jsonl holds, thinned and drawn."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.support.plots import assert_marks_are_whole
+from train.report import curves
+from train.report.curves import plot_curves, read_curves, thinned
+
+RECORDS = [
+    {"step": 1, "time": 1.0, "train/loss": 4.0, "train/learning_rate": 0.1},
+    {"step": 2, "time": 2.0, "train/loss": 3.0, "train/learning_rate": 0.2},
+    {"step": 2, "time": 2.0, "validation/loss": 3.5, "validation/bleu": None, "validation/samples": "| a |"},
+]
+
+
+def write(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def test_every_number_is_read_with_its_step_and_nothing_else(tmp_path):
+    write(tmp_path / "metrics.jsonl", RECORDS)
+    with open(tmp_path / "metrics.jsonl", "a", encoding="utf-8") as file:
+        file.write('{"step": 3, "train/lo')  # the line of a process that was killed
+    found = read_curves(tmp_path / "metrics.jsonl")
+    assert {name: points.tolist() for name, points in found.items()} == {
+        "train/loss": [[1, 4], [2, 3]],
+        "train/learning_rate": [[1, 0.1], [2, 0.2]],
+        "validation/loss": [[2, 3.5]],
+    }
+
+
+def test_no_metrics_are_no_curves(tmp_path):
+    assert read_curves(tmp_path / "none") == {}
+
+
+def test_the_means_of_a_thinned_curve_are_those_of_the_points(monkeypatch):
+    monkeypatch.setattr(curves, "MOST_POINTS", 3)
+    points = np.array([[1, 10], [2, 20], [3, 30], [4, 50], [5, 7]], float)
+    assert thinned(points).tolist() == [[1.5, 15], [3.5, 40], [5, 7]]
+    assert thinned(points[:3]).tolist() == points[:3].tolist()
+    assert thinned(points[:4]).tolist() == [[1.5, 15], [3.5, 40]]
+
+
+def test_steps_that_a_killed_process_lost_are_left_out(tmp_path):
+    write(tmp_path / "metrics.jsonl", RECORDS)
+    found = read_curves(tmp_path / "metrics.jsonl", 1)
+    assert set(found) < set(read_curves(tmp_path / "metrics.jsonl"))
+    assert all((points[:, 0] <= 1).all() for points in found.values()) and len(found["train/loss"]) == 1
+
+
+def drawn(monkeypatch, tmp_path, found):
+    """The axes of the picture, which is written too."""
+    figures = []
+    monkeypatch.setattr(curves, "save", lambda figure, path: figures.append(figure))
+    plot_curves(found, "run", tmp_path / "curves.png")
+    return figures[0].axes
+
+
+def lines_of(axis):
+    return {line.get_label(): line.get_xydata().tolist() for line in axis.get_lines()}
+
+
+def test_loss_bleu_and_learning_rate_have_a_panel_each(monkeypatch, tmp_path):
+    write(tmp_path / "metrics.jsonl", [*RECORDS, {"step": 2, "validation/bleu": 12.5, "validation/exact": 1.0}])
+    loss, bleu, rate = drawn(monkeypatch, tmp_path, read_curves(tmp_path / "metrics.jsonl"))
+    assert lines_of(loss) == {"training, with dropout": [[1, 4], [2, 3]], "validation": [[2, 3.5]]}
+    assert lines_of(bleu) == {"BLEU": [[2, 12.5]]} and "BLEU" in bleu.get_ylabel()
+    assert lines_of(rate) == {"learning rate": [[1, 0.1], [2, 0.2]]} and rate.get_xlabel() == "step"
+
+
+@pytest.mark.parametrize(("name", "label"), [("chrf", "chrF"), ("bracketing_f1", "F1")])
+def test_chrf_takes_the_place_of_an_undefined_bleu_and_f1_that_of_trees(monkeypatch, tmp_path, name, label):
+    write(tmp_path / "metrics.jsonl", [*RECORDS, {"step": 2, f"validation/{name}": 75.0, "validation/exact": 1.0}])
+    _, panel, _ = drawn(monkeypatch, tmp_path, read_curves(tmp_path / "metrics.jsonl"))
+    assert lines_of(panel) == {label: [[2, 75.0]]} and panel.get_ylabel() == f"validation {label}"
+
+
+def test_a_name_with_signs_of_a_formula_is_drawn_as_it_is(tmp_path):
+    """matplotlib would read what stands between two of them as a formula, and fail."""
+    write(tmp_path / "metrics.jsonl", RECORDS)
+    plot_curves(read_curves(tmp_path / "metrics.jsonl"), "runs/$EXP_$SEED", tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").exists()
+
+
+def test_the_picture_is_a_png_of_its_size(tmp_path):
+    write(tmp_path / "metrics.jsonl", RECORDS)
+    plot_curves(read_curves(tmp_path / "metrics.jsonl"), "run", tmp_path / "curves.png")
+    with Image.open(tmp_path / "curves.png") as picture:
+        assert picture.format == "PNG" and picture.size == (1200, 1275)
+        assert len(picture.convert("RGB").getcolors(1 << 24)) > 10  # something is drawn
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
+
+
+def test_marks_that_lie_close_together_far_above_zero_are_drawn_whole(monkeypatch, tmp_path):
+    found = {"validation/bleu": np.array([[2_500, 40.85], [10_000, 42.53]])}
+    assert_marks_are_whole(drawn(monkeypatch, tmp_path, found)[1])

@@ -1,0 +1,240 @@
+"""`python -m train.distil`: the translation nearest to the reference, of each sentence, and a user's mistakes."""
+
+import functools
+import itertools
+import signal
+import types
+
+import pytest
+import sacrebleu
+
+import train.distil
+from keras_transformer.batching import BATCH_SIZE
+from keras_transformer.config import SearchOptions
+from keras_transformer.translator import Translation, Translator
+from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.runs import random_run, write_config
+from train.distil import distil, nearest
+from train.scoring.unfinished import Unfinished
+
+distil_command = functools.partial(invoke, train.distil.app)
+
+REFERENCE = "Ein Hund läuft über die Wiese ."
+CANDIDATES = [
+    "Eine Katze schläft .",
+    "Der Hund läuft über die Wiese .",
+    "Ein Hund läuft über das Feld .",
+    "Ein Hund rennt über die Wiese .",
+]
+
+
+@pytest.mark.parametrize("candidates", list(itertools.permutations(CANDIDATES)))
+def test_no_candidate_has_a_higher_sentence_bleu(candidates):
+    scores = [sacrebleu.sentence_bleu(text, [REFERENCE]).score for text in candidates]
+    assert nearest(candidates, REFERENCE) == candidates[scores.index(max(scores))]
+
+
+def test_the_reference_is_nearest_to_itself_and_of_equals_the_most_probable_is_taken():
+    assert nearest([*CANDIDATES, REFERENCE], REFERENCE) == REFERENCE
+    assert nearest(["x y", "y z"], "a b") == "x y"
+    assert nearest(["", ""], "") == ""
+
+
+def test_in_a_language_without_spaces_characters_are_compared():
+    """As one word each, no candidate would be nearer than another."""
+    candidates, reference = ["他在家里睡觉。", "我喜欢黑猫。"], "我很喜欢黑猫。"
+    assert nearest(candidates, reference, "zh") == candidates[1]
+    assert nearest(candidates, reference) == candidates[0]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_once, tmp_path):
+    pairs = [(f"source {n}", f"one two three {n}") for n in range(5)]
+    asked = []
+
+    def candidates_of(lines, first_line):
+        asked.extend(enumerate(lines, first_line))
+        return [["four five", f"one two three {line.split()[-1]}"] for line in lines]
+
+    found = distil(pairs, candidates_of, at_once, Unfinished(tmp_path / "output", {}))
+    assert found == [reference for _, reference in pairs]
+    assert asked == [(n + 1, f"source {n}") for n in range(5)]
+
+
+@pytest.mark.parametrize("stopped_at", [1, 3, 5])
+def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, tmp_path):
+    pairs, asked = [(f"source {n}", f"one two three {n}") for n in range(5)], []
+
+    def candidates_of(lines, first_line):
+        if first_line == stopped_at:
+            raise KeyboardInterrupt
+        asked.append(first_line)
+        return [["four five", f"one two three {line.split()[-1]}"] for line in lines]
+
+    with pytest.raises(KeyboardInterrupt):
+        distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
+    stopped_at = None
+    found = distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
+    assert found == [reference for _, reference in pairs] and asked == [1, 3, 5]
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """What Translator.load is called with; its Translator has two translations of each line: the line, and "x"."""
+    calls = []
+
+    class Repeating:
+        tokenizer = types.SimpleNamespace(restored=list)
+
+        def translate_n_best(self, lines, first_line):
+            return [[Translation("x", -1.0), Translation(f"{line}\nagain", -2.0)] for line in lines]
+
+    def load(*arguments, **named):
+        calls.append((arguments, named))
+        return Repeating()
+
+    monkeypatch.setattr(Translator, "load", load)
+    return calls
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A mapping from name to path: `source` and `reference` of two sentences, and `output`, which is not there."""
+    (tmp_path / "model.weights.h5").write_bytes(b"weights")
+    (tmp_path / "source").write_text("eins zwei\ndrei vier\n", encoding="utf-8")
+    (tmp_path / "reference").write_text("eins zwei again\nx\n", encoding="utf-8")
+    return {name: tmp_path / name for name in ("source", "reference", "output")}
+
+
+def options_of(files):
+    return [part for name, path in files.items() for part in (f"--{name}", path)]
+
+
+def test_a_line_is_written_for_each_sentence(files, loaded, tmp_path):
+    assert distil_command(tmp_path, *options_of(files)).exit_code == 0
+    assert files["output"].read_text(encoding="utf-8") == "eins zwei again\nx\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.weights.h5", "output", "reference", "source"]
+
+
+def test_every_option_arrives(files, loaded, tmp_path):
+    options = ["--beam-size", 3, "--length-penalty", 1.5, "--coverage-penalty", 0.2]
+    distil_command(tmp_path, *options_of(files), *options, "--batch-size", 5, "--precision", "bfloat16")
+    distil_command(tmp_path, *options_of(files))
+    searches = (
+        SearchOptions(beam_size=3, n_best=3, length_penalty=1.5, coverage_penalty=0.2),
+        SearchOptions(beam_size=8, n_best=8),
+    )
+    assert loaded == [
+        (([tmp_path], searches[0]), {"batch_size": 5, "precision": "bfloat16"}),
+        (([tmp_path], searches[1]), {"batch_size": BATCH_SIZE, "precision": "float32"}),
+    ]
+
+
+def test_a_run_in_lower_case_is_compared_with_references_in_lower_case(files, loaded, tmp_path, monkeypatch):
+    files["reference"].write_text("EINS ZWEI AGAIN\nX\n", encoding="utf-8")
+    distil_command(tmp_path, *options_of(files))
+    assert files["output"].read_text(encoding="utf-8") == "x\nx\n"  # nothing is near: the most probable
+    tokenizer = types.SimpleNamespace(restored=lambda texts: [text.lower() for text in texts])
+    monkeypatch.setattr(type(Translator.load()), "tokenizer", tokenizer)
+    files["output"].unlink()
+    distil_command(tmp_path, *options_of(files))
+    assert files["output"].read_text(encoding="utf-8") == "eins zwei again\nx\n"
+
+
+def test_what_is_near_is_measured_in_the_language_of_the_run(files, loaded, tmp_path):
+    config = write_config(tmp_path).read_text(encoding="utf-8")
+    config = config.replace('source = "numbers"', 'source = "numbers"\ntarget_language = "zh"')
+    (tmp_path / "config.toml").write_text(config, encoding="utf-8")
+    files["source"].write_text("我喜欢黑猫。\n", encoding="utf-8")
+    files["reference"].write_text("我很喜欢黑猫。\n", encoding="utf-8")
+    result = distil_command(tmp_path, *options_of(files))
+    assert result.exit_code == 0, result.output
+    assert files["output"].read_text(encoding="utf-8") == "我喜欢黑猫。 again\n"  # else "x", which is more probable
+
+
+@pytest.mark.parametrize("changed", [None, "model.weights.h5", "reference", "--length-penalty", "--coverage-penalty"])
+def test_a_command_that_was_stopped_goes_on_but_not_with_another_model_text_or_search(
+    files, tmp_path, monkeypatch, changed
+):
+    calls = []
+
+    def translate_n_best(lines, first_line):
+        calls.append(first_line)
+        if calls == [1, 2]:
+            signal.raise_signal(signal.SIGTERM)
+        return [[Translation(line, -1.0)] for line in lines]
+
+    tokenizer = types.SimpleNamespace(restored=list)
+    translator = types.SimpleNamespace(translate_n_best=translate_n_best, tokenizer=tokenizer)
+    monkeypatch.setattr(Translator, "load", lambda *arguments, **named: translator)
+    monkeypatch.setattr(train.distil, "BATCHES_AT_ONCE", 1)
+    arguments = tmp_path, *options_of(files), "--batch-size", 1
+    stopped = distil_command(*arguments)
+    assert stopped.exit_code == 75 and "output.unfinished keeps what is translated" in stopped.output
+    assert not files["output"].exists()
+    what = "output.unfinished has 1 results of another text, model or search"
+    if changed and changed.startswith("--"):
+        assert_one_sentence(distil_command(*arguments, changed, 0.2), what)
+    elif changed:
+        before = (tmp_path / changed).read_bytes()
+        (tmp_path / changed).write_text("other\nthings\n", encoding="utf-8")
+        assert_one_sentence(distil_command(*arguments), what)
+        (tmp_path / changed).write_bytes(before)
+    assert distil_command(*arguments).exit_code == 0
+    assert calls == [1, 2, 2] and files["output"].read_text(encoding="utf-8") == "eins zwei\ndrei vier\n"
+
+
+@pytest.mark.slow
+def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_path):
+    folder = random_run(tmp_path / "run")
+    result = distil_command(folder, *options_of(files), "--beam-size", 2)
+    assert result.exit_code == 0, result.output
+    translator = Translator.load(folder, SearchOptions(beam_size=2, n_best=2))
+    n_best = translator.translate_n_best(["eins zwei", "drei vier"])
+    written = files["output"].read_text(encoding="utf-8").split("\n")
+    assert written.pop() == "" and len(written) == 2
+    for text, translations in zip(written, n_best, strict=True):
+        assert text in [one.text for one in translations]
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("changed", "parts"),
+    [
+        ({"source": "none"}, ["none", "No such file"]),
+        ({"reference": "empty"}, ["2 lines", "0", "a pair is one line of each"]),
+        ({"source": "empty", "reference": "void"}, ["empty", "void", "no sentence"]),
+        ({"reference": "source"}, ["--source and --reference are both", "name the file of each side"]),
+        ({"output": "source"}, ["--output", "one of the files to be read"]),
+        ({"output": "distilled.de.gz"}, ["--output", "leave the .gz out"]),
+        ({"output": "none/output"}, ["--output", "there is no folder"]),
+        ({"output": "folder"}, ["--output", "it is a folder"]),
+        ({"output": "model.weights.h5"}, ["--output", "model.weights.h5 is a file of the run"]),
+    ],
+)
+def test_a_mistake_is_one_sentence_before_anything_is_translated(files, loaded, tmp_path, changed, parts):
+    (tmp_path / "empty").touch()
+    (tmp_path / "void").touch()
+    (tmp_path / "folder").mkdir()
+    files |= {option: tmp_path / name for option, name in changed.items()}
+    assert_one_sentence(distil_command(tmp_path, *options_of(files)), *parts)
+    assert loaded == []
+
+
+def test_a_run_that_writes_trees_is_refused(files, loaded, tmp_path):
+    config = '[data]\nsource = "treebank"\n[translation]\nbeam_size = 21\n'
+    (tmp_path / "config.toml").write_text(config, encoding="utf-8")
+    assert_one_sentence(distil_command(tmp_path, *options_of(files)), tmp_path, "treebank")
+    assert loaded == []
+
+
+@pytest.mark.slow
+def test_a_folder_that_is_no_run_is_one_sentence(files, tmp_path):
+    assert_one_sentence(distil_command(tmp_path, *options_of(files)), tmp_path, "not a run folder")
+
+
+@pytest.mark.slow
+def test_help_answers_without_waiting_for_tensorflow():
+    assert help_of("train.distil").splitlines()[-1] == "imported: set()"

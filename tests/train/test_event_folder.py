@@ -1,0 +1,281 @@
+"""tensorboard/ of a run: one writer per part of a name; killed at any byte, no step is twice and none is missing."""
+
+import logging
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+from tensorboard.plugins.histogram.summary_v2 import histogram_pb
+from tensorboard.plugins.scalar.summary_v2 import scalar_pb
+
+from keras_transformer.inspection import event_file
+from keras_transformer.inspection.event_file import EventFile, event_files, read_events, write_events
+from keras_transformer.inspection.log_folder import LogFolder
+from tests.support import events
+from train.loop.event_folder import EventFolder, writer_and_tag
+
+
+def histogram(tag="weights", value=1.0):
+    return histogram_pb(tag, [value, 2.0, 3.0])
+
+
+def write(folder, first_step, last_step):
+    """A process that goes on from `first_step`, and at each step adds a histogram to two writers."""
+    opened = EventFolder(folder, first_step)
+    for step in range(first_step + 1, last_step + 1):
+        for writer in ("", "validation"):
+            opened.add(writer, step, 1000.0 * first_step + step, histogram())
+    opened.close()
+
+
+def steps_of(folder):
+    """The steps at which each writer has a histogram; both writers have the same."""
+    found = {name: [step for step, _ in added] for name, added in events.read_added(folder).items()}
+    assert set(found) == {"weights", "validation/weights"} and found["weights"] == found["validation/weights"]
+    return found["weights"]
+
+
+# writers
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("train/loss", ("train", "loss")),
+        ("validation/attention/encoder_1_head_2/entropy", ("validation", "attention/encoder_1_head_2/entropy")),
+        ("seconds", ("", "seconds")),
+        ("../loss", ("", "../loss")),
+        ("/loss", ("", "/loss")),
+    ],
+)
+def test_a_name_begins_with_its_writer(name, expected):
+    assert writer_and_tag(name) == expected
+
+
+def test_the_same_tag_of_two_writers_is_one_chart(tmp_path):
+    folder = EventFolder(tmp_path / "new", 0)
+    folder.write(1, 5.0, {"train/loss": 2.0, "validation/loss": 3.0, "validation/samples": "| ä |", "seconds": 4.0})
+    folder.close()
+    assert [path.name for path in sorted((tmp_path / "new").iterdir()) if path.is_dir()] == ["train", "validation"]
+    assert events.read_events(tmp_path / "new") == {
+        "seconds": [(1, 4.0)], "train/loss": [(1, 2.0)], "validation/loss": [(1, 3.0)],
+        "validation/samples": [(1, "| ä |")],
+    }  # fmt: skip
+
+
+def test_files_that_are_asked_for_are_made_at_once(tmp_path):
+    EventFolder(tmp_path, 0, ["train", "validation"]).close()
+    assert [len(event_files(tmp_path / writer)) for writer in ("train", "validation", "")] == [1, 1, 0]
+
+
+# resumption
+
+
+def test_what_was_added_up_to_the_first_step_stays_at_its_own_time_and_the_later_goes(tmp_path):
+    write(tmp_path, 0, 4)
+    write(tmp_path, 2, 5)
+    expected = [(1, 1.0), (2, 2.0), (3, 2003.0), (4, 2004.0), (5, 2005.0)]
+    assert events.read_added(tmp_path) == {"weights": expected, "validation/weights": expected}
+
+
+def test_a_run_that_begins_again_keeps_nothing(tmp_path):
+    opened = EventFolder(tmp_path, 0)
+    opened.add("", 0, 1.0, histogram())
+    opened.close()
+    EventFolder(tmp_path, 0).close()
+    assert events.read_added(tmp_path) == {}
+
+
+def test_scalars_and_texts_are_left_to_the_caller(tmp_path):
+    opened = EventFolder(tmp_path, 0)
+    opened.write(1, 1.0, {"train/loss": 1.0, "train/samples": "one"})
+    opened.add("train", 1, 1.0, histogram())
+    opened.close()
+    EventFolder(tmp_path, 1).close()
+    assert events.read_events(tmp_path) == {} and events.read_added(tmp_path) == {"train/weights": [(1, 1.0)]}
+
+
+def test_what_is_there_already_is_not_added_again(tmp_path):
+    for first_step in (0, 1, 1):
+        opened = EventFolder(tmp_path, first_step)
+        opened.add("", 1, 7.0, histogram("graph"))
+        opened.add("train", 1, 7.0, histogram("graph"))
+        opened.close()
+    assert events.read_added(tmp_path) == {"graph": [(1, 7.0)], "train/graph": [(1, 7.0)]}
+
+
+def test_files_of_other_programs_are_left_alone(tmp_path):
+    others = [tmp_path / "events.out.tfevents.1.host.profile-empty", tmp_path / "events.out.tfevents.1.host.2.3.v2"]
+    for path in others:
+        path.write_bytes(b"theirs")
+    for first_step in (0, 2):
+        write(tmp_path, first_step, 3)
+    assert [path.read_bytes() for path in others] == [b"theirs"] * 2 and len(event_files(tmp_path)) == 1
+
+
+def test_a_clock_that_was_set_back_loses_nothing(tmp_path, monkeypatch):
+    for now, first_step in ((2_000_000.0, 0), (1_000_000.0, 2), (1_000_000.0, 3)):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        write(tmp_path, first_step, first_step + 2)
+    assert steps_of(tmp_path) == [1, 2, 3, 4, 5]
+
+
+def test_a_reader_that_is_open_meanwhile_sees_no_step_twice(tmp_path):
+    write(tmp_path, 0, 4)
+    reader = EventAccumulator(str(tmp_path), size_guidance={"tensors": 0})  # the one in TensorBoard's server
+    reader.Reload()
+    write(tmp_path, 2, 5)
+    reader.Reload()
+    assert [event.step for event in reader.Tensors("weights")] == [1, 2, 3, 4, 5]
+
+
+# damage
+
+
+def test_a_file_that_is_cut_anywhere_keeps_its_whole_events(tmp_path, caplog):
+    write(tmp_path / "whole", 0, 2)
+    (path,) = event_files(tmp_path / "whole")
+    content, ends = path.read_bytes(), [0]
+    for event in read_events(path):
+        ends.append(ends[-1] + 16 + event.ByteSize())
+    assert ends[-1] == len(content) and len(ends) == 1 + 2 + 2  # the beginning, two marks, two histograms
+    around = {end + step for end in ends for step in (-1, 0, 1, 8, 12)} & set(range(len(content) + 1))
+    for size in sorted(around):
+        path.write_bytes(content[:size])
+        caplog.clear()
+        assert len(list(read_events(path))) == sum(end <= size for end in ends) - 1
+        assert bool(caplog.records) == (size not in ends)
+
+
+def test_a_torn_end_is_logged_and_the_steps_before_it_stay(tmp_path, caplog):
+    write(tmp_path, 0, 3)
+    (path,) = event_files(tmp_path)
+    *_, last = read_events(path)
+    path.write_bytes(path.read_bytes()[:-5])
+    size, torn = path.stat().st_size, path.read_bytes()[-(16 + last.ByteSize() - 5) :]
+    write(tmp_path, 2, 3)
+    assert steps_of(tmp_path) == [1, 2, 3]
+    assert (tmp_path / "damaged_events").read_bytes() == torn
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelno == logging.WARNING)
+    assert str(path) in warning and f"{len(torn)} of its {size} bytes" in warning and "damaged_events" in warning
+
+
+@pytest.mark.parametrize("place", ["length", "data"])
+def test_a_damaged_byte_costs_its_event_and_is_logged(tmp_path, caplog, place):
+    write(tmp_path, 0, 3)
+    (path,) = event_files(tmp_path)
+    content = bytearray(path.read_bytes())
+    sizes = [16 + event.ByteSize() for event in read_events(path)]
+    second = sum(sizes[:3])  # where the histogram of step 2 begins, after two marks and that of step 1
+    content[second + {"length": 0, "data": 20}[place]] ^= 1
+    path.write_bytes(content)
+    steps = [event.step for event in read_events(path)]
+    assert steps == {"length": [0, 0, 1], "data": [0, 0, 1, 3]}[place]
+    lost = {"length": sizes[3] + sizes[4], "data": sizes[3]}[place]
+    assert (tmp_path / "damaged_events").read_bytes() == content[second : second + lost]
+    assert f"{path} is damaged: {lost} of its" in caplog.text
+
+
+# kill -9
+
+
+def test_a_process_that_is_killed_between_the_new_file_and_the_old_one_leaves_no_step_twice(tmp_path):
+    write(tmp_path, 0, 3)
+    old = [(path, path.read_bytes()) for writer in ("", "validation") for path in event_files(tmp_path / writer)]
+    write(tmp_path, 2, 4)
+    for path, content in old:
+        path.write_bytes(content)  # as if it had not been removed
+    write(tmp_path, 3, 5)
+    assert steps_of(tmp_path) == [1, 2, 3, 4, 5]
+
+
+def test_the_log_of_a_script_that_is_killed_there_has_no_step_twice_either(tmp_path):
+    LogFolder(tmp_path).add("", 1, histogram())
+    (old,) = event_files(tmp_path)
+    content = old.read_bytes()
+    LogFolder(tmp_path).add("", 2, histogram())
+    old.write_bytes(content)
+    LogFolder(tmp_path).add("", 3, histogram())
+    assert events.steps_in(tmp_path) == {"weights": [1, 2, 3]}
+
+
+def test_a_process_that_is_killed_while_it_copies_loses_nothing(tmp_path, monkeypatch):
+    write(tmp_path, 0, 3)
+
+    def killed(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(event_file, "write_events", killed)
+        with pytest.raises(KeyboardInterrupt):
+            EventFolder(tmp_path, 2)
+    (tmp_path / "staged").write_bytes(b"half")
+    write(tmp_path, 2, 4)
+    assert steps_of(tmp_path) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("moment", [0.01, 0.05])
+def test_after_kill_9_everything_that_was_added_is_there(tmp_path, moment):
+    """A child process adds a histogram per step and tells through a pipe which step is done; its end is a SIGKILL."""
+    done, tell = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            opened = EventFolder(tmp_path, 0)
+            for step in range(1, 1_000_000):
+                opened.add("", step, float(step), histogram())
+                os.write(tell, step.to_bytes(4, "little"))
+        finally:
+            os._exit(1)
+    os.close(tell)
+    os.read(done, 4)
+    time.sleep(moment)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    told = b"".join(iter(lambda: os.read(done, 1 << 16), b""))
+    os.close(done)
+    last = int.from_bytes(told[-4:], "little") if told else 1
+    opened = EventFolder(tmp_path, last)
+    opened.add("", last + 1, float(last + 1), histogram())
+    opened.close()
+    assert events.read_added(tmp_path) == {"weights": [(step, float(step)) for step in range(1, last + 2)]}
+
+
+def test_an_event_is_written_with_one_call(tmp_path):
+    """So that a process that is killed rarely leaves a torn end."""
+    calls = []
+
+    class File:
+        write = calls.append
+
+    write_events(File(), [Event(step=1), Event(step=2)])
+    assert len(calls) == 2
+
+
+def test_an_event_file_alone_takes_the_place_of_those_before_it(tmp_path):
+    for value in (1.0, 2.0):
+        file = EventFile(tmp_path)
+        file.write(1, 5.0, {"loss": value})
+        file.close()
+    assert events.read_events(tmp_path) == {"loss": [(1, 2.0)]}
+
+
+@pytest.mark.parametrize(
+    "number", [0.0, -2.5, 7, 1e-30, 3e38, 1e300, float("inf"), float("nan"), True, np.float32(0.1)]
+)
+def test_a_number_is_written_as_tensorboard_writes_it(number):
+    found = Summary()
+    event_file.add_scalar(found, "loss", number)
+    with np.errstate(over="ignore"):
+        expected = scalar_pb("loss", number)
+    assert found.SerializeToString() == expected.SerializeToString()
+
+
+def test_a_checksum_is_that_of_tensorboards_own_writer():
+    for data in (b"", b"123456789", bytes(range(256))):
+        assert event_file.checksum(data) == masked_crc32c(data)

@@ -1,0 +1,63 @@
+"""The graph of the model: what TensorBoard reads, with a box per layer."""
+
+import pytest
+import tensorflow as tf
+from tensorboard.util.tensor_util import make_ndarray
+
+from keras_transformer.model import Transformer
+from tests.support.events import read_added
+from tests.support.training import TINY, fit_in, reusable
+from train.config.run import RowLengths
+from train.loop.graph import graph_summary
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """The nodes of the graph of a small model with LayerNorm first, by name."""
+    (value,) = graph_summary(Transformer(TINY.replace(norm="pre")), 3, RowLengths(5, 6)).value
+    graph_def = tf.compat.v1.GraphDef.FromString(make_ndarray(value.tensor)[0])
+    nodes = {node.name: node for node in graph_def.node}
+    assert len(nodes) == len(graph_def.node)
+    return nodes
+
+
+def boxes(nodes, inside=""):
+    """The names that begin those of nodes, within a box if one is named."""
+    return {name.removeprefix(inside).partition("/")[0] for name in nodes if name.startswith(inside)}
+
+
+def test_every_layer_is_a_box(nodes):
+    inputs = {f"{side}_{name}" for side in ("source", "target") for name in ("ids", "segments")}
+    layers = {layer.name for layer in Transformer(TINY.replace(norm="pre")).layers if layer.name not in inputs}
+    found = boxes(nodes)
+    assert layers - found == {"source_dropout", "target_dropout"} and "encoder_block_1" in layers
+    called_again = {"embedding_1", "embedding_2"}
+    assert found - layers - inputs == called_again | {"Identity"}
+
+
+def test_the_sublayers_of_a_block_are_boxes_in_its_box_and_hold_their_weights(nodes):
+    found = boxes(nodes, "decoder_block_1/")
+    assert {"self_attention", "feed_forward", "norm", "norm_1", "norm_2"} <= found
+    weights = [name for name, node in nodes.items() if node.op == "Placeholder" and name.endswith("/weight")]
+    assert any(name.startswith("decoder_block_1/feed_forward/") for name in weights)
+    assert len(weights) == len(Transformer(TINY.replace(norm="pre")).weights)
+
+
+def test_its_shapes_are_those_of_a_batch(nodes):
+    for side, length in (("source", 5), ("target", 6)):
+        shape = nodes[f"{side}_ids"].attr["shape"].shape
+        assert [dimension.size for dimension in shape.dim] == [3, length]
+
+
+def test_every_input_of_a_node_is_a_node(nodes):
+    for node in nodes.values():
+        for source in node.input:
+            assert source.partition(":")[0] in nodes
+
+
+@pytest.mark.slow
+def test_a_run_writes_it_once_and_keeps_it_when_it_is_continued(tmp_path):
+    reusable().from_the_start()
+    for steps in (1, 2):
+        fit_in(tmp_path, reusable().model, steps=steps)
+        assert [step for step, _ in read_added(tmp_path / "tensorboard")["__run_graph__"]] == [0]

@@ -1,0 +1,92 @@
+"""What training inspects after each validation: which sentences, and when there is nothing to draw."""
+
+import logging
+import types
+
+import pytest
+
+from keras_transformer.inspection.callbacks import AttentionPictures, SampleTranslations
+from keras_transformer.inspection.residual_stream import ResidualStream
+from keras_transformer.tokens import PAD
+from tests.support.events import read_events, read_pictures
+from tests.support.runs import metrics_of
+from tests.support.training import PAIRS
+from train.config.run import TrainingConfig
+from train.validation.inspections import SHORT, inspections_of, one_pair_per_row, short_pairs
+
+
+class Words:
+    """A tokenizer whose pieces are words."""
+
+    def encode_batch(self, lines):
+        return [[4] * len(line.split()) for line in lines]
+
+
+def words(count):
+    return " ".join(["w"] * count)
+
+
+LONG, SHORTEST, FITS, ALSO = (words(SHORT), "w"), ("w", "w"), (words(SHORT - 1), "w"), ("w", words(SHORT - 1))
+
+
+def test_pictures_are_of_the_first_pairs_whose_sides_are_short_with_their_end_of_sentence():
+    pairs = [LONG, FITS, ("w", words(SHORT)), ALSO, SHORTEST]
+    assert short_pairs(pairs, Words(), 2) == [FITS, ALSO]
+    assert short_pairs(pairs, Words(), 9) == [FITS, ALSO, SHORTEST]
+    assert short_pairs(pairs, Words(), 0) == short_pairs([LONG], Words(), 1) == []
+
+
+def made_of(pairs, tokenizer, transformer, **training):
+    validator = types.SimpleNamespace(bleu=types.SimpleNamespace(pairs=pairs), pairs=PAIRS)
+    return inspections_of(TrainingConfig(**training), transformer, tokenizer, validator)(None)
+
+
+@pytest.mark.parametrize(("pairs", "count", "is_logged"), [([SHORTEST], 0, False), ([LONG], 3, True)])
+def test_without_sentences_there_are_no_pictures(pair, caplog, pairs, count, is_logged):
+    with caplog.at_level(logging.INFO, logger="train"):
+        made = made_of(pairs, Words(), pair[0], picture_sentences=count)
+    assert [type(one) for one in made] == [SampleTranslations, ResidualStream]
+    assert ("no pictures of attention" in caplog.text) == is_logged
+
+
+def test_by_default_attention_is_shown_in_three_sentences(pair):
+    transformer, tokenizer = pair
+    pairs = [("a", "kochen"), ("hundred", "a"), ("der", "a"), ("dogs", "a")]
+    _, _, pictures = made_of(pairs, tokenizer, transformer)
+    assert isinstance(pictures, AttentionPictures) and pictures.pairs == pairs[:3]
+
+
+def test_the_residual_stream_is_measured_on_the_first_pairs_one_per_row():
+    batch = one_pair_per_row(PAIRS, 3)
+    longest = max(PAIRS.source.lengths[:3])
+    assert batch["source_ids"].shape == (3, longest)
+    for row in range(3):
+        assert batch["source_ids"][row].tolist() == [*PAIRS.source[row], *[PAD] * (longest - len(PAIRS.source[row]))]
+        assert batch["source_segments"][row].sum() == len(PAIRS.source[row])
+    assert len(one_pair_per_row(PAIRS, 10_000)["source_ids"]) == len(PAIRS)
+
+
+# in a run, which validates after steps 2, 4 and 5
+
+
+def test_every_validation_is_inspected(finished):
+    measures = ["memory_1_head_1/next", "encoder_1_head_2/end", "decoder_1_head_1/begin", "decoder_1_head_2/entropy"]
+    sizes = ["residual_rms/encoder_block_1", "residual_rms/decoder_block_1"]
+    for name in ["samples", *sizes, *(f"attention/{measure}" for measure in measures)]:
+        assert [line["step"] for line in metrics_of(finished[1]) if f"validation/{name}" in line] == [2, 4, 5]
+
+
+def test_tensorboard_has_sample_translations_with_what_changed(finished):
+    texts = read_events(finished[1] / "tensorboard")["validation/samples"]
+    assert [step for step, _ in texts] == [2, 4, 5]
+    first, *others = (text.splitlines() for _, text in texts)
+    assert first[:2] == ["| chrF | source | reference | translation |", "|---|---|---|---|"]
+    assert len(first) == 2 + 5 + 2  # five fixed sentences, the worst and the best
+    assert [lines[0].split(":")[0] for lines in others] == ["Compared with step 2", "Compared with step 4"]
+
+
+def test_tensorboard_has_a_picture_of_attention_per_kind_and_sentence(finished):
+    pictures = read_pictures(finished[1] / "tensorboard")
+    kinds = {name.removeprefix("validation/attention_pictures/").rpartition("_sentence_")[0] for name in pictures}
+    assert kinds == {"1_memory", "2_encoder", "3_decoder"} and len(pictures) in (3, 6, 9)
+    assert all([step for step, *_ in shown] == [2, 4, 5] for shown in pictures.values())

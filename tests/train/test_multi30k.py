@@ -1,0 +1,198 @@
+"""`python -m train.data.multi30k` puts Multi30k's files into a folder; what is not Multi30k is refused."""
+
+import functools
+import gzip
+import hashlib
+import http.server
+import pathlib
+import re
+import threading
+
+import pytest
+
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.places import MULTI30K, ROOT
+from train.config.run import load_config
+from train.data import multi30k
+from train.data.multi30k import DOWNLOADS, SUMS, app
+
+TEXTS = {"train.en.gz": b"A dog runs.\n" * 500, "train.de.gz": b"Ein Hund rennt.\n" * 500, "val.en.gz": b"A cat.\n"}
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves the folder `directory`; some names are trouble, as the server's `trouble` tells: name -> kind."""
+
+    def do_GET(self):
+        name = self.path.removeprefix("/")
+        self.server.asked.append(name)
+        kind = self.server.trouble.get(name)
+        if kind == "busy once":
+            del self.server.trouble[name]
+            self.send_error(503)
+        elif kind == "breaks off":
+            content = (pathlib.Path(self.directory) / name).read_bytes()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content[: len(content) // 2])
+        else:
+            super().do_GET()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def origin(tmp_path, monkeypatch):
+    """A folder with three small files, which stand for Multi30k's."""
+    folder = tmp_path / "origin"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / name).write_bytes(gzip.compress(text))
+    monkeypatch.setattr(multi30k, "SUMS", {name: hashlib.sha256(text).hexdigest() for name, text in TEXTS.items()})
+    return folder
+
+
+@pytest.fixture
+def server(origin):
+    """A running HTTP server of that folder, with `url`, `trouble` and `asked`, the names in the order of requests."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=origin)) as server:
+        server.trouble, server.asked = {}, []
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def fetch(place, folder):
+    return invoke(app, "--from", place, "--to", folder)
+
+
+def texts_in(folder):
+    return {path.name: gzip.decompress(path.read_bytes()) for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_every_file_is_downloaded(server, tmp_path, slash):
+    result = fetch(server.url + slash, tmp_path / "here" / "data")
+    assert result.exit_code == 0, result.output
+    assert texts_in(tmp_path / "here" / "data") == TEXTS
+    assert server.asked == list(TEXTS)
+
+
+def test_every_file_is_copied_from_a_folder(origin, tmp_path):
+    assert fetch(origin, tmp_path / "data").exit_code == 0
+    assert texts_in(tmp_path / "data") == TEXTS
+
+
+def test_the_folder_beside_the_checkout_is_taken_unless_another_place_is_given(origin, tmp_path, monkeypatch):
+    monkeypatch.setattr(multi30k, "BESIDE", origin)
+    assert invoke(app, "--to", tmp_path / "data").exit_code == 0
+    assert texts_in(tmp_path / "data") == TEXTS
+    assert_one_sentence(fetch(tmp_path / "empty", tmp_path / "other"), "empty")
+
+
+def test_without_a_folder_beside_the_checkout_the_repository_is_asked(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(multi30k, "BESIDE", tmp_path / "nowhere")
+    monkeypatch.setattr(multi30k, "DOWNLOADS", server.url)
+    assert invoke(app, "--to", tmp_path / "data").exit_code == 0
+    assert server.asked == list(TEXTS)
+    assert re.fullmatch(r"https://raw\.githubusercontent\.com/multi30k/dataset/\w{40}/data/task1/raw", DOWNLOADS)
+
+
+def test_a_second_start_downloads_only_what_is_missing_or_damaged(server, tmp_path):
+    fetch(server.url, tmp_path / "data")
+    server.asked.clear()
+    (tmp_path / "data" / "train.de.gz").unlink()
+    (tmp_path / "data" / "val.en.gz").write_bytes(b"half a file")
+    assert fetch(server.url, tmp_path / "data").exit_code == 0
+    assert server.asked == ["train.de.gz", "val.en.gz"]
+    assert texts_in(tmp_path / "data") == TEXTS
+
+
+def test_a_file_packed_by_another_gzip_is_the_same_file(origin, tmp_path):
+    (origin / "train.en.gz").write_bytes(gzip.compress(TEXTS["train.en.gz"], compresslevel=1, mtime=7))
+    assert fetch(origin, tmp_path / "data").exit_code == 0
+
+
+def test_a_busy_server_is_asked_again(server, tmp_path):
+    server.trouble["train.de.gz"] = "busy once"
+    assert fetch(server.url, tmp_path / "data").exit_code == 0
+    assert server.asked == ["train.en.gz", "train.de.gz", "train.de.gz", "val.en.gz"]
+
+
+def assert_refused(result, folder, *parts):
+    """One sentence with these parts; the file before the bad one is kept, and nothing of the bad one."""
+    assert_one_sentence(result, "train.de.gz", *parts)
+    assert {name: TEXTS[name] for name in ["train.en.gz"]} == texts_in(folder)
+
+
+@pytest.mark.parametrize("way", ["server", "folder"])
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (gzip.compress(b"Another text.\n", mtime=0), hashlib.sha256(b"Another text.\n").hexdigest()),
+        (gzip.compress(TEXTS["train.de.gz"], mtime=0)[:-12], "not a complete gzip file"),
+        (b"<html>Please log in</html>", "not a complete gzip file"),
+    ],
+    ids=["another text", "truncated", "no gzip"],
+)
+def test_what_is_not_the_file_is_refused(server, origin, tmp_path, way, content, part):
+    (origin / "train.de.gz").write_bytes(content)
+    result = fetch(server.url if way == "server" else origin, tmp_path / "data")
+    assert_refused(result, tmp_path / "data", part)
+
+
+def test_a_good_file_survives_a_bad_origin(server, origin, tmp_path):
+    fetch(server.url, tmp_path / "data")
+    (origin / "train.de.gz").write_bytes(b"broken")
+    assert fetch(server.url, tmp_path / "data").exit_code == 0
+    assert texts_in(tmp_path / "data") == TEXTS
+
+
+def test_a_server_that_breaks_off_is_a_sentence(server, tmp_path):
+    server.trouble["train.de.gz"] = "breaks off"
+    assert_refused(fetch(server.url, tmp_path / "data"), tmp_path / "data", server.url, "same command again")
+
+
+def test_a_file_that_the_server_does_not_have_is_a_sentence(server, origin, tmp_path):
+    (origin / "train.de.gz").unlink()
+    assert_refused(fetch(server.url, tmp_path / "data"), tmp_path / "data", server.url, "404", "FROM=")
+
+
+def test_a_file_that_the_folder_does_not_have_is_a_sentence(origin, tmp_path):
+    (origin / "train.de.gz").unlink()
+    assert_refused(fetch(origin, tmp_path / "data"), tmp_path / "data", "No such file")
+
+
+@pytest.mark.slow
+def test_a_server_that_cannot_be_reached_is_a_sentence(server, tmp_path):
+    server.shutdown()
+    server.server_close()
+    assert_one_sentence(fetch(server.url, tmp_path / "data"), server.url, "Connection refused", "FROM=")
+
+
+def test_a_place_that_is_no_folder_is_a_sentence(tmp_path):
+    assert_one_sentence(fetch(tmp_path / "nowhere", tmp_path / "data"), tmp_path / "nowhere")
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_configurations_read_files_that_it_puts_there_or_that_their_first_lines_say_how_to_make():
+    named, run_folders = set(), set()
+    for path in (ROOT / "configs").glob("multi30k_*.toml"):
+        config, text = load_config(path), path.read_text(encoding="utf-8")
+        entries = config.data.train + config.data.validation + config.data.test
+        files = {pathlib.PurePath(file) for entry in entries for file in entry}
+        made = {file for file in files if file.parts[0] == "runs"}
+        assert all(f"python -m train.distil {file.parent} " in text and f"--output {file} " in text for file in made)
+        assert all(f"#   python -m train configs/{file.parent.name}.toml" in text for file in made)
+        named, run_folders = named | files - made, run_folders | {file.parent for file in made}
+    assert named == {pathlib.PurePath("data/multi30k", name) for name in SUMS}
+    assert run_folders <= {pathlib.PurePath(load_config(path).run_folder) for path in (ROOT / "configs").glob("*.toml")}
+
+
+def test_the_sums_are_those_of_multi30k():
+    if MULTI30K is None:
+        pytest.skip("Multi30k is not on this machine")
+    found = {name: hashlib.sha256(gzip.decompress((MULTI30K / name).read_bytes())).hexdigest() for name in SUMS}
+    assert found == SUMS

@@ -1,0 +1,229 @@
+"""Before the first step: duplicates, overlap, lengths, and what the run will take."""
+
+import collections
+import types
+
+import numpy as np
+import pytest
+
+from keras_transformer.config import preset
+from keras_transformer.recurrent.config import RecurrentConfig
+from train.config.run import RowLengths, TrainingConfig
+from train.cost import preflight
+from train.cost.cost import arrays_per_weight, corpus_flops, memory_bytes, parameter_count
+from train.data.batches import PackedBatches, Padding, ShardedBatches
+from train.data.corpus import Corpus, Split
+from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys, too_long_for
+
+CONFIG = preset("tiny").replace(vocab_size=300)
+
+
+def found(train, validation, test=None):
+    """A Data of these texts, with as much of it as the lines on the corpus read; each list of `train` is a shard."""
+    splits = (pairs and Split("x", lambda pairs=pairs: iter(pairs)) for pairs in (validation, test))
+    shards = [EncodedPairs(None, None, collections.Counter(), pair_keys(pairs)) for pairs in train]
+    return types.SimpleNamespace(
+        corpus=Corpus(None, *splits, "en", "de"), train=types.SimpleNamespace(shards=shards)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 4])
+def test_duplicates_and_overlap_are_counted_by_pair_over_all_shards(cut):
+    train = [("a", "b"), ("a", "b"), ("a", "c"), ("d", "e")]
+    lines = list(preflight.corpus_lines(found([train[:cut], train[cut:]], [("a", "c"), ("x", "y")], [("d", "e")])))
+    assert lines[0].startswith("duplicates: 1 of 4 training pairs")
+    assert lines[1].startswith("overlap: 1 of 2 validation pairs") and "remove these pairs" in lines[1]
+    assert lines[2].startswith("overlap: 1 of 1 test pairs")
+
+
+def test_no_overlap_is_reported_without_a_warning():
+    _, line = preflight.corpus_lines(found([[("a", "b")]], [("b", "a")]))
+    assert line == "overlap: 0 of 1 validation pairs are training pairs too"
+
+
+def packed(source_length, target_length, *row_lengths):
+    """A Data of 100 pairs of these lengths, with as much of it as the lines on rows read."""
+    sides = (Sentences.of([[7] * length] * 100, np.uint16) for length in (source_length, target_length))
+    train = EncodedShards([EncodedPairs(*sides, collections.Counter(), pair_keys([("a", "b")] * 100))])
+    batches = ShardedBatches([PackedBatches(train.shards[0], 400, RowLengths(*row_lengths), seed=1)])
+    return types.SimpleNamespace(train=train, batches=batches)
+
+
+def test_row_lengths_that_do_not_fit_the_sides_get_a_hint_at_those_that_do():
+    (line,) = preflight.row_lines(packed(5, 10, 40, 40))
+    assert "50.0% of the source side and 0.0% of the target side" in line
+    assert "training.source_row_length = 20 with training.row_length = 40" in line
+    assert not list(preflight.row_lines(packed(5, 10, 20, 40)))
+    assert not list(preflight.row_lines(packed(10, 10, 40, 40)))
+
+
+def test_no_hint_proposes_the_row_lengths_that_are_in_use():
+    data = packed(5, 10, 20, 40)
+    data.batches = types.SimpleNamespace(
+        row_lengths=RowLengths(20, 40), padding=Padding(source=0.3, target=0.0, total=0.1)
+    )
+    assert not list(preflight.row_lines(data))
+    data.batches.row_lengths = RowLengths(24, 40)
+    (line,) = preflight.row_lines(data)
+    assert "training.source_row_length = 20" in line
+
+
+def test_the_mean_length_is_that_of_all_shards():
+    data = packed(5, 10, 40, 40)
+    data.train = EncodedShards([*data.train.shards, *packed(7, 10, 40, 40).train.shards])
+    source, target = preflight.length_lines(data)
+    assert source.startswith("source tokens per sentence: mean 6.0;") and "mean 10.0" in target
+
+
+def test_a_pair_is_its_two_sides_not_their_concatenation():
+    keys = pair_keys([("ab", "c"), ("a", "bc"), ("ab", "c")])
+    assert keys[0] == keys[2] != keys[1]
+    assert keys.dtype == np.uint64
+
+
+def test_memory_is_weights_four_times_over_and_what_a_batch_needs():
+    weights = 16 * parameter_count(CONFIG)
+    square = RowLengths(64, 64)
+    assert memory_bytes(CONFIG, 0, square) == weights
+    assert memory_bytes(CONFIG, 8, square) - weights == 2 * (memory_bytes(CONFIG, 4, square) - weights)
+
+
+@pytest.mark.parametrize(
+    ("training", "arrays"),
+    [
+        ({}, 6),
+        ({"histograms_every": 0}, 4),
+        ({"steps": 499}, 4),  # the first histograms would follow step 500
+        ({"histograms_every": 0, "ema_decay": 0.999}, 5),
+    ],
+)
+def test_memory_of_the_weights_is_that_of_all_that_training_keeps_of_them(training, arrays):
+    assert arrays_per_weight(TrainingConfig(**training)) == arrays
+    more = memory_bytes(CONFIG, 8, RowLengths(64, 64), arrays) - memory_bytes(CONFIG, 8, RowLengths(64, 64))
+    assert more == 4 * (arrays - 4) * parameter_count(CONFIG)
+
+
+def test_the_logits_and_their_gradient_are_those_of_the_target_positions():
+    larger = CONFIG.replace(vocab_size=CONFIG.vocab_size + 1_000)
+    one, other = (
+        memory_bytes(config, 3, RowLengths(8, 64)) - 16 * parameter_count(config) for config in (CONFIG, larger)
+    )
+    assert other - one == 4 * 2 * 3 * 64 * 1_000
+
+
+@pytest.mark.parametrize("attention", ["additive", "none", None])
+def test_either_side_of_a_row_takes_memory(attention):
+    config = RecurrentConfig(vocab_size=100, attention=attention) if attention else CONFIG
+    short, long_source, long_target = (
+        memory_bytes(config, 1, RowLengths(*lengths)) for lengths in ((8, 8), (512, 8), (8, 512))
+    )
+    assert min(long_source, long_target) - 16 * parameter_count(config) > 10 * (short - 16 * parameter_count(config))
+
+
+@pytest.mark.parametrize(("replicas", "time"), [(1, "16 min 40 s"), (4, "4 min 10 s")])
+def test_time_is_that_of_all_steps_on_all_replicas(replicas, time, monkeypatch):
+    data = packed(10, 10, 40, 40)
+    batches = data.batches = types.SimpleNamespace(
+        rows_per_batch=8, row_lengths=RowLengths(40, 40), padding=Padding(0.0, 0.25, 0.1)
+    )
+    flops = corpus_flops(CONFIG, data.train, 240)
+    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: flops / preflight.SUSTAINED)  # a step takes a second
+    training = TrainingConfig(steps=1_000, micro_batches=2)
+    step, memory = preflight.cost_lines(training, data, CONFIG, replicas)
+    assert step == (
+        f"a step: about 240 target tokens, {flops:.2e} FLOPs; 1,000 steps take about {time} at 60% of the "
+        f"speed of a matrix product, devices: {replicas}"
+    )
+    expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), RowLengths(40, 40), 6) / 2**30
+    assert memory.startswith(f"memory of one device: about {expected:.1f} GiB")
+
+
+def test_memory_is_of_the_rows_of_one_micro_batch_of_one_replica(monkeypatch):
+    data, asked = packed(10, 10, 40, 40), []
+    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
+    monkeypatch.setattr(preflight, "memory_bytes", lambda config, *shape: asked.append(shape) or 2**31)
+    training = TrainingConfig(micro_batches=2)
+    monkeypatch.setattr(preflight, "free_memory", lambda: None)  # as on a GPU
+    _, memory = preflight.cost_lines(training, data, CONFIG, replicas=5)
+    assert asked == [(data.batches.rows_per_batch // 10, RowLengths(40, 40), 6)]
+    assert memory.endswith("about 2.0 GiB")
+
+
+@pytest.mark.parametrize(("free", "is_enough"), [(2**31, True), (2**31 - 1, False)])
+def test_too_little_free_memory_is_a_warning_with_both_figures_and_the_remedies(free, is_enough, monkeypatch):
+    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
+    monkeypatch.setattr(preflight, "memory_bytes", lambda *_: 2**31)
+    monkeypatch.setattr(preflight, "free_memory", lambda: free)
+    _, line = preflight.cost_lines(TrainingConfig(micro_batches=3), packed(10, 10, 40, 40), CONFIG, replicas=1)
+    if is_enough:
+        assert line == "memory of one device: about 2.0 GiB; free: 2.0 GiB"
+    else:
+        assert "about 2.0 GiB, but only 2.0 GiB are free" in line
+        assert "training.micro_batches from 3" in line and "training.find_micro_batches = true" in line
+    finding = TrainingConfig(micro_batches=3, find_micro_batches=True)
+    _, line = preflight.cost_lines(finding, packed(10, 10, 40, 40), CONFIG, replicas=1)
+    assert ("training.find_micro_batches looks for what fits" in line) != is_enough and "raise" not in line
+
+
+@pytest.mark.parametrize(
+    ("precision", "xla", "asked"),
+    [
+        ("float32", True, ("float32", True)),
+        ("mixed_bfloat16", False, ("bfloat16", False)),
+        ("mixed_float16", True, ("float16", True)),
+    ],
+)
+def test_time_is_that_of_the_precision_that_trains(precision, xla, asked, monkeypatch):
+    found = []
+    monkeypatch.setattr(preflight, "matrix_flops", lambda *product: found.append(product) or 1e12)
+    list(preflight.cost_lines(TrainingConfig(precision=precision, xla=xla), packed(10, 10, 40, 40), CONFIG, 1))
+    assert found == [asked]
+
+
+@pytest.mark.parametrize(
+    ("precision", "xla", "has_products", "remedy"),
+    [
+        ("float32", True, False, None),
+        ("mixed_bfloat16", False, True, None),
+        ("mixed_bfloat16", True, True, "set training.xla = false"),
+        ("mixed_bfloat16", False, False, 'set training.precision = "float32"'),
+        ("mixed_float16", True, True, 'set training.precision = "float32"'),
+    ],
+)
+def test_a_precision_that_gains_nothing_on_this_processor_is_a_warning(
+    precision, xla, has_products, remedy, monkeypatch
+):
+    monkeypatch.setattr(preflight, "has_bfloat16_products", lambda: has_products)
+    lines = list(preflight.precision_lines(TrainingConfig(precision=precision, xla=xla)))
+    assert len(lines) == (remedy is not None) and all(line.endswith(remedy) for line in lines)
+
+
+@pytest.mark.parametrize(("too_long", "is_warning"), [(0, False), (1, False), (2, True)])
+def test_more_than_one_pair_in_a_hundred_too_long_is_a_warning(too_long, is_warning):
+    data, lengths = packed(10, 10, 40, 60), RowLengths(40, 60)
+    data.train.skipped.update({too_long_for(lengths): too_long, "empty source": 50})
+    training = TrainingConfig(row_length=60, source_row_length=40)
+    lines = list(preflight.too_long_lines(training, data))
+    assert len(lines) == is_warning
+    assert all("1.3% of the training pairs" in line and "raise training.row_length" in line for line in lines)
+
+
+def test_a_warm_up_longer_than_the_run_is_a_warning():
+    (line,) = preflight.warmup_lines(TrainingConfig(steps=1_000, warmup_steps=1_001))
+    assert "training.warmup_steps 1,001" in line and "training.steps 1,000" in line
+    assert not list(preflight.warmup_lines(TrainingConfig(steps=1_000, warmup_steps=1_000)))
+
+
+def test_every_line_is_logged(monkeypatch, caplog):
+    data = found([[("a", "b")]], [("x", "y")])
+    rows = packed(5, 10, 40, 40)
+    data.train, data.batches = rows.train, rows.batches
+    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
+    with caplog.at_level("INFO", logger="train"):
+        preflight.report_preflight(TrainingConfig(steps=10, warmup_steps=20), data, CONFIG, replicas=1)
+    beginnings = "duplicates", "overlap", "source", "target", "padding", "a", "memory", "training.warmup_steps"
+    assert tuple(line.replace(":", " ").split()[0] for line in caplog.messages) == beginnings
+
+
+def test_the_speed_of_a_matrix_product_is_a_plausible_number_of_flops():
+    assert 1e6 < preflight.matrix_flops(size=64, seconds=0.01) < 1e16

@@ -1,0 +1,37 @@
+"""The config.toml of a run of another version is read, and what this version does not know is said."""
+
+import pytest
+
+from keras_transformer.config import ConfigError
+from tests.support.runs import write_config
+from train.config.recorded import load_recorded
+from train.config.run import load_config
+
+
+def test_keys_that_this_version_lacks_are_logged_and_left_out(tmp_path, caplog):
+    path = write_config(tmp_path)
+    config = load_config(path)
+    text = (
+        config.to_toml().replace("[training]\n", "[training]\nr_drop = 0.0\n").replace("[data]\n", "[data]\nnew = 1\n")
+    )
+    path.write_text(f"other = 3\n{text}\n[elsewhere]\nkey = 1\n", encoding="utf-8")
+    assert load_recorded(path) == config
+    (record,) = caplog.records
+    for name in ("data.new", "training.r_drop", "other", "elsewhere"):
+        assert name in record.getMessage()
+    with pytest.raises(ConfigError, match="r_drop"):
+        load_config(path)
+
+
+def test_a_configuration_that_is_known_whole_is_read_without_a_word(tmp_path, caplog):
+    path = write_config(tmp_path)
+    assert load_recorded(path) == load_config(path) and not caplog.records
+
+
+def test_a_value_that_makes_no_sense_is_refused(tmp_path):
+    path = write_config(tmp_path)
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("[training]\n", "[training]\nseed = -1\n"), encoding="utf-8"
+    )
+    with pytest.raises(ConfigError, match="training.seed"):
+        load_recorded(path)

@@ -1,0 +1,147 @@
+"""How a run can be done again: its command, the commits of the code, and what changed on the way."""
+
+import dataclasses
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+from keras_transformer.run_folder import RunFolder
+from train.config.run import TrainingConfig
+from train.loop.progress import Progress
+from train.record.history import Part, history, record_part
+from train.report.reproduction import commit, git, reproduction_lines
+
+GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A git checkout of one file."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    (folder / "file").write_text("one\n", encoding="utf-8")
+    for arguments in (["init", "-q"], ["add", "file"], ["commit", "-q", "-m", "One"]):
+        subprocess.run([*GIT, *arguments], cwd=folder, check=True)
+    return folder
+
+
+def test_the_commit_is_the_one_that_is_checked_out(checkout):
+    assert commit(checkout) == git(checkout, "rev-parse", "HEAD") and len(commit(checkout)) == 40
+
+
+def test_changes_are_named_and_new_files_are_none(checkout):
+    (checkout / "runs").mkdir()
+    (checkout / "runs/new").touch()
+    assert " " not in commit(checkout)
+    (checkout / "file").write_text("two\n", encoding="utf-8")
+    assert commit(checkout) == git(checkout, "rev-parse", "HEAD") + " with uncommitted changes"
+
+
+def test_there_is_none_outside_git_nor_inside_another_project(checkout, tmp_path, monkeypatch):
+    (checkout / "inner").mkdir()
+    assert commit(checkout / "inner") is None
+    assert commit(tmp_path) is None
+    monkeypatch.setenv("PATH", "")
+    assert commit(checkout) is None
+
+
+def test_the_command_takes_the_configuration_of_the_page_to_a_new_run_folder(tmp_path):
+    folder = run_folder(tmp_path / "my run", [Part(0, "abc", {})])
+    lines = reproduction_lines(folder, TrainingConfig(seed=7))
+    assert lines[1:3] == ["git checkout abc", "python -m train config.toml --set 'run_folder=runs/my run_again'"]
+    assert "Its seed, 7, decides the first weights" in "".join(lines) and lines[-1] == "Commit: abc."
+
+
+def test_a_run_that_started_from_another_has_its_first_weights_from_there(tmp_path):
+    text = "".join(reproduction_lines(RunFolder(tmp_path), TrainingConfig(start_from="runs/base")))
+    assert "Its first weights are those of runs/base." in text and "decides the order of the text and dropout" in text
+
+
+def test_without_a_history_the_page_does_not_know_the_commit(tmp_path):
+    lines = reproduction_lines(RunFolder(tmp_path / "mine"), TrainingConfig())
+    assert lines[1].startswith("python -m train config.toml ") and "not known" in lines[-1]
+
+
+def test_a_run_that_was_only_interrupted_is_one_run(tmp_path):
+    folder = run_folder(tmp_path, [Part(0, "abc", {}), Part(40, "abc", {}), Part(60, "abc", {})])
+    lines = reproduction_lines(folder, TrainingConfig())
+    assert lines == reproduction_lines(run_folder(tmp_path, [Part(0, "abc", {})]), TrainingConfig())
+
+
+def test_a_run_whose_code_or_configuration_changed_says_where(tmp_path):
+    parts = [Part(0, "abc", {}), Part(1_400, "abc", {"training.dropout": ("0.1", "0.2")}), Part(1_600, "def", {})]
+    lines = reproduction_lines(run_folder(tmp_path, parts), TrainingConfig())
+    assert lines[1] == "git checkout def" and "if the same is changed at the same steps" in "".join(lines)
+    assert lines[-3:] == [
+        "- from step 0 on, commit abc",
+        "- from step 1,400 on, commit abc; `training.dropout` was 0.1 and is 0.2",
+        "- from step 1,600 on, commit def",
+    ]
+
+
+# the history
+
+
+def run_folder(path, parts, checkpoint=None):
+    """A run folder with these parts in its history, and one checkpoint."""
+    folder = RunFolder(path)
+    folder.checkpoints.mkdir(parents=True, exist_ok=True)
+    folder.history.write_text("".join(json.dumps(part._asdict()) + "\n" for part in parts), encoding="utf-8")
+    if checkpoint:
+        write_checkpoint(folder, Progress(checkpoint))
+    return folder
+
+
+def write_checkpoint(folder, progress):
+    """A checkpoint without weights."""
+    path = folder.checkpoints / f"step-{progress.step:08d}.npz"
+    np.savez(path, progress=np.array(json.dumps(dataclasses.asdict(progress))))
+
+
+def recorded(folder, *arguments, steps=100, patience=None):
+    record_part(folder, TrainingConfig(steps=steps, patience=patience), *arguments)
+    return [
+        (part.step, part.commit, {key: tuple(ends) for key, ends in part.changes.items()}) for part in history(folder)
+    ]
+
+
+def test_every_process_that_trains_adds_a_part(tmp_path):
+    folder = run_folder(tmp_path, [])
+    assert recorded(folder, "abc", {"a": ("1", "2")}) == [(0, "abc", {})]  # there is nothing that it could differ from
+    run_folder(tmp_path, [Part(0, "abc", {})], checkpoint=40)
+    assert recorded(folder, "def", {"a": ("1", "2")}) == [(0, "abc", {}), (40, "def", {"a": ("1", "2")})]
+    assert recorded(folder, "ghi", {}, steps=40) == [(0, "abc", {})]  # nothing is left to train, and "def" did not
+
+
+def test_a_run_that_has_stopped_early_gets_no_part(tmp_path):
+    folder = run_folder(tmp_path, [Part(0, "abc", {})])
+    progress = Progress(step=40, best_metric="bleu", best_step=20, validations_since_best=2)
+    write_checkpoint(folder, progress)
+    assert len(recorded(folder, "def", {}, patience=2)) == 1
+    assert len(recorded(folder, "def", {}, patience=3)) == 2  # which trains on
+
+
+def test_a_part_of_which_nothing_is_left_is_replaced_and_its_changes_stay(tmp_path):
+    changes = {"a": ("1", "2"), "b": ("1", "2")}
+    folder = run_folder(tmp_path, [Part(0, "abc", {}), Part(40, "def", changes)], checkpoint=40)
+    found = recorded(folder, "ghi", {"a": ("2", "3"), "b": ("2", "1"), "c": ("5", "6")})
+    assert found == [(0, "abc", {}), (40, "ghi", {"a": ("1", "3"), "c": ("5", "6")})]
+
+
+def test_the_part_after_a_damaged_checkpoint_begins_at_the_one_before_it(tmp_path):
+    parts = [Part(0, "abc", {}), Part(60, "def", {"a": ("1", "2")})]
+    folder = run_folder(tmp_path, parts, checkpoint=40)
+    (folder.checkpoints / "step-00000080.npz").write_bytes(b"torn")
+    expected = [(0, "abc", {}), (40, "ghi", {"a": ("1", "2")})]
+    assert recorded(folder, "ghi", {}, steps=80) == expected  # the steps after 40 are trained again
+    (folder.checkpoints / "step-00000040.npz").write_bytes(b"torn")
+    assert recorded(folder, "jkl", {}) == expected  # training is refused
+
+
+def test_a_damaged_history_is_logged_and_begun_anew(tmp_path, caplog):
+    folder = run_folder(tmp_path, [], checkpoint=40)
+    folder.history.write_text("half", encoding="utf-8")
+    assert recorded(folder, "abc", {}) == [(40, "abc", {})] and str(folder.history) in caplog.text
+    assert folder.history.with_name("history.jsonl.damaged").read_text(encoding="utf-8") == "half"

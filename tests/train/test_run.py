@@ -1,0 +1,298 @@
+"""`python -m train` from end to end: what a run leaves behind, continuing and stopping it, and a user's mistakes."""
+
+import contextlib
+import functools
+import logging
+import pathlib
+import re
+import shutil
+import signal
+import time
+import tomllib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import train.__main__
+from keras_transformer.config import TransformerConfig
+from keras_transformer.layers import Dropout
+from keras_transformer.tokenizer import Tokenizer
+from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.events import read_added, read_events
+from tests.support.processes import HEARS_CTRL_C, end, start_fork, start_python, wait_until
+from tests.support.runs import metrics_of, write_config
+from tests.support.training import TINY, weights_of
+from train.config.run import TrainingConfig, load_config
+from train.loop.checkpoints import read_checkpoint
+from train.run import build, compiled
+
+train_command = functools.partial(invoke, train.__main__.app)
+
+
+@pytest.fixture(scope="module")
+def continued(tmp_path_factory):
+    """A run folder trained in two parts, three steps and then the rest, and what the second part logged."""
+    config = write_config(tmp_path_factory.mktemp("continued"))
+    first = train_command(config, "--set", "training.steps=3")
+    with logged_lines() as lines:
+        second = train_command(config)
+    assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
+    return config.with_suffix(""), lines
+
+
+@contextlib.contextmanager
+def logged_lines():
+    """Yields a list that receives what `train` logs within."""
+    log, lines, handler = logging.getLogger("train"), [], logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    yield lines
+    log.removeHandler(handler)
+    log.setLevel(logging.NOTSET)
+
+
+# what a run leaves behind
+
+
+def test_the_command_prints_the_run_folder_and_logs_to_stderr(finished):
+    _, folder, process = finished
+    assert process.stdout == f"{folder}\n"
+    assert "step 4/5  loss " in process.stderr and "target tokens/s" in process.stderr
+    assert "Traceback" not in process.stderr and "WARNING" not in process.stderr
+
+
+def test_the_run_folder_has_every_file_of_the_contract(finished):
+    config, folder, _ = finished
+    contract = "config.toml tokenizer.model model.json model.weights.h5 metrics.jsonl report.md scores.json curves.png"
+    for name in contract.split():
+        assert (folder / name).stat().st_size > 0
+    assert [path.name for path in sorted((folder / "checkpoints").iterdir())] == [
+        "step-00000002.npz", "step-00000004.npz", "step-00000005.npz",
+    ]  # fmt: skip
+    assert load_config(folder / "config.toml") == load_config(config)
+    model = TransformerConfig.load(folder / "model.json")
+    assert (model.vocab_size, model.d_model, model.d_k, model.dropout) == (300, 16, 8, 0.3)
+    assert Tokenizer(folder / "tokenizer.model").vocab_size == 300
+    assert len((folder / "validation.src.txt").read_text(encoding="utf-8").splitlines()) == 8
+    assert not list(folder.rglob("*.part")) and not list(folder.rglob("part.weights.h5"))
+
+
+def test_the_metrics_hold_every_step_and_every_validation(finished):
+    lines = metrics_of(finished[1])
+    names = {"loss", "perplexity", "token_accuracy", "learning_rate", "gradient_norm", "tokens_per_second"}
+    names |= {"seconds_in_step", "seconds_waiting", "resident_bytes"}
+    steps = [line for line in lines if "train/loss" in line]
+    assert [line["step"] for line in steps] == [1, 2, 3, 4, 5]
+    assert all(set(line) == {"step", "time"} | {f"train/{name}" for name in names} for line in steps)
+    validations = [line for line in lines if "validation/loss" in line]
+    assert [line["step"] for line in validations] == [2, 4, 5]
+    names = {"loss", "perplexity", "token_accuracy", "bleu", "chrf", "exact"}
+    assert all(set(line) == {"step", "time"} | {f"validation/{name}" for name in names} for line in validations)
+    assert validations[-1]["validation/loss"] < validations[0]["validation/loss"]
+    assert [line["validation/bleu"] for line in validations] == [None] * 3  # a number is one word: BLEU is undefined
+
+
+def test_tensorboard_has_the_same_numbers(finished):
+    folder = finished[1]
+    events = read_events(folder / "tensorboard")
+    for name in ("train/loss", "train/gradient_norm", "validation/exact", "validation/loss"):
+        expected = [(line["step"], pytest.approx(line[name])) for line in metrics_of(folder) if name in line]
+        assert events[name] == expected
+
+
+def test_the_report_has_scores_training_corpus_samples_and_configuration(finished):
+    config, folder, _ = finished
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert report.startswith("# run\n\nen to de.\n")
+    headings = re.findall(r"^## (\S+)", report, re.MULTILINE)
+    assert headings == ["Use", "Scores", "Training", "Size", "Data", "How", "Sample", "Configuration"]
+    assert len(re.findall(r"^- BLEU n/a +\S.*  undefined: no reference has four tokens$", report, re.MULTILINE)) == 3
+    assert re.search(r"^- chrF \d+\.\d\d ± \d\.\d\d +raw text +nrefs:1\|bs:1000\|", report, re.MULTILINE)
+    assert "![Loss, BLEU and learning rate over the steps](curves.png)" in report
+    assert re.search(r"kept the (last checkpoint|average of the last 2 checkpoints): validation BLEU n/a", report)
+    weights = sum(array.size for array in read_checkpoint(folder / "checkpoints/step-00000005.npz", "model/").values())
+    for row in (f"parameters | {weights:,}", "updates | 5, of 4 rows of 64 positions", "vocabulary | 300 pieces"):
+        assert f"| {row}" in report
+    samples = report.split("## Sample translations")[1].split("## Configuration")[0]
+    assert samples.count("\n|") == 2 + 10
+    effective = tomllib.loads(report.split("```toml\n")[1].split("```")[0])
+    assert effective == tomllib.loads(load_config(config).to_toml())
+
+
+# continuing
+
+
+def test_a_finished_run_is_not_trained_again(finished):
+    config, folder, _ = finished
+    files = [folder / "metrics.jsonl", *(folder / "checkpoints").iterdir()]
+    before = [path.read_bytes() for path in files]
+    again = train_command(config)
+    assert (again.exit_code, again.stdout) == (0, f"{folder}\n")
+    assert [path.read_bytes() for path in files] == before
+
+
+def test_a_run_with_more_steps_to_do_continues_and_logs_it(continued):
+    folder, lines = continued
+    assert "continuing from the checkpoint of step 3" in lines
+    assert any(re.fullmatch(r"trained 5 steps in .+", line) for line in lines)
+    assert any(
+        line.startswith("the configuration has changed") and "training.steps was 3 and is 5" in line for line in lines
+    )
+    assert [line["step"] for line in metrics_of(folder) if "train/loss" in line] == [1, 2, 3, 4, 5]
+    assert [line["step"] for line in metrics_of(folder) if "final/loss" in line] == [3, 5]
+
+
+def test_a_run_in_two_parts_equals_a_run_in_one_bit_for_bit(finished, continued):
+    name = "checkpoints/step-00000005.npz"
+    one, other = read_checkpoint(finished[1] / name), read_checkpoint(continued[0] / name)
+    assert one.keys() == other.keys() and len(one) > 50
+    for key in one.keys() - {"progress"}:  # which holds seconds
+        np.testing.assert_array_equal(one[key], other[key])
+    losses = [
+        [line["train/loss"] for line in metrics_of(run) if "train/loss" in line] for run in (finished[1], continued[0])
+    ]
+    assert losses[0] == losses[1]
+
+
+def test_an_emptied_record_of_the_configuration_loses_nothing(finished, tmp_path):
+    config, folder, _ = finished
+    copy = shutil.copytree(folder, tmp_path / "run")
+    (copy / "config.toml").write_bytes(b"")
+    result = train_command(config, "--set", f"run_folder={copy}")
+    assert result.exit_code == 0, result.output
+    assert load_config(copy / "config.toml") == load_config(config, [f"run_folder={copy}"])
+    assert metrics_of(copy) == metrics_of(folder)
+
+
+# stopping
+
+
+@pytest.mark.slow
+def test_a_signal_ends_the_command_with_exit_code_75_and_a_checkpoint_of_the_last_step(tmp_path):
+    config, log = write_config(tmp_path), tmp_path / "log"
+    folder = config.with_suffix("")
+    options = [f"training.{key}=1000000" for key in ("steps", "checkpoint_every", "validate_every", "warmup_steps")]
+    process = start_fork("-m", "train", config, *(word for option in options for word in ("--set", option)), log=log)
+    wait_until(lambda: (folder / "metrics.jsonl").exists() and metrics_of(folder), [process])
+    process.send_signal(signal.SIGTERM)
+    assert end([process]) == [75]
+    (checkpoint,) = (folder / "checkpoints").iterdir()
+    assert checkpoint.name == f"step-{metrics_of(folder)[-1]['step']:08d}.npz"
+    logged = log.read_text(encoding="utf-8")
+    assert "same command" in logged and "Traceback" not in logged
+    assert "final/_hparams_/session_start_info" in read_added(folder / "tensorboard")  # and no scores
+    assert not any(name.startswith("final/") for name in read_events(folder / "tensorboard"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [1, 4, 9])
+def test_ctrl_c_in_the_first_seconds_ends_the_command_without_a_traceback(tmp_path, seconds):
+    config, log = write_config(tmp_path), tmp_path / "log"
+    arguments = "-m", "train", config, "--set", "training.steps=1000000"
+    process = start_python("-c", HEARS_CTRL_C, *arguments, log=log)
+    wait_until(lambda: has_begun(process.pid), [process])
+    time.sleep(seconds)  # whatever it does by then: importing, reading, compiling, training
+    wait_until(lambda: has_begun(process.pid), [process])  # not between two steps of Python's own start
+    process.send_signal(signal.SIGINT)
+    assert end([process])[0] in (-signal.SIGINT, 75)
+    assert "Traceback" not in log.read_text(encoding="utf-8")
+
+
+def has_begun(pid):
+    """Whether the command has chosen what SIGINT does (Linux).
+
+    Python ignores SIGPIPE when it starts and catches SIGINT a moment later. The command then lets SIGINT end it, and
+    training catches SIGTERM as well.
+    """
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+
+    def has(number, field):
+        return bool(int(re.search(rf"{field}:\s*(\w+)", status)[1], 16) & 1 << (number - 1))
+
+    is_chosen = has(signal.SIGTERM, "SigCgt") or not has(signal.SIGINT, "SigCgt")
+    return has(signal.SIGPIPE, "SigIgn") and is_chosen
+
+
+# the settings of a model
+
+
+@pytest.mark.slow
+def test_every_setting_arrives_in_the_training_model():
+    training = TrainingConfig(
+        seed=7,
+        xla=False,
+        precision="mixed_bfloat16",
+        micro_batches=3,
+        warmup_steps=11,
+        learning_rate_factor=0.5,
+        cooldown_steps=10,
+    )
+    config = TINY.replace(dropout=0.4, label_smoothing=0.3)
+    strategy = tf.distribute.get_strategy()
+    model = compiled(build(config, training, strategy), training, strategy)
+    assert (model.dropout_seed, model.label_smoothing, model.xla, model.micro_batches) == (7, 0.3, False, 3)
+    assert {layer.rate for layer in model.layers if isinstance(layer, Dropout)} == {0.4}
+    assert model.get_layer("logits" if not config.shared_embeddings else "embedding").compute_dtype == "bfloat16"
+    cooldown = model.optimizer.get_config()["learning_rate"]["config"]
+    assert cooldown["cooldown_steps"] == 10
+    schedule = cooldown["schedule"]["config"]
+    assert (schedule["d_model"], schedule["warmup_steps"], schedule["factor"]) == (config.d_model, 11, 0.5)
+
+
+def test_the_seed_decides_the_first_weights():
+    strategy = tf.distribute.get_strategy()
+    one, same, other = (weights_of(build(TINY, TrainingConfig(seed=seed), strategy)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one[0], same[0])
+    assert not np.array_equal(one[0], other[0])
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("override", "parts"),
+    [
+        ("training.stepz=3", ["training.stepz", "did you mean training.steps?"]),
+        ("data.maximum=10", ["320 pairs", "11 numbers"]),
+        ("tokenizer.vocab_size=5000", ["tokenizer.vocab_size is 5000", "the largest possible size is "]),
+        ("tokenizer.model=none.model", ["none.model", "No such file"]),
+        ("training.row_length=8", ["has no sentence pair left", "Raise training.row_length"]),
+        ("run_folder=/dev/null/run", ["run_folder /dev/null/run cannot be created: Not a directory"]),
+    ],
+)
+def test_a_mistake_in_the_configuration_is_one_sentence(tmp_path, override, parts):
+    assert_one_sentence(train_command(write_config(tmp_path), "--set", override), *parts)
+
+
+def test_a_missing_configuration_is_one_sentence(tmp_path):
+    assert_one_sentence(train_command(tmp_path / "none.toml"), tmp_path / "none.toml", "configs/")
+
+
+def test_a_missing_corpus_file_is_one_sentence(tmp_path):
+    config = write_config(tmp_path)
+    data = 'source = "files"\ntrain = [["none.en", "none.de"]]\nvalidation = [["none.en", "none.de"]]\n\n[tokenizer]'
+    before, after = config.read_text(encoding="utf-8").split("[tokenizer]")
+    config.write_text(before.split('source = "numbers"')[0] + data + after, encoding="utf-8")
+    assert_one_sentence(train_command(config), "data.train names none.en, but there is no such file.")
+
+
+def test_a_run_folder_that_is_a_file_is_one_sentence(tmp_path):
+    config = write_config(tmp_path)
+    config.with_suffix("").write_text("hello", encoding="utf-8")
+    assert_one_sentence(train_command(config), f"run_folder {config.with_suffix('')} cannot be created: File exists")
+
+
+def test_another_model_in_a_run_folder_is_refused_before_anything_in_it_changes(finished):
+    config, folder, _ = finished
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "lock"]
+    before = [path.read_bytes() for path in files]
+    assert_one_sentence(train_command(config, "--set", "model.d_model=32"), folder, "model.d_model was 16 and is 32")
+    assert [path.read_bytes() for path in files] == before
+
+
+@pytest.mark.slow
+def test_help_answers_without_waiting_for_tensorflow():
+    text = help_of("train")
+    assert "--set" in text and "<bool>" not in text and "imported: set()" in text

@@ -1,0 +1,178 @@
+"""All statistics of one set of translations, as text, as JSON and as a picture."""
+
+import json
+
+import pytest
+from PIL import Image
+
+from keras_transformer.bleu import tokenised_bleu
+from keras_transformer.samples import Sample
+from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
+from train.scoring import scorecard_plot
+from train.scoring.breakdown import WordCounts, words_of
+from train.scoring.scorecard import INTERVAL_NOTE, LOWERCASE_NOTE, Evaluator, Timed
+from train.scoring.scorecard_plot import plot_scorecard
+
+SAMPLES = [Sample("one two three", *pair) for pair in zip(REFERENCES, TRANSLATIONS, strict=True)]
+COUNTED = WordCounts(words_of(REFERENCES), "the training text (4 pairs)")
+
+
+@pytest.fixture(scope="module")
+def cards():
+    """The Scorecard of some translations, and the same compared with others."""
+    evaluator = Evaluator("de", COUNTED)
+    card = evaluator.scorecard(Timed(SAMPLES, seconds=2.0))
+    return card, evaluator.compared(card, "runs/other", OTHERS, "bootstrap")
+
+
+def test_the_lines_are_scores_then_speed_then_tables(cards):
+    lines = cards[0].lines()
+    assert [line.split()[0] for line in lines[:5]] == ["BLEU", "BLEU", "BLEU", "chrF", "exact"]
+    assert lines[:5] == cards[0].scores.lines() and lines[5] == INTERVAL_NOTE
+    assert lines[6].startswith("speed 2.0 sentences/s: 2.0 s")
+    titles = [line for line in lines if line.endswith(":")]
+    assert len(titles) == 2 and "the training text (4 pairs)" in titles[1]
+
+
+def test_every_form_has_an_interval(cards):
+    assert all(found.margin > 0 and "bs:1000" in found.signature for found in cards[0].scores.measured)
+
+
+def test_a_comparison_names_the_other_its_test_every_form_and_the_lines(cards):
+    lines = cards[1].lines()
+    start = lines.index("Against runs/other, with a paired bootstrap test (bs:1000|seed:12345):")
+    table = lines[start + 1 : start + 6]
+    for line, found in zip(table[1:], cards[1].comparison.differences, strict=True):
+        assert line.startswith(f"  {found.name}, {found.form} ") and line.endswith(f"  {found.p_value:.4f}")
+        assert f"{found.ours - found.theirs:+.2f}" in line
+    assert "The 3 sentences that differ most, by sentence chrF:" in lines
+    first = lines.index("  sentence 3")
+    assert REFERENCES[2] in lines[first + 2] and TRANSLATIONS[2] in lines[first + 3] and "Kind" in lines[first + 4]
+
+
+def test_the_others_are_broken_down_as_if_they_were_ours(cards):
+    theirs = [sample._replace(translation=text) for sample, text in zip(SAMPLES, OTHERS, strict=True)]
+    assert cards[1].comparison.breakdown == Evaluator("de", COUNTED).scorecard(Timed(theirs, 1.0)).breakdown
+    assert cards[1].comparison.breakdown != cards[1].breakdown == cards[0].breakdown
+
+
+def test_a_model_in_lower_case_is_broken_down_in_lower_case_and_scored_as_it_is():
+    cased = [Sample("One two three", "Ein Hund läuft hier", "ein hund läuft hier")]
+    card = Evaluator("de", WordCounts(words_of(["ein hund"]), "t"), is_lowercase=True).scorecard(Timed(cased, 1.0))
+    raw, lowered = card.scores.measured[:2]
+    assert raw.value < 50 and lowered.value == pytest.approx(100) == card.breakdown.lengths[0].bleu.value
+    assert [(found.occurrences, found.words, found.found) for found in card.breakdown.frequencies] == [
+        ("0", 2, 100.0),
+        ("1", 2, 100.0),
+    ]
+    assert card.breakdown.lengths[0].bleu.form == "raw text, lower-cased" and LOWERCASE_NOTE in card.lines()
+
+
+def test_others_are_compared_with_a_model_in_lower_case_in_lower_case():
+    ours = [Sample("One two three", "Ein Hund läuft hier", text) for text in ("ein hund läuft", "ein kind läuft hier")]
+    evaluator = Evaluator("de", COUNTED, is_lowercase=True)
+    theirs = ["Ein Hund läuft", "Ein Hund läuft hier"]
+    comparison = evaluator.compared(evaluator.scorecard(Timed(ours, 1.0)), "other", theirs, "bootstrap").comparison
+    assert [(found.line, found.theirs) for found in comparison.lines] == [(2, "ein hund läuft hier")]
+    lowered = [Sample("One two three", "ein hund läuft hier", text.lower()) for text in theirs]
+    assert comparison.breakdown == evaluator.break_down(lowered)
+
+
+def test_a_model_in_mixed_case_has_no_note_of_it(cards):
+    assert LOWERCASE_NOTE not in cards[0].lines() and cards[0].breakdown.lengths[0].bleu.form == "raw text"
+
+
+def test_equal_translations_have_no_lines_that_differ(cards):
+    same = Evaluator("de", COUNTED).compared(cards[0], "same", TRANSLATIONS, "bootstrap")
+    assert {found.p_value for found in same.comparison.differences} == {1.0}
+    assert same.lines()[-1] == "No two translations differ in sentence chrF."
+
+
+def test_json_holds_every_number(cards):
+    found = json.loads(json.dumps(cards[1].as_json(), allow_nan=False))
+    card = cards[1]
+    assert [score["value"] for score in found["scores"]] == [score.value for score in card.scores.measured]
+    assert [score["form"] for score in found["scores"]] == [score.form for score in card.scores.measured]
+    assert (found["sentences"], found["exact"], found["seconds"]) == (4, 25.0, 2.0)
+    assert found["sentences_per_second"] == 2.0
+    assert [row["words"] for row in found["by_length"]] == ["up to 5"]
+    assert found["by_length"][0]["bleu"]["value"] == card.breakdown.lengths[0].bleu.value
+    assert found["by_frequency"]["bins"][0]["of_missed"] == card.breakdown.frequencies[0].of_missed
+    against = found["against"]
+    assert (against["name"], against["paired_test"]) == ("runs/other", "bootstrap")
+    assert [row["p_value"] for row in against["differences"]] == [row.p_value for row in card.comparison.differences]
+    assert [row["line"] for row in against["lines"]] == [3, 2, 4] and against["by_length"][0]["sentences"] == 4
+    assert cards[0].as_json()["against"] is None
+
+
+@pytest.mark.slow
+def test_the_form_of_bins_of_lengths_is_the_evaluators(cards):
+    evaluator = Evaluator("de", COUNTED, tokenised_bleu("de"))
+    card = evaluator.compared(evaluator.scorecard(cards[0].timed), "other", OTHERS, "randomization")
+    forms = {part.lengths[0].bleu.form for part in (card.breakdown, card.comparison.breakdown)}
+    assert forms == {"tokenised, lower-cased"}
+    assert "ar:10000" in card.comparison.differences[0].signature
+
+
+def test_an_undefined_bleu_is_neither_compared_nor_noted():
+    evaluator = Evaluator("de", COUNTED)
+    card = evaluator.scorecard(Timed([Sample("two", "zwei", "zwei"), Sample("one", "eins", "ein")], 1.0))
+    card = evaluator.compared(card, "other", ["zwei", "eins"], "bootstrap")
+    assert [found.name for found in card.comparison.differences] == ["chrF"]
+    assert [line.split()[:2] for line in card.lines()[:3]] == [["BLEU", "n/a"]] * 3
+    assert card.as_json()["scores"][0]["value"] is None
+
+
+# the picture
+
+
+def panels(monkeypatch, card):
+    figures = []
+    monkeypatch.setattr(scorecard_plot, "save", lambda figure, path: figures.append(figure))
+    plot_scorecard(card, "runs/mine", None)
+    return figures[0]
+
+
+def heights(axis):
+    return [[bar.get_height() for bar in bars] for bars in axis.containers]
+
+
+def test_a_panel_has_the_bars_of_both_in_the_order_of_the_bins(monkeypatch, cards):
+    card = cards[1]
+    figure = panels(monkeypatch, card)
+    _, frequencies, bleu, chrf = figure.axes
+    mine, theirs = card.breakdown, card.comparison.breakdown
+    assert heights(frequencies) == [[row.f1 for row in part.frequencies] for part in (mine, theirs)]
+    assert heights(bleu) == [[row.bleu.value for row in part.lengths] for part in (mine, theirs)]
+    assert heights(chrf) == [[row.chrf.value for row in part.lengths] for part in (mine, theirs)]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["runs/mine", "runs/other"]
+    assert len(heights(panels(monkeypatch, cards[0]).axes[1])) == 1
+
+
+def test_every_score_is_a_point_with_its_interval(monkeypatch, cards):
+    axis = panels(monkeypatch, cards[0]).axes[0]
+    for found, drawn in zip(cards[0].scores.measured, axis.containers, strict=True):
+        point, _, (interval,) = drawn.lines
+        assert point.get_xdata().tolist() == [found.value]
+        ends = interval.get_segments()[0][:, 0].tolist()
+        assert ends == pytest.approx([found.value - found.margin, found.value + found.margin])
+
+
+def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):
+    card = Evaluator("de", COUNTED).scorecard(Timed([Sample("two", "zwei", "zwei")], 1.0))
+    scores, _, bleu, chrf = panels(monkeypatch, card).axes
+    assert [text.get_text() for text in bleu.texts] == ["n/a"] and [text.get_text() for text in chrf.texts] == ["100"]
+    assert bleu.get_title().endswith("n/a: no reference has four tokens") and bleu.get_ylim() == (0, 100)
+    assert scores.get_yticklabels()[0].get_text() == "BLEU n/a\nno reference has four tokens"
+    assert len(scores.containers) == 1  # chrF alone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["png", "PNG", "svg", "pdf"])
+def test_the_ending_decides_the_format(cards, tmp_path, ending):
+    path = tmp_path / f"picture.{ending}"
+    plot_scorecard(cards[1], "runs/$mine_$1", path)  # no formula
+    content = path.read_bytes()
+    assert content.startswith({"png": b"\x89PNG", "pdf": b"%PDF"}.get(ending.lower(), b"<?xml"))
+    if ending == "png":
+        assert Image.open(path).size == (1650, 1125)

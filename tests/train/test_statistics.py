@@ -1,0 +1,81 @@
+"""What a corpus is made of: lengths, pieces and bytes, counted by hand; its text and its licence."""
+
+import collections
+import types
+
+import numpy as np
+import pytest
+
+from train.config.run import FilesData, NumbersData, TfdsData
+from train.data import statistics as corpus_statistics
+from train.data.encoding import EncodedPairs, EncodedShards, Sentences
+from train.data.statistics import data_table, length_sentence, piece_counts, text_of, vocabulary_rows
+
+PIECES = ["<pad>", "<unk>", "<s>", "</s>", "<0x00>", "<0xFF>", "a", "b"]
+TOKENIZER = types.SimpleNamespace(vocab_size=8, pieces=lambda: PIECES)
+
+
+def pairs(sources, targets, **skipped):
+    sides = (Sentences.of(lists, np.uint16) for lists in (sources, targets))
+    return EncodedPairs(*sides, collections.Counter(skipped))
+
+
+TRAIN = EncodedShards([pairs([[6, 3], [6, 6, 3]], [[7, 3], [3]]), pairs([[6, 7, 6, 6, 3]], [[7, 3]])])
+VALIDATION = pairs([[4, 5, 6, 3]], [[7, 3]])
+
+
+def test_lengths_are_of_all_shards_with_their_end_of_sentence():
+    assert length_sentence(TRAIN, "source") == "mean 3.3; percentiles (50, 90, 99, 100): 3, 4, 4, 5"
+    assert length_sentence(TRAIN, "target") == "mean 1.7; percentiles (50, 90, 99, 100): 2, 2, 2, 2"
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 100])
+def test_pieces_are_counted_over_all_shards_whatever_the_chunk(monkeypatch, chunk):
+    monkeypatch.setattr(corpus_statistics, "CHUNK", chunk)
+    assert piece_counts(TRAIN.shards, "source", 8).tolist() == [0, 0, 0, 3, 0, 0, 6, 1]
+
+
+def test_the_vocabulary_has_pieces_in_use_and_bytes(monkeypatch):
+    monkeypatch.setattr(corpus_statistics, "OFTEN", 6)
+    rows = dict(vocabulary_rows(TOKENIZER, TRAIN, VALIDATION))
+    assert rows["vocabulary"] == "8 pieces, joint"
+    assert rows["pieces in use"] == (
+        "3 occur in the training text, 2 of them 6 times and more; 3 on its source side and 2 on its target side"
+    )
+    assert rows["without a piece"].startswith("50.00 per cent of the source tokens and 0.00 of the target tokens")
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (NumbersData(source="numbers", maximum=9_999), "numbers from 0 to 9,999, spelled out by num2words"),
+        (FilesData(source="files", train=[["a.en", "a.de"], "b.tsv"], validation=["v"]), "a.en and a.de, b.tsv"),
+        (
+            FilesData(
+                source="files",
+                train=[["a.en", "a.de"], {"files": "b.tsv", "tag": "<BT>"}, {"files": ["c.en", "c.de"], "weight": 2}],
+                validation=["v"],
+            ),
+            "a.en and a.de, b.tsv (tag <BT>), c.en and c.de (weight 2)",
+        ),
+        (
+            TfdsData(source="tfds", name="wmt14", source_language="de", target_language="en"),
+            "wmt14 of TensorFlow Datasets, split train",
+        ),
+    ],
+)
+def test_the_text_is_named(config, text):
+    assert text_of(config) == text
+
+
+@pytest.mark.parametrize(("licence", "row"), [("CC-BY-4.0", "CC-BY-4.0"), (None, "not given")])
+def test_the_licence_is_the_configurations_or_not_given(licence, row):
+    data = types.SimpleNamespace(
+        train=TRAIN, validation=VALIDATION, tokenizer=TOKENIZER,
+        corpus=types.SimpleNamespace(train=types.SimpleNamespace(shards=(1, 2))),
+        batches=types.SimpleNamespace(padding=types.SimpleNamespace(total=0.01234)),
+    )  # fmt: skip
+    table = data_table(NumbersData(source="numbers", licence=licence), data)
+    assert f"| licence | {row}" in table
+    assert "| training pairs | 3; 10 source and 5 target tokens; skipped: none |" in table
+    assert "| padding | 1.23 per cent of the positions of packed rows |" in table

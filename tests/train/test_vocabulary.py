@@ -1,0 +1,154 @@
+"""The tokenizer of a run: which text it is learned from, and what is found in a run folder."""
+
+import logging
+
+import pytest
+
+from keras_transformer.config import ConfigError
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+from tests.support.segmentation import drawn_by
+from train.config.run import TokenizerConfig
+from train.data.corpus import Corpus, Split
+from train.data.vocabulary import evenly_spaced, learn_tokenizer, prepare_tokenizer, share_tokenizer
+from train.workers.broadcast import Broadcast
+from train.workers.tf_config import Worker
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 16, 17, 1_000])
+def test_a_sample_has_equal_distances_from_beginning_to_end(count):
+    kept, distance = evenly_spaced(iter(range(count)), limit=8)
+    assert kept == list(range(0, count, distance))
+    assert len(kept) == count if distance == 1 else 4 < len(kept) <= 8
+
+
+@pytest.mark.parametrize(("limit", "logged"), [(98, "it is trained on one pair in 2, 50 pairs"), (100, None)])
+def test_a_sample_is_logged_if_one_is_taken(tmp_path, monkeypatch, caplog, limit, logged):
+    monkeypatch.setattr("train.data.vocabulary.TOKENIZER_PAIRS", limit)
+    splits = [Split("data.train", lambda: ((f"one {number}", f"two {number} two") for number in range(50)))] * 2
+    with caplog.at_level(logging.INFO, "train"):
+        learn_tokenizer(TokenizerConfig(vocab_size=280), splits, tmp_path / "tokenizer.model")
+    assert caplog.messages[1:] == ([f"{logged} from beginning to end"] if logged else [])
+    assert (tmp_path / "tokenizer.model").stat().st_size > 0
+
+
+def one_split():
+    return [Split("data.train", lambda: iter([("source word", "Zielwort")] * 9))]
+
+
+def test_a_tokenizer_is_learned_from_both_sides_of_all_splits(tmp_path):
+    second = Split("data.train", lambda: iter([("third", "vierter")] * 9))
+    learn_tokenizer(TokenizerConfig(vocab_size=290), [*one_split(), second], tmp_path / "model")
+    tokenizer = Tokenizer(tmp_path / "model")
+    characters = set("".join(tokenizer.decode([piece]) for piece in range(260, tokenizer.vocab_size)))
+    assert set("sourceword" + "Zielwort" + "third" + "vierter") <= characters
+
+
+def test_the_configured_model_is_copied_and_needs_no_text(tmp_path):
+    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    config = TokenizerConfig(model=str(tmp_path / "given.model"))
+    tokenizer = prepare_tokenizer(config, [], tmp_path / "tokenizer.model")
+    assert (tmp_path / "tokenizer.model").read_bytes() == (tmp_path / "given.model").read_bytes()
+    assert tokenizer.vocab_size == 275
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_number_of_pieces_that_the_configured_model_does_not_have_is_refused(tmp_path, is_there):
+    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    path, given = tmp_path / "tokenizer.model", str(tmp_path / "given.model")
+    if is_there:
+        prepare_tokenizer(TokenizerConfig(model=given, vocab_size=275), [], path)
+    with pytest.raises(ConfigError, match="vocab_size is 280, and .*given.model, has 275 pieces: leave .* out"):
+        prepare_tokenizer(TokenizerConfig(model=given, vocab_size=280), [], path)
+    assert path.exists() == is_there
+
+
+@pytest.mark.parametrize("key", ["lowercase", "dummy_prefix"])
+def test_a_given_tokenizer_cannot_be_asked_to_be_trained_otherwise(tmp_path, key):
+    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    config = TokenizerConfig(model=str(tmp_path / "given.model"), **{key: True})
+    with pytest.raises(ConfigError, match=f"tokenizer.{key} is for a tokenizer that is trained, .*given.model: leave"):
+        prepare_tokenizer(config, [], tmp_path / "tokenizer.model")
+    assert not (tmp_path / "tokenizer.model").exists()
+
+
+def test_a_tokenizer_is_trained_as_the_configuration_asks(tmp_path):
+    config = TokenizerConfig(vocab_size=290, lowercase=True, dummy_prefix=True)
+    tokenizer = prepare_tokenizer(config, one_split(), tmp_path / "tokenizer.model")
+    assert tokenizer.decode(tokenizer.encode("Zielwort WORT")) == "zielwort wort"
+    (word,) = tokenizer.encode("Word")
+    assert tokenizer.encode("source word")[-1] == word
+
+
+def test_a_tokenizer_of_another_case_than_the_configuration_asks_is_refused(tmp_path):
+    train_tokenizer(["some other words"], tmp_path / "tokenizer.model", 275)
+    config = TokenizerConfig(vocab_size=275, lowercase=True)
+    with pytest.raises(ConfigError, match="tokenizer.lowercase is true, but .*tokenizer.model was not trained so"):
+        prepare_tokenizer(config, [], tmp_path / "tokenizer.model")
+
+
+def test_a_model_that_cannot_be_used_is_not_copied(tmp_path):
+    (tmp_path / "given.model").write_bytes(b"no model")
+    with pytest.raises(TokenizerError, match="given.model"):
+        prepare_tokenizer(TokenizerConfig(model=str(tmp_path / "given.model")), [], tmp_path / "tokenizer.model")
+    assert not (tmp_path / "tokenizer.model").exists()
+
+
+def test_the_tokenizer_that_is_there_is_used_and_one_of_another_size_is_refused(tmp_path):
+    path = tmp_path / "tokenizer.model"
+    learned = prepare_tokenizer(TokenizerConfig(vocab_size=280), one_split(), path)
+    found = prepare_tokenizer(TokenizerConfig(vocab_size=280), [], path)
+    assert found.model_bytes == learned.model_bytes
+    with pytest.raises(ConfigError, match="280 pieces .*tokenizer.vocab_size is 281"):
+        prepare_tokenizer(TokenizerConfig(vocab_size=281), one_split(), path)
+
+
+def test_tags_are_pieces_of_a_learned_tokenizer_and_a_tokenizer_that_divides_one_is_refused_and_not_copied(tmp_path):
+    tags = ("<2de>", "<BT>")
+    tokenizer = prepare_tokenizer(TokenizerConfig(vocab_size=290), one_split(), tmp_path / "tagged.model", tags)
+    assert tokenizer.vocab_size == 290
+    for tag in tags:
+        (piece,) = tokenizer.encode(tag)
+        assert tokenizer.encode(f"{tag}source word") == [piece, *tokenizer.encode("source word")]
+        assert tokenizer.decode([piece]) == tag
+        assert drawn_by(tokenizer, [f"{tag}source word"], 1.0)[0][0] == piece  # BPE-dropout leaves it whole
+    learn_tokenizer(TokenizerConfig(vocab_size=290), one_split(), tmp_path / "given.model")
+    for config, path in (
+        (TokenizerConfig(model=str(tmp_path / "given.model")), tmp_path / "copied.model"),
+        (TokenizerConfig(vocab_size=290), tmp_path / "given.model"),
+    ):
+        with pytest.raises(ConfigError, match=r"symbol <2de>, .*given.model divides into [2-9] pieces"):
+            prepare_tokenizer(config, [], path, tags)
+    assert not (tmp_path / "copied.model").exists()
+
+
+def test_the_tokenizer_of_an_attempt_without_a_checkpoint_is_made_anew(tmp_path):
+    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
+    corpus, alone = Corpus(train, None, None, "en", "de"), Broadcast(None, Worker())
+    given, folder = TokenizerConfig(model=str(tmp_path / "given.model")), RunFolder(tmp_path / "run")
+    folder.checkpoints.mkdir(parents=True)
+    assert share_tokenizer(TokenizerConfig(vocab_size=280), corpus, folder, alone).vocab_size == 280
+    assert share_tokenizer(given, corpus, folder, alone).vocab_size == 275
+    (folder.checkpoints / "step-00000010.npz").touch()
+    assert share_tokenizer(TokenizerConfig(vocab_size=275), corpus, folder, alone).vocab_size == 275
+
+
+def test_a_run_goes_on_with_the_tokenizer_that_it_was_begun_with_alone(tmp_path):
+    """Another one of the same size makes other words of the same ids."""
+    train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
+    corpus, alone = Corpus(train, None, None, "en", "de"), Broadcast(None, Worker())
+    config, folder = TokenizerConfig(vocab_size=275), RunFolder(tmp_path / "run")
+    folder.checkpoints.mkdir(parents=True)
+    share_tokenizer(config, corpus, folder, alone)
+    (folder.checkpoints / "step-00000010.npz").touch()
+    share_tokenizer(config, corpus, folder, alone)
+    own = folder.tokenizer.read_bytes()
+    folder.tokenizer.unlink()  # it is learned again, and the same
+    share_tokenizer(config, corpus, folder, alone)
+    assert folder.tokenizer.read_bytes() == own
+    train_tokenizer(["some other words"], folder.tokenizer, 275)
+    with pytest.raises(ConfigError, match="is not the tokenizer that the weights were trained with.*SHA-256"):
+        share_tokenizer(config, corpus, folder, alone)
+    folder.tokenizer_sum.unlink()  # as in a run folder of before there was one
+    assert share_tokenizer(config, corpus, folder, alone).vocab_size == 275 and folder.tokenizer_sum.exists()

@@ -1,0 +1,75 @@
+"""The number of micro-batches with which a step fits in memory: found by trial, before the first step."""
+
+import gc
+import logging
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.config import ConfigError
+from keras_transformer.model_config import BaseModelConfig
+
+from ..config.run import TrainingConfig
+from ..data.batches import ShardedBatches, training_dataset
+from ..step.training_model import TrainingModel
+from ..workers.strategy import distributed
+from .cost import arrays_per_weight, memory_bytes
+from .memory import free_memory, gigabytes
+
+log = logging.getLogger("train")
+
+
+def find_micro_batches(
+    training: TrainingConfig,
+    transformer_config: BaseModelConfig,
+    batches: ShardedBatches,
+    strategy: tf.distribute.Strategy,
+    compiled: Callable[[TrainingConfig], TrainingModel],
+) -> tuple[TrainingConfig, TrainingModel]:
+    """Try steps with `training.micro_batches` parts, and with more and more, until one fits in memory.
+
+    compiled: returns the model with a training step for a TrainingConfig. Returns the TrainingConfig in which that
+    number is fixed, and its model, whose weights and optimizer are as they were. A GPU reports that its memory is
+    exhausted. A process that takes more than the machine has is killed, so on a CPU an estimate goes first: what needs
+    more memory than is free is not tried. Raises ConfigError if not even one row at once fits.
+    """
+    rows, free = batches.rows_per_batch // strategy.num_replicas_in_sync, free_memory()
+    for count in range(training.micro_batches, rows + 1):
+        if rows % count:
+            continue
+        estimate = memory_bytes(transformer_config, rows // count, batches.row_lengths, arrays_per_weight(training))
+        if free is not None and estimate > free:
+            log.info("%s takes about %s, and %s are free", parts(count, rows), gigabytes(estimate), gigabytes(free))
+            continue
+        fixed = training.model_copy(update={"micro_batches": count, "find_micro_batches": False})
+        model = compiled(fixed)
+        if step_fits(model, batches, strategy):
+            log.info("%s fits in memory; config.toml has it as training.micro_batches", parts(count, rows))
+            return fixed, model
+        log.info("%s does not fit in memory", parts(count, rows))
+        del model
+        gc.collect()  # its optimizer would take memory from the next trial
+    raise ConfigError(
+        f"Not even one row of {batches.row_lengths.target} positions at once fits in memory: use a smaller [model], a "
+        "smaller tokenizer.vocab_size or a smaller training.row_length."
+    )
+
+
+def step_fits(model: TrainingModel, batches: ShardedBatches, strategy: tf.distribute.Strategy) -> bool:
+    """Take the first step of training and undo it. Returns whether its memory sufficed."""
+    variables = [*model.variables, *model.optimizer.variables]
+    before = [np.array(variable.value) for variable in variables]
+    try:
+        logs = model.make_train_function()(iter(distributed(training_dataset(batches, 0, 1), strategy)))
+        float(logs["loss"])  # waits for the step
+    except (tf.errors.ResourceExhaustedError, MemoryError):
+        return False
+    finally:
+        for variable, value in zip(variables, before, strict=True):
+            variable.assign(value)
+    return True
+
+
+def parts(count: int, rows: int) -> str:
+    return f"a step of {count} micro-batches, {rows // count} rows at once per device,"

@@ -1,0 +1,164 @@
+"""What is worth knowing before the first step: duplicates, overlap, lengths, and what the run will take."""
+
+import logging
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from keras_transformer.machine import has_bfloat16_products
+from keras_transformer.model_config import BaseModelConfig
+
+from ..config.run import RowLengths, TrainingConfig
+from ..data.encoding import pair_keys, too_long_for
+from ..data.prepare import Data
+from ..data.statistics import length_sentence
+from ..loop.progress import duration
+from .cost import arrays_per_weight, corpus_flops, memory_bytes
+from .memory import free_memory, gigabytes
+
+log = logging.getLogger("train")
+
+WORTH_A_HINT = 0.02  # padding, and the difference between the padding of the two sides
+MANY_TOO_LONG = 0.01  # of all training pairs
+SUSTAINED = 0.6  # part of the speed of a large matrix product that training usually reaches
+
+
+def report_preflight(training: TrainingConfig, data: Data, transformer_config: BaseModelConfig, replicas: int):
+    """Log all lines, within seconds. Lines about training text describe this worker's shards.
+
+    Reads the text of the validation and test sets, but no training text. `replicas`: devices of all workers.
+    """
+    for line in (
+        *corpus_lines(data),
+        *length_lines(data),
+        *too_long_lines(training, data),
+        *row_lines(data),
+        *cost_lines(training, data, transformer_config, replicas),
+        *precision_lines(training),
+        *warmup_lines(training),
+    ):
+        log.info(line)
+
+
+def corpus_lines(data: Data) -> Iterator[str]:
+    """Duplicates in the training text, and pairs of the validation and test sets that are in it as well."""
+    keys = np.sort(np.concatenate([shard.keys for shard in data.train.shards]))  # np.unique takes ten times as long
+    duplicates = np.count_nonzero(keys[1:] == keys[:-1])
+    yield f"duplicates: {duplicates:,} of {len(keys):,} training pairs occur before in the same text"
+    for name, split in (("validation", data.corpus.validation), ("test", data.corpus.test)):
+        if split is not None:
+            held_out = pair_keys(split)
+            shared = np.count_nonzero(keys[np.searchsorted(keys, held_out).clip(max=len(keys) - 1)] == held_out)
+            warning = ": its scores will be too good; remove these pairs from the training text" if shared else ""
+            yield f"overlap: {shared:,} of {len(held_out):,} {name} pairs are training pairs too{warning}"
+
+
+def length_lines(data: Data) -> Iterator[str]:
+    """Mean and percentiles of the lengths of training sentences, in tokens."""
+    for side in ("source", "target"):
+        yield f"{side} tokens per sentence: {length_sentence(data.train, side)}"
+
+
+def too_long_lines(training: TrainingConfig, data: Data) -> Iterator[str]:
+    """A warning if many training pairs are left out because they are longer than a row."""
+    lengths = training.row_lengths
+    too_long = data.train.skipped[too_long_for(lengths)]
+    share = too_long / max(1, len(data.train) + data.train.skipped.total())
+    if share > MANY_TOO_LONG:
+        yield (
+            f"too long: {share:.1%} of the training pairs do not fit into rows of {lengths.source} source and "
+            f"{lengths.target} target tokens and are not trained on, so that such sentences will be translated badly: "
+            "raise training.row_length (and training.source_row_length, if it is set)"
+        )
+
+
+def row_lines(data: Data) -> Iterator[str]:
+    """A hint at better row lengths, if one side is much emptier than the other because its sentences are shorter.
+
+    The longer row length stays; the other is to it as the side's tokens are, rounded up to a multiple of 4.
+    """
+    batches, tokens = data.batches, (data.train.source_tokens, data.train.target_tokens)
+    longest = max(batches.row_lengths)
+    fitting = RowLengths(*(4 * math.ceil(longest * count / max(tokens) / 4) for count in tokens))
+    difference = abs(batches.padding.source - batches.padding.target)
+    if fitting != batches.row_lengths and min(batches.padding.total, difference) > WORTH_A_HINT:
+        yield (
+            f"padding: {batches.padding.source:.1%} of the source side and {batches.padding.target:.1%} of the target "
+            f"side, because there are {tokens[0] / tokens[1]:.2f} source tokens per target token; "
+            f"training.source_row_length = {fitting.source} with training.row_length = {fitting.target} would leave "
+            "less"
+        )
+
+
+def cost_lines(
+    training: TrainingConfig, data: Data, transformer_config: BaseModelConfig, replicas: int
+) -> Iterator[str]:
+    """Tokens and FLOPs of a step; estimates of the run's time and of the memory of one device."""
+    batches = data.batches
+    tokens = batches.rows_per_batch * batches.row_lengths.target * (1 - batches.padding.target)
+    flops = corpus_flops(transformer_config, data.train, tokens)
+    dtype = "float32" if training.precision == "float32" else training.precision.removeprefix("mixed_")
+    seconds = flops / (SUSTAINED * matrix_flops(dtype, training.xla) * replicas) * training.steps
+    yield (
+        f"a step: about {tokens:,.0f} target tokens, {flops:.2e} FLOPs; {training.steps:,} steps take about "
+        f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}"
+    )
+    parts = replicas * training.micro_batches
+    rows = batches.rows_per_batch // parts
+    needed = memory_bytes(transformer_config, rows, batches.row_lengths, arrays_per_weight(training))
+    free = free_memory()
+    line = f"memory of one device: about {gigabytes(needed)}"
+    if free is None:
+        yield line
+    elif needed <= free:
+        yield f"{line}; free: {gigabytes(free)}"
+    elif training.find_micro_batches:
+        yield f"{line}, but only {gigabytes(free)} are free: training.find_micro_batches looks for what fits"
+    else:
+        yield (
+            f"{line}, but only {gigabytes(free)} are free: a step may end this process; raise training.micro_batches "
+            f"from {training.micro_batches}, or let training.find_micro_batches = true find what fits"
+        )
+
+
+def precision_lines(training: TrainingConfig) -> Iterator[str]:
+    """A warning if `training.precision` is no faster than float32 on this processor."""
+    import tensorflow as tf
+
+    if training.precision == "float32" or tf.config.list_logical_devices("GPU"):
+        return
+    if training.precision == "mixed_float16":
+        yield 'a CPU multiplies in float16 no faster than in float32: set training.precision = "float32"'
+    elif not has_bfloat16_products():
+        yield 'this processor has no instructions for bfloat16 products: set training.precision = "float32"'
+    elif training.xla:
+        yield (
+            "on a CPU, XLA multiplies in bfloat16 no faster than in float32, while TensorFlow without it does: set "
+            "training.xla = false"
+        )
+
+
+def warmup_lines(training: TrainingConfig) -> Iterator[str]:
+    """A warning if training ends before the learning rate has reached its peak."""
+    if training.schedule == "paper" and training.warmup_steps > training.steps:
+        yield (
+            f"training.warmup_steps {training.warmup_steps:,} is more than training.steps {training.steps:,}: the "
+            "learning rate never reaches its peak; lower warmup_steps or raise steps"
+        )
+
+
+def matrix_flops(dtype: str = "float32", xla: bool = False, size: int = 1024, seconds: float = 0.5) -> float:
+    """FLOPs per second of a matrix product on this device, with XLA or without: the fastest one within `seconds`."""
+    import tensorflow as tf  # here, so that the other lines can be had without it
+
+    matrix = tf.cast(tf.random.normal((size, size)), dtype)
+    product = tf.function(lambda a: tf.reduce_sum(tf.matmul(a, a)), jit_compile=xla)
+    product(matrix).numpy()
+    best, started = np.inf, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        before = time.perf_counter()
+        product(matrix).numpy()
+        best = min(best, time.perf_counter() - before)
+    return 2 * size**3 / best

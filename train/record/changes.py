@@ -1,0 +1,232 @@
+"""The run folder of a training: which configuration may begin and continue it."""
+
+import dataclasses
+import logging
+import pathlib
+import tomllib
+from typing import Any
+
+from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.files import write_atomically
+from keras_transformer.kinds import load_model_config
+from keras_transformer.model_config import FIRST_KIND, BaseModelConfig
+from keras_transformer.run_folder import RunFolder
+
+from ..config.run import RunConfig
+from ..workers.broadcast import Broadcast
+from ..workers.tf_config import ONLY_WORKER, Worker
+from .finished import refuse_untrained
+from .history import Changes
+
+log = logging.getLogger("train")
+
+FIXED = (  # sections and keys that decide what a weight means, or which arrays a checkpoint has
+    "model.", "tokenizer.", "training.ema_decay", "training.frozen",
+)  # fmt: skip
+BEFORE_THEY_WERE_KEYS = {  # what a config.toml without them was trained with
+    "model.kind": FIRST_KIND, "tokenizer.lowercase": False, "tokenizer.dummy_prefix": False,
+}  # fmt: skip
+OWN_KEYS = (  # paths, which may differ between workers
+    "run_folder", "cache_folder", "data.train", "data.validation", "data.test", "data.files", "data.data_dir",
+    "tokenizer.model", "training.start_from",
+)  # fmt: skip
+
+
+def write_configuration(folder: RunFolder, config: RunConfig, transformer_config: BaseModelConfig) -> None:
+    """Write config.toml and model.json, each in one step: if the process is killed, the old or the new file stays."""
+    transformer_config.save(folder.model)
+    write_atomically(folder.config, config.to_toml())
+
+
+def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:
+    """The configuration with the number of micro-batches that the run was begun with, if it was to find one by trial.
+
+    The number decides which dropout masks are drawn, so it stays, on a machine with more memory too. For one of several
+    workers the configuration stays as it is: `check_division` refuses it on all of them.
+    """
+    if not config.training.find_micro_batches or worker.count > 1 or not folder.has_begun():
+        return config
+    try:
+        number = int(flattened(folder.config.read_text(encoding="utf-8"))["training.micro_batches"])
+    except (OSError, ValueError, KeyError) as error:
+        log.warning("%s cannot be read (%s): the number of micro-batches is found anew", folder.config, error)
+        return config
+    log.info(
+        "training.find_micro_batches: the run goes on with training.micro_batches = %d, with which it was begun; to "
+        "take more, set that key instead",
+        number,
+    )
+    training = config.training.model_copy(update={"micro_batches": number, "find_micro_batches": False})
+    return config.model_copy(update={"training": training})
+
+
+def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
+    """Check that a run which is to begin with the weights of another one has a model of the same shape.
+
+    Raises ConfigError on the chief, before the text is read, if the other run is missing or has another model.
+    """
+    if config.training.start_from is None or not worker.is_chief or folder.has_begun():
+        return
+    start = RunFolder(config.training.start_from)
+    for file in (start.model, start.tokenizer, start.weights):
+        if not file.exists():
+            raise ConfigError(
+                f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run."
+            )
+    if changes := differences(*model_fields(start, config)):
+        found = "; ".join(f"{key} is {there} there and {here} here" for key, (there, here) in changes.items())
+        raise ConfigError(
+            f"training.start_from is {start.path}, whose model is another one: {found}. Set the section [model] to "
+            "what it is there."
+        )
+
+
+def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
+    """Compare `config` with what the run folder records, if it has a checkpoint. Logs every key that differs.
+
+    Returns these keys, each with its values before and now as text.
+
+    config.toml is the record. If it is damaged or missing, a warning says so and model.json takes its place: the
+    caller writes config.toml again. Raises ConfigError if a key differs that changes what the weights mean, and if
+    there is a finished model without a checkpoint, which a training would replace.
+    """
+    if not folder.has_begun():
+        if folder.weights.exists():
+            raise ConfigError(
+                f"{folder.path} has a finished model, {folder.weights.name}, and no checkpoint to go on from: training "
+                "would begin anew and replace it. Set another run_folder, or remove that file first."
+            )
+        return {}
+    try:
+        recorded = flattened(folder.config.read_text(encoding="utf-8"))
+        if not recorded:
+            raise ValueError("it is empty")
+        recorded = BEFORE_THEY_WERE_KEYS | recorded
+    except (OSError, ValueError) as error:  # ValueError: neither TOML nor UTF-8
+        log.warning("%s cannot be read (%s): it is written again from the given configuration", folder.config, error)
+        refuse(folder, differences(*model_fields(folder, config)))
+        return {}
+    changes = differences(recorded, flattened(config.to_toml()))
+    changes.pop("run_folder", None)
+    given = config.effective_tokenizer.model
+    if given:  # it has as many pieces as it has; `prepare_tokenizer` refuses another number that was asked for
+        changes.pop("tokenizer.vocab_size", None)
+    fixed = {key: change for key, change in changes.items() if key.startswith(FIXED)}
+    was_given = recorded.get("tokenizer.model") or recorded.get("training.start_from")
+    if config.tokenizer.model and not was_given:
+        raise ConfigError(
+            f"{folder.path} has learned its tokenizer, and tokenizer.model is now {config.tokenizer.model}: leave it "
+            "out, or set another run_folder."
+        )
+    if given and is_tokenizer_of(folder, pathlib.Path(given)):
+        fixed.pop("tokenizer.model", None)  # it has moved
+    if fixed and all(key.startswith("model.") for key in fixed) and is_same_model(folder, config):
+        fixed = {}  # a value of the preset is written out, or no longer
+    if "'mixed_float16'" in changes.get("training.precision", ()):  # which alone scales its loss
+        fixed["training.precision"] = changes["training.precision"]
+    refuse(folder, fixed)
+    entries_are_alike = entry_marks(recorded) == entry_marks(flattened(config.to_toml()))
+    moved = [key for key in OWN_KEYS if key != "data.train" or entries_are_alike]
+    refuse_untrained(folder, config, changes, moved)
+    refuse_another_start(folder, recorded.get("training.start_from"), config.training.start_from)
+    for key, (before, now) in changes.items():
+        log.info("the configuration has changed since this run began: %s was %s and is %s", key, before, now)
+    return changes
+
+
+def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields of the configuration in model.json, and those that `config` asks for; none if there is no file.
+
+    The vocabulary's size and the two rates are not in the model section, so they are taken from model.json.
+    """
+    if not folder.model.exists():
+        return {}, {}
+    recorded = load_model_config(folder.model)
+    asked = config.model.resolve(recorded.vocab_size, recorded.dropout, recorded.label_smoothing)
+
+    def fields(model):
+        values = {"kind": model.kind} | dataclasses.asdict(model)
+        if isinstance(model, TransformerConfig):
+            values |= {"key_dim": model.d_k, "value_dim": model.d_v}
+        return {f"model.{name}": value for name, value in values.items()}
+
+    return fields(recorded), fields(asked)
+
+
+def is_same_model(folder: RunFolder, config: RunConfig) -> bool:
+    """Whether model.json holds the model that `config` asks for, however it says so. False if there is no file."""
+    return folder.model.exists() and not differences(*model_fields(folder, config))
+
+
+def is_tokenizer_of(folder: RunFolder, given: pathlib.Path) -> bool:
+    """Whether a tokenizer that is named is the one in the run folder, or is no longer where it was copied from."""
+    return not given.exists() or (folder.tokenizer.exists() and given.read_bytes() == folder.tokenizer.read_bytes())
+
+
+def refuse(folder: RunFolder, changes: Changes) -> None:
+    """Raises ConfigError if there are any of these changes."""
+    if changes:
+        found = "; ".join(f"{key} was {before} and is {now}" for key, (before, now) in changes.items())
+        raise ConfigError(
+            f"{folder.path} was begun with another model, tokenizer or optimizer: {found}. Its checkpoints would "
+            "not fit: go back to that configuration, or set another run_folder."
+        )
+
+
+def refuse_another_start(folder: RunFolder, before: str | None, now: str | None) -> None:
+    """Raises ConfigError if a run that has begun is told that it began elsewhere: its weights would not be those."""
+    if before == now or (before and now and pathlib.Path(before).resolve() == pathlib.Path(now).resolve()):
+        return
+    began = f"from the weights of {before}" if before else "from random weights"
+    raise ConfigError(
+        f"{folder.path} was begun {began}, and training.start_from is now {now or 'not set'}: a run starts once. Go "
+        "back to that configuration, or set another run_folder."
+    )
+
+
+def check_same_on_all_workers(config: RunConfig, broadcast: Broadcast) -> None:
+    """Raises ConfigError on a worker whose configuration differs from the chief's; paths may differ."""
+    chief = broadcast.text(config.to_toml())
+    found = differences(*(without_paths(flattened(toml)) for toml in (config.to_toml(), chief)))
+    different = [f"{key} is {here} here and {there} there" for key, (here, there) in found.items()]
+    if different:
+        raise ConfigError(
+            f"This worker's configuration is not that of worker 0: {'; '.join(different)}. "
+            "Start every worker with the same configuration."
+        )
+
+
+def without_paths(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what all workers must have alike: of the training files their tags and weights, not where they are."""
+    marks = entry_marks(values)
+    alike = {key: value for key, value in values.items() if key not in OWN_KEYS}
+    marked = any(tag or weight for tag, weight in marks)  # then each file's place matters
+    return alike | {"data.train": [f"tag {tag!r}, weight {weight}" for tag, weight in marks] if marked else []}
+
+
+def entry_marks(values: dict[str, Any]) -> list[tuple[str, float | None]]:
+    """Return the tag and the weight of each entry of `data.train`."""
+    tables = [entry if isinstance(entry, dict) else {} for entry in values.get("data.train", ())]
+    return [(entry.get("tag", ""), entry.get("weight")) for entry in tables]
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> Changes:
+    """Of each key at which two flat configurations differ, both values as text; "not set" for a missing one."""
+    return {
+        key: tuple(repr(values[key]) if key in values else "not set" for values in (one, other))
+        for key in sorted(one.keys() | other.keys())
+        if one.get(key) != other.get(key)
+    }
+
+
+def flattened(toml: str) -> dict[str, Any]:
+    """TOML text as one dict: [a] b = 1 becomes {"a.b": 1}."""
+
+    def pairs(values, prefix):
+        for key, value in values.items():
+            if isinstance(value, dict):
+                yield from pairs(value, f"{prefix}{key}.")
+            else:
+                yield f"{prefix}{key}", value
+
+    return dict(pairs(tomllib.loads(toml), ""))

@@ -1,0 +1,82 @@
+"""A run whose training is done: which keys of its configuration may still change."""
+
+from collections.abc import Collection
+
+from keras_transformer.config import ConfigError
+from keras_transformer.run_folder import RunFolder
+
+from ..config.run import KEYS, RunConfig, TrainingConfig
+from ..loop.best import is_done
+from ..loop.checkpoints import last_progress
+from ..loop.progress import Progress
+from .history import Changes, history, joined
+
+SECTIONS = ("translation.", "model.")  # all of them: another model has been refused before
+AFTER_TRAINING = {  # what chooses among weights, and measures them
+    "data.licence", "data.validation_split", "data.test_split", "data.validation_sections", "data.test_sections",
+    "training.average_checkpoints", "training.keep_checkpoints", "training.keep_best", "training.checkpoint_every",
+    "training.validate_every", "training.best_metric", "training.patience", "training.log_every",
+    "training.picture_sentences", "training.histograms_every", "training.profile_steps", "training.on_divergence",
+    "training.xla",
+}  # fmt: skip
+
+
+def where_it_stands(folder: RunFolder, training: TrainingConfig) -> tuple[int, bool]:
+    """The step of the last checkpoint, 0 without one, and whether no steps are left to train."""
+    progress = last_progress(folder.checkpoints)
+    return (progress.step, is_done(progress, training)) if progress is not None else (0, False)
+
+
+def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, paths: Collection[str]) -> None:
+    """Raises ConfigError if nothing is left to train and a key changes that decides what training does.
+
+    config.toml and report.md would otherwise say that the weights were trained so. The keys `paths` name files, which
+    may have moved.
+    """
+    progress = last_progress(folder.checkpoints)
+    if progress is None or not is_done(progress, config.training):
+        return
+    for part in reversed(history(folder)):
+        if part.step >= progress.step:  # a process that trained nothing: the weights are of what was before it
+            changes = joined(part.changes, changes)
+    untrained = [
+        f"{key} was {before} and is {now}"
+        for key, (before, now) in changes.items()
+        if key not in AFTER_TRAINING and key not in paths and not key.startswith(SECTIONS)
+        if key in KEYS and not is_default(config, key, before, now) and not is_of_preset(config, key, before, now)
+        if not is_where_it_stands(key, config, progress) and not is_name_of_language(config, key)
+    ]
+    if untrained:
+        raise ConfigError(
+            f"{folder.path} has been trained for {progress.step} steps, and nothing would be trained with what has "
+            f"changed: {'; '.join(untrained)}. Set another run_folder, or go back to that configuration."
+        )
+
+
+def is_where_it_stands(key: str, config: RunConfig, progress: Progress) -> bool:
+    """Whether this is the number of steps, and a run of just as many would have trained the same.
+
+    So a run that was stopped can be ended where it stands. With a cool-down, its last steps would have been others.
+    """
+    training = config.training
+    return key == "training.steps" and training.steps == progress.step and not training.cooldown_steps
+
+
+def is_name_of_language(config: RunConfig, key: str) -> bool:
+    """Whether a key only names a language. Of text from files the name decides no pair, only how BLEU finds words."""
+    return key in ("data.source_language", "data.target_language") and config.data.source in ("files", "treebank")
+
+
+def is_default(config: RunConfig, key: str, before: str, now: str) -> bool:
+    """Whether a key that an older record does not have has its default."""
+    section, _, name = key.partition(".")
+    fields = type(getattr(config, section)).model_fields
+    return before == "not set" and name in fields and now == repr(fields[name].default)
+
+
+def is_of_preset(config: RunConfig, key: str, before: str, now: str) -> bool:
+    """Whether a rate of training is the preset's, and is written out now, or no longer."""
+    if key not in ("training.dropout", "training.label_smoothing"):
+        return False
+    rate = getattr(config.model.resolve(config.tokenizer.vocab_size), key.partition(".")[2])
+    return {before, now} == {"not set", repr(rate)}

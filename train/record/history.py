@@ -1,0 +1,63 @@
+"""The history of a run: a line per process that trained it, with its code and what it changed in the configuration."""
+
+import json
+import logging
+from typing import NamedTuple
+
+from keras_transformer.files import write_atomically
+from keras_transformer.run_folder import RunFolder
+
+from ..config.run import TrainingConfig
+from ..loop.best import is_done
+from ..loop.checkpoints import last_progress
+from ..loop.progress import Progress
+
+log = logging.getLogger("train")
+
+Changes = dict[str, tuple[str, str]]  # from each key of the configuration that changed to its values before and after
+
+
+class Part(NamedTuple):
+    """What one process trained."""
+
+    step: int  # updates that had been done before it
+    commit: str | None  # of the code; None outside a git checkout
+    changes: Changes
+
+
+def record_part(folder: RunFolder, training: TrainingConfig, commit: str | None, changes: Changes) -> None:
+    """Add a line to the history. If nothing is left to train, take out the parts that trained nothing instead.
+
+    A damaged history is kept as history.jsonl.damaged, and begun anew.
+
+    A part that begins no later than a part before takes its place, with the changes of both: what that process trained
+    is lost. Before the first step there are no changes.
+    """
+    progress = last_progress(folder.checkpoints)
+    if progress is None and folder.has_begun():
+        return  # all checkpoints are damaged, so that training will not start
+    progress, parts = progress or Progress(), history(folder)
+    if not parts and folder.history.exists() and folder.history.stat().st_size:
+        folder.history.replace(folder.history.with_name(f"{folder.history.name}.damaged"))
+    while parts and parts[-1].step >= progress.step:
+        changes = joined(parts.pop().changes, changes)
+    if not is_done(progress, training):
+        parts.append(Part(progress.step, commit, changes if progress.step else {}))
+    write_atomically(folder.history, "".join(json.dumps(part._asdict()) + "\n" for part in parts))
+
+
+def joined(first: Changes, then: Changes) -> Changes:
+    """The changes of one process and of the next as one; a key that has its old value again has not changed."""
+    ends = {key: (first.get(key, then.get(key))[0], then.get(key, first.get(key))[1]) for key in first | then}
+    return {key: (before, after) for key, (before, after) in ends.items() if before != after}
+
+
+def history(folder: RunFolder) -> list[Part]:
+    """Return the parts of a run, the first one first; none if there is no file, or a damaged one, which is logged."""
+    if not folder.history.exists():
+        return []
+    try:
+        return [Part(**json.loads(line)) for line in folder.history.read_text(encoding="utf-8").splitlines()]
+    except (ValueError, TypeError) as error:
+        log.warning("%s cannot be read (%s): how the run was trained so far is not known", folder.history, error)
+        return []

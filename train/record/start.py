@@ -1,0 +1,72 @@
+"""The start of a run from the weights of another one: fine-tuning."""
+
+import logging
+import os
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+
+from keras_transformer.config import ConfigError
+from keras_transformer.layers import TokenEmbedding
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.saved_run import load_run
+from keras_transformer.tokenizer import Tokenizer
+
+from ..config.run import TrainingConfig
+from ..step.freezing import is_named
+from ..workers.tf_config import Worker
+
+log = logging.getLogger("train")
+
+
+def begin(
+    training: TrainingConfig, folder: RunFolder, transformer: keras.Model, tokenizer: Tokenizer, worker: Worker
+) -> None:
+    """Give the transformer the weights of the run `training.start_from`, if a run is to begin with them.
+
+    The chief alone does so, before the first checkpoint: `fit` writes the weights as the checkpoint of step 0 and sends
+    it to all workers, and a run that is killed continues from its checkpoint.
+    """
+    if training.start_from and worker.is_chief and not folder.has_begun():
+        assign_start(training.start_from, transformer, tokenizer, training.frozen or ())
+
+
+def assign_start(
+    start_from: str | os.PathLike, transformer: keras.Model, tokenizer: Tokenizer, frozen: Sequence[str] = ()
+) -> None:
+    """Give the transformer the weights of the run folder `start_from`, whose model has the same shape.
+
+    Rows of embeddings are assigned by piece, since the tokenizers may differ: a piece that both have keeps its row, and
+    a new one has the row that it was initialised with. Raises ConfigError or TokenizerError for a damaged run folder,
+    and ConfigError if there are new pieces and a pattern of `frozen` names the embedding: they would stay random.
+    """
+    other, other_tokenizer = load_run(start_from)
+    weights = {weight.path: np.asarray(weight.value) for weight in other.weights}
+    ids, other_ids = shared_pieces(tokenizer.pieces(), other_tokenizer.pieces())
+    tables = {layer.matrix.path for layer in transformer.layers if isinstance(layer, TokenEmbedding)}
+    new = tokenizer.vocab_size - len(ids)
+    if new and (names := [name for name in frozen if any(is_named(path, name) for path in tables)]):
+        raise ConfigError(
+            f"training.frozen names {names[0]!r}, but {new:,} of the {tokenizer.vocab_size:,} pieces are not known to "
+            f"{start_from}, and their rows of the embedding would stay random: leave it out, or take the tokenizer of "
+            "that run."
+        )
+    for weight in transformer.weights:
+        if weight.path in tables:
+            rows = np.array(weight.value)
+            rows[ids] = weights[weight.path][other_ids]
+            weight.assign(rows)
+        else:
+            weight.assign(weights[weight.path])
+    log.info(
+        "starting from the weights of %s, which knows %s of %s pieces",
+        start_from, f"{len(ids):,}", f"{tokenizer.vocab_size:,}",
+    )  # fmt: skip
+
+
+def shared_pieces(pieces: list[str], others: list[str]) -> tuple[list[int], list[int]]:
+    """Return the ids of the pieces that both lists have: in the first list, and in the second."""
+    other_ids = {piece: number for number, piece in enumerate(others)}
+    shared = [(number, other_ids[piece]) for number, piece in enumerate(pieces) if piece in other_ids]
+    return [number for number, _ in shared], [number for _, number in shared]

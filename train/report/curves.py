@@ -1,0 +1,81 @@
+"""curves.png: loss, BLEU and learning rate over the steps of a run, from metrics.jsonl."""
+
+import math
+import pathlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..loop.metrics_file import parse_record
+from ..scoring.figures import BLUE, GREY, ORANGE, literal, new_figure, save
+
+QUALITIES = {"validation/bracketing_f1": "F1", "validation/bleu": "BLEU", "validation/chrf": "chrF"}
+MOST_POINTS = 2_000  # of a curve: more cannot be seen
+
+
+def read_curves(path: pathlib.Path, last_step: float = math.inf) -> dict[str, np.ndarray]:
+    """Read metrics.jsonl. Returns from each name, such as "train/loss", to float64 (points, 2): steps and values.
+
+    last_step: of the run; later ones are records of what a process lost when it was killed.
+    Texts, damaged lines and values that are not finite are left out. Returns nothing if there is no such file.
+    """
+    points = {}
+    if path.exists():
+        with open(path, "rb") as file:
+            for record in filter(None, map(parse_record, file)):
+                if record["step"] > last_step:
+                    continue
+                for name, value in record.items():
+                    if name not in ("step", "time") and isinstance(value, int | float):
+                        points.setdefault(name, []).append((record["step"], value))
+    return {name: np.array(pairs, float) for name, pairs in points.items()}
+
+
+def plot_curves(curves: dict[str, np.ndarray], title: str, path: pathlib.Path) -> None:
+    """Draw three panels over the steps: loss, quality and learning rate."""
+    figure, (loss, bleu, rate) = new_figure(3, 1, 8, 8.5, sharex=True)
+    draw(loss, curves, "train/loss", "training, with dropout", BLUE)
+    draw(loss, curves, "validation/loss", "validation", ORANGE, "o-")
+    loss.set(title=literal(title), ylabel="loss, nats per target token")
+    if loss.get_lines():
+        loss.legend(frameon=False)
+    name, label = quality_of([curves])
+    draw(bleu, curves, name, label, ORANGE, "o-")
+    bleu.set(ylabel=f"validation {label}")
+    begin_at_zero(bleu)
+    draw(rate, curves, "train/learning_rate", "learning rate", GREY)
+    rate.set(ylabel="learning rate", xlabel="step")
+    begin_at_zero(rate)
+    rate.ticklabel_format(axis="y", style="sci", scilimits=(-3, 3))
+    save(figure, path)
+
+
+def quality_of(curves: Sequence[dict[str, np.ndarray]]) -> tuple[str, str]:
+    """Return name and label of the curve that shows the quality of runs: F1 of trees, BLEU, or chrF if it is undefined.
+
+    It is the first of them that any run has, BLEU if none has any.
+    """
+    found = (name for name in QUALITIES if any(name in one for one in curves))
+    name = next(found, "validation/bleu")
+    return name, QUALITIES[name]
+
+
+def draw(axis, curves: dict[str, np.ndarray], name: str, label: str, colour: str, style: str = "-") -> None:
+    """Draw one curve if it is there. A curve with many points gets the means of neighbouring ones."""
+    if name in curves:
+        steps, values = thinned(curves[name]).T
+        axis.plot(steps, values, style, color=colour, label=label, linewidth=1.2, markersize=3)
+
+
+def begin_at_zero(axis) -> None:
+    """Let the values of a panel begin at 0, with room above the highest one for its whole mark."""
+    highest = axis.dataLim.y1 if axis.get_lines() else 0.0
+    axis.set_ylim(0, 1.05 * highest if highest > 0 else None)
+
+
+def thinned(points: np.ndarray, most: int | None = None) -> np.ndarray:
+    """Return (points, 2), or if there are more than `most` the means of groups of equally many neighbours."""
+    size = -(-len(points) // (most or MOST_POINTS))
+    whole = len(points) // size * size
+    groups = points[:whole].reshape(-1, size, 2).mean(axis=1)
+    return groups if whole == len(points) else np.vstack([groups, points[whole:].mean(axis=0)])

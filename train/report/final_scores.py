@@ -1,0 +1,29 @@
+"""The scores of a finished run as the last record of metrics.jsonl, and so in TensorBoard's table of runs."""
+
+import contextlib
+import math
+
+from keras_transformer.bleu import Scores
+from keras_transformer.run_folder import RunFolder
+
+from ..loop.metrics_log import MetricsLog
+from ..scoring.brackets import BracketingScores
+from .curves import read_curves
+
+
+def record_final_scores(folder: RunFolder, step: int, scores: Scores | BracketingScores, loss: float) -> None:
+    """Record the scores of the report and the validation loss of the kept weights as "final/..." of the last step.
+
+    BLEU that is undefined is left out: TensorBoard leaves a run with an empty cell out of parallel coordinates.
+    A finished run that is started again finds the same values, and its record stays as it is. Records of later steps,
+    which the run does not have any more, are discarded.
+    """
+    measured = {f"final/{name}": value for name, value in scores.plotted().items()} | {"final/loss": loss}
+    values = {name: value for name, value in measured.items() if math.isfinite(value)}
+    last = {name: tuple(points[-1]) for name, points in read_curves(folder.metrics).items()}
+    recorded = {name: point for name, point in last.items() if name in measured}
+    is_up_to_date = recorded == {name: (step, value) for name, value in values.items()}
+    if is_up_to_date and all(last_step <= step for last_step, _ in last.values()):
+        return
+    with contextlib.closing(MetricsLog(folder, step, replaced=measured)) as metrics:
+        metrics.write(step, values)

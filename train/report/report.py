@@ -1,0 +1,203 @@
+"""report.md, the model card: what was trained, on what, for what, how good and how large it is, how to repeat it."""
+
+import collections
+import json
+import pathlib
+import platform
+
+import numpy as np
+
+from keras_transformer.config import SearchOptions
+from keras_transformer.files import write_atomically
+from keras_transformer.inspection.markdown import samples_table, table
+from keras_transformer.machine import processor_and_cores, versions
+from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.saved_run import load_run
+from keras_transformer.translator import Translator
+
+from ..config.run import Data as DataConfig
+from ..config.run import FilesData, RunConfig, TrainingConfig
+from ..cost.cost import corpus_flops, parameter_count
+from ..data.corpus import WHOLE_TEXT, Split, skipped_sentence
+from ..data.prepare import Data
+from ..data.spread import spread
+from ..data.statistics import data_table, own_part
+from ..loop.progress import Progress, duration
+from ..scoring.parsing_card import ParsingCard, parsing_card
+from ..scoring.scorecard import Scorecard, Timed, evaluator_of, translate_timed
+from ..validation.selection import Selection
+from .curves import plot_curves, read_curves
+from .reproduction import reproduction_lines
+
+SAMPLES = 10
+PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "sacrebleu")
+
+
+def write_report(
+    config: RunConfig, folder: RunFolder, data: Data, progress: Progress, selection: Selection, devices: str
+) -> Scorecard | ParsingCard:
+    """Translate the test set (the validation set if there is none) with the run folder's weights.
+
+    Writes report.md, the same scores for programs to scores.json, and curves.png if there are metrics. Returns the
+    statistics.
+    """
+    split = data.corpus.test or data.corpus.validation
+    options = config.translation.search_options(config.translation.beam_size)
+    transformer, tokenizer = load_run(folder.path)
+    translator = Translator(transformer, tokenizer, options, config.translation.batch_size)
+    timed = translate_timed(translator, list(split))
+    card = scored(config.data, data, split, timed)
+    curves = read_curves(folder.metrics, progress.step)
+    if curves:
+        plot_curves(curves, folder.path.name, folder.curves)
+    model = transformer.model_config
+    quality = "F1" if split.trees is not None else "BLEU"
+    sections = [
+        f"# {folder.path.name}",
+        f"{languages(config.data)}.",
+        "## Use\n\n" + use_text(config),
+        "## Scores\n\n" + score_text(split.name, card, options, selection, split.skipped),
+        "## Training\n\n" + training_table(config.training, data, model, progress, devices),
+        *[f"![Loss, {quality} and learning rate over the steps](curves.png)"] * bool(curves),
+        "## Size and speed\n\n" + cost_table(model, folder.weights, curves, timed, progress, devices),
+        "## Data\n\n" + data_table(config.data, data),
+        "## How to repeat it\n\n" + "\n".join(reproduction_lines(folder, config.training)),
+        f"## Sample translations ({split.name})\n\n" + samples_table(spread(timed.samples, SAMPLES)),
+        "## Configuration\n\n```toml\n" + config.to_toml() + "```",
+    ]
+    write_atomically(folder.report, "\n\n".join(sections) + "\n")
+    scores = scores_json(split.name, card, options, selection, parameter_count(model), progress.step)
+    write_atomically(folder.scores, scores)
+    return card
+
+
+def scored(config: DataConfig, data: Data, split: Split, timed: Timed) -> Scorecard | ParsingCard:
+    """The statistics of the translations of a split; of trees if it has them."""
+    if split.trees is not None:
+        return parsing_card(timed, split.trees, data.corpus.train.trees)
+    own_text = data.corpus.train.shards[: len(data.train.shards)]  # the chief, who writes this, has the first shards
+    name = own_part(data) or WHOLE_TEXT
+    evaluator = evaluator_of([data.tokenizer], config.target_language, lambda: own_text, timed.samples, name)
+    return evaluator.scorecard(timed)
+
+
+def languages(data: DataConfig) -> str:
+    """ "en to de", or the first training files if the configuration names no languages: "train.en to train.de"."""
+    if data.source != "files" or data.source_language != FilesData.model_fields["source_language"].default:
+        return f"{data.source_language} to {data.target_language}"
+    first, *others = [entry.files for entry in data.entries("train")]
+    named = f"{first}, source to target" if isinstance(first, str) else " to ".join(first)
+    return named + (f", and {len(others)} more" if others else "")
+
+
+def use_text(config: RunConfig) -> str:
+    """What the model is for and what it is not for."""
+    rows = config.training.row_lengths
+    does, done = f"translates single sentences, {languages(config.data)},", "translated"
+    risk = ", as in medicine or law: a translation may leave out, add or change something, and read well nevertheless."
+    if config.data.source == "treebank":
+        does = "parses single sentences, with words and punctuation divided by spaces as in the treebank,"
+        done, risk = "parsed", ": a tree may be wrong and look right."
+    return "\n".join([
+        f"It {does} of the kind that it was trained on (see Data). No training sentence had more than {rows.source} "
+        f"source or {rows.target} target tokens, the end of sentence included.",
+        "",
+        "It is not for",
+        "",
+        "- text of another kind: how good it is there has not been measured;",
+        f"- documents: each sentence is {done} without those around it;",
+        f"- use without a reader who checks, where a mistake could do harm{risk}",
+    ])  # fmt: skip
+
+
+def score_text(
+    name: str,
+    card: Scorecard | ParsingCard,
+    options: SearchOptions,
+    selection: Selection,
+    skipped: collections.Counter | None = None,
+) -> str:
+    """Scores of the split `name`, the validation of the weights that were kept, and where the score is won and lost.
+
+    skipped: pairs of the split that were left out, by reason.
+    """
+    coverage = f", coverage penalty {options.coverage_penalty}" if options.coverage_penalty else ""
+    lines = [f"{name}, beam {options.beam_size}, length penalty {options.length_penalty}{coverage}:", ""]
+    lines += [f"- {line}" for line in card.score_lines()]
+    if skipped:
+        lines.append(f"- pairs that were left out: {skipped_sentence(skipped)}")
+    validation = selection.kept.validation
+    within = ""
+    if validation.perplexity_interval:
+        within = " ({:.3f} to {:.3f}, 95 per cent interval)".format(*validation.perplexity_interval)
+    lines.append(f"- validation perplexity {validation.perplexity:.3f}{within} per token; {selection}")
+    return "\n\n".join(["\n".join(lines), *(found.markdown() for found in card.tables())])
+
+
+def scores_json(
+    name: str, card: Scorecard | ParsingCard, options: SearchOptions, selection: Selection, parameters: int, step: int
+) -> str:
+    """What `score_text` has, for programs, with the number of parameters and the step that training had come to."""
+    scored = {
+        "step": step,
+        "split": name,
+        "beam_size": options.beam_size,
+        "length_penalty": options.length_penalty,
+        "coverage_penalty": options.coverage_penalty,
+        "validation_loss": selection.kept.validation.loss,
+        "validation_perplexity": selection.kept.validation.perplexity,
+        "validation_perplexity_interval": selection.kept.validation.perplexity_interval,
+        "parameters": parameters,
+        **card.as_json(),
+    }
+    return json.dumps(scored, ensure_ascii=False) + "\n"
+
+
+def training_table(
+    training: TrainingConfig, data: Data, transformer_config: BaseModelConfig, progress: Progress, devices: str
+) -> str:
+    """What training took. Epochs are updates over the batches of one epoch."""
+    batches = data.batches
+    flops = corpus_flops(transformer_config, data.train, progress.target_tokens)
+    packages = versions(PACKAGES)
+    python = packages.pop("python")
+    numbers = ", ".join(map(str, progress.skipped))
+    start = f"the weights of {training.start_from}, whose training comes on top"
+    return table(
+        *[("begun with", start)] * bool(training.start_from),
+        ("updates", f"{progress.step:,}, of {batches.rows_per_batch} rows of {batches.row_lengths.target} positions"),
+        ("epochs", f"{batches.epochs(progress.step):.1f}"),
+        ("left out after divergence", f"{len(progress.skipped)} batches" + (f": {numbers}" if numbers else "")),
+        ("target tokens", f"{progress.target_tokens:,.0f}"),
+        ("time", f"{duration(progress.seconds)}, validation included"),
+        ("training FLOPs", f"{flops:.2e}, estimated from the shapes of the matrix products at mean sentence length"),
+        ("devices", f"{devices}, {training.precision}, XLA {'on' if training.xla else 'off'}"),
+        ("machine", f"{platform.machine()}, {processor_and_cores()}, Python {python}"),
+        ("packages", ", ".join(f"{name} {version}" for name, version in packages.items())),
+    )
+
+
+def cost_table(
+    transformer_config: BaseModelConfig,
+    weights: pathlib.Path,
+    curves: dict[str, np.ndarray],
+    timed: Timed,
+    progress: Progress,
+    devices: str,
+) -> str:
+    """How large the model is, how fast it trains and translates, and what its training cost."""
+    speed = "not recorded"
+    if "train/tokens_per_second" in curves:
+        speed = f"{np.median(curves['train/tokens_per_second'][:, 1]):,.0f} target tokens/s, the median of all updates"
+    hours, cores = progress.seconds / 3600, progress.core_seconds / max(progress.seconds, 1e-9)
+    its_cores = "1 core" if f"{cores:.3g}" == "1" else f"{cores:.3g} cores"
+    alone = " of the first worker, without those of the others" if "workers" in devices else ""
+    cost = f"{progress.core_seconds / 3600:.2f} core hours: {duration(progress.seconds)} on {its_cores}{alone}"
+    return table(
+        ("parameters", f"{parameter_count(transformer_config):,}"),
+        ("weights", f"{weights.stat().st_size:,} bytes, float32 ({weights.name})"),
+        ("training", speed),
+        ("translation", timed.line().removeprefix("speed ")),
+        ("training took", cost if "CPU" in devices else f"{hours:.2f} hours of {devices}; {cost}"),
+    )

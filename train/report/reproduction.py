@@ -1,0 +1,81 @@
+"""How a run can be done again: the command, the seed, and the commit of the code."""
+
+import pathlib
+import shlex
+import subprocess
+
+from keras_transformer.run_folder import RunFolder
+
+from ..config.run import TrainingConfig
+from ..record.history import Part, history
+
+CHECKOUT = pathlib.Path(__file__).parents[2]
+
+
+def reproduction_lines(folder: RunFolder, training: TrainingConfig) -> list[str]:
+    """Lines of Markdown: the commands that repeat the run, and what they need for the same result.
+
+    The commits are those of the run's history; a run without one may have been trained by any.
+    """
+    parts = distinct(history(folder))
+    name = folder.path.name
+    lines = ["```"]
+    if parts and parts[-1].commit:
+        lines.append(f"git checkout {parts[-1].commit.partition(' ')[0]}")
+    begins = f"Its first weights are those of {training.start_from}. " if training.start_from else ""
+    decided = "the order of the text" if training.start_from else "the first weights, the order of the text"
+    repeated = "" if len(parts) < 2 else ", if the same is changed at the same steps"
+    lines += [
+        shlex.join(["python", "-m", "train", folder.config.name, "--set", f"run_folder=runs/{name}_again"]),
+        "```",
+        "",
+        f"`{folder.config.name}` is the configuration at the end of this page, with every override and default; save "
+        f"it under that name first. {begins}Its seed, {training.seed}, decides {decided} and dropout: the same text, "
+        f"packages and processor give the same weights, on CPUs bit for bit{repeated}.",
+        "",
+    ]
+    if len(parts) < 2:
+        return [*lines, f"Commit: {named(parts[0].commit if parts else None)}."]
+    return [*lines, "It was trained", "", *map(part_line, parts)]
+
+
+def distinct(parts: list[Part]) -> list[Part]:
+    """The parts without those that went on with the code and the configuration of the part before."""
+    return [
+        part
+        for number, part in enumerate(parts)
+        if number == 0 or part.changes or part.commit != parts[number - 1].commit
+    ]
+
+
+def part_line(part: Part) -> str:
+    """An item of a list: where a part begins, its commit, what it changed."""
+    changes = [f"; `{key}` was {before} and is {after}" for key, (before, after) in part.changes.items()]
+    return f"- from step {part.step:,} on, commit {named(part.commit)}{''.join(changes)}"
+
+
+def named(found: str | None) -> str:
+    """A commit for people."""
+    return found or "not known, since the code was not in a git checkout"
+
+
+def commit(checkout: pathlib.Path = CHECKOUT) -> str | None:
+    """The commit that is checked out in the folder, "with uncommitted changes" if it has any; None outside git.
+
+    A folder inside the checkout of another project has no commit of its own.
+    """
+    top = git(checkout, "rev-parse", "--show-toplevel")
+    if top is None or pathlib.Path(top).resolve() != checkout.resolve():
+        return None
+    found = git(checkout, "rev-parse", "HEAD")
+    changes = git(checkout, "status", "--porcelain", "--untracked-files=no")
+    return f"{found} with uncommitted changes" if found and changes else found
+
+
+def git(checkout: pathlib.Path, *arguments: str) -> str | None:
+    """What a git command prints; None if it fails or git is not installed."""
+    try:
+        found = subprocess.run(["git", *arguments], cwd=checkout, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() if found.returncode == 0 else None

@@ -1,0 +1,220 @@
+"""Where a score is won and lost: by the length of sentences, and by how often words occur in the training text."""
+
+import bisect
+import collections
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import sacrebleu
+
+from keras_transformer.bleu import CHRF, RAW_BLEU, Measure, Score, score_by, tokenizer_of
+from keras_transformer.samples import Sample
+
+from ..config.run import Data as DataConfig
+from ..data.corpus import WHOLE_TEXT, CorpusError, Split
+from ..data.prepare import load_corpus
+from .tables import Table
+
+LENGTHS = (5, 10, 15, 20, 30, 40, 60)  # words of the longest sentence of each bin; the last bin is longer
+FREQUENCIES = (0, 1, 4, 9, 99, 999)  # occurrences of the most frequent word of each bin; the last bin is more frequent
+MOST_PAIRS = 200_000  # training pairs whose words are counted, which takes some seconds
+
+
+class LengthBin(NamedTuple):
+    """The sentences of about one length."""
+
+    words: str  # of the source sentence, as printed: "6 to 10"
+    sentences: int
+    bleu: Score
+    chrf: Score
+    length_ratio: float | None  # words of the translations per word of the references; None without any of these
+
+
+class FrequencyBin(NamedTuple):
+    """The words that occur about equally often in the training text. Shares are in per cent.
+
+    A word of a reference is found if the translation of its sentence has it as well, as often as there.
+    """
+
+    occurrences: str  # as printed: "2 to 4"
+    words: int  # in the references
+    found: float  # share of them that the translations have (recall)
+    right: (
+        float | None
+    )  # share of such words in the translations that the references have (precision); None without any
+    f1: float
+    of_missed: float  # share of all missed words that are missed here
+
+
+class WordCounts(NamedTuple):
+    """How often each word occurs in a text."""
+
+    counts: collections.Counter
+    text: str  # as printed: "the training text (29,000 pairs)"
+    language: str = ""  # which decides what a word is
+
+
+class Breakdown(NamedTuple):
+    """One set of translations, by length and by frequency."""
+
+    lengths: list[LengthBin]
+    frequencies: list[FrequencyBin]
+    text: str  # in which the frequencies were counted
+
+    def tables(self, other: "Breakdown | None" = None) -> list[Table]:
+        """By length and by frequency, with columns of the Breakdown of other translations if there is one."""
+        heads = ("words", "sentences", "BLEU", "chrF", "length ratio")
+        rows = [
+            (
+                found.words,
+                f"{found.sentences:,}",
+                str(found.bleu),
+                str(found.chrf),
+                "n/a" if found.length_ratio is None else f"{found.length_ratio:.2f}",
+            )
+            for found in self.lengths
+        ]
+        if other:
+            heads += ("other BLEU", "other chrF")
+            rows = [(*row, str(them.bleu), str(them.chrf)) for row, them in zip(rows, other.lengths, strict=True)]
+        why = next((f" (n/a: {found.bleu.undefined})" for found in self.lengths if found.bleu.undefined), "")
+        by_length = Table(f"By words of the source sentence, BLEU of {self.lengths[0].bleu.form}{why}", heads, rows)
+
+        heads = ("occurrences", "words", "found %", "right %", "F1", "of all missed %")
+        rows = [
+            (
+                found.occurrences,
+                f"{found.words:,}",
+                f"{found.found:.1f}",
+                "n/a" if found.right is None else f"{found.right:.1f}",
+                f"{found.f1:.1f}",
+                f"{found.of_missed:.1f}",
+            )
+            for found in self.frequencies
+        ]
+        if other:
+            heads += ("other F1",)
+            rows = [(*row, f"{them.f1:.1f}") for row, them in zip(rows, other.frequencies, strict=True)]
+        return [by_length, Table(f"By occurrences of the reference's words in {self.text}", heads, rows)]
+
+    def as_json(self) -> dict[str, Any]:
+        """What a program reads."""
+        lengths = [
+            found._asdict() | {"bleu": found.bleu.as_json(), "chrf": found.chrf.as_json()} for found in self.lengths
+        ]
+        return {
+            "by_length": lengths,
+            "by_frequency": {"text": self.text, "bins": [found._asdict() for found in self.frequencies]},
+        }
+
+
+def break_down(
+    samples: Sequence[Sample], counted: WordCounts, bleu: Measure = RAW_BLEU, chrf: Measure = CHRF
+) -> Breakdown:
+    """Return the Breakdown of translations. `bleu`, `chrf`: the forms of scores that the bins of lengths have."""
+    by_words = by_frequency(samples, counted.counts, counted.language)
+    return Breakdown(by_length(samples, bleu, chrf), by_words, counted.text)
+
+
+def by_length(samples: Sequence[Sample], bleu: Measure = RAW_BLEU, chrf: Measure = CHRF) -> list[LengthBin]:
+    """Return the bins of source lengths that have sentences, in words between spaces, the shortest first."""
+    bins = collections.defaultdict(list)
+    for sample in samples:
+        bins[bisect.bisect_left(LENGTHS, len(sample.source.split()))].append(sample)
+    return [length_bin(label(LENGTHS, place), bins[place], bleu, chrf) for place in sorted(bins)]
+
+
+def length_bin(words: str, samples: Sequence[Sample], bleu: Measure, chrf: Measure) -> LengthBin:
+    translations, references = [sample.translation for sample in samples], [sample.reference for sample in samples]
+    bleu_score, chrf_score = (score_by(measure, translations, references) for measure in (bleu, chrf))
+    lengths = [sum(len(line.split()) for line in lines) for lines in (translations, references)]
+    ratio = lengths[0] / lengths[1] if lengths[1] else None
+    return LengthBin(words, len(samples), bleu_score, chrf_score, ratio)
+
+
+def by_frequency(samples: Sequence[Sample], counts: collections.Counter, language: str = "") -> list[FrequencyBin]:
+    """Return the bins of frequencies that have words of references, the rarest first."""
+    expected, written, matched = (collections.Counter() for _ in range(3))  # words by bin
+    for sample in samples:
+        reference, translation = (words_of([text], language) for text in (sample.reference, sample.translation))
+        for text, totals in ((reference, expected), (translation, written), (reference & translation, matched)):
+            for word, count in text.items():
+                totals[bisect.bisect_left(FREQUENCIES, counts[word])] += count
+    missed = expected.total() - matched.total()
+    return [
+        FrequencyBin(
+            occurrences=label(FREQUENCIES, place),
+            words=expected[place],
+            found=100 * matched[place] / expected[place],
+            right=100 * matched[place] / written[place] if written[place] else None,
+            f1=200 * matched[place] / (expected[place] + written[place]),
+            of_missed=100 * (expected[place] - matched[place]) / missed if missed else 0.0,
+        )
+        for place in sorted(expected)
+    ]
+
+
+def label(bounds: Sequence[int], place: int) -> str:
+    """Return the range of a bin in words: "0", "up to 5", "2 to 4", "1,000 and more"."""
+    if place == len(bounds):
+        return f"{bounds[-1] + 1:,} and more"
+    if place == 0:
+        return f"up to {bounds[0]:,}" if bounds[0] else "0"
+    low, high = bounds[place - 1] + 1, bounds[place]
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def words_of(lines: Iterable[str], language: str = "") -> collections.Counter:
+    """Count the words of some lines as BLEU tokenises raw text: punctuation stands alone, case is kept."""
+    tokenize = word_splitter(tokenizer_of(language))
+    return collections.Counter(word for line in lines for word in tokenize(line).split())
+
+
+@functools.cache
+def word_splitter(tokenizer: str) -> Callable[[str], str]:
+    """The function of sacreBLEU that puts spaces between words, by the name of its tokenizer."""
+    return sacrebleu.metrics.BLEU(tokenize=tokenizer).tokenizer
+
+
+def words_in_training(
+    splits: Iterable[Split],
+    language: str = "",
+    restored: Callable[[list[str]], list[str]] = list,
+    name: str = WHOLE_TEXT,
+) -> WordCounts:
+    """Count the target words of the training text, of its first MOST_PAIRS pairs. Raises CorpusError without it.
+
+    restored: gives the text as the model knows it, such as `Tokenizer.restored`. name: of the text, as printed.
+    """
+    pairs = itertools.islice(itertools.chain.from_iterable(splits), MOST_PAIRS + 1)
+    targets = [target for _, target in pairs]
+    words = words_of(restored(targets[:MOST_PAIRS]), language)
+    if len(targets) > MOST_PAIRS:
+        return WordCounts(words, f"the first {MOST_PAIRS:,} pairs of {name}", language)
+    return WordCounts(words, f"{name} ({len(targets):,} pairs)", language)
+
+
+def words_known(
+    splits: Callable[[], Iterable[Split]],
+    references: Sequence[str],
+    language: str = "",
+    restored: Callable[[list[str]], list[str]] = list,
+    name: str = WHOLE_TEXT,
+) -> WordCounts:
+    """Count the words of the training text, whose Splits `splits` returns; of the references if it cannot be read."""
+    try:
+        return words_in_training(splits(), language, restored, name)
+    except CorpusError as error:
+        found = f"these references themselves, because {name} cannot be read ({error})"
+        return WordCounts(words_of(restored(list(references)), language), found, language)
+
+
+def training_splits(data: DataConfig | None) -> tuple[Split, ...]:
+    """The Splits of the training text of a configuration. Downloads nothing. Raises CorpusError, for None as well."""
+    if data is None:
+        raise CorpusError("the run has no config.toml")
+    if data.source == "tfds":
+        data = data.model_copy(update={"download": False})
+    return load_corpus(data).train.shards

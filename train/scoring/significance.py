@@ -1,0 +1,171 @@
+"""Is one set of translations better than another of the same text? Paired tests, and the lines that differ most."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import sacrebleu
+from sacrebleu.significance import PairedTest
+
+from keras_transformer.bleu import MOST_RESAMPLED, RESAMPLES, Measure, affordable
+from keras_transformer.config import ConfigError
+
+from .tables import Table
+
+
+class Kind(NamedTuple):
+    """A paired test as sacreBLEU knows it."""
+
+    abbreviation: str
+    resamples: int
+    most: int  # sentences of all resamples together, which must fit in memory
+
+
+DEFAULT_TEST = "randomization"
+PAIRED_TESTS = {
+    "bootstrap": Kind("bs", RESAMPLES, MOST_RESAMPLED),  # Koehn 2004
+    "randomization": Kind("ar", 10_000, 10 * MOST_RESAMPLED),  # Riezler and Maxwell 2005
+}
+
+
+DRAWN = re.compile(r"(ar|bs):\d+\|seed:\d+|[\d,]+ resamples, seed \d+")  # in a signature: how often, and from what
+
+
+class Difference(NamedTuple):
+    """One measure of two sets of translations."""
+
+    name: str
+    form: str
+    ours: float  # per cent
+    theirs: float
+    p_value: float | None  # None: the text is too long for the test
+    signature: str  # of the test: its resamples and seed
+
+    @property
+    def verdict(self) -> str:
+        """The p-value as it is printed."""
+        return "n/a" if self.p_value is None else f"{self.p_value:.4f}"
+
+
+class LineDifference(NamedTuple):
+    """One sentence that two sets of translations translate differently."""
+
+    line: int  # counted from 1, without pairs that were left out
+    source: str
+    reference: str
+    ours: str
+    theirs: str
+    our_chrf: float  # of this sentence alone, per cent
+    their_chrf: float
+
+
+@dataclasses.dataclass(frozen=True)
+class PairedComparison:
+    """Other outputs for the same sentences, and how they differ."""
+
+    name: str  # of the run folder or the file
+    paired_test: str
+    differences: list[Difference]
+    lines: list[Any]  # the sentences that differ most, as NamedTuples
+
+    def table(self) -> Table:
+        rows = [
+            (
+                f"{found.name}, {found.form}",
+                f"{found.ours:.2f}",
+                f"{found.theirs:.2f}",
+                f"{found.ours - found.theirs:+.2f}",
+                found.verdict,
+            )
+            for found in self.differences
+        ]
+        title = f"Against {self.name}, with a paired {self.paired_test} test"
+        if drawn := DRAWN.search(self.differences[0].signature if self.differences else ""):
+            title += f" ({drawn[0]})"
+        return Table(title, ("", "this", "other", "difference", "p-value"), rows)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "paired_test": self.paired_test,
+            "differences": [found._asdict() for found in self.differences],
+            "lines": [found._asdict() for found in self.lines],
+        }
+
+
+def check_paired_test(name: str) -> None:
+    """Raises ConfigError if there is no such test."""
+    if name not in PAIRED_TESTS:
+        raise ConfigError(f"--paired-test is {name!r}; it must be {' or '.join(PAIRED_TESTS)}.")
+
+
+def differences(
+    ours: Sequence[str],
+    theirs: Sequence[str],
+    references: Sequence[str],
+    measures: Sequence[Measure],
+    paired_test: str = DEFAULT_TEST,
+) -> list[Difference]:
+    """Compare two sets of translations by each measure, with a paired test of sacreBLEU.
+
+    The p-value is the probability of a difference at least this large between two equally good systems. That of
+    randomization is two-sided. That of sacreBLEU's bootstrap is about half of it: it counts how often the size of a
+    difference exceeds the mean of these sizes by as much as was observed, and is never above about 0.4.
+    """
+    kind = PAIRED_TESTS[paired_test]
+    return [difference(measure, ours, theirs, references, kind) for measure in measures]
+
+
+def difference(
+    measure: Measure, ours: Sequence[str], theirs: Sequence[str], references: Sequence[str], kind: Kind
+) -> Difference:
+    """Return the Difference by one measure. The first system of sacreBLEU's test, its baseline, is `theirs`.
+
+    sacreBLEU counts the resamples with a larger difference and not those with the same, so that two equal systems would
+    get the smallest p-value, and so would one sentence, of which all resamples are the same. Therefore: no difference
+    has a p-value of 1. And if k sentences differ, of the 2^k ways to exchange translations two have the observed
+    difference, none and all: no test gives less than 2^(1 - k).
+    """
+    resamples = affordable(kind.resamples, len(references), kind.most)
+    systems = [("theirs", measure.texts(theirs)), ("ours", measure.texts(ours))]
+    test = PairedTest(
+        systems,
+        {measure.name: measure.metric()},
+        [measure.texts(references)],
+        test_type=kind.abbreviation,
+        n_samples=resamples or 1,
+    )
+    signatures, found = test()
+    ((name, signature),) = signatures.items()  # sacreBLEU's own name, such as "chrF2"
+    their_result, our_result = found[name]
+    p_value = our_result.p_value if resamples else None
+    if our_result.score == their_result.score:
+        p_value = 1.0
+    elif p_value is not None:
+        differing = sum(one != other for one, other in zip(systems[0][1], systems[1][1], strict=True))
+        p_value = max(p_value, least_p_value(differing))
+    return Difference(measure.name, measure.form, our_result.score, their_result.score, p_value, str(signature))
+
+
+def least_p_value(differing: int) -> float:
+    """Return the smallest p-value that so many sentences, at least one, can have: 2^(1 - differing)."""
+    return 2.0 ** (1 - differing)
+
+
+def largest_differences(
+    samples: Sequence[tuple[str, str, str]], theirs: Sequence[str], count: int = 10
+) -> list[LineDifference]:
+    """Return the `count` sentences whose two translations differ most in sentence chrF, the largest difference first.
+
+    samples: (source, reference, our translation). Sentences with equal chrF are left out. chrF and not BLEU, because
+    BLEU of one sentence is 0 or rests on smoothing unless four words in a row are right.
+    """
+    chrf = sacrebleu.metrics.CHRF()
+    found = []
+    for line, ((source, reference, ours), other) in enumerate(zip(samples, theirs, strict=True), start=1):
+        if ours != other:
+            scores = (chrf.sentence_score(text, [reference]).score for text in (ours, other))
+            found.append(LineDifference(line, source, reference, ours, other, *scores))
+    found.sort(key=lambda line: -abs(line.our_chrf - line.their_chrf))
+    return [line for line in found[:count] if line.our_chrf != line.their_chrf]

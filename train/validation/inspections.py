@@ -1,0 +1,62 @@
+"""What looks at the model after each validation: translations, the residual stream, attention in a few sentences."""
+
+import logging
+from collections.abc import Callable, Iterable
+
+import keras
+import numpy as np
+
+from keras_transformer.inspection.callbacks import AttentionPictures, Inspection, SampleTranslations
+from keras_transformer.inspection.residual_stream import ResidualStream
+from keras_transformer.tokenizer import Tokenizer
+
+from ..config.run import RowLengths, TrainingConfig
+from ..data.batches import Batch, lay_out
+from ..data.encoding import EncodedPairs
+from ..data.packing import Packing
+from ..loop.metrics_log import MetricsLog
+from .validation import Validator
+
+log = logging.getLogger("train")
+
+MEASURED = 8  # sentence pairs on which the residual stream is measured: the first ones of the validation text
+SHORT = 16  # pieces of a side, EOS included, so that a picture of all heads can be read
+
+
+def inspections_of(
+    training: TrainingConfig, transformer: keras.Model, tokenizer: Tokenizer, validator: Validator
+) -> Callable[[MetricsLog], list[Inspection]]:
+    """Return what makes the inspections that write to a log: once per process, and once more after each rewind."""
+
+    def inspections(metrics: MetricsLog) -> list[Inspection]:
+        first_pairs = one_pair_per_row(validator.pairs, MEASURED)
+        made = [SampleTranslations(validator.bleu, metrics)]
+        if transformer.model_config.kind == "transformer":
+            made.append(ResidualStream(transformer, first_pairs, metrics))
+        if not transformer.model_config.memory_attentions:
+            return made
+        if pairs := short_pairs(validator.bleu.pairs, tokenizer, training.picture_sentences):
+            made.append(AttentionPictures(transformer, tokenizer, pairs, metrics))
+        elif training.picture_sentences:
+            log.info("no pictures of attention: no validated sentence pair has at most %d pieces per side", SHORT)
+        return made
+
+    return inspections
+
+
+def one_pair_per_row(pairs: EncodedPairs, count: int) -> Batch:
+    """Return the first `count` pairs, or all if there are fewer, as a Batch that is as long as the longest."""
+    numbers = np.arange(min(count, len(pairs)))
+    longest = (int(side.lengths[numbers].max()) for side in (pairs.source, pairs.target))
+    return lay_out(pairs, Packing(numbers, np.arange(len(numbers) + 1)), RowLengths(*longest))
+
+
+def short_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, count: int) -> list[tuple[str, str]]:
+    """Return the first `count` pairs of which neither side has more than SHORT pieces; fewer if there are fewer."""
+    found = []
+    for pair in pairs:
+        if len(found) == count:
+            break
+        if all(len(ids) < SHORT for ids in tokenizer.encode_batch(pair)):
+            found.append(pair)
+    return found

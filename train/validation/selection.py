@@ -1,0 +1,118 @@
+"""Selection of the weights that translation uses: an average of checkpoints, the last one, or the best one."""
+
+import logging
+import pathlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import keras
+
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.saved_run import save_weights
+
+from ..config.run import TrainingConfig
+from ..loop.checkpoints import (
+    CheckpointError,
+    Checkpoints,
+    assign_weights,
+    progress_in,
+    read_checkpoint,
+    read_weights,
+    step_of,
+)
+from ..step.optimizer import average_path
+from .validation import Validation
+
+log = logging.getLogger("train")
+
+
+class Candidate(NamedTuple):
+    """A set of weights that translation could use."""
+
+    name: str  # "the last checkpoint"
+    weights: dict[str, Any]  # from weight path to array
+    validation: Validation
+
+    @property
+    def quality(self) -> float:
+        """Validation BLEU, or F1 of trees, as printed: a difference that nobody can see decides nothing."""
+        return round(self.validation.quality, 2)
+
+    def __str__(self) -> str:
+        return f"{self.name}: validation {self.validation.quality_text}, loss {self.validation.loss:.4f}"
+
+
+class Selection(NamedTuple):
+    """The candidate whose weights are in model.weights.h5, and the others."""
+
+    kept: Candidate
+    others: list[Candidate]
+
+    def __str__(self) -> str:
+        return "; ".join([f"kept {self.kept}", *map(str, self.others)])
+
+
+def select_weights(
+    folder: RunFolder, training: TrainingConfig, transformer: keras.Model, validator: Callable[[], Validation]
+) -> Selection:
+    """Write the best candidate to model.weights.h5 (section 6.1 averages 5 checkpoints for base, 20 for big).
+
+    The best one has the highest BLEU (of trees, F1) or, if that is the same, the lowest loss. BLEU comes first because
+    label smoothing makes the loss of averaged weights, which are less sure of themselves, look worse than they
+    translate.
+    """
+    candidates = [
+        measured(name, weights, transformer, validator) for name, weights in candidate_weights(folder, training)
+    ]
+    kept = max(candidates, key=lambda candidate: (candidate.quality, -candidate.validation.loss))
+    selection = Selection(kept, [candidate for candidate in candidates if candidate is not kept])
+    log.info(selection)
+    assign_weights(transformer, kept.weights)
+    save_weights(transformer, folder.weights)
+    return selection
+
+
+def candidate_weights(folder: RunFolder, training: TrainingConfig) -> list[tuple[str, dict[str, Any]]]:
+    """Names and weights of the candidates: each set of weights that the run has, once."""
+    checkpoints = Checkpoints(folder.checkpoints)
+    average, paths = checkpoints.average(training.average_checkpoints)
+    last, last_paths = checkpoints.average(1)
+    candidates = [(f"the average of the last {len(paths)} checkpoints", average)] if len(paths) > 1 else []
+    candidates.append(("the last checkpoint", last))
+    if training.ema_decay is not None:
+        candidates.append(("the moving average of the weights", moving_average(last_paths[-1])))
+    if training.keep_best:
+        candidates += best_candidate(checkpoints, last_paths[-1])
+    return candidates
+
+
+def moving_average(path: pathlib.Path) -> dict[str, Any]:
+    """The moving averages in a checkpoint, by weight path; a weight that is frozen has none and stands as it is."""
+    averages = read_checkpoint(path, "optimizer/")
+    return {
+        name: averages.get(f"optimizer/{average_path(name)}", weight) for name, weight in read_weights(path).items()
+    }
+
+
+def best_candidate(checkpoints: Checkpoints, last: pathlib.Path) -> list[tuple[str, dict[str, Any]]]:
+    """Name and weights of the best checkpoint; nothing if it is the last one, or if it is damaged, which is logged.
+
+    A file of another step than the kept one is of steps that were done anew with other settings.
+    """
+    progress = progress_in(last)
+    paths = [path for path in checkpoints.best_paths() if progress and step_of(path) == progress.kept_step]
+    if not paths or step_of(paths[-1]) == step_of(last):
+        return []
+    try:
+        return [(f"the best checkpoint, of step {step_of(paths[-1])}", read_weights(paths[-1]))]
+    except CheckpointError as error:
+        log.warning("%s It is not among the weights to choose from.", error)
+        return []
+
+
+def measured(
+    name: str, weights: dict[str, Any], transformer: keras.Model, validator: Callable[[], Validation]
+) -> Candidate:
+    """The Candidate of these weights, which the transformer has afterwards."""
+    assign_weights(transformer, weights)
+    return Candidate(name, weights, validator())

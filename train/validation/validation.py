@@ -1,0 +1,155 @@
+"""Validation: loss, scores and sample translations on text that the model is not trained on."""
+
+import hashlib
+import math
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.bleu import Scores
+from keras_transformer.inspection.callbacks import BleuScore
+from keras_transformer.losses import TokenSums, perplexity, token_sums
+from keras_transformer.samples import Sample
+
+from ..config.run import TranslationConfig
+from ..data.batches import padded_batches
+from ..data.encoding import EncodedPairs, Sentences
+from ..data.prepare import Data
+from ..data.spread import spread
+from ..scoring.brackets import BracketingScores, bracketing_scores
+
+ROWS = 64  # sentence pairs per validation batch, at most
+NORMAL_95 = 1.959964  # within so many standard errors 95 per cent of a normal distribution lie
+
+
+class Validation(NamedTuple):
+    """What one set of weights achieves on the validation split."""
+
+    loss: float  # label-smoothed cross-entropy, nats per target token
+    perplexity: float  # exp(negative log-likelihood per target token)
+    token_accuracy: float  # share of target tokens that have the highest logit, in [0, 1]
+    scores: Scores  # of the translations of the sample
+    samples: list[Sample]  # its sentences and their translations
+    brackets: BracketingScores | None = None  # of the trees that these translations are; None if they are no trees
+    perplexity_interval: tuple[float, float] | None = None  # of 95 per cent; None of a single sentence
+    loss_basis: str = ""  # digest of what the loss is of; losses of another one cannot be compared
+    scores_basis: str = ""  # the same of the scores and brackets: of the sample and of how it is translated
+
+    @property
+    def quality(self) -> float:
+        """What decides first which weights are better: BLEU, or F1 of the brackets of trees."""
+        return self.scores.bleu if self.brackets is None else self.brackets.f1.value
+
+    @property
+    def quality_text(self) -> str:
+        """The same as logs show it."""
+        return f"BLEU {self.scores.bleu_text}" if self.brackets is None else f"F1 {self.brackets.f1}"
+
+    def plotted(self) -> dict[str, float]:
+        """All numbers for metrics.jsonl, by name."""
+        return {
+            "loss": self.loss,
+            "perplexity": self.perplexity,
+            "token_accuracy": self.token_accuracy,
+            **self.scores.plotted(),
+            **(self.brackets.plotted() if self.brackets else {}),
+        }
+
+
+class Validator:
+    """Validates the transformer with the weights that it has when called.
+
+    Loss, perplexity and accuracy are of all pairs of the validation split that fit into a row; scores and samples of
+    `translation.validation_sentences` of all at equal distances, so that of several files each has its part. `xla`:
+    compile the computation of the loss. most_positions: that fit in memory at once, such as those of a training step.
+    """
+
+    def __init__(
+        self,
+        transformer: keras.Model,
+        data: Data,
+        translation: TranslationConfig,
+        xla: bool,
+        most_positions: float = math.inf,
+    ):
+        self.pairs, self.most_positions = data.validation, most_positions
+        self.sums_of_rows = row_sums(transformer, xla)
+        texts = spread(list(data.corpus.validation), translation.validation_sentences)
+        self.trees = spread(data.corpus.validation.trees or [], translation.validation_sentences)
+        options = translation.search_options(translation.validation_beam_size)
+        language = data.corpus.target_language
+        self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size, language)
+        self.loss_basis = digest(
+            *map(ids_of, (self.pairs.source, self.pairs.target)), transformer.model_config.label_smoothing
+        )
+        search = options.beam_size, options.length_penalty, options.extra_length
+        if options.coverage_penalty:  # runs of before there was one go on with the basis that they have
+            search += (options.coverage_penalty,)
+        self.scores_basis = digest(self.bleu.pairs, search, language)
+
+    def __call__(self) -> Validation:
+        of_pairs = sums_of_pairs(self.sums_of_rows, self.pairs, self.most_positions)
+        sums = TokenSums(*of_pairs.sum(0).tolist())
+        scores = self.bleu.inspect()
+        return Validation(
+            loss=sums.loss / sums.tokens,
+            perplexity=perplexity(sums.nll / sums.tokens),
+            token_accuracy=sums.correct / sums.tokens,
+            scores=scores,
+            samples=self.bleu.samples,
+            brackets=self.brackets(),
+            perplexity_interval=perplexity_interval(*TokenSums(*of_pairs.T)[1::2]),
+            loss_basis=self.loss_basis,
+            scores_basis=self.scores_basis,
+        )
+
+    def brackets(self) -> BracketingScores | None:
+        """The scores of the latest translations as trees; None if the text is no treebank."""
+        if not self.trees:
+            return None
+        return bracketing_scores(self.trees, [sample.translation for sample in self.bleu.samples])
+
+
+def ids_of(sentences: Sentences) -> tuple[bytes, bytes]:
+    """The ids of sentences and where each of them begins, as bytes."""
+    return sentences.ids.tobytes(), sentences.offsets.tobytes()
+
+
+def digest(*parts: Any) -> str:
+    """A short text that two lists of parts share only if they are equal, in this process and in another."""
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def row_sums(transformer: keras.Model, xla: bool):
+    """A compiled function from a batch to the TokenSums (B,) of its rows, without dropout, smoothed as in training."""
+    smoothing = transformer.model_config.label_smoothing
+
+    def sums(batch):
+        logits = transformer({name: batch[name] for name in transformer.input}, training=False)
+        return token_sums(logits, batch["labels"], batch["target_segments"], smoothing, by_row=True)
+
+    return tf.function(sums, jit_compile=xla)
+
+
+def sums_of_pairs(sums_of_rows, pairs: EncodedPairs, most_positions: float = math.inf) -> np.ndarray:
+    """The TokenSums of every pair, in their order: float64 (pairs, 4)."""
+    found = np.zeros((len(pairs), len(TokenSums._fields)))
+    for indices, batch in padded_batches(pairs, ROWS, most_positions=most_positions):
+        sums = sums_of_rows({name: tf.constant(ids) for name, ids in batch.items()})
+        found[indices] = np.stack(sums, axis=1)[: len(indices)]
+    return found
+
+
+def perplexity_interval(nll: np.ndarray, tokens: np.ndarray) -> tuple[float, float] | None:
+    """The 95 per cent confidence interval of exp(sum nll / sum tokens), if the sentences were drawn at random.
+
+    nll, tokens: of each sentence, (n,). The ratio r of two sums over n sentences has the standard error
+    sqrt(n / (n - 1) sum_i (nll_i - r tokens_i)^2) / sum_i tokens_i (Cochran 1977, theorem 2.5). None for one sentence.
+    """
+    if len(nll) < 2:
+        return None
+    ratio = nll.sum() / tokens.sum()
+    error = math.sqrt(len(nll) / (len(nll) - 1) * ((nll - ratio * tokens) ** 2).sum()) / tokens.sum()
+    return perplexity(ratio - NORMAL_95 * error), perplexity(ratio + NORMAL_95 * error)
