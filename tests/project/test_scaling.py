@@ -66,7 +66,7 @@ def test_the_rows_of_its_configuration_can_be_divided_among_the_gpus_of_the_job(
 
 
 def test_the_tests_it_names_are_there():
-    named = re.findall(r"`(tests/\w+\.py)`", PAGE)
+    named = re.findall(r"`(tests/[\w/]+\.py)`", PAGE)
     assert len(named) == 3
     for name in named:
         assert (ROOT / name).exists(), name
