@@ -3,8 +3,6 @@
 import importlib
 import re
 
-import pytest
-
 from tests.support.places import ROOT
 
 TABLE = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
@@ -22,13 +20,15 @@ def test_the_table_has_these_columns_and_a_row_for_every_part_of_the_paper():
     assert all(cell for row in BODY for cell in row.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_function_and_class_exists(name):
+def exists(name):
     package = "" if name.startswith("train.") else "keras_transformer."
     module, _, attribute = f"{package}{name}".rpartition(".")
-    assert hasattr(importlib.import_module(module), attribute)
+    return hasattr(importlib.import_module(module), attribute)
 
 
-@pytest.mark.parametrize("name", TESTS)
-def test_every_test_file_exists(name):
-    assert len(list((ROOT / "tests").rglob(name))) == 1
+def test_every_function_and_class_exists():
+    assert NAMES and [name for name in NAMES if not exists(name)] == []
+
+
+def test_every_test_file_exists_once():
+    assert TESTS and [name for name in TESTS if len(list((ROOT / "tests").rglob(name))) != 1] == []

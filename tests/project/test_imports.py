@@ -6,8 +6,6 @@ import graphlib
 import pathlib
 import re
 
-import pytest
-
 from tests.support.places import ROOT
 
 PACKAGES = "keras_transformer", "train", "export"
@@ -53,6 +51,8 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "lowercase": "tokenizers in lower case",
     "metrics_page": "docs/metrics.md",
     "parity": "independent implementations",
+    "parsing": "a run on a treebank through every command",
+    "readme": "README.md",
     "recurrent_run": "a recurrent model through every door",
     "recurrent_training": "the training step with a recurrent model",
     "rewinds": "train/loop/divergence.py without a model",
@@ -88,6 +88,7 @@ def name_of(path):
 MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in files_of(*PACKAGES)}
 EVERY_FILE = {str(path.relative_to(ROOT)): path for path in files_of(*PACKAGES, "benchmarks", "examples", "tests")}
 FILE_OF = {name_of(path): path for path in EVERY_FILE.values()}
+TREES = {file: ast.parse(path.read_text(encoding="utf-8")) for file, path in EVERY_FILE.items()}
 
 PEERS = {"torch", "jax", "scipy", "ctranslate2", "transformers", "playwright", "axe_playwright_python"}
 
@@ -130,9 +131,13 @@ def test_the_packages_are_found():
     assert "keras_transformer.layers.attention" in modules_imported_by("keras_transformer.layers.blocks")
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_the_arrows_between_the_folders_point_one_way(module):
-    assert not roots_imported_by(module) & FORBIDDEN[module.split(".")[0]]
+def offenders(rule, things):
+    """The `things` that break a rule, each with what `rule(thing)` finds wrong with it."""
+    return {thing: wrong for thing in things if (wrong := rule(thing))}
+
+
+def test_the_arrows_between_the_folders_point_one_way():
+    assert offenders(lambda module: roots_imported_by(module) & FORBIDDEN[module.split(".")[0]], MODULES) == {}
 
 
 def room_of(module):
@@ -141,28 +146,29 @@ def room_of(module):
     return ROOMS.index(parts[1] if parts[1:] and parts[1] in ROOMS else "top")
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("train.")])
-def test_a_room_of_train_imports_only_rooms_before_it(module):
-    above = [
-        name for name in modules_imported_by(module) if name.startswith("train.") and room_of(name) > room_of(module)
-    ]
-    assert above == []
+def rooms_above(module):
+    imported = [name for name in modules_imported_by(module) if name.startswith("train.")]
+    return [name for name in imported if room_of(name) > room_of(module)]
+
+
+def test_a_room_of_train_imports_only_rooms_before_it():
+    assert offenders(rooms_above, [name for name in MODULES if name.startswith("train.")]) == {}
 
 
 @functools.cache
 def defined_in(path):
     """The names at the top level of a module, those in its `if` and `try` included."""
-    found = set()
+    names = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         for inner in ast.walk(node) if isinstance(node, ast.If | ast.Try) else [node]:
             if isinstance(inner, ast.ClassDef | ast.FunctionDef):
-                found.add(inner.name)
+                names.add(inner.name)
             elif isinstance(inner, ast.Import | ast.ImportFrom):
-                found.update(alias.asname or alias.name for alias in inner.names)
+                names.update(alias.asname or alias.name for alias in inner.names)
             elif isinstance(inner, ast.Assign | ast.AnnAssign):
                 targets = inner.targets if isinstance(inner, ast.Assign) else [inner.target]
-                found.update(name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
-    return found
+                names.update(name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+    return names
 
 
 def exists(module, name):
@@ -172,18 +178,21 @@ def exists(module, name):
     return module in FILE_OF and name in defined_in(FILE_OF[module])
 
 
-@pytest.mark.parametrize("name", EVERY_FILE)
-def test_what_a_file_imports_from_this_project_exists(name):
-    path = EVERY_FILE[name]
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+def missing_imports(file):
+    """What a file imports from this project although it does not exist."""
+    path = EVERY_FILE[file]
     imports = [
         (source_of(node, name_of(path), path.name == "__init__.py"), alias.name)
-        for node in nodes
+        for node in ast.walk(TREES[file])
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     ]
     own = [(source, alias) for source, alias in imports if source.split(".")[0] in (*PACKAGES, "benchmarks", "tests")]
-    assert [f"{source}.{alias}" for source, alias in own if not exists(source, alias)] == []
+    return [f"{source}.{alias}" for source, alias in own if not exists(source, alias)]
+
+
+def test_what_a_file_imports_from_this_project_exists():
+    assert offenders(missing_imports, EVERY_FILE) == {}
 
 
 def test_no_module_imports_itself_through_others():
@@ -192,51 +201,64 @@ def test_no_module_imports_itself_through_others():
     assert set(MODULES) <= set(order)
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("keras_transformer")])
-def test_only_text_in_the_graph_the_translator_and_tf_distribute_need_tensorflow(module):
-    found = roots_imported_by(module) & {"tensorflow", "tensorflow_text"}
-    assert not found or module in MAY_IMPORT_TENSORFLOW
+def test_only_text_in_the_graph_the_translator_and_tf_distribute_need_tensorflow():
+    library = [name for name in MODULES if name.startswith("keras_transformer")]
+    users = offenders(lambda module: roots_imported_by(module) & {"tensorflow", "tensorflow_text"}, library)
+    assert set(users) <= MAY_IMPORT_TENSORFLOW
 
 
 def test_the_top_level_of_train_is_its_story():
     assert {path.stem for path in (ROOT / "train").glob("*.py")} == STORY
 
 
-def test_a_test_file_is_named_after_a_module_or_has_a_subject():
-    modules = {part for path in files_of(*PACKAGES, "benchmarks") for part in (path.stem, path.parent.name)}
-    tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests").rglob("test_*.py")}
-    assert tests - modules == set(SUBJECTS), "name a test file after its module, or add it to SUBJECTS"
+MIRRORS = {"library": "keras_transformer", "train": "train", "export": "export", "benchmarks": "benchmarks"}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda path: path.name)
-def test_tests_start_python_and_find_the_checkout_through_their_support(path):
-    assert not re.findall(r"sys\.executable|Path\(__file__\)", path.read_text(encoding="utf-8"))
+def test_a_test_file_is_named_after_a_module_of_its_folder_or_has_a_subject():
+    without_module = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        source = MIRRORS.get(path.parent.name)
+        modules = {part for file in files_of(source) for part in (file.stem, file.parent.name)} if source else set()
+        if (subject := path.stem.removeprefix("test_")) not in modules:
+            without_module.add(subject)
+    assert without_module == set(SUBJECTS), "name a test file after its module, or add it to SUBJECTS"
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY_FILE if name.startswith("tests") and "scripts" not in name])
-def test_the_tests_begin_without_the_packages_of_comparisons(name):
-    """`make test` skips what needs them, if `make peers` has not installed them; scipy comes with jax."""
-    tree = ast.parse(EVERY_FILE[name].read_text(encoding="utf-8"))
-    found = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
-    found |= {node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module}
-    assert not PEERS & {module.partition(".")[0] for module in found}
+def test_tests_start_python_and_find_the_checkout_through_their_support():
+    own_ways = re.compile(r"sys\.executable|Path\(__file__\)").findall
+    tests = (ROOT / "tests").rglob("test_*.py")
+    assert offenders(lambda path: own_ways(path.read_text(encoding="utf-8")), tests) == {}
 
 
-@pytest.mark.parametrize("name", EVERY_FILE)
-def test_no_file_is_a_drawer_for_whatever_comes(name):
-    assert not DRAWERS & set(pathlib.PurePath(name).with_suffix("").parts)
+def peers_imported_at_the_top(file):
+    imported = {alias.name for node in TREES[file].body if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module for node in TREES[file].body if isinstance(node, ast.ImportFrom) and node.module}
+    return PEERS & {module.partition(".")[0] for module in imported}
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY_FILE if not name.endswith("__init__.py")])
-def test_a_file_begins_with_what_it_is_about(name):
-    assert ast.get_docstring(ast.parse(EVERY_FILE[name].read_text(encoding="utf-8")))
+def test_the_tests_begin_without_the_packages_of_comparisons():
+    """They skip what needs these packages, if `make peers` has not installed them; scipy comes with jax."""
+    tests = [file for file in EVERY_FILE if file.startswith("tests") and "scripts" not in file]
+    assert offenders(peers_imported_at_the_top, tests) == {}
 
 
-@pytest.mark.parametrize("name", EVERY_FILE)
-def test_a_file_has_at_most_300_lines(name):
-    assert len(EVERY_FILE[name].read_text(encoding="utf-8").splitlines()) <= LONGEST
+def test_no_file_is_a_drawer_for_whatever_comes():
+    assert offenders(lambda file: DRAWERS & set(pathlib.PurePath(file).with_suffix("").parts), EVERY_FILE) == {}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_no_assert_outside_tests_since_python_O_removes_it(module):
-    assert [node.lineno for node in ast.walk(MODULES[module]) if isinstance(node, ast.Assert)] == []
+def test_a_file_begins_with_what_it_is_about():
+    files = [file for file in EVERY_FILE if not file.endswith("__init__.py")]
+    assert offenders(lambda file: not ast.get_docstring(TREES[file]), files) == {}
+
+
+def test_a_file_has_at_most_300_lines():
+    lengths = {file: len(path.read_text(encoding="utf-8").splitlines()) for file, path in EVERY_FILE.items()}
+    assert {file: length for file, length in lengths.items() if length > LONGEST} == {}
+
+
+def asserts_in(module):
+    return [node.lineno for node in ast.walk(MODULES[module]) if isinstance(node, ast.Assert)]
+
+
+def test_no_assert_outside_tests_since_python_O_removes_it():
+    assert offenders(asserts_in, MODULES) == {}
