@@ -1,0 +1,63 @@
+"""`keras-transformer score RUN`: print how probable a trained run finds given translations.
+
+The command imports TensorFlow itself, so that `--help` answers at once.
+"""
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
+from keras_transformer.commands.console import (
+    exit_codes,
+    lean_start,
+)
+from keras_transformer.commands.options import (
+    BatchSize,
+    CoveragePenalty,
+    LengthPenalty,
+    MaxSourceTokens,
+    RunPath,
+)
+from keras_transformer.config import SearchOptions
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_lines
+from keras_transformer.parsing.run import check_writes_text
+
+
+def score(
+    run: RunPath,
+    source: Annotated[pathlib.Path, typer.Option(help="Sentences, one per line.", show_default=False)],
+    target: Annotated[pathlib.Path, typer.Option(help="Their translations, one per line.", show_default=False)],
+    length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
+    batch_size: BatchSize = BATCH_SIZE,
+    max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
+):
+    """Print how probable the run finds given translations: `log-probability<TAB>score` per pair of lines.
+
+    The log-probability is the natural logarithm, of all tokens and the end of sentence. The score is that over the
+    length penalty, with the coverage penalty if there is one, as `translate --scores` prints it without a repetition
+    penalty. If the source is blank, both are 0.
+    """
+    with exit_codes():
+        check_writes_text(run, "`translate --scores` prints the scores of its trees.")
+        texts = [lines_of(path) for path in (source, target)]
+        if len(texts[0]) != len(texts[1]):
+            raise InputError(
+                f"{source} has {len(texts[0])} lines and {target} has {len(texts[1])}: they must be pairs."
+            )
+        with lean_start():
+            from keras_transformer.parallel import tune_for_translation
+            from keras_transformer.scorer import Scorer
+
+        tune_for_translation()
+        for pair in Scorer.load(run, length_penalty, batch_size, max_source_tokens, coverage_penalty).score(*texts):
+            print(f"{pair.log_probability:.4f}\t{pair.score:.4f}")
+
+
+def lines_of(path: pathlib.Path) -> list[str]:
+    """Return the lines of a file in UTF-8. Raises OSError or InputError if it cannot be read."""
+    with path.open("rb") as stream:
+        return list(read_lines(stream, path))

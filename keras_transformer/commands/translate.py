@@ -1,0 +1,135 @@
+"""`keras-transformer translate RUN`: translate standard input with a trained run.
+
+The command imports TensorFlow itself, so that `--help` answers at once.
+"""
+
+import logging
+from typing import Annotated
+
+import typer
+
+from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
+from keras_transformer.commands.console import (
+    exit_codes,
+    lean_start,
+    on_one_line,
+    output_line,
+    translate_lines,
+)
+from keras_transformer.commands.options import (
+    BatchSize,
+    BeamSize,
+    Constrained,
+    CoveragePenalty,
+    Ensemble,
+    ExtraLength,
+    LengthPenalty,
+    MaxLength,
+    MaxSourceTokens,
+    MinLength,
+    NoRepeatNgramSize,
+    Precision,
+    RepetitionPenalty,
+    RunPath,
+    Seed,
+    TargetPrefix,
+    Temperature,
+    TopK,
+    TopP,
+    WithScores,
+    or_of_run,
+)
+from keras_transformer.config import SearchOptions
+from keras_transformer.parsing.run import check_constrained, check_draws_trees, tree_search
+from keras_transformer.parsing.written import drawing, parsed_sentences, with_trees
+
+log = logging.getLogger("keras_transformer")
+
+
+def translate(
+    context: typer.Context,
+    run: RunPath,
+    ensemble: Ensemble,
+    beam_size: BeamSize = SearchOptions.beam_size,
+    length_penalty: LengthPenalty = SearchOptions.length_penalty,
+    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
+    extra_length: ExtraLength = SearchOptions.extra_length,
+    n_best: Annotated[
+        int, typer.Option(help="If above 1, write up to this many different translations per line, best first.")
+    ] = SearchOptions.n_best,
+    min_length: MinLength = SearchOptions.min_length,
+    max_length: MaxLength = SearchOptions.max_length,
+    no_repeat_ngram_size: NoRepeatNgramSize = SearchOptions.no_repeat_ngram_size,
+    repetition_penalty: RepetitionPenalty = SearchOptions.repetition_penalty,
+    temperature: Temperature = SearchOptions.temperature,
+    top_k: TopK = SearchOptions.top_k,
+    top_p: TopP = SearchOptions.top_p,
+    seed: Seed = SearchOptions.seed,
+    target_prefix: TargetPrefix = "",
+    scores: WithScores = False,
+    batch_size: BatchSize = BATCH_SIZE,
+    max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
+    precision: Precision = "float32",
+    constrained: Constrained = False,
+    draw: Annotated[bool, typer.Option("--draw", help="Draw trees, if the run was trained on a treebank.")] = False,
+):
+    """Translate standard input line by line.
+
+    Writes one line to standard output per line of input, an empty one for an empty one; both are UTF-8. A score is
+    the natural log-probability of the translation over the length penalty, with the coverage penalty added: at most 0,
+    higher is better. What a repetition penalty multiplies counts so.
+
+    With --n-best above 1, each translation is a line `number ||| text ||| score`; number is that of the input line,
+    counted from 1.
+
+    A run that was trained on a treebank writes a bracketed tree per line. Options that are left out are then those of
+    its configuration, if it has them.
+    """
+    with exit_codes():
+        of_trees = tree_search(run)
+        if constrained:
+            check_constrained(run, of_trees is not None, target_prefix)
+        if draw:
+            check_draws_trees(run, of_trees is not None, n_best == 1 and not scores)
+        search = {
+            "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
+            "extra_length": extra_length,
+        }  # fmt: skip
+        options = SearchOptions(
+            **or_of_run(context, search, of_trees), n_best=n_best, min_length=min_length,
+            max_length=max_length, no_repeat_ngram_size=no_repeat_ngram_size, repetition_penalty=repetition_penalty,
+            temperature=temperature, top_k=top_k, top_p=top_p, seed=seed,
+        )  # fmt: skip
+        with lean_start():
+            from keras_transformer.parallel import tune_for_translation
+            from keras_transformer.translator import Translator
+
+        tune_for_translation()
+        translator = Translator.load(
+            [run, *ensemble], options, batch_size=batch_size, max_source_tokens=max_source_tokens,
+            precision=precision, **({"trees_only": True} if constrained else {}),
+        )  # fmt: skip
+
+        def output_lines(lines, first_line):
+            prefixes = [target_prefix] * len(lines) if target_prefix else None
+            sentences = lines if of_trees is None else parsed_sentences(lines)
+            translated = translator.translate_n_best(sentences, first_line, prefixes)
+            if of_trees is not None:
+                translated = with_trees(lines, translated, first_line)
+            if draw:
+                return [f"{drawing(best.text)}\n\n" for [best] in translated]
+            if n_best == 1:
+                return [output_line(best, scores) for [best] in translated]
+            return [
+                f"{number} ||| {on_one_line(translation.text)} ||| {translation.score:.4f}\n"
+                for number, translations in enumerate(translated, first_line)
+                for translation in translations
+            ]
+
+        translate_lines(output_lines, batch_size)
+        if translator.longer_than_trained:
+            log.warning(
+                "%d lines are longer than any sentence that this model was trained on (%d tokens): their translations "
+                "may lack parts of them; give one sentence per line",
+                translator.longer_than_trained, translator.trained_tokens,
+            )  # fmt: skip
