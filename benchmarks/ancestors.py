@@ -23,8 +23,9 @@ from train.config.run import load_config
 from train.config.settings import effective_settings
 from train.cost.cost import parameter_count
 
+CONFIGS = pathlib.Path("configs/paper")
 RESULTS = pathlib.Path("docs/results")
-LABELS = {  # of the trial with the configuration multi30k_en_de_NAME.toml, in the table
+LABELS = {  # of the trial with the configuration configs/paper/NAME.toml, in the table
     "transformer": "transformer",
     "convolutional": "convolutional",
     "recurrent_additive": "recurrent, additive attention",
@@ -38,14 +39,14 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def main(
     minutes: Annotated[float, typer.Option(min=0.1, help="For which each model trains.")] = 30.0,
-    configs: Annotated[pathlib.Path, typer.Option(help="The folder of the configurations.")] = pathlib.Path("configs"),
+    configs: Annotated[pathlib.Path, typer.Option(help="The folder of the configurations.")] = CONFIGS,
     only: Only = None,
     folder: Folder = pathlib.Path("runs/ancestors"),
     results: Annotated[pathlib.Path, typer.Option(help="Folder for ancestors.md and its rows.")] = RESULTS,
 ) -> None:
     """Train each model for the same time on this machine, and compare them on the validation set."""
     with exit_codes():
-        trials = [Trial(name, configs / f"multi30k_en_de_{name}.toml") for name in LABELS]
+        trials = [Trial(name, configs / f"{name}.toml") for name in LABELS]
         selected(trials, only)  # a name that there is not is a mistake to be told before anything is measured
         check_same_size({LABELS[trial.name]: parameters_of(trial) for trial in trials})
         kept = results / "ancestors"

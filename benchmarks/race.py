@@ -23,7 +23,7 @@ from keras_transformer.commands.console import exit_codes
 from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import train_tokenizer
 
-VOCAB_SIZE = 6_000  # of configs/multi30k_en_de.toml
+VOCAB_SIZE = 6_000  # of configs/multi30k.toml
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

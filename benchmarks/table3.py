@@ -24,7 +24,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def main(
     config: Annotated[pathlib.Path, typer.Argument(help="Its model is the row (base).")] = pathlib.Path(
-        "configs/multi30k_table3.toml"
+        "configs/paper/table3.toml"
     ),
     only: Only = None,
     folder: Folder = pathlib.Path("runs/table3"),

@@ -30,7 +30,7 @@ SavedModel with one signature (`--signature serving_default`), which loads in a 
 
 "all": one call with all lines. "batch32": a call per 32 lines, in the order of the file. "batch1": a call per line.
 
-`multi30k` is the run of `configs/multi30k_en_de.toml` on test_2016, where outputs end by themselves. The other sizes
+`multi30k` is the run of `configs/multi30k.toml` on test_2016, where outputs end by themselves. The other sizes
 have random weights, 24 source tokens, EOS included, and outputs of 25 tokens, none of which can end earlier: the last
 one is EOS of ours and a word of the peers', so that their texts cannot be compared, and their "same" is left out.
 

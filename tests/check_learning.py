@@ -27,7 +27,7 @@ from keras_transformer.run_folder import RunFolder
 from train.config.run import load_config
 from train.data import batches
 
-CONFIG = "configs/multi30k_smoke.toml"
+CONFIG = "configs/paper/smoke.toml"
 BOUNDS = {  # lowest and highest, after the last step: docs/results/check_learning.md has what seeds and breaks come to
     "validation/loss": (3.3, 3.6),  # nats per target token, label-smoothed
     "validation/bleu": (10.0, 40.0),  # greedy, of 200 sentences
@@ -98,7 +98,7 @@ def main(
     break_: Annotated[str | None, typer.Option("--broken", help=f"Break one of: {', '.join(BREAKS)}.")] = None,
     folder: Annotated[pathlib.Path | None, typer.Option(help="Keep the run here; else it is deleted.")] = None,
 ) -> None:
-    """Train as configs/multi30k_smoke.toml says, and exit with 1 if loss or BLEU is out of its bounds."""
+    """Train as configs/paper/smoke.toml says, and exit with 1 if loss or BLEU is out of its bounds."""
     prepare_process(is_long=True)
     from train.run import run
 

@@ -24,7 +24,7 @@ class Ours(Contestant):
         return [sys.executable, "-m", "train", str(config)]
 
     def config(self) -> str:
-        """Return the configuration: that of configs/multi30k_en_de.toml, but for its rows and what both share."""
+        """Return the configuration: that of configs/multi30k.toml, but for its rows and what both share."""
         task, text = self.task, self.task.text
 
         def pair(split: str) -> str:

@@ -96,7 +96,7 @@ def test_a_tokenizer_in_lower_case_is_a_technique_and_is_compared_in_lower_case(
 
 
 def test_a_technique_of_another_kind_of_model_is_none_of_the_recipe(tmp_path):
-    path = ROOT / "configs/multi30k_en_de_recurrent_dot.toml"
+    path = ROOT / "configs/paper/recurrent_dot.toml"
     names = {trial.name for trial in ablation.trials_of(path, load_config(path))}
     assert {"whole", "without_dropout", "without_clip_norm"} <= names and "without_norm" not in names
 

@@ -65,13 +65,13 @@ def test_rows_of_several_machines_say_of_which_they_are():
 
 
 def test_the_committed_steps_are_of_the_committed_configurations(tmp_path):
-    trials = [Trial(name, ROOT / f"configs/multi30k_en_de_{name}.toml") for name in ancestors.LABELS]
+    trials = [Trial(name, ROOT / f"configs/paper/{name}.toml") for name in ancestors.LABELS]
     assert len(timed(trials, 30.0, tmp_path, ROOT / "docs/results/ancestors/steps.json")[0]) == 5
 
 
 def test_the_committed_table_is_made_of_the_committed_rows(tmp_path):
     """The rows are those of the committed configurations, which `outcome_of` checks."""
-    trials = [Trial(name, ROOT / f"configs/multi30k_en_de_{name}.toml") for name in ancestors.LABELS]
+    trials = [Trial(name, ROOT / f"configs/paper/{name}.toml") for name in ancestors.LABELS]
     kept = ROOT / "docs/results/ancestors"
     trials, machine = timed(trials, 30.0, tmp_path, kept / "steps.json")
     outcomes = {ancestors.LABELS[trial.name]: outcome_of(trial, kept) for trial in trials}
@@ -81,7 +81,7 @@ def test_the_committed_table_is_made_of_the_committed_rows(tmp_path):
 
 
 def test_the_committed_configurations_of_the_ancestors_have_the_same_text_batches_and_search():
-    configs = [load_config(ROOT / f"configs/multi30k_en_de_{name}.toml") for name in ancestors.LABELS]
+    configs = [load_config(ROOT / f"configs/paper/{name}.toml") for name in ancestors.LABELS]
     counts = [parameter_count(config.transformer_config(config.tokenizer.vocab_size)) for config in configs]
     check_same_size(dict(zip(ancestors.LABELS, counts, strict=True)))  # raises BenchmarkError if they are not
     for same in ("data", "tokenizer", "translation"):
@@ -94,9 +94,9 @@ def test_models_of_unequal_size_are_not_trained(tmp_path, monkeypatch):
     monkeypatch.setattr(ancestors, "train_all", lambda *arguments: pytest.fail("it trains"))
     monkeypatch.setattr(ancestors, "steps_in", lambda *arguments: pytest.fail("it measures"))
     for name in ancestors.LABELS:
-        text = (ROOT / f"configs/multi30k_en_de_{name}.toml").read_text(encoding="utf-8")
+        text = (ROOT / f"configs/paper/{name}.toml").read_text(encoding="utf-8")
         text = text.replace("d_model = 160", "d_model = 320")  # of the Transformer alone
-        (tmp_path / f"multi30k_en_de_{name}.toml").write_text(text, encoding="utf-8")
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
     options = ["--only", "transformer,recurrent_dot", "--configs", tmp_path, "--folder", tmp_path / "runs"]
     result = invoke(ancestors.app, *options, "--results", tmp_path)
     assert_one_sentence(result, "equally many parameters", "recurrent, dot-product attention 2,555,136")

@@ -14,7 +14,7 @@ from tests.support.places import ROOT
 from tests.support.trials import outcome
 from train.config.run import load_config
 
-CONFIG = ROOT / "configs/multi30k_table3.toml"
+CONFIG = ROOT / "configs/paper/table3.toml"
 
 
 def model_with(overrides, path=CONFIG, *more):
@@ -55,7 +55,7 @@ def test_there_is_a_trial_per_row_and_base_is_the_configuration_itself():
 
 
 def test_a_model_that_is_no_transformer_is_one_sentence(tmp_path):
-    path = ROOT / "configs/multi30k_en_de_recurrent_dot.toml"
+    path = ROOT / "configs/paper/recurrent_dot.toml"
     result = invoke(table3.app, path, "--folder", tmp_path / "runs", "--results", tmp_path)
     assert_one_sentence(result, path, "'recurrent'", 'model.kind = "transformer"')
 
@@ -79,7 +79,7 @@ def test_the_committed_table_is_made_of_the_committed_rows():
     base, kept = load_config(CONFIG), RESULTS / "table3"
     found = {trial.name: outcome_of(trial, kept) for trial in table3.trials_of(CONFIG, base)}
     outcomes = {name: outcome for name, outcome in found.items() if outcome}
-    text = table(base, outcomes, "python -m benchmarks.table3 configs/multi30k_table3.toml")
+    text = table(base, outcomes, "python -m benchmarks.table3 configs/paper/table3.toml")
     assert (RESULTS / "table3.md").read_text(encoding="utf-8") == text
 
 

@@ -24,7 +24,7 @@ from train.data.corpus import CorpusError
 from train.report.curves import read_curves
 
 TIMES = ("train/tokens_per_second", "train/seconds_in_step")
-TABLE3_CONFIG = ROOT / "configs/multi30k_table3.toml"
+TABLE3_CONFIG = ROOT / "configs/paper/table3.toml"
 
 
 @pytest.fixture

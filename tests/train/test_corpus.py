@@ -6,7 +6,7 @@ import lzma
 
 import pytest
 
-from tests.support.places import ROOT
+from tests.support.places import MULTI30K_CONFIGS
 from train.config.run import FilesData, load_config
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus, load_test_split
@@ -149,7 +149,7 @@ def test_a_missing_test_file_is_named_before_anything_is_read(tmp_path):
         load_corpus(files(tmp_path, b"a\n", b"x\n", test=[[str(tmp_path / "none.en"), str(tmp_path / "none.de")]]))
 
 
-@pytest.mark.parametrize("config", sorted((ROOT / "configs").glob("multi30k_*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("config", MULTI30K_CONFIGS, ids=lambda path: path.stem)
 def test_missing_files_of_multi30k_are_named_with_the_command_that_gets_them(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CorpusError, match=r"data/multi30k/train\.\w\w\.gz, .*make multi30k"):

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from keras_transformer.config import ConfigError, preset
-from tests.support.places import ROOT
+from tests.support.places import CONFIGS
 from tests.support.runs import write_config
 from train.config.idle_keys import check_schedule
 from train.config.run import FilesData, load_config
@@ -34,7 +34,7 @@ def resolved(config):
 # what comes through
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_every_configuration_that_comes_with_the_project_loads_and_makes_a_model(path):
     config = load_config(path)
     assert resolved(config).vocab_size == config.tokenizer.vocab_size
