@@ -19,7 +19,8 @@ from benchmarks.trials.settings import OF_SELECTION
 from benchmarks.trials.training import Folder, Only, train_all
 from benchmarks.worker import BenchmarkError
 from keras_transformer.commands.console import exit_codes
-from train.config.run import Data, RunConfig, check_config, load_config
+from train.config.data import DataSection
+from train.config.run import RunConfig, check_config, load_config
 from train.config.settings import effective_settings
 from train.data.statistics import entry_text
 
@@ -141,7 +142,7 @@ def toml_of(recipe: RunConfig) -> str:
     return tomli_w.dumps(recipe.model_dump(exclude_none=True, exclude_unset=True))
 
 
-def without_entries(path: pathlib.Path, data: Data) -> list[Trial]:
+def without_entries(path: pathlib.Path, data: DataSection) -> list[Trial]:
     """One trial per entry of data.train but the first, without that entry; none if the data are not of files."""
     if data.source != "files":
         return []

@@ -35,8 +35,7 @@ from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.parsing.run import check_constrained, tree_search
 from keras_transformer.run_folder import RunFolder
 
-from .config.data import TreebankData
-from .config.run import Data
+from .config.data import DataSection, TreebankData
 from .data.corpus import CorpusError
 from .data.files import aligned_pairs, check_sides
 from .scoring.output_files import check_not_read, check_picture, check_plain_text, check_writable
@@ -155,7 +154,7 @@ def main(
             draw(card, str(run), plot)
 
 
-def files_of(data: Data | None) -> list[pathlib.Path]:
+def files_of(data: DataSection | None) -> list[pathlib.Path]:
     """The files that the configuration names, with a ~ for the home folder, and those in folders of a treebank."""
     if isinstance(data, TreebankData):
         from .data.treebank import files_of as files_of_treebank
@@ -176,7 +175,7 @@ def show(card: Any, run: pathlib.Path, text: str, settings: dict[str, Any], as_j
 
 def evaluated_trees(
     translator: Any,
-    data: Data,
+    data: DataSection,
     output: pathlib.Path | None,
     against: pathlib.Path | None,
     load: Callable[[pathlib.Path], Any],

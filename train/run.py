@@ -19,7 +19,7 @@ from .config.run import RunConfig, TrainingConfig
 from .cost.micro_batches import find_micro_batches
 from .cost.preflight import report_preflight
 from .data.corpus import own_shards
-from .data.prepare import Data, check_division, keep_check_lines, load_corpus, prepare_data
+from .data.prepare import PreparedData, check_division, keep_check_lines, load_corpus, prepare_data
 from .data.vocabulary import prepare_tokenizer, share_tokenizer
 from .loop.fit import fit, report_is_missing
 from .loop.stopping import interrupted_by_signals
@@ -155,7 +155,7 @@ def build(config: BaseModelConfig, training: TrainingConfig, strategy: tf.distri
 
 
 def compiled_to_fit(
-    config: RunConfig, folder: RunFolder, data: Data, transformer: keras.Model, strategy: tf.distribute.Strategy
+    config: RunConfig, folder: RunFolder, data: PreparedData, transformer: keras.Model, strategy: tf.distribute.Strategy
 ) -> tuple[RunConfig, TrainingModel]:
     """`compiled`, with as many micro-batches as memory asks for if `training.find_micro_batches` says so.
 

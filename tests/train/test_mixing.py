@@ -59,7 +59,7 @@ def test_the_pairs_of_an_epoch_depend_on_seed_and_epoch_alone():
 
 @pytest.fixture
 def prepare(tmp_path):
-    """A function from options of two training entries, and a worker, to Data. Words of the second one begin with b."""
+    """A function from options of two entries and a worker to PreparedData. Words of the second one begin with b."""
     rng, pairs = np.random.default_rng(0), []
     for letter, count in (("a", 300), ("b", 30)):
         paths = [str(tmp_path / f"{letter}.{side}") for side in ("en", "de")]

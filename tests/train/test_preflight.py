@@ -19,7 +19,7 @@ CONFIG = preset("tiny").replace(vocab_size=300)
 
 
 def found(train, validation, test=None):
-    """A Data of these texts, with as much of it as the lines on the corpus read; each list of `train` is a shard."""
+    """PreparedData of these texts, as far as the lines on the corpus read them; each list of `train` is a shard."""
     splits = (pairs and Split("x", lambda pairs=pairs: iter(pairs)) for pairs in (validation, test))
     shards = [EncodedPairs(None, None, collections.Counter(), pair_keys(pairs)) for pairs in train]
     return types.SimpleNamespace(
@@ -42,7 +42,7 @@ def test_no_overlap_is_reported_without_a_warning():
 
 
 def packed(source_length, target_length, *row_lengths):
-    """A Data of 100 pairs of these lengths, with as much of it as the lines on rows read."""
+    """PreparedData of 100 pairs of these lengths, with as much of it as the lines on rows read."""
     sides = (Sentences.of([[7] * length] * 100, np.uint16) for length in (source_length, target_length))
     train = EncodedShards([EncodedPairs(*sides, collections.Counter(), pair_keys([("a", "b")] * 100))])
     batches = ShardedBatches([PackedBatches(train.shards[0], 400, RowLengths(*row_lengths), seed=1)])

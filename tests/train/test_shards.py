@@ -41,7 +41,7 @@ def entries(tmp_path):
 
 @pytest.fixture
 def prepare(tmp_path, entries):
-    """A function from the number of shards and a worker to Data; the first call in a folder learns its tokenizer."""
+    """From the number of shards and a worker to PreparedData; the first one in a folder learns its tokenizer."""
     validation = [[str(tmp_path / f"val.{side}") for side in ("en", "de")]]
     for path in validation[0]:
         with open(path, "w", encoding="utf-8") as file:

@@ -155,14 +155,14 @@ def test_another_number_of_workers_is_no_change_of_the_text(start, pair, workers
 
 
 def data_with(*keys, shards=1):
-    """What is compared of a Data with pairs of these keys."""
+    """What is compared of PreparedData with pairs of these keys."""
     pairs = dataclasses.replace(copying_pairs(len(keys)), keys=np.array(keys, np.uint64))
     corpus = types.SimpleNamespace(train=types.SimpleNamespace(shards=range(shards)))
     return types.SimpleNamespace(corpus=corpus, train=EncodedShards([pairs]))
 
 
 def compare(chief, other):
-    """Compare the Data of two workers, as both do."""
+    """Compare the PreparedData of two workers, as both do."""
     sent = []
     first, second = (lambda text: sent.append(text) or text), (lambda text: sent[0])
     check_same_text_on_all_workers(chief, types.SimpleNamespace(worker=Worker(0, 2), text=first))

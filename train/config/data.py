@@ -203,4 +203,4 @@ class TreebankData(Section):
         return self
 
 
-Data = Annotated[NumbersData | FilesData | TfdsData | TreebankData, pydantic.Field(discriminator="source")]
+DataSection = Annotated[NumbersData | FilesData | TfdsData | TreebankData, pydantic.Field(discriminator="source")]

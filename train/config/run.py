@@ -18,7 +18,7 @@ from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.run_folder import RunFolder
 
-from .data import Data, FilesData, NumbersData, PathText, Section, TfdsData, TreebankData
+from .data import DataSection, FilesData, NumbersData, PathText, Section, TfdsData, TreebankData
 from .errors import sentence, set_by
 from .tokenizer import TokenizerConfig, check_tokenizer
 
@@ -171,7 +171,7 @@ class RunConfig(Section):
 
     run_folder: PathText
     cache_folder: PathText | None = None  # encoded text, for several runs; None: `cache_path`
-    data: Data
+    data: DataSection
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()

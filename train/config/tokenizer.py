@@ -6,7 +6,7 @@ import pydantic
 
 from keras_transformer.config import ConfigError
 
-from .data import Data, PathText, Section
+from .data import DataSection, PathText, Section
 
 
 class TokenizerConfig(Section):
@@ -18,7 +18,7 @@ class TokenizerConfig(Section):
     dummy_prefix: bool = False  # of one that is trained: the first word of a text has the pieces that it has further on
 
 
-def check_tokenizer(tokenizer: TokenizerConfig, data: Data, where: Callable[[str], str]) -> None:
+def check_tokenizer(tokenizer: TokenizerConfig, data: DataSection, where: Callable[[str], str]) -> None:
     """Raises ConfigError for a tokenizer that would change the symbols of the text: brackets of trees, or tags.
 
     where: says of a key where it was set.

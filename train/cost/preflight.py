@@ -12,7 +12,7 @@ from keras_transformer.model_config import BaseModelConfig
 
 from ..config.run import RowLengths, TrainingConfig
 from ..data.encoding import pair_keys, too_long_for
-from ..data.prepare import Data
+from ..data.prepare import PreparedData
 from ..data.statistics import length_sentence
 from ..loop.progress import duration
 from .cost import arrays_per_weight, corpus_flops, memory_bytes
@@ -25,7 +25,7 @@ MANY_TOO_LONG = 0.01  # of all training pairs
 SUSTAINED = 0.6  # part of the speed of a large matrix product that training usually reaches
 
 
-def report_preflight(training: TrainingConfig, data: Data, transformer_config: BaseModelConfig, replicas: int):
+def report_preflight(training: TrainingConfig, data: PreparedData, transformer_config: BaseModelConfig, replicas: int):
     """Log all lines, within seconds. Lines about training text describe this worker's shards.
 
     Reads the text of the validation and test sets, but no training text. `replicas`: devices of all workers.
@@ -42,7 +42,7 @@ def report_preflight(training: TrainingConfig, data: Data, transformer_config: B
         log.info(line)
 
 
-def corpus_lines(data: Data) -> Iterator[str]:
+def corpus_lines(data: PreparedData) -> Iterator[str]:
     """Duplicates in the training text, and pairs of the validation and test sets that are in it as well."""
     keys = np.sort(np.concatenate([shard.keys for shard in data.train.shards]))  # np.unique takes ten times as long
     duplicates = np.count_nonzero(keys[1:] == keys[:-1])
@@ -55,13 +55,13 @@ def corpus_lines(data: Data) -> Iterator[str]:
             yield f"overlap: {shared:,} of {len(held_out):,} {name} pairs are training pairs too{warning}"
 
 
-def length_lines(data: Data) -> Iterator[str]:
+def length_lines(data: PreparedData) -> Iterator[str]:
     """Mean and percentiles of the lengths of training sentences, in tokens."""
     for side in ("source", "target"):
         yield f"{side} tokens per sentence: {length_sentence(data.train, side)}"
 
 
-def too_long_lines(training: TrainingConfig, data: Data) -> Iterator[str]:
+def too_long_lines(training: TrainingConfig, data: PreparedData) -> Iterator[str]:
     """A warning if many training pairs are left out because they are longer than a row."""
     lengths = training.row_lengths
     too_long = data.train.skipped[too_long_for(lengths)]
@@ -74,7 +74,7 @@ def too_long_lines(training: TrainingConfig, data: Data) -> Iterator[str]:
         )
 
 
-def row_lines(data: Data) -> Iterator[str]:
+def row_lines(data: PreparedData) -> Iterator[str]:
     """A hint at better row lengths, if one side is much emptier than the other because its sentences are shorter.
 
     The longer row length stays; the other is to it as the side's tokens are, rounded up to a multiple of 4.
@@ -93,7 +93,7 @@ def row_lines(data: Data) -> Iterator[str]:
 
 
 def cost_lines(
-    training: TrainingConfig, data: Data, transformer_config: BaseModelConfig, replicas: int
+    training: TrainingConfig, data: PreparedData, transformer_config: BaseModelConfig, replicas: int
 ) -> Iterator[str]:
     """Tokens and FLOPs of a step; estimates of the run's time and of the memory of one device."""
     batches = data.batches

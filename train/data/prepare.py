@@ -13,7 +13,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import Tokenizer
 
-from ..config.run import Data as DataConfig
+from ..config.data import DataSection
 from ..config.run import RowLengths, TrainingConfig
 from ..workers.tf_config import ONLY_WORKER, Worker
 from .batches import PackedBatches, ShardedBatches
@@ -34,7 +34,7 @@ MOST_CHECK_LINES = 500  # source sentences that the run folder keeps, for `expor
 
 
 @dataclasses.dataclass(frozen=True)
-class Data:
+class PreparedData:
     """What training and validation read. `train` and `batches` are of this worker's shards only."""
 
     corpus: Corpus
@@ -44,7 +44,7 @@ class Data:
     batches: ShardedBatches
 
 
-def load_corpus(data: DataConfig) -> Corpus:
+def load_corpus(data: DataSection) -> Corpus:
     """The Corpus that the configuration's section `data` describes. Reads no sentences but those of a treebank.
 
     Raises CorpusError for what can be seen without reading every sentence, such as a missing file.
@@ -55,7 +55,7 @@ def load_corpus(data: DataConfig) -> Corpus:
     return Corpus(*SPLITS[data.source](data), data.source_language, data.target_language, tags)
 
 
-def load_test_split(data: DataConfig) -> Split:
+def load_test_split(data: DataSection) -> Split:
     """The Split that scores are of: the test set, or the validation set if there is none. Needs no training files."""
     if data.source == "files":
         return files_test_split(data)
@@ -69,7 +69,7 @@ def prepare_data(
     training: TrainingConfig,
     cache_folder: pathlib.Path,
     worker: Worker = ONLY_WORKER,
-) -> Data:
+) -> PreparedData:
     """Encode the training and validation text, pack the training pairs, and log what was found.
 
     If the corpus has several shards, a worker reads and packs only its own contiguous shards. If it has one, every
@@ -92,7 +92,7 @@ def prepare_data(
         *row_lengths, 100 * batches.padding.total, batches.rows_per_batch, batches.steps_per_epoch,
         batches.epochs(training.steps), training.steps,
     )  # fmt: skip
-    return Data(corpus, tokenizer, train, validation, batches)
+    return PreparedData(corpus, tokenizer, train, validation, batches)
 
 
 def encoded(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, cache: CorpusCache) -> EncodedPairs:

@@ -7,18 +7,17 @@ import numpy as np
 from keras_transformer.inspection.markdown import table
 from keras_transformer.tokenizer import Tokenizer
 
-from ..config.data import FilesEntry
-from ..config.run import Data as DataConfig
+from ..config.data import DataSection, FilesEntry
 from .corpus import WHOLE_TEXT, Corpus, skipped_sentence
 from .encoding import EncodedPairs, EncodedShards
-from .prepare import Data
+from .prepare import PreparedData
 
 PERCENTILES = (50, 90, 99, 100)
 OFTEN = 10  # occurrences
 CHUNK = 10_000_000  # tokens that are counted at once
 
 
-def data_table(config: DataConfig, data: Data) -> str:
+def data_table(config: DataSection, data: PreparedData) -> str:
     """What the model was trained on: the text and its licence, counts, lengths, vocabulary.
 
     Of several workers the first, who writes this, knows its own shards alone, and says so.
@@ -38,7 +37,7 @@ def data_table(config: DataConfig, data: Data) -> str:
     )
 
 
-def text_of(config: DataConfig) -> str:
+def text_of(config: DataSection) -> str:
     """Name the training text: its files, its set in TFDS, or the numbers that were spelled out."""
     if config.source == "numbers":
         return f"numbers from {config.minimum:,} to {config.maximum:,}, spelled out by num2words"
@@ -49,7 +48,7 @@ def text_of(config: DataConfig) -> str:
     return ", ".join(map(entry_text, config.entries("train")))
 
 
-def own_part(data: Data) -> str:
+def own_part(data: PreparedData) -> str:
     """Name the part of the training text that this worker has read; "" if it is the whole."""
     own, everyone = len(data.train.shards), len(data.corpus.train.shards)
     return f"the first worker's {own} of {everyone} shards of {WHOLE_TEXT}" if own < everyone else ""

@@ -16,7 +16,7 @@ from keras_transformer.run_folder import RunFolder
 
 from ..config.run import TrainingConfig
 from ..data.batches import ShardedBatches, training_dataset
-from ..data.prepare import Data
+from ..data.prepare import PreparedData
 from ..step.training_model import TrainingModel
 from ..workers.broadcast import Broadcast
 from ..workers.strategy import distributed
@@ -38,7 +38,7 @@ Inspections = Callable[[MetricsLog], Sequence[Inspection]]  # what looks at the 
 def fit(
     training: TrainingConfig,
     folder: RunFolder,
-    data: Data,
+    data: PreparedData,
     model: TrainingModel,
     validate: Callable[[], Any],
     broadcast: Broadcast,

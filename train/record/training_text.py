@@ -13,7 +13,7 @@ from keras_transformer.run_folder import RunFolder
 
 from ..data.corpus import Split, own_shards
 from ..data.encoding import EncodedPairs
-from ..data.prepare import Data
+from ..data.prepare import PreparedData
 from ..workers.broadcast import Broadcast
 from ..workers.tf_config import ONLY_WORKER, Worker
 
@@ -21,14 +21,14 @@ log = logging.getLogger("train")
 
 
 def record_training_text(
-    folder: RunFolder, data: Data, step: int, is_done: bool = False, worker: Worker = ONLY_WORKER
+    folder: RunFolder, data: PreparedData, step: int, is_done: bool = False, worker: Worker = ONLY_WORKER
 ) -> None:
     """Write into the run folder what `record_of_text` returns."""
     write_atomically(folder.training_text, json.dumps(record_of_text(folder, data, step, is_done, worker), indent=1))
 
 
 def record_of_text(
-    folder: RunFolder, data: Data, step: int, is_done: bool = False, worker: Worker = ONLY_WORKER
+    folder: RunFolder, data: PreparedData, step: int, is_done: bool = False, worker: Worker = ONLY_WORKER
 ) -> dict[str, Any]:
     """Return which text this worker's shards are made of, from which step on, and what the text was before.
 
@@ -71,7 +71,7 @@ def record_of_text(
     return record
 
 
-def check_same_text_on_all_workers(data: Data, broadcast: Broadcast) -> None:
+def check_same_text_on_all_workers(data: PreparedData, broadcast: Broadcast) -> None:
     """Raises ConfigError on a worker whose training pairs are not the chief's.
 
     If the text has several shards, each worker has its own pairs, and nothing is compared.

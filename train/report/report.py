@@ -16,11 +16,11 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
 from keras_transformer.translator import Translator
 
-from ..config.run import Data as DataConfig
+from ..config.data import DataSection
 from ..config.run import FilesData, RunConfig, TrainingConfig
 from ..cost.cost import corpus_flops, parameter_count
 from ..data.corpus import WHOLE_TEXT, Split, skipped_sentence
-from ..data.prepare import Data
+from ..data.prepare import PreparedData
 from ..data.spread import spread
 from ..data.statistics import data_table, own_part
 from ..loop.progress import Progress, duration
@@ -35,7 +35,7 @@ PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "sacreble
 
 
 def write_report(
-    config: RunConfig, folder: RunFolder, data: Data, progress: Progress, selection: Selection, devices: str
+    config: RunConfig, folder: RunFolder, data: PreparedData, progress: Progress, selection: Selection, devices: str
 ) -> Scorecard | ParsingCard:
     """Translate the test set (the validation set if there is none) with the run folder's weights.
 
@@ -72,7 +72,7 @@ def write_report(
     return card
 
 
-def scored(config: DataConfig, data: Data, split: Split, timed: Timed) -> Scorecard | ParsingCard:
+def scored(config: DataSection, data: PreparedData, split: Split, timed: Timed) -> Scorecard | ParsingCard:
     """The statistics of the translations of a split; of trees if it has them."""
     if split.trees is not None:
         return parsing_card(timed, split.trees, data.corpus.train.trees)
@@ -82,7 +82,7 @@ def scored(config: DataConfig, data: Data, split: Split, timed: Timed) -> Scorec
     return evaluator.scorecard(timed)
 
 
-def languages(data: DataConfig) -> str:
+def languages(data: DataSection) -> str:
     """ "en to de", or the first training files if the configuration names no languages: "train.en to train.de"."""
     if data.source != "files" or data.source_language != FilesData.model_fields["source_language"].default:
         return f"{data.source_language} to {data.target_language}"
@@ -155,7 +155,7 @@ def scores_json(
 
 
 def training_table(
-    training: TrainingConfig, data: Data, transformer_config: BaseModelConfig, progress: Progress, devices: str
+    training: TrainingConfig, data: PreparedData, transformer_config: BaseModelConfig, progress: Progress, devices: str
 ) -> str:
     """What training took. Epochs are updates over the batches of one epoch."""
     batches = data.batches

@@ -12,7 +12,7 @@ import sacrebleu
 from keras_transformer.bleu import CHRF, RAW_BLEU, Measure, Score, score_by, tokenizer_of
 from keras_transformer.samples import Sample
 
-from ..config.run import Data as DataConfig
+from ..config.data import DataSection
 from ..data.corpus import WHOLE_TEXT, CorpusError, Split
 from ..data.prepare import load_corpus
 from .tables import Table
@@ -211,7 +211,7 @@ def words_known(
         return WordCounts(words_of(restored(list(references)), language), found, language)
 
 
-def training_splits(data: DataConfig | None) -> tuple[Split, ...]:
+def training_splits(data: DataSection | None) -> tuple[Split, ...]:
     """The Splits of the training text of a configuration. Downloads nothing. Raises CorpusError, for None as well."""
     if data is None:
         raise CorpusError("the run has no config.toml")

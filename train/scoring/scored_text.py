@@ -10,8 +10,8 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.samples import translate_pairs
 from keras_transformer.tokenizer import Tokenizer
 
+from ..config.data import DataSection
 from ..config.recorded import load_recorded
-from ..config.run import Data
 from ..data.corpus import CorpusError, skipped_sentence
 from ..data.files import lines_of
 from ..data.prepare import load_test_split
@@ -26,7 +26,7 @@ class Others(NamedTuple):
     tokenizer: Tokenizer | None = None  # of the run; None for those of a file
 
 
-def data_of_run(run: pathlib.Path, has_text: bool) -> Data | None:
+def data_of_run(run: pathlib.Path, has_text: bool) -> DataSection | None:
     """The section `data` of the run's configuration; None for a run without one, such as that of examples/fit.py.
 
     Raises ConfigError if it has none and there is no other text to score.
@@ -46,7 +46,7 @@ class ScoredText(NamedTuple):
     pairs: list[tuple[str, str]]  # sentences and their references
 
 
-def text_of_run(data: Data, output: pathlib.Path | None) -> ScoredText:
+def text_of_run(data: DataSection, output: pathlib.Path | None) -> ScoredText:
     """The text of the test set, or of the validation set if there is none. Needs no training text.
 
     Pairs with an empty side are left out, which is logged: they are not counted, and `output`, to which translations

@@ -16,7 +16,7 @@ from keras_transformer.samples import Sample
 from ..config.run import TranslationConfig
 from ..data.batches import padded_batches
 from ..data.encoding import EncodedPairs, Sentences
-from ..data.prepare import Data
+from ..data.prepare import PreparedData
 from ..data.spread import spread
 from ..scoring.brackets import BracketingScores, bracketing_scores
 
@@ -69,7 +69,7 @@ class Validator:
     def __init__(
         self,
         transformer: keras.Model,
-        data: Data,
+        data: PreparedData,
         translation: TranslationConfig,
         xla: bool,
         most_positions: float = math.inf,
