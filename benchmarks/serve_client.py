@@ -8,7 +8,8 @@ import urllib.parse
 from typing import NamedTuple
 
 from export.certificate.check import TIES
-from export.client.client import ServingClient, Translation
+from export.client.client import ServingClient
+from keras_transformer.translation import Translation
 
 Expected = list[tuple[str, Translation]]
 HEADERS = {"Content-Type": "application/json"}

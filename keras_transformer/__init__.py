@@ -54,7 +54,8 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.saved_run import load_run, save_run
     from keras_transformer.schedules import ConstantRate, LinearCooldown, RatePerUpdate, WarmupInverseSquareRoot
     from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
-    from keras_transformer.translator import Translation, Translator
+    from keras_transformer.translation import Translation
+    from keras_transformer.translator import Translator
 
 NAMES_OF = {
     "config": ("PRESETS", "ConfigError", "SearchOptions", "TransformerConfig", "preset"),
@@ -80,7 +81,8 @@ NAMES_OF = {
     "saved_run": ("load_run", "save_run"),
     "schedules": ("ConstantRate", "LinearCooldown", "RatePerUpdate", "WarmupInverseSquareRoot"),
     "tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
-    "translator": ("Translation", "Translator"),
+    "translation": ("Translation",),
+    "translator": ("Translator",),
 }  # module -> what it gives
 MODULE_OF = {name: module for module, names in NAMES_OF.items() for name in names}
 

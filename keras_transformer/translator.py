@@ -1,6 +1,5 @@
 """A trained run as a function from text to translations."""
 
-import dataclasses
 import logging
 import os
 from collections.abc import Iterable, Sequence
@@ -31,25 +30,12 @@ from keras_transformer.sources import (
 )
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
+from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
 
 DEFAULT_OPTIONS = SearchOptions()
 PRECISIONS = ("float32", "bfloat16")
-
-
-@dataclasses.dataclass(frozen=True)
-class Translation:
-    """One translation of one sentence.
-
-    score: natural log-probability of the output, EOS included, over ((5 + tokens) / 6)^alpha, with the coverage penalty
-    added; at most 0, higher is better. A log-probability that a repetition penalty multiplies counts so. ids: the
-    tokens of the output, EOS included; none if the line is empty.
-    """
-
-    text: str
-    score: float
-    ids: tuple[int, ...] = ()
 
 
 class Translator:

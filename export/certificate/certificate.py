@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from keras_transformer.commands.console import ScoredText
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.machine import processor_and_cores, versions
 from keras_transformer.parsing.run import SEARCH
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 
 from ..versions import CERTIFICATE, ExportError
@@ -28,7 +28,7 @@ MOST_REQUESTS, MOST_SECONDS = 100, 3.0  # in a class of latency
 SEED = 1  # of the shuffled orders
 EXAMPLE_WORDS = 7
 
-Translate = Callable[[list[str]], list[ScoredText]]
+Translate = Callable[[list[str]], list[Translation]]
 
 
 class Trial(NamedTuple):
@@ -111,14 +111,14 @@ def trials(version: pathlib.Path, exported: ExportedTranslator, lines: int) -> I
 def in_batches(translate: Translate, rows: int) -> Translate:
     """Return `translate`, asked for so many lines at a time."""
 
-    def translate_in_batches(lines: list[str]) -> list[ScoredText]:
+    def translate_in_batches(lines: list[str]) -> list[Translation]:
         starts = range(0, len(lines), rows)
         return [found for start in starts for found in translate(lines[start : start + rows])]
 
     return translate_in_batches
 
 
-def compared(trial: Trial, lines: list[str], expected: list[ScoredText], tie: float) -> Comparison:
+def compared(trial: Trial, lines: list[str], expected: list[Translation], tie: float) -> Comparison:
     """Translate as the trial says and compare with what is expected, in the order of the lines."""
     order = list(range(trial.lines))
     if trial.order == "shuffled":

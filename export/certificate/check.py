@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
-from keras_transformer.commands.console import ScoredText
+from keras_transformer.translation import Translation
 
 from ..versions import SAVED_MODEL, ExportError
 
@@ -19,8 +19,8 @@ class Difference(NamedTuple):
 
     number: int
     line: str
-    exported: ScoredText
-    expected: ScoredText
+    exported: Translation
+    expected: Translation
 
     def __str__(self):
         return (
@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    exported: list[ScoredText], translated: list[ScoredText], lines: list[str], tie: float = TIES["float32"]
+    exported: list[Translation], translated: list[Translation], lines: list[str], tie: float = TIES["float32"]
 ) -> Comparison:
     """Compare two translations of each of `lines`.
 

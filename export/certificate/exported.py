@@ -10,8 +10,8 @@ from keras_transformer.batching import BATCH_SIZE, list_of_lines
 from keras_transformer.commands.console import quiet_start
 from keras_transformer.errors import first_line_of
 from keras_transformer.parallel import at_the_same_time, tune_for_translation
+from keras_transformer.translation import Translation
 
-from ..client.translation import Translation
 from ..versions import ExportError, find_version
 
 

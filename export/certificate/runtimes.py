@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Iterator
 
 from keras_transformer.commands.console import quiet_start
+from keras_transformer.translation import Translation
 
 from ..client.client import ServingClient
-from ..client.translation import Translation
 from ..server.options import ServerOptions
 from ..server.process import local_server
 from ..versions import ExportError

@@ -8,8 +8,8 @@ from typing import Any
 import tenacity
 
 from keras_transformer.batching import list_of_lines
+from keras_transformer.translation import Translation
 
-from .translation import Translation
 from .transports import ClientError, Columns, transport_to
 
 LONGEST_DEADLINE = 86_400.0  # seconds; a socket takes no endless one

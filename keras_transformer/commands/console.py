@@ -8,23 +8,17 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TextIO
+from typing import TextIO
 
 import typer
 
 from keras_transformer.errors import InputError, Interrupted, UserError, first_line_of
 from keras_transformer.files import read_lines
+from keras_transformer.translation import Translation
 
 BATCHES_AT_ONCE = 25
 OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")  # of TensorFlow, which is not imported for it
 INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run the same command again
-
-
-class ScoredText(Protocol):
-    """Anything with the text and the score of a translation."""
-
-    text: str
-    score: float
 
 
 def prepare_process(is_long: bool = False) -> None:
@@ -185,7 +179,7 @@ def groups(lines: Iterable[str], stream: TextIO, batch_size: int) -> Iterator[li
         yield group
 
 
-def output_line(translation: ScoredText, with_score: bool) -> str:
+def output_line(translation: Translation, with_score: bool) -> str:
     """Return a translation as a line of output, `text` or `score<TAB>text`."""
     text = on_one_line(translation.text)
     return f"{translation.score:.4f}\t{text}\n" if with_score else f"{text}\n"

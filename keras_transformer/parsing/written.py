@@ -1,14 +1,10 @@
 """Trees as commands write them: in the format of the Penn Treebank on one line, or drawn."""
 
-import dataclasses
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from keras_transformer.parsing.linear import LEAF, is_tree, penn_tree, penn_words, repaired, symbols_of
-
-if TYPE_CHECKING:  # it imports TensorFlow
-    from keras_transformer.translator import Translation
+from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
 
@@ -19,8 +15,8 @@ def parsed_sentences(lines: Sequence[str]) -> list[str]:
 
 
 def with_trees(
-    lines: Sequence[str], outputs: Sequence[Sequence["Translation"]], first_line: int
-) -> list[list["Translation"]]:
+    lines: Sequence[str], outputs: Sequence[Sequence[Translation]], first_line: int
+) -> list[list[Translation]]:
     """Replace the text of all outputs of each line by a tree over its words: `(S (NP (XX dogs)) (VP (XX bark)))`.
 
     An output that is no tree over the words is repaired; if it is the best one of its line, a warning names the line.
@@ -34,7 +30,7 @@ def with_trees(
         found = {}
         for one in hypotheses:
             tree = penn_tree(repaired(symbols_of(one.text), len(words)), words)
-            found.setdefault(tree, dataclasses.replace(one, text=tree))
+            found.setdefault(tree, one._replace(text=tree))
         trees.append(list(found.values()))
     return trees
 

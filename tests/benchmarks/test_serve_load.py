@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 from benchmarks import serve_load, serve_table
 from benchmarks.serve_client import ask_for, expected_answers
 from benchmarks.worker import BenchmarkError
-from export.client.client import Translation
 from export.server.options import ServerOptions
 from export.server.process import local_server
+from keras_transformer.translation import Translation
 from tests.support.echo import write_echo
 
 SENTENCES = ["one", "two dogs", "three"]

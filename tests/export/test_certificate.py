@@ -8,9 +8,9 @@ from export.__main__ import app
 from export.certificate.certificate import Trial, compared, example_of, in_batches, latencies
 from export.certificate.check import meta_graph, operations_in
 from export.certificate.operations import OF_OLDEST, OLDEST, oldest_tensorflow
-from export.client.translation import Translation
 from export.server.version import Version, warm_up_requests
 from export.versions import CERTIFICATE
+from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
 

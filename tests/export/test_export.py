@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from export.certificate.check import TIES, compare, meta_graph, refuse_xla, xla_in
-from export.certificate.exported import ExportedTranslator, Translation
+from export.certificate.exported import ExportedTranslator
 from export.graph.saved_model import WARM_UP_ROWS, write_saved_model
 from export.graph.served_graph import WHITESPACE, ServedTranslator
 from export.versions import WARM_UP_REQUESTS, ExportError
@@ -14,6 +14,7 @@ from keras_transformer.config import SearchOptions
 from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator, in_precision
 from tests.support.exports import OPTIONS, asker, write_version
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run, tokenizer_bytes

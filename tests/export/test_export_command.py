@@ -16,6 +16,7 @@ from export.certificate.operations import OLDEST
 from export.graph import served_graph as serving
 from export.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.config import SearchOptions
+from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.exports import OPTIONS, write_version
@@ -78,7 +79,7 @@ def test_versions_are_numbered_and_compared_on_the_sentences_of_the_run(run, tmp
 def test_an_export_that_differs_is_not_published(run, served, tmp_path, monkeypatch):
     lines = SENTENCES[-2:]
     right = served[1].translate(lines)[0]
-    answers = [exported.Translation(right.text, right.score), exported.Translation("something else", -0.5)]
+    answers = [Translation(right.text, right.score), Translation("something else", -0.5)]
     monkeypatch.setattr(exported.ExportedTranslator, "translate", lambda self, lines: answers)
     (tmp_path / "two.txt").write_bytes(encoded(lines))
     result = run_export(run, "--to", tmp_path / "exports", "--check", tmp_path / "two.txt", *ALONE)

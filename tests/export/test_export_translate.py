@@ -9,6 +9,7 @@ import pytest
 from export import translate as translate_command
 from export.certificate import exported
 from keras_transformer.commands.console import BATCHES_AT_ONCE
+from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
 from tests.support.processes import python, start_python
@@ -64,7 +65,7 @@ def test_one_string_is_not_a_list_of_lines(served):
 
 
 def test_a_line_break_inside_a_translation_does_not_break_the_line(served, monkeypatch):
-    answers = [exported.Translation("one\r\ntwo", -1.0)]
+    answers = [Translation("one\r\ntwo", -1.0)]
     monkeypatch.setattr(exported.ExportedTranslator, "translate", lambda self, lines: answers)
     assert run_translate(served[0], "--scores", text=b"line\n").stdout == "-1.0000\tone two\n"
 

@@ -9,7 +9,8 @@ from export.graph.written import joined
 from keras_transformer.config import SearchOptions
 from keras_transformer.parsing.run import tree_search
 from keras_transformer.parsing.written import drawing, with_trees
-from keras_transformer.translator import Translation, Translator
+from keras_transformer.translation import Translation
+from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 
 CONFIG = """

@@ -16,7 +16,8 @@ from keras_transformer.errors import InputError, UserError
 from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokens import EOS, PAD
-from keras_transformer.translator import Translation, Translator, in_precision
+from keras_transformer.translation import Translation
+from keras_transformer.translator import Translator, in_precision
 from tests.support.models import pieces_of
 from tests.support.runs import SENTENCES, random_run
 

@@ -2,7 +2,7 @@
 
 import types
 
-from keras_transformer.translator import Translation
+from keras_transformer.translation import Translation
 
 
 class Repeating:

@@ -11,7 +11,8 @@ import sacrebleu
 import train.distil
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.config import SearchOptions
-from keras_transformer.translator import Translation, Translator
+from keras_transformer.translation import Translation
+from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.runs import random_run, write_config
 from train.distil import distil, nearest

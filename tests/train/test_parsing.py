@@ -11,7 +11,8 @@ import train.__main__
 import train.evaluate
 from keras_transformer.config import ConfigError, SearchOptions
 from keras_transformer.samples import Sample
-from keras_transformer.translator import Translation, Translator
+from keras_transformer.translation import Translation
+from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import CONFIG, metrics_of, random_run
 from tests.support.training import scores_of
