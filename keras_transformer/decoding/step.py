@@ -5,10 +5,18 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_transformer.decoding.incremental_attention import (
+    Cache,
+    JoinedProjection,
+    ProjectedMemory,
+    bias_of_mask,
+    joined_projection,
+    project_memory,
+    step_of_block,
+)
 from keras_transformer.decoding.scores import log_coverage
 from keras_transformer.decoding.state import select_hypotheses
-from keras_transformer.layers.attention import may_attend
-from keras_transformer.layers.blocks import DecoderBlock, JoinedProjection, ProjectedMemory
+from keras_transformer.layers.blocks import DecoderBlock
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import Transformer, encoder, target_layers
 from keras_transformer.tokens import PAD
@@ -21,10 +29,9 @@ class DecoderState(NamedTuple):
     hypotheses moves no entries. It only changes which entries belong to the past of which hypothesis.
     """
 
-    keys: Any  # one array per block, (B, h, E, d_k)
-    values: Any  # the same, (B, h, E, d_v)
+    caches: tuple[Cache, ...]  # one per block
     is_past: Any  # bool (B, K, E): True if the entry belongs to the past of the hypothesis
-    memories: Any  # one ProjectedMemory per block
+    memories: tuple[ProjectedMemory, ...]  # one per block
     attended: Any = ()  # one float32 (B, K, S): see `log_coverage`; nothing if no score needs it
 
     def of_parents(self, parents) -> "DecoderState":
@@ -39,7 +46,7 @@ class DecoderState(NamedTuple):
 
         Hypotheses share most of their past, so what is left is little more than one entry per position.
         """
-        sentences, heads, entries, _ = ops.shape(self.keys[0])
+        sentences, heads, entries, _ = ops.shape(self.caches[0].keys)
         is_past = ops.take(self.is_past, rows, axis=0)
         is_needed = ops.any(is_past, axis=1)  # (rows, E)
         left = ops.max(ops.sum(ops.cast(is_needed, "int32"), axis=1), initial=0)
@@ -50,12 +57,11 @@ class DecoderState(NamedTuple):
         head_places = ops.expand_dims(ops.expand_dims(rows, 1) * heads + ops.expand_dims(ops.arange(heads), 0), 2)
         head_places = head_places * entries + ops.expand_dims(needed, 1)  # in (B * h * E): (rows, h, left)
 
-        def needed_of(cache):
-            return ops.take(ops.reshape(cache, (-1, cache.shape[3])), head_places, axis=0)
+        def needed_of(array):
+            return ops.take(ops.reshape(array, (-1, array.shape[3])), head_places, axis=0)
 
         return DecoderState(
-            tuple(map(needed_of, self.keys)),
-            tuple(map(needed_of, self.values)),
+            tuple(Cache(*map(needed_of, cache)) for cache in self.caches),
             ops.swapaxes(is_past, 1, 2),
             tuple(ProjectedMemory(*(ops.take(leaf, rows, axis=0) for leaf in memory)) for memory in self.memories),
             tuple(ops.take(sums, rows, axis=0) for sums in self.attended),
@@ -66,14 +72,13 @@ class DecoderState(NamedTuple):
         hypotheses = self.is_past.shape[1]
         entries = positions * hypotheses
 
-        def with_room(cache):  # (B, h, E, width)
-            sentences, heads, _, width = ops.shape(cache)
-            return ops.concatenate([cache, ops.zeros((sentences, heads, entries, width), cache.dtype)], axis=2)
+        def with_room(array):  # (B, h, E, width)
+            sentences, heads, _, width = ops.shape(array)
+            return ops.concatenate([array, ops.zeros((sentences, heads, entries, width), array.dtype)], axis=2)
 
         nobody = ops.zeros((ops.shape(self.is_past)[0], hypotheses, entries), dtype="bool")
         return self._replace(
-            keys=tuple(map(with_room, self.keys)),
-            values=tuple(map(with_room, self.values)),
+            caches=tuple(Cache(*map(with_room, cache)) for cache in self.caches),
             is_past=ops.concatenate([self.is_past, nobody], axis=2),
         )
 
@@ -82,22 +87,22 @@ class DecoderState(NamedTuple):
         return log_coverage(self.attended[0], self.memories[0].bias[:, 0] == 0)
 
 
-def append(cache, new):
+def append(entries, new):
     """Add the entries of one position: (B, h, E, width), (B, h, K, width) -> (B, h, E + K, width)."""
-    return ops.concatenate([cache, new], axis=2)
+    return ops.concatenate([entries, new], axis=2)
 
 
-def write_at(position, cache, new):
+def write_at(position, entries, new):
     """Put the entries of one position into the room for them: (B, h, E, width), (B, h, K, width) -> (B, h, E, width).
 
     `ops.slice_update` would put an XLA operation into a served graph.
     """
-    sentences, heads, entries, width = ops.shape(cache)
+    sentences, heads, places, width = ops.shape(entries)
     hypotheses = new.shape[2]
-    by_position = ops.reshape(cache, (sentences, heads, entries // hypotheses, hypotheses * width))
-    is_here = ops.expand_dims(ops.arange(entries // hypotheses) == position, 1)
+    by_position = ops.reshape(entries, (sentences, heads, places // hypotheses, hypotheses * width))
+    is_here = ops.expand_dims(ops.arange(places // hypotheses) == position, 1)
     new = ops.reshape(new, (sentences, heads, 1, hypotheses * width))
-    return ops.reshape(ops.where(is_here, new, by_position), (sentences, heads, entries, width))
+    return ops.reshape(ops.where(is_here, new, by_position), (sentences, heads, places, width))
 
 
 class StepWeights(NamedTuple):
@@ -128,7 +133,7 @@ class IncrementalDecoder:
     def step_weights(self) -> StepWeights:
         """Return weights in the form that is fastest for products of few rows."""
         return StepWeights(
-            tuple(block.self_attention.joined_projection() for block in self.blocks), self.logits.transposed()
+            tuple(joined_projection(block.self_attention) for block in self.blocks), self.logits.transposed()
         )
 
     def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> DecoderState:
@@ -140,22 +145,23 @@ class IncrementalDecoder:
         source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
         segments = ops.cast(ops.not_equal(source_ids, PAD), "int32")
         memory = self.encoder({"source_ids": source_ids, "source_segments": segments}, training=False)
-        bias = may_attend(segment_mask(ops.ones_like(segments[:, :1]), segments))  # (B, 1, S)
+        bias = bias_of_mask(segment_mask(ops.ones_like(segments[:, :1]), segments))  # (B, 1, S)
         has_source = ops.reshape(ops.cast(ops.any(segments != 0, axis=1), memory.dtype), (-1, 1, 1, 1))
 
         def projected(block: DecoderBlock) -> ProjectedMemory:
-            keys, values = block.memory_attention.project_memory(memory)
+            keys, values = project_memory(block.memory_attention, memory)
             return ProjectedMemory(keys, values * has_source, bias)
 
         memories = tuple(map(projected, self.blocks))
         sentences, config = ops.shape(source_ids)[0], self.config
 
-        def nothing(width: int):
-            return tuple(ops.zeros((sentences, config.num_heads, 0, width), memory.dtype) for _ in self.blocks)
+        def no_entries(width: int):
+            return ops.zeros((sentences, config.num_heads, 0, width), memory.dtype)
 
+        caches = tuple(Cache(no_entries(config.d_k), no_entries(config.d_v)) for _ in self.blocks)
         no_past = ops.zeros((sentences, hypotheses, 0), "bool")
         attended = (ops.zeros((sentences, hypotheses, ops.shape(source_ids)[1])),) if counts_attention else ()
-        return DecoderState(nothing(config.d_k), nothing(config.d_v), no_past, memories, attended)
+        return DecoderState(caches, no_past, memories, attended)
 
     def step(self, weights: StepWeights, state: DecoderState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
@@ -167,19 +173,17 @@ class IncrementalDecoder:
         own = ops.broadcast_to(own, (sentences, hypotheses, hypotheses))
         write = functools.partial(write_at, position) if has_room else append
         is_past = write(ops.expand_dims(state.is_past, 3), ops.expand_dims(own, 3))[..., 0]
-        bias = may_attend(is_past)  # (B, 1, K, E)
+        bias = bias_of_mask(is_past)  # (B, 1, K, E)
         states = self.positions(self.embedding(ops.reshape(tokens, (-1, 1))), ops.reshape(position, (1, 1)))[:, 0]
-        all_keys, all_values = [], []
-        for block, projection, keys, values, memory in zip(
-            self.blocks, weights.projections, state.keys, state.values, state.memories, strict=True
+        caches = []
+        for block, projection, cache, memory in zip(
+            self.blocks, weights.projections, state.caches, state.memories, strict=True
         ):
-            states, keys, values, attention = block.step(states, projection, keys, values, write, bias, memory)
-            all_keys.append(keys)
-            all_values.append(values)
+            states, cache, attention = step_of_block(block, projection, states, cache, write, bias, memory)
+            caches.append(cache)
         if self.last_norm is not None:
             states = self.last_norm(states)
         logits = ops.cast(ops.matmul(states, weights.vocabulary), "float32")
         of_last_block = attention
         attended = tuple(sums + ops.cast(ops.mean(of_last_block, axis=1), sums.dtype) for sums in state.attended)
-        state = state._replace(keys=tuple(all_keys), values=tuple(all_values), is_past=is_past, attended=attended)
-        return logits, state
+        return logits, state._replace(caches=tuple(caches), is_past=is_past, attended=attended)

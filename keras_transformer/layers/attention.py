@@ -1,8 +1,5 @@
 """Scaled dot-product attention and multi-head attention (Vaswani et al. 2017, section 3.2)."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 import keras
 from keras import ops
 
@@ -62,35 +59,6 @@ def at_least_float32(scores):
     return ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
 
 
-def may_attend(mask):
-    """Return 0 where `mask` is True, and MASKED_SCORE elsewhere: what `biased_attention` adds to the scores.
-
-    Shapes: mask bool (B, Q, K) -> float32 (B, 1, Q, K), the same for every head.
-    """
-    return ops.expand_dims(ops.cast(ops.logical_not(mask), "float32") * MASKED_SCORE, 1)
-
-
-def biased_attention(query, key, value, bias):
-    """`scaled_dot_product_attention` in few passes, for queries that each may attend to something.
-
-        output = softmax(query @ key^T + bias) @ value
-
-    Shapes: query (B, H, Q, d_k), already divided by sqrt(d_k); key (B, H, K, d_k); value (B, H, K, d_v); bias float32
-    of `may_attend`. Returns output (B, H, Q, d_v) and weights (B, H, Q, K), which have at least the precision of
-    float32.
-    """
-    scores = at_least_float32(ops.matmul(query, ops.swapaxes(key, -1, -2)))
-    weights = ops.softmax(scores + ops.cast(bias, scores.dtype), axis=-1)
-    return ops.matmul(ops.cast(weights, value.dtype), value), weights
-
-
-class JoinedProjection(NamedTuple):
-    """The projections of queries, keys and values side by side: one matrix product in place of three."""
-
-    kernel: Any  # (d_model, h * (2 d_k + d_v)); the part of the queries is divided by sqrt(d_k)
-    bias: Any  # (h * (2 d_k + d_v),), or None
-
-
 @keras.saving.register_keras_serializable("keras_transformer")
 class MultiHeadAttention(keras.layers.Layer):
     """h attention heads side by side, each in its own projection (section 3.2.2).
@@ -135,15 +103,8 @@ class MultiHeadAttention(keras.layers.Layer):
         return projection
 
     def call(self, query, memory, mask=None):
-        keys, values = self.project_memory(memory)
-        return self.attend(query, keys, values, mask)
-
-    def project_memory(self, memory):
-        """Keys (B, h, K, d_k) and values (B, h, K, d_v) of `memory`. Decoding computes them once per sentence."""
-        return self.split_heads(self.key_projection(memory)), self.split_heads(self.value_projection(memory))
-
-    def attend(self, query, keys, values, mask=None):
-        """Attend from `query` to the `keys` and `values` of `project_memory`. Returns what `call` returns."""
+        keys = self.split_heads(self.key_projection(memory))  # (B, K, width) -> (B, h, K, d_k)
+        values = self.split_heads(self.value_projection(memory))
         query = self.split_heads(self.query_projection(query))  # (B, Q, d_model) -> (B, h, Q, d_k)
         if mask is not None:
             mask = for_every_head(mask)
@@ -151,51 +112,6 @@ class MultiHeadAttention(keras.layers.Layer):
         if has_fused_kernel(query, keys, values):
             heads = fused_attention(query, keys, values, mask)  # the compiler removes the computation of the others
         return self.output_projection(self.concatenate_heads(heads)), weights
-
-    def joined_projection(self) -> JoinedProjection:
-        """Return the three projections of self-attention as one. Decoding computes it once per search."""
-        projections = (self.query_projection, self.key_projection, self.value_projection)
-        scales = (self.key_dim**-0.5, 1.0, 1.0)
-
-        def joined(name: str):
-            parts = [getattr(layer, name) * scale for layer, scale in zip(projections, scales, strict=True)]
-            return ops.cast(ops.concatenate(parts, axis=-1), self.compute_dtype)
-
-        return JoinedProjection(joined("kernel"), joined("bias") if self.use_bias else None)
-
-    def step(self, states, joined: JoinedProjection, keys, values, write: Callable, bias):
-        """Self-attention at one position of K hypotheses per sentence: arguments and shapes as in DecoderBlock.step.
-
-        Returns output (B * K, d_model), keys and values.
-        """
-        projected = ops.matmul(states, joined.kernel)
-        if joined.bias is not None:
-            projected = projected + joined.bias
-        of_queries = self.num_heads * self.key_dim
-        parts = ops.split(projected, [of_queries, 2 * of_queries], axis=-1)
-        query, new_keys, new_values = (self.split_hypotheses(part, bias.shape[2]) for part in parts)  # (B, h, K, width)
-        keys, values = write(keys, new_keys), write(values, new_values)
-        heads, _ = biased_attention(query, keys, values, bias)
-        return self.output_projection(self.concatenate_hypotheses(heads)), keys, values
-
-    def attend_from_hypotheses(self, states, keys, values, bias, hypotheses: int):
-        """Attend from one position of K hypotheses per sentence to the keys and values of `project_memory`.
-
-        Shapes: states (B * K, d_model), bias (B, 1, 1, S) of `may_attend`. Returns output (B * K, d_model) and
-        attention weights (B, h, K, S).
-        """
-        query = self.query_projection(states) * self.key_dim**-0.5
-        heads, weights = biased_attention(self.split_hypotheses(query, hypotheses), keys, values, bias)
-        return self.output_projection(self.concatenate_hypotheses(heads)), weights
-
-    def concatenate_hypotheses(self, heads):
-        """(B, h, K, d_v) -> (B * K, h * d_v)"""
-        return ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (-1, self.num_heads * self.value_dim))
-
-    def split_hypotheses(self, states, hypotheses: int):
-        """(B * K, h * width) -> (B, h, K, width)"""
-        width = states.shape[-1] // self.num_heads
-        return ops.transpose(ops.reshape(states, (-1, hypotheses, self.num_heads, width)), (0, 2, 1, 3))
 
     def split_heads(self, states):
         """(B, L, h * width) -> (B, h, L, width)"""

@@ -1,12 +1,9 @@
 """Residual connections and the two kinds of block (Vaswani et al. 2017, section 3.1 and figure 1)."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 import keras
 from keras import ops
 
-from keras_transformer.layers.attention import JoinedProjection, MultiHeadAttention
+from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.masks import causal_mask
@@ -192,14 +189,6 @@ class EncoderBlock(AttentionBlock):
         return self.self_attention.compute_output_shape(states_shape)
 
 
-class ProjectedMemory(NamedTuple):
-    """What one decoder block attends to in the encoder's output, computed once per sentence."""
-
-    keys: Any  # (B, h, S, d_k)
-    values: Any  # (B, h, S, d_v)
-    bias: Any  # float32 (B, 1, 1, S): `may_attend` of the real source positions
-
-
 @keras.saving.register_keras_serializable("keras_transformer")
 class DecoderBlock(AttentionBlock):
     """Causal self-attention, attention to the encoder's output, feed-forward network (figure 1, right).
@@ -237,31 +226,10 @@ class DecoderBlock(AttentionBlock):
         query = self.self_attention_residual.sublayer_input(states)
         output, self_weights = self.self_attention(query, query, self_mask)
         states = self.self_attention_residual.add_and_norm(states, output)
-        keys, values = self.memory_attention.project_memory(memory)
-        states, memory_weights = self.attend_to_memory(states, keys, values, memory_mask)
+        query = self.memory_attention_residual.sublayer_input(states)
+        output, memory_weights = self.memory_attention(query, memory, memory_mask)
+        states = self.memory_attention_residual.add_and_norm(states, output)
         return self.feed(states), self_weights, memory_weights
-
-    def attend_to_memory(self, states, keys, values, mask=None):
-        """The encoder-decoder sublayer, on keys and values of `memory_attention.project_memory`."""
-        query = self.memory_attention_residual.sublayer_input(states)
-        output, weights = self.memory_attention.attend(query, keys, values, mask)
-        return self.memory_attention_residual.add_and_norm(states, output), weights
-
-    def step(self, states, projection: JoinedProjection, keys, values, write: Callable, bias, memory: ProjectedMemory):
-        """One position of `call` for K hypotheses of each of B sentences.
-
-        Shapes: states (B * K, d_model); projection of `self_attention.joined_projection()`; keys (B, h, E, d_k) and
-        values (B, h, E, d_v) of earlier positions; `write` adds (B, h, K, width) to either of them; bias (B, 1, K, E')
-        of `may_attend`: which keys a hypothesis attends to, its own new one included.
-        Returns states (B * K, d_model), keys (B, h, E', d_k), values (B, h, E', d_v) and the weights of the attention
-        to the encoder's output (B, h, K, S).
-        """
-        query = self.self_attention_residual.sublayer_input(states)
-        output, keys, values = self.self_attention.step(query, projection, keys, values, write, bias)
-        states = self.self_attention_residual.add_and_norm(states, output)
-        query = self.memory_attention_residual.sublayer_input(states)
-        output, weights = self.memory_attention.attend_from_hypotheses(query, *memory, hypotheses=bias.shape[2])
-        return self.feed(self.memory_attention_residual.add_and_norm(states, output)), keys, values, weights
 
     def compute_output_shape(
         self,

@@ -2,18 +2,12 @@
 
 import math
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
 
-from keras_transformer.layers.attention import (
-    MultiHeadAttention,
-    biased_attention,
-    may_attend,
-    scaled_dot_product_attention,
-)
+from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
 from keras_transformer.masks import causal_mask
 from tests.support.models import as_numpy, assert_close, normal, randomise, softmax
 
@@ -127,22 +121,6 @@ def test_scores_beyond_the_largest_float16_give_no_nan(dtype):
     assert_close(ops.cast(weights, "float32"), [[1.0, 0.0, 0.0]])
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-def test_biased_attention_is_attention_under_a_mask_also_beyond_the_largest_float16(dtype):
-    query, key, value = (ops.cast(normal(1, 2, n, 8, seed=n), dtype) for n in (3, 4, 5))
-    key, value, mask = key[:, :, :4], value[:, :, :4], np.array([[[True, True, False, True]] * 3])
-    for scale in (1.0, 300.0):
-        bias = may_attend(ops.convert_to_tensor(mask))
-        found, weights = biased_attention(scale * query, scale * key, value, bias)
-        scaled = scale * query * ops.cast(8**0.5, dtype)
-        expected = scaled_dot_product_attention(scaled, scale * key, value, mask[:, None])
-        assert keras.backend.standardize_dtype(weights.dtype) == "float32"
-        for ours, theirs in zip((found, weights), expected, strict=True):
-            assert_close(
-                ops.cast(ours, "float32"), ops.cast(theirs, "float32"), atol=0.02 if dtype != "float32" else 1e-5
-            )
-
-
 @pytest.mark.parametrize("key_dim", [4, 64, 512])
 def test_scaling_brings_the_variance_of_the_dot_product_from_the_key_width_to_1(key_dim):
     # Footnote 4 of the paper. Against a key of zeros the score is log(w / (1 - w)).
@@ -240,16 +218,6 @@ def test_without_positions_a_permuted_sentence_gives_permuted_states():
     assert_close(permuted_output, as_numpy(output)[:, order])
     permuted_memory_output, _ = layer(states, states[:, order])
     assert_close(permuted_memory_output, output)
-
-
-def test_projecting_the_memory_first_and_attending_later_is_the_same():
-    states, memory = normal(2, 3, 8), normal(2, 6, 8, seed=1)
-    layer = MultiHeadAttention(2, 4, value_dim=3)
-    layer.build(states.shape, memory.shape)
-    output, weights = randomise(layer)(states, memory)
-    later_output, later_weights = layer.attend(states, *layer.project_memory(ops.convert_to_tensor(memory)))
-    assert_close(later_output, output)
-    assert_close(later_weights, weights)
 
 
 def test_the_illustrated_transformer_two_words_of_width_4_through_8_heads_of_width_3():

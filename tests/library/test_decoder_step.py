@@ -93,7 +93,7 @@ def test_in_bfloat16_the_cache_is_bfloat16_and_the_logits_are_float32():
     tokens = target_ids()[:, 0].reshape(-1, HYPOTHESES)
     logits, state = decoder.step(decoder.step_weights(), decoder.start(SOURCES, HYPOTHESES), tokens, 0)
     assert logits.dtype == "float32"
-    assert {leaf.dtype.name for leaf in (*state.keys, *state.values)} == {"bfloat16"}
+    assert {leaf.dtype.name for cache in state.caches for leaf in cache} == {"bfloat16"}
 
 
 @pytest.mark.slow
@@ -112,8 +112,8 @@ def test_a_step_adds_an_entry_per_hypothesis_and_the_memory_has_one_row_per_sent
         tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
         _, state = decoder.step(decoder.step_weights(), state, tokens, position)
     shape = (len(SOURCES), LIVELY.num_heads, 2 * HYPOTHESES, LIVELY.d_k)
-    assert len(state.memories) == len(state.keys) == len(state.values) == LIVELY.decoder_layers
-    assert {tuple(leaf.shape) for leaf in (*state.keys, *state.values)} == {shape}
+    assert len(state.memories) == len(state.caches) == LIVELY.decoder_layers
+    assert {tuple(leaf.shape) for cache in state.caches for leaf in cache} == {shape}
     assert {len(leaf) for memory in state.memories for leaf in memory} == {len(SOURCES)}
     assert (as_numpy(state.is_past) == np.tile(np.eye(HYPOTHESES), (len(SOURCES), 1, 2))).all()
 
@@ -133,7 +133,7 @@ def test_entries_of_no_past_leave_and_the_logits_stay():
     decoder, weights, state = after_two_steps()
     rows = np.array([2, 0], "int32")
     fewer = state.of_sentences(rows)
-    assert {leaf.shape[2] for leaf in (*fewer.keys, *fewer.values)} == {2}  # one per position, of two times three
+    assert {leaf.shape[2] for cache in fewer.caches for leaf in cache} == {2}  # one per position, of two times three
     tokens = target_ids()[:, 2].reshape(-1, HYPOTHESES)
     logits, _ = decoder.step(weights, state, tokens, 2)
     logits = as_numpy(logits).reshape(len(SOURCES), HYPOTHESES, -1)

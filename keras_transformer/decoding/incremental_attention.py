@@ -1,0 +1,133 @@
+"""A decoder block at one position of K hypotheses per sentence: pure functions of the weights of its layers.
+
+Each function computes what the layers compute (`keras_transformer/layers`), in fewer passes and without repeating what
+earlier positions have computed.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_transformer.layers.attention import MASKED_SCORE, MultiHeadAttention, at_least_float32
+from keras_transformer.layers.blocks import DecoderBlock
+
+
+class Cache(NamedTuple):
+    """The keys and values of earlier positions in the self-attention of one block: E entries."""
+
+    keys: Any  # (B, h, E, d_k)
+    values: Any  # (B, h, E, d_v)
+
+
+class ProjectedMemory(NamedTuple):
+    """What one block attends to in the encoder's output, computed once per sentence."""
+
+    keys: Any  # (B, h, S, d_k)
+    values: Any  # (B, h, S, d_v)
+    bias: Any  # float32 (B, 1, 1, S): `bias_of_mask` of the real source positions
+
+
+class JoinedProjection(NamedTuple):
+    """The projections of queries, keys and values side by side: one matrix product in place of three."""
+
+    kernel: Any  # (d_model, h * (2 d_k + d_v)); the part of the queries is divided by sqrt(d_k)
+    bias: Any  # (h * (2 d_k + d_v),), or None
+
+
+def bias_of_mask(mask):
+    """Return 0 where `mask` is True, and MASKED_SCORE elsewhere: what `biased_attention` adds to the scores.
+
+    Shapes: mask bool (B, Q, K) -> float32 (B, 1, Q, K), the same for every head.
+    """
+    return ops.expand_dims(ops.cast(ops.logical_not(mask), "float32") * MASKED_SCORE, 1)
+
+
+def biased_attention(query, key, value, bias):
+    """Compute `scaled_dot_product_attention` in few passes, if each query may attend to something.
+
+        output = softmax(query @ key^T + bias) @ value
+
+    Shapes: query (B, H, Q, d_k), already divided by sqrt(d_k); key (B, H, K, d_k); value (B, H, K, d_v); bias float32
+    of `bias_of_mask`. Returns output (B, H, Q, d_v) and weights (B, H, Q, K), which have at least the precision of
+    float32.
+    """
+    scores = at_least_float32(ops.matmul(query, ops.swapaxes(key, -1, -2)))
+    weights = ops.softmax(scores + ops.cast(bias, scores.dtype), axis=-1)
+    return ops.matmul(ops.cast(weights, value.dtype), value), weights
+
+
+def joined_projection(attention: MultiHeadAttention) -> JoinedProjection:
+    """Return the three projections of a self-attention as one. A search computes it once."""
+    projections = (attention.query_projection, attention.key_projection, attention.value_projection)
+    scales = (attention.key_dim**-0.5, 1.0, 1.0)
+
+    def joined(name: str):
+        parts = [getattr(layer, name) * scale for layer, scale in zip(projections, scales, strict=True)]
+        return ops.cast(ops.concatenate(parts, axis=-1), attention.compute_dtype)
+
+    return JoinedProjection(joined("kernel"), joined("bias") if attention.use_bias else None)
+
+
+def project_memory(attention: MultiHeadAttention, memory) -> tuple:
+    """Return the keys (B, h, S, d_k) and values (B, h, S, d_v) of the encoder's output (B, S, d_model)."""
+    projections = (attention.key_projection, attention.value_projection)
+    return tuple(attention.split_heads(projection(memory)) for projection in projections)
+
+
+def step_of_block(
+    block: DecoderBlock, projection: JoinedProjection, states, cache: Cache, write: Callable, bias, memory
+):
+    """Compute `block` at one position of K hypotheses of each of B sentences.
+
+    Shapes: projection of the block's self-attention; states (B * K, d_model); `write(array, new)` adds (B, h, K, width)
+    to the keys or the values of the cache; bias (B, 1, K, E') of `bias_of_mask`: which entries a hypothesis attends to,
+    its own new one included; memory a ProjectedMemory.
+    Returns states (B * K, d_model), the cache with E' entries, and the weights of the attention to the encoder's output
+    (B, h, K, S).
+    """
+    query = block.self_attention_residual.sublayer_input(states)
+    output, cache = step_of_self_attention(block.self_attention, projection, query, cache, write, bias)
+    states = block.self_attention_residual.add_and_norm(states, output)
+    query = block.memory_attention_residual.sublayer_input(states)
+    output, weights = attend_to_memory(block.memory_attention, query, memory, hypotheses=bias.shape[2])
+    return block.feed(block.memory_attention_residual.add_and_norm(states, output)), cache, weights
+
+
+def step_of_self_attention(
+    attention: MultiHeadAttention, projection: JoinedProjection, states, cache: Cache, write: Callable, bias
+):
+    """Compute self-attention at one position. Arguments and shapes: those of `step_of_block`.
+
+    Returns output (B * K, d_model) and the cache with E' entries.
+    """
+    projected = ops.matmul(states, projection.kernel)
+    if projection.bias is not None:
+        projected = projected + projection.bias
+    width = attention.num_heads * attention.key_dim
+    parts = ops.split(projected, [width, 2 * width], axis=-1)
+    query, keys, values = (split_hypotheses(attention, part, bias.shape[2]) for part in parts)  # (B, h, K, width)
+    cache = Cache(write(cache.keys, keys), write(cache.values, values))
+    heads, _ = biased_attention(query, *cache, bias)
+    return attention.output_projection(concatenate_hypotheses(attention, heads)), cache
+
+
+def attend_to_memory(attention: MultiHeadAttention, states, memory: ProjectedMemory, hypotheses: int):
+    """Attend from one position of K hypotheses per sentence to the encoder's output.
+
+    Shapes: states (B * K, d_model). Returns output (B * K, d_model) and attention weights (B, h, K, S).
+    """
+    query = attention.query_projection(states) * attention.key_dim**-0.5
+    heads, weights = biased_attention(split_hypotheses(attention, query, hypotheses), *memory)
+    return attention.output_projection(concatenate_hypotheses(attention, heads)), weights
+
+
+def split_hypotheses(attention: MultiHeadAttention, states, hypotheses: int):
+    """(B * K, h * width) -> (B, h, K, width)"""
+    width = states.shape[-1] // attention.num_heads
+    return ops.transpose(ops.reshape(states, (-1, hypotheses, attention.num_heads, width)), (0, 2, 1, 3))
+
+
+def concatenate_hypotheses(attention: MultiHeadAttention, heads):
+    """(B, h, K, d_v) -> (B * K, h * d_v)"""
+    return ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (-1, attention.num_heads * attention.value_dim))
