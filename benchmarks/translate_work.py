@@ -15,7 +15,8 @@ import numpy as np
 
 from benchmarks.multi30k import lines_of, text_of
 from benchmarks.worker import BenchmarkError
-from keras_transformer.config import SearchOptions, TransformerConfig, base
+from keras_transformer.config import TransformerConfig, base
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.machine import processor_cores
 from keras_transformer.tokens import EOS
 

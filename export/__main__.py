@@ -29,7 +29,7 @@ from keras_transformer.commands.options import (
     RunPath,
     or_of_run,
 )
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import read_lines
 from keras_transformer.parsing.run import tree_search
 from keras_transformer.run_folder import RunFolder

@@ -20,8 +20,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names once more, for editors and type checkers
-    from keras_transformer.config import PRESETS, ConfigError, SearchOptions, TransformerConfig, preset
+    from keras_transformer.config import PRESETS, ConfigError, TransformerConfig, preset
     from keras_transformer.datasets import dataset_from_pairs
+    from keras_transformer.decoding.options import SearchOptions
     from keras_transformer.errors import UserError
     from keras_transformer.kinds import with_attention
     from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
@@ -58,8 +59,9 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.translator import Translator
 
 NAMES_OF = {
-    "config": ("PRESETS", "ConfigError", "SearchOptions", "TransformerConfig", "preset"),
+    "config": ("PRESETS", "ConfigError", "TransformerConfig", "preset"),
     "datasets": ("dataset_from_pairs",),
+    "decoding.options": ("SearchOptions",),
     "errors": ("UserError",),
     "kinds": ("with_attention",),
     "layers.attention": ("MultiHeadAttention", "scaled_dot_product_attention"),

@@ -1,8 +1,7 @@
-"""TransformerConfig with the presets of the paper, and SearchOptions: what the model is and how it searches."""
+"""TransformerConfig with the presets of the paper: what the model is."""
 
 import dataclasses
 import math
-import numbers
 from typing import Any
 
 from keras_transformer.model_config import BaseModelConfig, ConfigError, is_number
@@ -151,77 +150,3 @@ def preset(name: str) -> TransformerConfig:
     if name not in PRESETS:
         raise ConfigError(f"There is no preset {name!r}. The presets are {', '.join(PRESETS)}.")
     return PRESETS[name]
-
-
-LONGEST_NGRAM = 8  # the largest no_repeat_ngram_size
-LONGEST_OUTPUT = 100_000  # tokens, more than any sentence has
-LARGEST = 2**31 - 1
-LIMITS = {  # of the numbers of SearchOptions
-    "beam_size": (1, LARGEST),
-    "length_penalty": (0, 9),  # of 100,000 tokens, ((5 + n) / 6)^9 is a float32, the 10th power is not
-    "extra_length": (1, LONGEST_OUTPUT),
-    "coverage_penalty": (0, 10),  # Wu et al. try at most 1; its rounding grows with it
-    "n_best": (1, LARGEST),
-    "min_length": (1, LONGEST_OUTPUT),
-    "max_length": (1, LONGEST_OUTPUT),
-    "no_repeat_ngram_size": (0, LONGEST_NGRAM),
-    "repetition_penalty": (0.01, 100),
-    "temperature": (0, 100),
-    "top_k": (0, LARGEST),
-    "top_p": (0, 1),
-    "seed": (-LARGEST - 1, LARGEST),
-}
-REAL = ("length_penalty", "coverage_penalty", "repetition_penalty", "temperature", "top_p")  # others are whole numbers
-
-
-@dataclasses.dataclass(frozen=True)
-class SearchOptions:
-    """How to search (Vaswani et al. 2017, section 6.1).
-
-    Raises ConfigError for what is no number, or no whole one, beyond LIMITS, or contradicts another option.
-    """
-
-    beam_size: int = 4  # 1: greedy
-    length_penalty: float = 0.6  # alpha
-    extra_length: int = 50  # longest output: as many tokens as the source, and these
-    _: dataclasses.KW_ONLY
-    coverage_penalty: float = 0.0  # beta: prefer outputs that attend to every token of the source; 0: no such penalty
-    n_best: int = 1  # how many translations of a sentence to return, at most beam_size
-    min_length: int = 1  # tokens of the shortest output, EOS included, if extra_length allows as many
-    max_length: int | None = None  # tokens of the longest output, EOS included, if extra_length allows more
-    no_repeat_ngram_size: int = 0  # no sequence of so many tokens comes twice; 0: no rule
-    repetition_penalty: float = 1.0  # log-probabilities of tokens that the output has are multiplied by it; 1: no rule
-    temperature: float = 0.0  # above 0: every hypothesis draws its tokens from P^(1 / temperature); 0: search
-    top_k: int = 0  # draw among the k most probable tokens; 0: all
-    top_p: float = 1.0  # draw among the fewest most probable tokens whose sum reaches p; 1: all
-    seed: int = 0  # the same seed and source, the same output, whatever else is translated
-
-    def __post_init__(self):
-        for name in LIMITS:
-            if not (name == "max_length" and self.max_length is None):
-                object.__setattr__(self, name, self._checked(name))
-        if self.n_best > self.beam_size:
-            raise ConfigError(f"n_best is {self.n_best}; it must be at most beam_size ({self.beam_size}).")
-        if self.max_length is not None and self.max_length < self.min_length:
-            raise ConfigError(f"max_length is {self.max_length}; it must be at least min_length ({self.min_length}).")
-        for name in ("top_k", "top_p"):
-            if self.temperature == 0 and getattr(self, name) != getattr(type(self), name):
-                raise ConfigError(
-                    f"{name} is {getattr(self, name)}, but temperature is 0, so that nothing is drawn: "
-                    f"give a temperature too, such as 1, or leave out {name}."
-                )
-
-    def _checked(self, name: str) -> int | float:
-        """Return a number as Python's own int or float. Raises ConfigError if it is none, or beyond its limits."""
-        value, (lowest, highest) = getattr(self, name), LIMITS[name]
-        kind, number = (float, numbers.Real) if name in REAL else (int, numbers.Integral)
-        if isinstance(value, bool) or not isinstance(value, number) or not lowest <= value <= highest:
-            what = "a number" if name in REAL else "a whole number"
-            raise ConfigError(f"{name} is {value!r}; it must be {what} from {lowest} to {highest}.")
-        return kind(value)
-
-
-def check_coverage(config: BaseModelConfig, beta: float, key: str = "coverage_penalty") -> None:
-    """Raises ConfigError, which names `key`, for a coverage penalty of a model that does not attend to its source."""
-    if beta and not config.memory_attentions:
-        raise ConfigError(f"{key} is {beta}, but this model does not attend to its source: make it 0.")

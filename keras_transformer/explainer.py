@@ -10,8 +10,9 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.batching import list_of_lines
-from keras_transformer.config import ConfigError, SearchOptions, check_coverage
+from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
+from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.scores import NO_NUMBERS
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.errors import UserError

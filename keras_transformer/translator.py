@@ -9,9 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
-from keras_transformer.config import ConfigError, SearchOptions, check_coverage
-from keras_transformer.decoding import search
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
+from keras_transformer.decoding.search import search
 from keras_transformer.errors import UserError
 from keras_transformer.kinds import build_model, config_of, joint_decoder
 from keras_transformer.machine import has_bfloat16_products

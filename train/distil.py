@@ -29,7 +29,7 @@ from keras_transformer.commands.console import (
     quiet_start,
 )
 from keras_transformer.commands.options import BatchSize, CoveragePenalty, Ensemble, LengthPenalty, Precision, RunPath
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.parsing.run import check_writes_text
 from keras_transformer.run_folder import RunFolder

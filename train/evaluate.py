@@ -31,7 +31,8 @@ from keras_transformer.commands.options import (
     RunPath,
     or_of_run,
 )
-from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.parsing.run import check_constrained, tree_search
 from keras_transformer.run_folder import RunFolder
 

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from benchmarks.racing.racer import Contestant
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.run_folder import CHECKPOINTS
 
 TOKENS_PER_BATCH = 2048

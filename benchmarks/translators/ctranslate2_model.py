@@ -13,7 +13,7 @@ import ctranslate2
 import sentencepiece
 
 from benchmarks.translators import BATCH_SIZES, Setting
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import UserError
 from keras_transformer.machine import processor_cores
 

@@ -16,7 +16,8 @@ import torch
 from transformers import MarianConfig, MarianMTModel
 
 from benchmarks.translators import Setting, in_batches
-from keras_transformer.config import SearchOptions, TransformerConfig
+from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.tokens import BOS, EOS, PAD
 
 POSITIONS = 1200

@@ -4,7 +4,7 @@ import functools
 import pathlib
 
 from benchmarks.translators import Setting
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.parallel import tune_for_translation
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translator import Translator

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from keras_transformer.decoding.options import RUN_OPTIONS
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.machine import processor_and_cores, versions
-from keras_transformer.parsing.run import SEARCH
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
@@ -75,7 +75,7 @@ def certify(
         "oldest_tensorflow": oldest_tensorflow(operations_in(meta_graph(version)), made_with["tensorflow"]),
         "precision": precision,
         "alignment_layer": alignment_layer,
-        "search": {name: getattr(translator.options, name) for name in SEARCH},
+        "search": {name: getattr(translator.options, name) for name in RUN_OPTIONS},
         "sha256": {path.name: sha256_of(path) for path in (run.weights, run.tokenizer, run.model)},
         "example": example_of(lines),
         "equality": equality,

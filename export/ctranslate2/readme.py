@@ -1,6 +1,6 @@
 """The README.md of a CTranslate2 model: the lines of Python that translate as the run does, and what differs."""
 
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 
 README = """\
 # {name}

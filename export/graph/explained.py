@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.decoding.trace import traced_search
 from keras_transformer.tokens import PAD

@@ -4,11 +4,11 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.batching import BYTES_PER_TOKEN
-from keras_transformer.config import SearchOptions, check_coverage
-from keras_transformer.decoding import search
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
+from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
+from keras_transformer.decoding.search import search
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.kinds import incremental_decoder
 from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
@@ -16,7 +16,7 @@ from keras_transformer.tokens import EOS, PAD
 
 from ..versions import ExportError
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
-from .request import PREFIX, agreeing, alpha_of, checked, of_each_line, options_of, signature
+from .request import PREFIX, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import in_slices, lengths_of, padded
 from .written import EMPTY, alignments, fill_up, joined, without_duplicates, written
 
@@ -69,7 +69,7 @@ class ServedTranslator(tf.Module):
         self.longest_output = max_source_tokens + options.extra_length
         if (positions := transformer.model_config.position_limit) is not None:
             self.longest_output = min(self.longest_output, positions)
-        self._given = options_of(options, self.longest_output)
+        self._inputs = inputs_of(options, self.longest_output)
 
     def signatures(self) -> dict:
         """Return the functions that a server offers, by name."""
@@ -77,10 +77,10 @@ class ServedTranslator(tf.Module):
         translation = tf.TensorSpec([None], tf.string, name="translation")
         return {
             "serving_default": signature(self.translate_best, [text]),
-            "translate": signature(self.translate, [text], [*self._given, PREFIX]),
-            "score": signature(self.score, [text, translation], [alpha_of(self._given)]),
+            "translate": signature(self.translate, [text], [*self._inputs, PREFIX]),
+            "score": signature(self.score, [text, translation], [alpha_of(self._inputs)]),
             "tokenize": signature(self.tokenize, [text]),
-            "explain": signature(self.explain, [text], [*self._given, PREFIX]),
+            "explain": signature(self.explain, [text], [*self._inputs, PREFIX]),
         }
 
     def translate_best(self, text) -> dict:
@@ -132,7 +132,7 @@ class ServedTranslator(tf.Module):
 
     def asked(self, given: dict, lines):
         """Return what each of B lines asks for: rules by name, each (B,), and the tokens of the prefixes, ragged."""
-        rules = agreeing({option.rule: checked(option, given[option.name], lines) for option in self._given})
+        rules = agreeing({each.rule: checked(each, given[each.name], lines) for each in self._inputs})
         return rules, self.tokenizer.encode(of_each_line(PREFIX.name, given[PREFIX.name], lines))
 
     def explain(self, text, **given) -> dict:
@@ -216,7 +216,7 @@ class ServedTranslator(tf.Module):
         """
         ids, truncated = self.encode(text, self.max_source_tokens)
         lines = tf.size(text)
-        alpha = checked(alpha_of(self._given), length_penalty, lines)
+        alpha = checked(alpha_of(self._inputs), length_penalty, lines)
         given = of_each_line("translation", translation, lines)
         targets = self.tokenizer.encode(given)
         truncated |= lengths_of(targets) >= self.longest_output

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.page import content_security_policy, page
 
-from ..graph.request import PREFIX, Option, options_of
+from ..graph.request import PREFIX, Input, inputs_of
 from .signature import Arrays, Signature
 
-NEEDED = "beam_size", "length_penalty", "max_length"  # of them, the other options and all bounds are derived
+NEEDED = "beam_size", "max_length"  # from their defaults follow the bounds of all options
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -41,18 +41,19 @@ def page_data(name: str, signatures: dict[str, Signature], example: str = "") ->
         return None
     return {
         "model": name,
-        "options": [described(option) for option in given_by(translate.defaults)],
+        "options": [described(each) for each in given_by(translate.defaults)],
         "has_explain": "explain" in signatures,
         "explanation": None,
         "example": example,
     }
 
 
-def given_by(defaults: Arrays) -> list[Option]:
-    """Return the options of a signature, with their bounds: those of `python -m export` follow from its defaults."""
-    beam_size, length_penalty, longest = (plain(defaults[name]) for name in NEEDED)
-    known = options_of(SearchOptions(beam_size=beam_size, length_penalty=length_penalty), longest)
-    return [option for option in [*known, PREFIX] if option.name in defaults]
+def given_by(defaults: Arrays) -> list[Input]:
+    """Return the options of a signature with these defaults, and with the bounds that `export` gave them."""
+    beam_size, longest = (plain(defaults[name]) for name in NEEDED)
+    known = inputs_of(SearchOptions(beam_size=beam_size), longest)
+    there = [each._replace(default=plain(defaults[each.name])) for each in known if each.name in defaults]
+    return there + [PREFIX] * (PREFIX.name in defaults)
 
 
 def plain(array: np.ndarray) -> int | float:
@@ -61,13 +62,9 @@ def plain(array: np.ndarray) -> int | float:
     return int(value) if array.dtype.kind == "i" else float(str(value))
 
 
-def described(option: Option) -> dict[str, Any]:
+def described(option: Input) -> dict[str, Any]:
+    """Return an option as the page reads it: see `keras_transformer.page.page`."""
+    shown = {"name": option.name, "default": option.default, "help": option.help, "group": option.group}
     if option is PREFIX:
-        return {"name": option.name, "default": option.default}
-    return {
-        "name": option.name,
-        "default": option.default,
-        "lowest": option.lowest,
-        "highest": option.highest,
-        "is_whole": option.dtype.is_integer,
-    }
+        return shown
+    return shown | {"lowest": option.lowest, "highest": option.highest, "is_whole": option.dtype.is_integer}

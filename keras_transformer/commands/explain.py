@@ -30,7 +30,7 @@ from keras_transformer.commands.options import (
     TopP,
     or_of_run,
 )
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import write_atomically
 from keras_transformer.parsing.run import tree_search
 from keras_transformer.parsing.written import parsed_sentences

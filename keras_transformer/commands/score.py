@@ -20,7 +20,7 @@ from keras_transformer.commands.options import (
     MaxSourceTokens,
     RunPath,
 )
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_lines
 from keras_transformer.parsing.run import check_writes_text

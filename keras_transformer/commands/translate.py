@@ -39,7 +39,7 @@ from keras_transformer.commands.options import (
     WithScores,
     or_of_run,
 )
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.parsing.run import check_constrained, check_draws_trees, tree_search
 from keras_transformer.parsing.written import drawing, parsed_sentences, with_trees
 

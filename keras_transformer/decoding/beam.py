@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 from keras import ops
 
-from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.continuations import best_continuations
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.rules import is_drawing
 from keras_transformer.decoding.scores import NEVER, length_penalty
 from keras_transformer.decoding.state import (

@@ -1,51 +1,37 @@
 """What each sentence may ask of the search, and how likely each next token is under those rules.
 
-Rules are tensors by name; a rule that no sentence can ask for is absent, and costs nothing. With B sentences:
+Rules are tensors by name; a rule that no sentence can ask for is absent, and costs nothing. Each option of
+`decoding/options.py` that names a rule has one value per sentence there, (B,), int32 or float32. Besides:
 
-    limits                int32 (B,)     tokens of the longest output, EOS included; always there
-    beam_sizes            int32 (B,)     hypotheses, at most K
-    length_penalties      float32 (B,)   alpha
-    n_best                int32 (B,)     how many outputs are wanted
-    min_lengths           int32 (B,)     tokens of the shortest output, EOS included
-    prefixes              int32 (B, P)   how the output must begin, then PAD
-    no_repeat_ngram_sizes int32 (B,)     no sequence of so many tokens comes twice (Paulus et al. 2018); 0: no rule
-    repetition_penalties  float32 (B,)   log-probabilities of tokens that the output has are multiplied by it
-                                         (after Keskar et al. 2019); 1: no rule
-    temperatures          float32 (B,)   above 0: each hypothesis draws its tokens, from P^(1 / temperature), with 0.001
-                                         for what is below it; 0: search
-    top_ks                int32 (B,)     draw among the k most probable tokens (Fan et al. 2018); 0: all
-    top_ps                float32 (B,)   draw among the fewest whose sum reaches p (Holtzman et al. 2020); 1: all
-    seeds                 int32 (B,)     what is drawn is a function of seed, hypothesis, position and probabilities;
-                                         `search` makes the seed one of the source too (`of_sources`)
+    limits    int32 (B,)     tokens of the longest output, EOS included; always there
+    prefixes  int32 (B, P)   how the output must begin, then PAD
+
+Sentences that draw do so from P^(1 / temperature), with 0.001 for a temperature below it. What is drawn is a function
+of seed, hypothesis, position and probabilities; `search` makes the seed one of the source too (`of_sources`).
 """
 
 from keras import ops
 
 from keras_transformer.bits import mixed, modulo_2_to_32
-from keras_transformer.config import LONGEST_NGRAM, SearchOptions
+from keras_transformer.decoding.options import LONGEST_NGRAM, OPTIONS, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
 from keras_transformer.tokens import EOS, PAD, SPECIAL
 
+OF_SEARCH = ("beam_sizes", "length_penalties", "n_best")  # `beam_search` takes them from its options if they are absent
 CHANGING = ("no_repeat_ngram_sizes", "repetition_penalties", "temperatures")  # rules that need every probability
 
 
 def rules_of(options: SearchOptions, sentences) -> Rules:
-    """Return the rules that `options` has for every sentence, without those that it has not; `sentences` is B."""
+    """Return the rules that differ from the defaults of `options`, alike for all sentences; `sentences` is B."""
     rules = {}
-    if options.min_length > 1:
-        rules["min_lengths"] = options.min_length
-    if options.max_length is not None:
-        rules["limits"] = options.max_length
-    if options.no_repeat_ngram_size:
-        rules["no_repeat_ngram_sizes"] = options.no_repeat_ngram_size
-    if options.repetition_penalty != 1:
-        rules["repetition_penalties"] = float(options.repetition_penalty)
-    if options.temperature:
-        rules |= {"temperatures": float(options.temperature), "top_ps": float(options.top_p)}
-        rules |= {"top_ks": options.top_k, "seeds": options.seed}
-    dtypes = {int: "int32", float: "float32"}
-    return {name: ops.full((sentences,), value, dtype=dtypes[type(value)]) for name, value in rules.items()}
+    for option in OPTIONS.values():
+        decisive = OPTIONS[option.needs or option.name]
+        is_asked = getattr(options, decisive.name) != decisive.default
+        if is_asked and option.rule and option.rule not in OF_SEARCH:
+            dtype = "int32" if option.is_whole else "float32"
+            rules[option.rule] = ops.full((sentences,), getattr(options, option.name), dtype=dtype)
+    return rules
 
 
 def forced_tokens(state: BeamState):

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_transformer.config import SearchOptions, check_coverage
 from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.rules import of_sources, rules_of
 from keras_transformer.decoding.state import Hypotheses, Rules
 from keras_transformer.decoding.step import DecoderState, IncrementalDecoder

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.beam import continued, decoded, initial_state, of_changing_shapes, settled
 from keras_transformer.decoding.continuations import best_continuations
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.search import begin
 from keras_transformer.decoding.state import BeamState, Candidates, Hypotheses, Rules, is_searching

@@ -21,10 +21,10 @@ SCRIPTS = (  # in the order in which they are run; together they are one module
 def page(data: dict[str, Any]) -> str:
     """Return the page as HTML.
 
-    data: "model" is its name; "options" are those of the signature `translate`, each with name, default, lowest,
-    highest and is_whole (those of text have name and default alone); "has_explain": the server has the signature
-    `explain`; "explanation" is None, and then the page asks the server from which it came, or an object that
-    `answers.js` describes, and then it asks nobody.
+    data: "model" is its name; "options" are those of the signature `translate`, each with name, default, help, group,
+    and, unless it is a text, lowest, highest and is_whole; "has_explain": the server has the signature `explain`;
+    "explanation" is None if the page asks the server from which it came, or an object that `answers.js` describes,
+    and then it asks nobody.
     """
     parts = {
         "policy": content_security_policy(data),

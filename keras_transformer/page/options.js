@@ -1,25 +1,5 @@
 // Options of the search as controls.
 
-const GROUPS = {
-  Search: ["beam_size", "n_best", "length_penalty"],
-  Output: ["min_length", "max_length", "target_prefix"],
-  Repetition: ["no_repeat_ngram_size", "repetition_penalty"],
-  Sampling: ["temperature", "top_k", "top_p", "seed"],
-};
-const MEANINGS = {
-  beam_size: "Hypotheses; 1 is greedy search.",
-  n_best: "Alternatives; this page begins with all.",
-  length_penalty: "Alpha; 0 prefers short outputs.",
-  min_length: "Tokens, end included.",
-  max_length: "Tokens, end included.",
-  target_prefix: "How the translation begins.",
-  no_repeat_ngram_size: "No sequence of so many tokens comes twice; 0: no rule.",
-  repetition_penalty: "Above 1, tokens come again less often.",
-  temperature: "Above 0, outputs are drawn.",
-  top_k: "With a temperature: draw from the k best tokens; 0: from all.",
-  top_p: "With a temperature: draw from the best tokens with this sum.",
-  seed: "The same seed draws the same output.",
-};
 const UNBOUNDED = 2 ** 31 - 1;
 
 const isText = (option) => typeof option.default === "string";
@@ -27,13 +7,10 @@ const isText = (option) => typeof option.default === "string";
 /** Return the value with which the page begins: the default, but as many alternatives as there can be. */
 const initialOf = (option) => (option.name === "n_best" ? option.highest : option.default);
 
-/** Put a control per option into `place`; `onChange` is called whenever one of them changes. */
+/** Put a control per option into `place`, in groups; `onChange` is called whenever one of them changes. */
 function drawControls(place, options, onChange) {
-  const known = new Set(Object.values(GROUPS).flat());
-  const groups = { ...GROUPS, Other: options.map((option) => option.name).filter((name) => !known.has(name)) };
-  for (const [title, names] of Object.entries(groups)) {
-    const members = options.filter((option) => names.includes(option.name));
-    if (!members.length) continue;
+  for (const title of new Set(options.map((option) => option.group))) {
+    const members = options.filter((option) => option.group === title);
     place.append(element("fieldset", {}, element("legend", {}, title), ...members.map(control)));
   }
   place.addEventListener("input", () => {
@@ -52,9 +29,13 @@ function control(option) {
     { class: "control" },
     element("label", { for: id }, option.name.replaceAll("_", " ")),
     element("input", { id, name: option.name, value: String(initialOf(option)), "aria-describedby": hint, ...kind }),
-    element("small", { id: hint }, [MEANINGS[option.name], boundsOf(option)].filter(Boolean).join(" ")),
+    element("small", { id: hint }, [option.help, boundsOf(option), beginningOf(option)].filter(Boolean).join(" ")),
   );
 }
+
+/** Say so if the page begins with another value than the default. */
+const beginningOf = (option) =>
+  initialOf(option) === option.default ? "" : `This page begins with ${initialOf(option)}.`;
 
 function boundsOf(option) {
   if (isText(option)) return "";

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from keras import ops
 
-from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.parsing.linear import is_closing, is_leaf, is_opening

@@ -6,12 +6,10 @@ import tomllib
 from typing import Any
 
 from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import RUN_OPTIONS
 from keras_transformer.run_folder import RunFolder
 
 log = logging.getLogger("keras_transformer")
-
-# keys of the section `translation`, fields of SearchOptions
-SEARCH = ("beam_size", "length_penalty", "coverage_penalty", "extra_length")
 
 
 def tree_search(run: str | os.PathLike) -> dict[str, Any] | None:
@@ -24,7 +22,7 @@ def tree_search(run: str | os.PathLike) -> dict[str, Any] | None:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         if values["data"]["source"] != "treebank":
             return None
-        return {name: value for name, value in values["translation"].items() if name in SEARCH}
+        return {name: value for name, value in values["translation"].items() if name in RUN_OPTIONS}
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:

@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from export.graph.explained import BEAM, EXPLAINED_LINES, no_explanation
 from export.graph.served_graph import ServedTranslator
-from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from tests.support.exports import asker
 from tests.support.runs import RUN_MODEL, SENTENCES

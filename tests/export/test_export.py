@@ -10,7 +10,7 @@ from export.certificate.exported import ExportedTranslator
 from export.graph.saved_model import WARM_UP_ROWS, write_saved_model
 from export.graph.served_graph import WHITESPACE, ServedTranslator
 from export.versions import WARM_UP_REQUESTS, ExportError
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import Tokenizer

@@ -15,7 +15,7 @@ from export.certificate.certificate import summary
 from export.certificate.operations import OLDEST
 from export.graph import served_graph as serving
 from export.versions import CERTIFICATE, WARM_UP_REQUESTS
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke

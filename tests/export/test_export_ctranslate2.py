@@ -11,7 +11,8 @@ import pytest
 from export import __main__ as command
 from export.ctranslate2 import convert as export
 from export.versions import ExportError
-from keras_transformer.config import SearchOptions, TransformerConfig
+from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS, EOS

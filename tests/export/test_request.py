@@ -2,11 +2,12 @@
 
 import pytest
 
-from export.graph.request import options_of
-from keras_transformer.config import ConfigError, SearchOptions
+from export.graph.request import inputs_of
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import SearchOptions
 
 EXPORTED, LONGEST_OUTPUT = SearchOptions(beam_size=5), 46
-OPTIONS = {option.name: option for option in options_of(EXPORTED, LONGEST_OUTPUT)}
+OPTIONS = {option.name: option for option in inputs_of(EXPORTED, LONGEST_OUTPUT)}
 
 
 def test_the_bounds_are_those_of_the_document():

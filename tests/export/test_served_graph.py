@@ -5,12 +5,12 @@ import pytest
 import tensorflow as tf
 
 from export.graph import served_graph as serving
-from export.graph.request import options_of
+from export.graph.request import inputs_of
 from export.graph.served_graph import ServedTranslator
 from export.graph.slices import SLICE_ROWS
 from export.graph.written import alignments, without_duplicates
-from keras_transformer.config import SearchOptions
 from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
@@ -205,7 +205,7 @@ def test_lines_are_tokenized_as_the_model_reads_them(pair, ask):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", options_of(OPTIONS, LONGEST + OPTIONS.extra_length), ids=lambda option: option.name)
+@pytest.mark.parametrize("option", inputs_of(OPTIONS, LONGEST + OPTIONS.extra_length), ids=lambda option: option.name)
 def test_a_value_out_of_bounds_is_refused_by_name(ask, option):
     wrong = [option.lowest - 1, option.highest + 1] if abs(option.lowest) < 2**31 - 1 else []
     wrong = [value for value in wrong if abs(value) < 2**31]

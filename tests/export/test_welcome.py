@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 import requests
 
-from export.graph.request import options_of
+from export.graph.request import inputs_of
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.signature import Signature
 from export.server.welcome import page_data
 from export.versions import CERTIFICATE
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import OPTIONS as TABLE
+from keras_transformer.decoding.options import SearchOptions
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
 from tests.support.echo import write_echo
 from tests.support.exports import OPTIONS, write_version
 from tests.support.runs import SENTENCES, random_run
+from tests.support.searches import OTHER_VALUES
 
-CHANGES = {  # of each option, a value that is not the one that the page begins with
-    "beam_size": 3, "length_penalty": 1.5, "n_best": 2, "min_length": 3, "max_length": 9, "no_repeat_ngram_size": 2,
-    "repetition_penalty": 1.25, "temperature": 0.5, "top_k": 7, "top_p": 0.75, "seed": -3, "target_prefix": "der Küche",
-}  # fmt: skip
+CHANGES = {name: OTHER_VALUES[name] for name in OTHER_VALUES if not TABLE[name].not_served}
+CHANGES |= {"target_prefix": "der Küche"}
 NEEDED = {name: {"temperature": 0.5} for name in ("top_k", "top_p")}  # without which the graph refuses it
 QUOTED = """It's "forty\\-one" $HOME `dogs` & Männer; \u2028 {{ data }} </script>"""
 SERVER = ServerOptions(port=0, grpc_port=0, workers=1)
@@ -37,15 +37,16 @@ def signature_of(options):
 
 
 def test_bounds_and_defaults_are_those_of_the_export():
-    options = options_of(SearchOptions(beam_size=6, length_penalty=0.7), 99)
+    options = inputs_of(SearchOptions(beam_size=6, length_penalty=0.7), 99)
     data = page_data("mine", {"translate": signature_of(options)})
     found = {one["name"]: (one["default"], one["lowest"], one["highest"], one["is_whole"]) for one in data["options"]}
     assert found == {one.name: (one.default, one.lowest, one.highest, one.dtype.is_integer) for one in options}
+    assert {one["name"]: one["help"] for one in data["options"]} == {one.name: one.help for one in options}
     assert json.loads(json.dumps(data)) == data and data["has_explain"] is False
 
 
 def test_options_that_an_export_has_not_are_not_offered():
-    options = [one for one in options_of(SearchOptions(), 99) if one.name not in ("seed", "top_k")]
+    options = [one for one in inputs_of(SearchOptions(), 99) if one.name not in ("seed", "top_k")]
     found = page_data("mine", {"translate": signature_of(options), "explain": signature_of([])})
     assert {one["name"] for one in found["options"]} == {one.name for one in options} and found["has_explain"]
     assert page_data("mine", {"serving_default": signature_of(options)}) is None

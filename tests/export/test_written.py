@@ -6,7 +6,7 @@ import tensorflow as tf
 import export.__main__
 import keras_transformer.__main__ as command
 from export.graph.written import joined
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.parsing.run import tree_search
 from keras_transformer.parsing.written import drawing, with_trees
 from keras_transformer.translation import Translation

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from keras_transformer.config import SearchOptions
-from keras_transformer.decoding import beam_search
+from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.models import as_numpy, assert_close

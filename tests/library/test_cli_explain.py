@@ -7,7 +7,7 @@ import re
 import pytest
 
 from keras_transformer.__main__ import app
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer, Explanation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES

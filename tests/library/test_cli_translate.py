@@ -11,7 +11,7 @@ import pytest
 
 from keras_transformer import __main__ as command
 from keras_transformer.commands import console
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.commands import invoke

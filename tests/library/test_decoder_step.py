@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.decoding import IncrementalDecoder
+from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.model import Transformer
 from keras_transformer.tokens import BOS, PAD
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources

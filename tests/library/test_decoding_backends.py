@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from keras_transformer.config import SearchOptions
-from keras_transformer.decoding import IncrementalDecoder, search
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.search import search
+from keras_transformer.decoding.step import IncrementalDecoder
 from tests.support.models import as_numpy, lively_transformer, sources
 from tests.support.processes import run_without_tensorflow
 
@@ -46,8 +47,9 @@ def test_another_backend_finds_the_same_without_tensorflow(backend, tmp_path):
 JIT = """
 import sys, jax, numpy
 from tests.library.test_decoding_backends import RULES
-from keras_transformer.config import SearchOptions
-from keras_transformer.decoding import IncrementalDecoder, search
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.step import IncrementalDecoder
+from keras_transformer.decoding.search import search
 from tests.support.models import lively_transformer, sources
 decoder = IncrementalDecoder(lively_transformer())
 find = lambda ids: tuple(search(decoder, ids, SearchOptions(2, extra_length=4), rules=RULES["prefix"]))

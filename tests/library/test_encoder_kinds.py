@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from export.graph.served_graph import ServedTranslator
-from keras_transformer.config import ConfigError, SearchOptions, TransformerConfig
+from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer
 from keras_transformer.layers import RestrictedSelfAttention, SegmentConvolution, SublayerBlock
 from keras_transformer.model import Transformer, with_attention

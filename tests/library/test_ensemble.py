@@ -14,9 +14,11 @@ from keras import ops
 import train.distil
 import train.evaluate
 from keras_transformer import __main__ as command
-from keras_transformer.config import ConfigError, SearchOptions
-from keras_transformer.decoding import IncrementalDecoder, search
+from keras_transformer.config import ConfigError
 from keras_transformer.decoding.ensemble import EnsembleDecoder
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.search import search
+from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.errors import UserError
 from keras_transformer.kinds import build_model, incremental_decoder, joint_decoder
 from keras_transformer.recurrent.config import RecurrentConfig

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from export.graph.served_graph import ServedTranslator
-from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.errors import UserError
 from keras_transformer.explainer import Explainer

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.config import LONGEST_NGRAM, SearchOptions
-from keras_transformer.decoding import beam_search
+from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.options import LONGEST_NGRAM, SearchOptions
 from keras_transformer.decoding.rules import of_sources, uniform
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.tokens import BOS, EOS, SPECIAL

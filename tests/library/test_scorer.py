@@ -7,7 +7,8 @@ import pytest
 
 from export.graph.served_graph import ServedTranslator
 from keras_transformer.__main__ import app
-from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.explainer import Explainer
 from keras_transformer.kinds import build_model

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import LIMITS, LONGEST_OUTPUT, ConfigError, SearchOptions
-from keras_transformer.decoding import IncrementalDecoder, search
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import LONGEST_OUTPUT, OPTIONS, SearchOptions
 from keras_transformer.decoding.scores import LEAST_COVERED, NEVER
-from keras_transformer.decoding.search import begin
+from keras_transformer.decoding.search import begin, search
+from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.model import Transformer, with_attention
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
@@ -212,7 +213,7 @@ def test_a_served_graph_has_no_xla_operation(search_any_shape):
         ("n_best", 0), ("n_best", 5), ("min_length", 0), ("max_length", 0), ("no_repeat_ngram_size", 9),
         ("repetition_penalty", 0.0), ("temperature", -1.0), ("top_k", -1), ("top_p", 1.5), ("seed", 2**31),
         ("beam_size", 4.0), ("beam_size", True), ("min_length", 3.5), ("temperature", "1"), ("seed", None),
-        *((name, highest + 1) for name, (_, highest) in LIMITS.items()),
+        *((option.name, option.highest + 1) for option in OPTIONS.values()),
     ],
 )  # fmt: skip
 def test_invalid_options_are_named(field, value):

@@ -1,16 +1,21 @@
-"""The options of a search for each sentence, from SearchOptions to translations."""
+"""The options of a search: their one table, and each of them from SearchOptions to translations."""
+
+import dataclasses
+import math
 
 import pytest
 from keras import ops
 
-from keras_transformer.config import ConfigError, SearchOptions
-from keras_transformer.decoding.rules import rules_of
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import OPTIONS, SearchOptions, checked
+from keras_transformer.decoding.rules import OF_SEARCH, rules_of
 from keras_transformer.errors import InputError
 from keras_transformer.explainer import Explainer
 from keras_transformer.translator import Translator
+from tests.support.searches import OTHER_VALUES
 
 pytestmark = pytest.mark.usefixtures("eager")
-OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
+BEAM = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 
 
 @pytest.mark.slow
@@ -32,25 +37,45 @@ def test_the_options_of_a_sentence_reach_the_search(pair):
 
 
 def test_every_option_of_a_sentence_is_a_rule_with_its_value():
-    options = SearchOptions(
-        min_length=3, max_length=9, no_repeat_ngram_size=4, repetition_penalty=1.5, temperature=0.7, top_k=5, top_p=0.9,
-        seed=11,
-    )  # fmt: skip
-    whole = {"min_lengths": 3, "limits": 9, "no_repeat_ngram_sizes": 4, "top_ks": 5, "seeds": 11}
-    real = {"repetition_penalties": 1.5, "temperatures": 0.7, "top_ps": 0.9}
-    found = {name: ops.convert_to_numpy(values) for name, values in rules_of(options, 2).items()}
-    assert {name: values.dtype.name for name, values in found.items()} == (
-        dict.fromkeys(whole, "int32") | dict.fromkeys(real, "float32")
-    )
-    for name, value in (whole | real).items():
-        assert found[name].tolist() == pytest.approx([value, value])
+    rules = {name: ops.convert_to_numpy(rule) for name, rule in rules_of(SearchOptions(**OTHER_VALUES), 2).items()}
+    options = [option for option in OPTIONS.values() if option.rule and option.rule not in OF_SEARCH]
+    assert set(rules) == {option.rule for option in options}
+    for option in options:
+        assert rules[option.rule].dtype == ("int32" if option.is_whole else "float32")
+        assert rules[option.rule].tolist() == pytest.approx([OTHER_VALUES[option.name]] * 2)
     assert rules_of(SearchOptions(), 2) == {}
+    assert set(rules_of(SearchOptions(temperature=1.0), 2)) == {"temperatures", "top_ks", "top_ps", "seeds"}
+
+
+def test_every_option_has_a_value_that_differs_from_its_default():
+    fields = dataclasses.asdict(SearchOptions())
+    assert set(OTHER_VALUES) == set(fields) and not set(OTHER_VALUES.items()) & set(fields.items())
+
+
+def test_the_limits_of_an_option_are_allowed_and_named_by_their_refusal():
+    for option in OPTIONS.values():
+        assert [checked(option, limit) for limit in (option.lowest, option.highest)] == [option.lowest, option.highest]
+        for value in (option.lowest - 1, option.highest + 1, True, "1", math.nan):
+            with pytest.raises(ConfigError) as error:
+                checked(option, value)
+            assert all(str(part) in str(error.value) for part in (option.name, option.lowest, option.highest))
+
+
+def test_the_kind_of_a_number_is_that_of_its_default():
+    for option in OPTIONS.values():
+        assert option.default is None or type(option.default) is (int if option.is_whole else float)
+
+
+def test_an_option_is_a_rule_of_a_sentence_and_served_or_has_a_reason_why_not():
+    assert {name for name, option in OPTIONS.items() if not option.rule} == {"extra_length", "coverage_penalty"}
+    for option in OPTIONS.values():
+        assert bool(option.rule) != bool(option.not_served) and option.help.endswith(".")
 
 
 @pytest.mark.parametrize("option", [{"top_k": 5}, {"top_p": 0.9}])
 def test_what_is_drawn_from_means_nothing_unless_something_is_drawn(option):
     [(name, value)] = option.items()
-    with pytest.raises(ConfigError, match=f"{name} is {value}, but temperature is 0"):
+    with pytest.raises(ConfigError, match=f"{name} is {value} and temperature is 0"):
         SearchOptions(**option)
     assert SearchOptions(temperature=1.0, **option).temperature == 1.0
 
@@ -58,22 +83,22 @@ def test_what_is_drawn_from_means_nothing_unless_something_is_drawn(option):
 @pytest.mark.slow
 def test_a_prefix_may_be_longer_than_the_source_and_is_never_cut(pair):
     long = "the cat sat on the mat"
-    short = Translator(*pair, OPTIONS, max_source_tokens=3)
+    short = Translator(*pair, BEAM, max_source_tokens=3)
     assert short.translate(["a"], prefixes=[long])[0].text.startswith(long)
     with pytest.raises(InputError, match=r"The prefix 'the cat .* has \d{3,} tokens; at most 511 are possible"):
         short.translate(["a"], prefixes=[long * 100])
     with pytest.raises(InputError, match=r"at most \d+ are possible"):
-        Explainer(*pair, OPTIONS).explain("a", prefix=long * 10)
+        Explainer(*pair, BEAM).explain("a", prefix=long * 10)
     with pytest.raises(InputError, match="Prefix 1 has a lone surrogate"):
         short.translate(["a"], prefixes=["\udcff"])
     with pytest.raises(InputError, match="Sentence 1 has a lone surrogate"):
-        Explainer(*pair, OPTIONS).explain("\udcff")
+        Explainer(*pair, BEAM).explain("\udcff")
 
 
 @pytest.mark.slow
 def test_a_translation_begins_with_its_prefix(pair):
-    found = Translator(*pair, OPTIONS).translate(["the fox", "", "a lazy hen"], prefixes=["dog", "dog", ""])
+    found = Translator(*pair, BEAM).translate(["the fox", "", "a lazy hen"], prefixes=["dog", "dog", ""])
     assert found[0].text.startswith("dog") and found[1].text == ""
-    assert found[2].ids == Translator(*pair, OPTIONS).translate(["a lazy hen"])[0].ids
+    assert found[2].ids == Translator(*pair, BEAM).translate(["a lazy hen"])[0].ids
     with pytest.raises(ConfigError, match="1 prefixes for 2 lines"):
-        Translator(*pair, OPTIONS).translate(["a", "b"], prefixes=["x"])
+        Translator(*pair, BEAM).translate(["a", "b"], prefixes=["x"])

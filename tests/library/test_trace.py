@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import SearchOptions
-from keras_transformer.decoding import IncrementalDecoder, search
 from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER, length_penalty
+from keras_transformer.decoding.search import search
+from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.decoding.trace import DROPPED, traced_search
 from keras_transformer.tokens import EOS, PAD
 from tests.support.runs import SENTENCES

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2
 
 from export.client.client import ServingClient
+from keras_transformer.decoding.options import OPTIONS
 
 REQUESTS = int(os.environ.get("ATTACK_REQUESTS", "300"))  # how many to send, about, in all tests together
 
@@ -164,10 +165,7 @@ MESSAGES = st.one_of(predict_requests(), damaged(predict_requests()), st.binary(
 NUMBERS = st.one_of(
     st.integers(-2, 9), st.integers(-(2**31), 2**31 - 1), st.floats(-1, 2, width=32), st.floats(width=32)
 )
-OPTION_NAMES = (
-    "beam_size", "length_penalty", "n_best", "min_length", "max_length", "no_repeat_ngram_size", "repetition_penalty",
-    "temperature", "top_k", "top_p", "seed", "target_prefix",
-)  # fmt: skip
+OPTION_NAMES = (*(name for name, option in OPTIONS.items() if not option.not_served), "target_prefix")
 JSON_OPTIONS = st.dictionaries(
     st.sampled_from([*OPTION_NAMES, "beam", ""]),
     st.one_of(NUMBERS, st.text(max_size=9), st.none(), st.booleans(), st.lists(NUMBERS, max_size=3)),

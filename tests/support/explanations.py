@@ -88,11 +88,20 @@ def flat(values):
     return [number for value in values for number in flat(value)] if isinstance(values, list) else [values]
 
 
+ABOUT = {"help": "What it does.", "group": "Search"}
 OPTIONS = [
-    {"name": "beam_size", "default": 3, "lowest": 1, "highest": 3, "is_whole": True},
-    {"name": "n_best", "default": 1, "lowest": 1, "highest": 3, "is_whole": True},
-    {"name": "temperature", "default": 0.0, "lowest": 0, "highest": 100, "is_whole": False},
-    {"name": "target_prefix", "default": ""},
+    {"name": "beam_size", "default": 3, "lowest": 1, "highest": 3, "is_whole": True, **ABOUT},
+    {"name": "n_best", "default": 1, "lowest": 1, "highest": 3, "is_whole": True, **ABOUT},
+    {
+        "name": "temperature",
+        "default": 0.0,
+        "lowest": 0,
+        "highest": 100,
+        "is_whole": False,
+        "help": "",
+        "group": "Other",
+    },
+    {"name": "target_prefix", "default": "", **ABOUT},
 ]
 DATA = {"model": "made up", "options": OPTIONS, "has_explain": True, "explanation": None}
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from export.graph.saved_model import write_saved_model
 from export.graph.served_graph import ServedTranslator
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.saved_run import load_run
 from keras_transformer.translator import Translator
 

@@ -10,7 +10,7 @@ import sacrebleu
 
 import train.distil
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke

@@ -10,7 +10,7 @@ import pytest
 import train.evaluate
 from keras_transformer import bleu
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.processes import start_python

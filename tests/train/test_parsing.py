@@ -9,7 +9,8 @@ import pytest
 import keras_transformer.__main__ as command
 import train.__main__
 import train.evaluate
-from keras_transformer.config import ConfigError, SearchOptions
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.samples import Sample
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator

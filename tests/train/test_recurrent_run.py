@@ -11,7 +11,7 @@ from export.ctranslate2.convert import write_model
 from export.graph.saved_model import write_saved_model
 from export.graph.served_graph import ServedTranslator
 from export.versions import ExportError
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer
 from keras_transformer.kinds import build_model, load_model_config
 from keras_transformer.recurrent.config import RecurrentConfig

@@ -8,7 +8,8 @@ import types
 import numpy as np
 import pytest
 
-from keras_transformer.config import SearchOptions, preset
+from keras_transformer.config import preset
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.run_folder import RunFolder
 from tests.support.runs import CONFIG
 from tests.support.training import scores_of

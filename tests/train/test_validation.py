@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import train.validation.validation
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.losses import token_sums
 from keras_transformer.model import Transformer
 from keras_transformer.tokens import EOS

@@ -12,7 +12,8 @@ import pydantic
 import tomli_w
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.config import LIMITS, ConfigError, SearchOptions, check_coverage, preset
+from keras_transformer.config import ConfigError, preset
+from keras_transformer.decoding.options import OPTIONS, RUN_OPTIONS, SearchOptions, check_coverage
 from keras_transformer.kinds import CONFIGS
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
@@ -144,26 +145,26 @@ class TrainingConfig(Section):
         return RowLengths(self.source_row_length or self.row_length, self.row_length)
 
 
-def search_option(name: str, default: float) -> Any:
-    """A field with the limits of that field of SearchOptions."""
-    lowest, highest = LIMITS[name]
-    return pydantic.Field(default, ge=lowest, le=highest)
+def search_option(name: str, default: float | None = None) -> Any:
+    """A field with the limits of that field of SearchOptions, and with its default unless another one is given."""
+    option = OPTIONS[name]
+    return pydantic.Field(option.default if default is None else default, ge=option.lowest, le=option.highest)
 
 
 class TranslationConfig(Section):
     """How validation and `report.md` translate."""
 
-    beam_size: int = search_option("beam_size", 4)  # of report.md
-    length_penalty: float = search_option("length_penalty", 0.6)  # the exponent alpha; 0 is none
-    coverage_penalty: float = search_option("coverage_penalty", 0.0)  # beta; 0 is none
-    extra_length: int = search_option("extra_length", 50)  # tokens that an output may have more than its source
+    beam_size: int = search_option("beam_size")  # of report.md
+    length_penalty: float = search_option("length_penalty")  # the exponent alpha; 0 is none
+    coverage_penalty: float = search_option("coverage_penalty")  # beta; 0 is none
+    extra_length: int = search_option("extra_length")  # tokens that an output may have more than its source
     batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences
     validation_beam_size: int = search_option("beam_size", 1)  # of the BLEU curve
     validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve: at equal distances
 
     def search_options(self, beam_size: int) -> SearchOptions:
         """How to search with so many hypotheses."""
-        return SearchOptions(beam_size, self.length_penalty, self.extra_length, coverage_penalty=self.coverage_penalty)
+        return SearchOptions(**{name: getattr(self, name) for name in RUN_OPTIONS} | {"beam_size": beam_size})
 
 
 class RunConfig(Section):

@@ -7,7 +7,7 @@ import platform
 
 import numpy as np
 
-from keras_transformer.config import SearchOptions
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import write_atomically
 from keras_transformer.inspection.markdown import samples_table, table
 from keras_transformer.machine import processor_and_cores, versions
