@@ -7,7 +7,7 @@ import time
 import urllib.parse
 from typing import NamedTuple
 
-from export.certificate.check import TIES
+from export.certificate.agreement import TIES
 from export.client.client import ServingClient
 from keras_transformer.translation import Translation
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.result_files import write_result
-from export.certificate.percentiles import percentile
+from export.certificate.latency import percentile
 from keras_transformer.machine import processor, processor_cores, versions
 
 PACKAGES = ("tensorflow", "starlette", "uvicorn", "grpcio")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.result_files import write_result
 from benchmarks.translators import CONTESTANTS, OURS
-from export.certificate.percentiles import percentile
+from export.certificate.latency import percentile
 from keras_transformer.machine import processor, processor_cores, versions
 from train.cost.cost import forward_flops
 

@@ -164,9 +164,9 @@ def export_run(
         from keras_transformer.translator import Translator, in_precision
 
         from .certificate.certificate import certify, summary
-        from .certificate.check import refuse_xla
-        from .graph.saved_model import write_saved_model
-        from .graph.served_graph import ServedTranslator
+        from .graph.operations import refuse_xla
+        from .graph.served_graph import ServedGraph
+        from .graph.version_folder import write_saved_model
 
     multiply_in_float32()
     transformer, tokenizer = load_run(run)
@@ -174,7 +174,7 @@ def export_run(
     lines = read_sentences(sentences) if sentences else []
     translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens, precision=precision)
     with quiet_start():  # the tokenizer prints a notice
-        served = ServedTranslator(transformer, tokenizer, options, translator.max_source_tokens, alignment_layer)
+        served = ServedGraph(transformer, tokenizer, options, translator.max_source_tokens, alignment_layer)
     with signals_raise(), unfinished_version(folder) as unfinished:
         write_saved_model(served, tokenizer, unfinished, signatures)
         refuse_xla(unfinished)

@@ -46,7 +46,7 @@ def translate(
     with exit_codes():
         version = find_version(folder)
         with lean_start():
-            from .certificate.exported import open_quietly
+            from .graph.exported import open_quietly
 
         translator = open_quietly(version, batch_size)
 

@@ -4,7 +4,7 @@ import functools
 import pathlib
 
 from benchmarks.translators import Setting
-from export.certificate.exported import ExportedTranslator
+from export.graph.exported import ExportedTranslator
 from keras_transformer.errors import UserError
 from keras_transformer.parallel import tune_for_translation
 

@@ -4,7 +4,6 @@ import datetime
 import json
 import pathlib
 import random
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -15,16 +14,14 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 
+from ..graph.exported import ExportedTranslator, open_quietly
+from ..graph.operations import meta_graph, oldest_tensorflow, operations_in
 from ..versions import CERTIFICATE, ExportError
-from .check import TIES, Comparison, compare, meta_graph, operations_in, plural
-from .exported import ExportedTranslator, open_quietly
-from .operations import oldest_tensorflow
-from .percentiles import percentile
+from .agreement import TIES, Agreement, agreement, plural
+from .latency import latencies
 from .runtimes import CRuntime, c_library, package, served_locally
 
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
-LENGTHS = (8, 16, 32, 64, 512)  # tokens of a sentence, EOS included: the upper ends of the classes of latency
-MOST_REQUESTS, MOST_SECONDS = 100, 3.0  # in a class of latency
 SEED = 1  # of the shuffled orders
 EXAMPLE_WORDS = 7
 
@@ -56,18 +53,7 @@ def certify(
     """
     expected = translator.translate(lines)
     exported = open_quietly(version)
-    equality = []
-    for trial in trials(version, exported, len(lines)):
-        comparison = compared(trial, lines, expected, TIES[precision])
-        if comparison.differences:
-            raise ExportError(
-                f"The export does not translate as the run does ({trial.runtime}, {trial.rows} lines together): "
-                f"first in {comparison.differences[0]}. Nothing was published."
-            )
-        equality.append(
-            {"runtime": trial.runtime, "rows": trial.rows, "order": trial.order, "lines": trial.lines}
-            | {"same": comparison.same, "ties": comparison.ties, "different": 0}
-        )
+    equality = [equality_in(trial, lines, expected, TIES[precision]) for trial in trials(version, exported, len(lines))]
     made_with = versions(PACKAGES)
     content = {
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -82,7 +68,7 @@ def certify(
         "latency": {
             "of": "requests of one sentence, one after the other, to the SavedModel in Python; milliseconds",
             "processor": processor_and_cores(),
-            "by_source_tokens": latencies(exported, translator, lines),
+            "by_source_tokens": latencies(exported.translate, translator.tokenizer, lines),
         },
     }
     write_atomically(version / CERTIFICATE, json.dumps(content, indent=1) + "\n")
@@ -108,58 +94,52 @@ def trials(version: pathlib.Path, exported: ExportedTranslator, lines: int) -> I
             yield Trial(f"local server, {name}", client.rows_per_request, "shuffled", many, client.translate)
 
 
+def equality_in(trial: Trial, lines: list[str], expected: list[Translation], tie: float) -> dict[str, Any]:
+    """Return the entry of a trial in the certificate. Raises ExportError if a line gets another score."""
+    agreed = agreement_in(trial, lines, expected, tie)
+    if agreed.disagreements:
+        raise ExportError(
+            f"The export does not translate as the run does ({trial.runtime}, {trial.rows} lines together): "
+            f"first in {agreed.disagreements[0]}. Nothing was published."
+        )
+    return {
+        "runtime": trial.runtime, "rows": trial.rows, "order": trial.order, "lines": trial.lines,
+        "same": agreed.same, "ties": agreed.ties, "different": 0,
+    }  # fmt: skip
+
+
 def in_batches(translate: Translate, rows: int) -> Translate:
     """Return `translate`, asked for so many lines at a time."""
 
     def translate_in_batches(lines: list[str]) -> list[Translation]:
         starts = range(0, len(lines), rows)
-        return [found for start in starts for found in translate(lines[start : start + rows])]
+        return [translation for start in starts for translation in translate(lines[start : start + rows])]
 
     return translate_in_batches
 
 
-def compared(trial: Trial, lines: list[str], expected: list[Translation], tie: float) -> Comparison:
-    """Translate as the trial says and compare with what is expected, in the order of the lines."""
+def agreement_in(trial: Trial, lines: list[str], expected: list[Translation], tie: float) -> Agreement:
+    """Translate as the trial says and compare with the expected translations, in the order of the lines."""
     order = list(range(trial.lines))
     if trial.order == "shuffled":
         random.Random(SEED).shuffle(order)
-    found = dict(zip(order, trial.translate([lines[index] for index in order]), strict=True))
-    in_order = [found[index] for index in range(trial.lines)]
-    return compare(in_order, expected[: trial.lines], lines[: trial.lines], tie)
-
-
-def latencies(exported: ExportedTranslator, translator: Translator, lines: list[str]) -> list[dict[str, Any]]:
-    """Measure requests of one sentence, by the length of the sentence."""
-    classes = {longest: [] for longest in LENGTHS}
-    for line, ids in zip(lines, translator.tokenizer.encode_batch(lines), strict=True):
-        if line.strip():
-            classes[next((longest for longest in LENGTHS if len(ids) < longest), LENGTHS[-1])].append(line)
-    results, shortest = [], 1
-    for longest, sentences in classes.items():
-        times, until = [], time.monotonic() + MOST_SECONDS
-        while sentences and len(times) < MOST_REQUESTS and time.monotonic() < until:
-            start = time.perf_counter()
-            exported.translate([sentences[len(times) % len(sentences)]])
-            times.append(1_000 * (time.perf_counter() - start))
-        if times:
-            percentiles = {f"p{percent}": round(percentile(times, percent), 1) for percent in (50, 95, 99)}
-            results.append({"source_tokens": f"{shortest}-{longest}", "requests": len(times), **percentiles})
-        shortest = longest + 1
-    return results
+    translations = dict(zip(order, trial.translate([lines[index] for index in order]), strict=True))
+    in_order = [translations[index] for index in range(trial.lines)]
+    return agreement(in_order, expected[: trial.lines], lines[: trial.lines], tie)
 
 
 def summary(certificate: dict[str, Any]) -> str:
     """Return a certificate in a few lines."""
     lines = []
-    for one in certificate["equality"]:
+    for trial in certificate["equality"]:
         lines.append(
-            f"{one['runtime']}, {one['rows']} {plural(one['rows'], 'line')} together, {one['order']} order: "
-            f"{one['same']} of {one['lines']} translations the same, {one['ties']} {plural(one['ties'], 'tie')}"
+            f"{trial['runtime']}, {trial['rows']} {plural(trial['rows'], 'line')} together, {trial['order']} order: "
+            f"{trial['same']} of {trial['lines']} translations the same, {trial['ties']} {plural(trial['ties'], 'tie')}"
         )
-    for one in certificate["latency"]["by_source_tokens"]:
+    for latency in certificate["latency"]["by_source_tokens"]:
         lines.append(
-            f"one sentence of {one['source_tokens']} tokens takes {one['p50']:.0f} ms (median), "
-            f"{one['p95']:.0f} ms (95th percentile), {one['p99']:.0f} ms (99th)"
+            f"one sentence of {latency['source_tokens']} tokens takes {latency['p50']:.0f} ms (median), "
+            f"{latency['p95']:.0f} ms (95th percentile), {latency['p99']:.0f} ms (99th)"
         )
     lines.append(f"runs in TensorFlow {certificate['oldest_tensorflow']} and later; all of this in {CERTIFICATE}")
     return "\n".join(lines)

@@ -14,11 +14,11 @@ from keras_transformer.commands.console import quiet_start
 from keras_transformer.translation import Translation
 
 from ..client.client import ServingClient
+from ..graph.operations import meta_graph
 from ..server.options import ServerOptions
 from ..server.process import local_server
 from ..versions import ExportError
 from . import c_runtime
-from .check import meta_graph
 
 PATIENCE = 3_600  # seconds for an answer of the local server: a slow machine is no difference of translations
 

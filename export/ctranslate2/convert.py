@@ -18,7 +18,7 @@ from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
 from keras_transformer.translator import Translator
 
-from ..certificate.check import TIES, plural, shortened
+from ..certificate.agreement import TIES, plural, shortened
 from ..versions import ExportError
 from .readme import readme
 

@@ -22,7 +22,7 @@ from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.decoding.trace import traced_search
 from keras_transformer.tokens import PAD
 
-from .written import joined, written
+from .text_outputs import joined, written
 
 EXPLAINED_LINES = 32  # in one request, at most
 TEXTS = ("source_pieces", "pieces", *(f"{kind}_attention" for kind in ATTENTIONS))

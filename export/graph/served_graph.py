@@ -18,12 +18,12 @@ from ..versions import ExportError
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .request import PREFIX, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import in_slices, lengths_of, padded
-from .written import EMPTY, alignments, fill_up, joined, without_duplicates, written
+from .text_outputs import EMPTY, alignments, fill_up, joined, without_duplicates, written
 
 WHITESPACE = r"[\t-\r\x1c-\x1f\x85\p{Z}]*"  # RE2: the characters that str.strip removes
 
 
-class ServedTranslator(tf.Module):
+class ServedGraph(tf.Module):
     """`Translator.translate` as a graph that needs neither Python nor XLA.
 
     Args:

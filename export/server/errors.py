@@ -25,7 +25,7 @@ class Code(enum.Enum):
         return self.value[1]
 
 
-class ServingError(Exception):
+class RequestError(Exception):
     """A request that gets no result. `http_status` replaces that of the code, for statuses that gRPC does not know."""
 
     def __init__(self, code: Code, message: str, http_status: int | None = None):
@@ -34,17 +34,17 @@ class ServingError(Exception):
         self.http_status = http_status or code.http_status
 
 
-def invalid(message: str) -> ServingError:
+def invalid(message: str) -> RequestError:
     """A mistake in the request: its sender must change it."""
-    return ServingError(Code.INVALID_ARGUMENT, message)
+    return RequestError(Code.INVALID_ARGUMENT, message)
 
 
 LONGEST_MESSAGE = 1000  # characters of a message that TensorFlow wrote
 OF_THE_REQUEST = (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, tf.errors.FailedPreconditionError)
 
 
-def from_tensorflow(error: tf.errors.OpError) -> ServingError:
-    """Return an error of the graph as a ServingError.
+def from_tensorflow(error: tf.errors.OpError) -> RequestError:
+    """Return an error of the graph as a RequestError.
 
     What the graph refuses, for example an option out of range, is a mistake in the request; the message is the one of
     the graph without the names of operations. Anything else is an error of the server.
@@ -52,8 +52,8 @@ def from_tensorflow(error: tf.errors.OpError) -> ServingError:
     if isinstance(error, OF_THE_REQUEST):
         return invalid(message_of_the_graph(error.message))
     if isinstance(error, tf.errors.ResourceExhaustedError):
-        return ServingError(Code.RESOURCE_EXHAUSTED, "There is not enough memory for this request.")
-    return ServingError(Code.INTERNAL, f"The graph failed: {message_of_the_graph(error.message)}")
+        return RequestError(Code.RESOURCE_EXHAUSTED, "There is not enough memory for this request.")
+    return RequestError(Code.INTERNAL, f"The graph failed: {message_of_the_graph(error.message)}")
 
 
 def message_of_the_graph(message: str) -> str:

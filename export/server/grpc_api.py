@@ -8,11 +8,11 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2, model_pb2, predict_pb2
 
-from .errors import Code, ServingError, invalid
+from .dispatcher import Dispatcher
+from .errors import Code, RequestError, invalid
+from .protobuf_codec import array_of, shape_of, tensor_of
 from .protocol import metadata_of, status_of
-from .service import Service
 from .signature import Arrays, Signature, check_shape, too_many_rows
-from .tensors import array_of, shape_of, tensor_of
 
 STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
 SLACK = 1 << 16  # bytes of a message beside its tensors
@@ -21,9 +21,9 @@ log = logging.getLogger("export.server")
 
 
 class GrpcApi:
-    """Answers the calls of a Service."""
+    """Answers the calls of a Dispatcher."""
 
-    def __init__(self, service: Service):
+    def __init__(self, service: Dispatcher):
         self.service = service
 
     async def predict(self, request: predict_pb2.PredictRequest, until: float) -> predict_pb2.PredictResponse:
@@ -62,20 +62,20 @@ class GrpcApi:
 
 
 def named(spec: model_pb2.ModelSpec) -> str:
-    """Return the model that a request names. Raises ServingError if it names none."""
+    """Return the model that a request names. Raises RequestError if it names none."""
     if not spec.name:
         raise invalid("Missing ModelSpec: it must have the name of the model.")
     return spec.name
 
 
 def number_of(spec: model_pb2.ModelSpec) -> int | None:
-    """Return the version that a request names. Raises ServingError for a label: this server has none."""
+    """Return the version that a request names. Raises RequestError for a label: this server has none."""
     if spec.WhichOneof("version_choice") == "version_label":
         raise invalid(f"Unrecognized servable version label: {spec.version_label}")
     return spec.version.value if spec.HasField("version") else None
 
 
-def start_server(service: Service) -> tuple[grpc.aio.Server, int]:
+def start_server(service: Dispatcher) -> tuple[grpc.aio.Server, int]:
     """Return a server that is bound but not started, and its port. Raises OSError if the port is taken."""
     api, options = GrpcApi(service), service.options
     size = options.body_bytes + SLACK
@@ -112,7 +112,7 @@ def start_server(service: Service) -> tuple[grpc.aio.Server, int]:
     return server, port
 
 
-def method(service: Service, request_type: type[Message], answer: Callable[[Message, float], Awaitable[Message]]):
+def method(service: Dispatcher, request_type: type[Message], answer: Callable[[Message, float], Awaitable[Message]]):
     """Return a handler that reads the request itself, so that bytes of no message are the client's error."""
 
     async def call(body: bytes, context: grpc.aio.ServicerContext) -> bytes:
@@ -122,7 +122,7 @@ def method(service: Service, request_type: type[Message], answer: Callable[[Mess
                 if remaining is not None:
                     until = min(until, time.monotonic() + remaining)
                 return (await answer(parse(request_type, body), until)).SerializeToString()
-        except ServingError as error:
+        except RequestError as error:
             code, message = STATUS[error.code], error.message
         except Exception as error:
             log.error("a request failed: %a", error)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from keras_transformer.errors import first_line_of
 
 from ..versions import ExportError, find_version, is_version, versions
-from .errors import Code, ServingError
+from .errors import Code, RequestError
 from .version import Version
 
 log = logging.getLogger("export.server")
@@ -64,11 +64,11 @@ class ModelFolder:
         self.status[self._current.number] = Status(State.AVAILABLE)
 
     def version(self, number: int | None = None) -> Version:
-        """Return the version that is served. Raises ServingError if `number` is another one."""
+        """Return the version that is served. Raises RequestError if `number` is another one."""
         current = self._current
         if number in (None, current.number):
             return current
-        raise ServingError(Code.NOT_FOUND, f"Servable not found for request: Specific({self.name}, {number})")
+        raise RequestError(Code.NOT_FOUND, f"Servable not found for request: Specific({self.name}, {number})")
 
     async def watch(self, seconds: float) -> None:
         """Look for new versions, for ever."""

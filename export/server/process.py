@@ -15,12 +15,12 @@ from typing import NamedTuple
 import uvicorn
 
 from ..versions import ExportError
+from .dispatcher import Dispatcher
 from .grpc_api import start_server
 from .http_connection import HttpConnection
 from .model_folder import ModelFolder
 from .options import ServerOptions
 from .rest_api import rest_application
-from .service import Service
 
 logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it would log a line for each request that is no HTTP
 
@@ -69,7 +69,7 @@ async def serve(
     `on_start` is called with the address once requests are answered. Returns whether every request was answered within
     `drain_seconds`. Raises ExportError if a port cannot be opened.
     """
-    service = Service(folder, options)
+    service = Dispatcher(folder, options)
     listener = open_port(options.host, options.port)
     try:
         rpc, grpc_port = start_server(service)

@@ -15,10 +15,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from .errors import Code, ServingError
-from .json_format import read_request, write_answer
+from .dispatcher import Dispatcher
+from .errors import Code, RequestError
+from .json_codec import read_request, write_answer
 from .protocol import definitions_of, status_of
-from .service import Service
 from .welcome import welcome
 
 BIG_BODY = 1 << 16  # bytes: reading that much JSON in the event loop would delay everybody else
@@ -26,8 +26,8 @@ BIG_BODY = 1 << 16  # bytes: reading that much JSON in the event loop would dela
 log = logging.getLogger("export.server")
 
 
-def rest_application(service: Service) -> Starlette:
-    """Return the ASGI application of a Service."""
+def rest_application(service: Dispatcher) -> Starlette:
+    """Return the ASGI application of a Dispatcher."""
     api = RestApi(service)
     model = "/v1/models/{name}"
     application = Starlette(
@@ -43,7 +43,7 @@ def rest_application(service: Service) -> Starlette:
                 )
             ),
         ],
-        exception_handlers={ServingError: answer_error, 404: malformed, 405: malformed, Exception: internal_error},
+        exception_handlers={RequestError: answer_error, 404: malformed, 405: malformed, Exception: internal_error},
     )
     application.router.redirect_slashes = False
     return application
@@ -52,7 +52,7 @@ def rest_application(service: Service) -> Starlette:
 class RestApi:
     """The handlers of the routes."""
 
-    def __init__(self, service: Service):
+    def __init__(self, service: Dispatcher):
         self.service = service
 
     async def welcome(self, request: Request) -> Response:
@@ -96,9 +96,9 @@ class RestApi:
                 leaving.cancel()
 
     async def body(self, request: Request, until: float) -> bytes:
-        """Return the body. Raises ServingError if it is too long, or too slow."""
+        """Return the body. Raises RequestError if it is too long, or too slow."""
         most = self.service.options.body_bytes
-        too_long = ServingError(Code.INVALID_ARGUMENT, f"The body has more than {most} bytes, the most here.", 413)
+        too_long = RequestError(Code.INVALID_ARGUMENT, f"The body has more than {most} bytes, the most here.", 413)
         if int(request.headers.get("content-length", 0)) > most:  # the parser has refused what is no number
             raise too_long
         chunks, length = [], 0
@@ -110,9 +110,9 @@ class RestApi:
                     if length > most:
                         raise too_long
         except TimeoutError:
-            raise ServingError(Code.DEADLINE_EXCEEDED, "The body did not arrive within the deadline.", 408) from None
+            raise RequestError(Code.DEADLINE_EXCEEDED, "The body did not arrive within the deadline.", 408) from None
         except ClientDisconnect:
-            raise ServingError(Code.INVALID_ARGUMENT, "The connection ended before the body did.") from None
+            raise RequestError(Code.INVALID_ARGUMENT, "The connection ended before the body did.") from None
         return b"".join(chunks)
 
 
@@ -145,7 +145,7 @@ def as_json(content: dict[str, Any], status: int = 200) -> Response:
 # errors
 
 
-async def answer_error(request: Request, error: ServingError) -> Response:
+async def answer_error(request: Request, error: RequestError) -> Response:
     response = as_json({"error": error.message}, error.http_status)
     if error.http_status == 408:
         response.headers["connection"] = "close"

@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow.core.framework.tensor_shape_pb2 import TensorShapeProto
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from .errors import Code, ServingError, invalid
+from .errors import Code, RequestError, invalid
 
 Arrays = dict[str, np.ndarray]
 
@@ -32,7 +32,7 @@ class Signature(NamedTuple):
     def complete(self, given: Arrays) -> Arrays:
         """Return every input: the given one, else its default.
 
-        Raises ServingError if an input is missing, unknown, or of another type or shape than the signature's.
+        Raises RequestError if an input is missing, unknown, or of another type or shape than the signature's.
         """
         self.check_names(given)
         if missing := sorted(set(self.inputs) - set(given) - set(self.defaults)):
@@ -48,7 +48,7 @@ class Signature(NamedTuple):
         check_shape(name, tensor, array.shape)
 
     def check_names(self, given: Iterable[str]) -> None:
-        """Raises ServingError if there is no input of such a name."""
+        """Raises RequestError if there is no input of such a name."""
         if unknown := sorted(set(given) - set(self.inputs)):
             raise invalid(
                 f"The signature {self.name!r} has no input {unknown[0]!r}; it has {', '.join(sorted(self.inputs))}."
@@ -78,7 +78,7 @@ class Signature(NamedTuple):
     def rows(self, inputs: Arrays) -> int:
         """Return the number of rows of a request; an input of one row among longer ones holds for all of them.
 
-        Raises ServingError if inputs differ otherwise, or if only inputs that may be left out have no row. An input
+        Raises RequestError if inputs differ otherwise, or if only inputs that may be left out have no row. An input
         without a dimension counts as one row.
         """
         counts = {name: array.shape[0] if array.ndim else 1 for name, array in inputs.items()}
@@ -92,7 +92,7 @@ class Signature(NamedTuple):
 
 
 def check_shape(name: str, tensor: Tensor, shape: Sequence[int]) -> None:
-    """Raises ServingError if the input `name` cannot have this shape: known before its values are read."""
+    """Raises RequestError if the input `name` cannot have this shape: known before its values are read."""
     if tensor.shape is None:
         return
     fits = len(tensor.shape) == len(shape) and all(
@@ -102,7 +102,7 @@ def check_shape(name: str, tensor: Tensor, shape: Sequence[int]) -> None:
         raise invalid(f"The input {name!r} must have the shape {sizes(tensor.shape)}; it has {sizes(shape)}.")
 
 
-def too_many_rows(rows: int, most: int) -> ServingError:
+def too_many_rows(rows: int, most: int) -> RequestError:
     """A request that is longer than this server takes."""
     return invalid(f"The request has {rows} rows; this server takes {most}.")
 
@@ -132,7 +132,7 @@ def shape_of(shape: TensorShapeProto) -> tuple[int | None, ...] | None:
 
 
 def signature_named(signatures: dict[str, Signature], name: str) -> Signature:
-    """Return a signature; the empty name is that of `serving_default`. Raises ServingError if there is none."""
+    """Return a signature; the empty name is that of `serving_default`. Raises RequestError if there is none."""
     if found := signatures.get(name or "serving_default"):
         return found
-    raise ServingError(Code.INVALID_ARGUMENT, f"Serving signature name: {name!r} not found in signature def")
+    raise RequestError(Code.INVALID_ARGUMENT, f"Serving signature name: {name!r} not found in signature def")

@@ -14,11 +14,11 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from keras_transformer.errors import first_line_of
 
-from ..certificate.check import meta_graph
+from ..graph.operations import meta_graph
 from ..versions import CERTIFICATE, WARM_UP_REQUESTS, ExportError
-from .errors import ServingError, from_tensorflow, invalid
+from .errors import RequestError, from_tensorflow, invalid
+from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
-from .tensors import array_of
 
 IN_THE_CALLING_THREAD = tf.compat.v1.RunOptions(inter_op_thread_pool=-1)  # operations start no other thread
 
@@ -57,7 +57,7 @@ class Version:
         self.definitions = {name: definitions[name] for name in self.signatures}
 
     def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
-        """Compute `outputs` from every input of the signature. Raises ServingError if the graph fails."""
+        """Compute `outputs` from every input of the signature. Raises RequestError if the graph fails."""
         fetches = [signature.outputs[name].graph_name for name in outputs]
         feeds = {signature.inputs[name].graph_name: array for name, array in inputs.items()}
         try:
@@ -84,7 +84,7 @@ class Version:
                 given = {name: array_of(name, tensor) for name, tensor in request.inputs.items()}
                 self.run(signature, signature.chosen([]), signature.complete(given))
                 count += 1
-        except (ServingError, tf.errors.OpError, DecodeError) as error:  # first requests are slower then, no more
+        except (RequestError, tf.errors.OpError, DecodeError) as error:  # first requests are slower then, no more
             log.warning("%s: warm-up ended after %d requests: %a", self.path, count, first_line_of(error))
         return count
 

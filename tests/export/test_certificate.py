@@ -5,9 +5,8 @@ import types
 import pytest
 
 from export.__main__ import app
-from export.certificate.certificate import Trial, compared, example_of, in_batches, latencies
-from export.certificate.check import meta_graph, operations_in
-from export.certificate.operations import OF_OLDEST, OLDEST, oldest_tensorflow
+from export.certificate.certificate import Trial, agreement_in, example_of, in_batches
+from export.graph.operations import OF_OLDEST, meta_graph, operations_in
 from export.server.version import Version, warm_up_requests
 from export.versions import CERTIFICATE
 from keras_transformer.translation import Translation
@@ -45,15 +44,15 @@ def test_answers_are_compared_with_those_of_their_own_lines(order):
         asked.extend(lines)
         return echo(lines)
 
-    comparison = compared(Trial("any", 5, order, 4, translate), LINES, echo(LINES), tie=1e-4)
-    assert (comparison.same, comparison.ties, comparison.differences) == (4, 0, [])
+    agreed = agreement_in(Trial("any", 5, order, 4, translate), LINES, echo(LINES), tie=1e-4)
+    assert (agreed.same, agreed.ties, agreed.disagreements) == (4, 0, [])
     assert sorted(asked) == sorted(LINES[:4]) and (asked == LINES[:4]) == (order == "given")
 
 
-def test_an_answer_to_another_line_is_a_difference_or_a_tie():
+def test_an_answer_to_another_line_is_a_disagreement_or_a_tie():
     others = [Translation("two", -1.0), Translation("two", -2.0)]
-    comparison = compared(Trial("any", 1, "given", 2, lambda lines: others), LINES, echo(LINES), tie=1e-4)
-    assert comparison.ties == 1 and comparison.differences[0].number == 2
+    agreed = agreement_in(Trial("any", 1, "given", 2, lambda lines: others), LINES, echo(LINES), tie=1e-4)
+    assert agreed.ties == 1 and agreed.disagreements[0].number == 2
 
 
 def test_batches_have_so_many_lines():
@@ -65,34 +64,6 @@ def test_batches_have_so_many_lines():
 
     assert in_batches(translate, 2)(LINES) == echo(LINES)
     assert sizes == [2, 2, 1]
-
-
-class Clock:
-    """Two seconds pass with each request; its tokenizer has one token per letter."""
-
-    def __init__(self, monkeypatch):
-        self.now, self.tokenizer = 0.0, self
-        monkeypatch.setattr("time.monotonic", lambda: self.now)
-        monkeypatch.setattr("time.perf_counter", lambda: self.now)
-
-    def translate(self, lines):
-        self.now += 2.0
-
-    def encode_batch(self, lines):
-        return [list(line) for line in lines]
-
-
-def test_latencies_are_of_the_length_of_the_sentence_with_its_end(monkeypatch):
-    clock = Clock(monkeypatch)
-    found = latencies(clock, clock, ["x" * 7, " ", "x" * 8, "x" * 15, "x" * 600])
-    expected = [("1-8", 2), ("9-16", 2), ("65-512", 2)]  # of one sentence each 2 s, until 3 s have passed
-    assert [(one["source_tokens"], one["requests"]) for one in found] == expected
-    assert all(one["p50"] == one["p99"] == 2_000 for one in found)
-
-
-def test_an_operation_that_the_oldest_tensorflow_is_not_known_to_have_needs_the_own_one():
-    assert oldest_tensorflow({"MatMul", "While"}, "2.99") == OLDEST
-    assert oldest_tensorflow({"MatMul", "BrandNewOp"}, "2.99") == "2.99"
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from export.query import app
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from keras_transformer.errors import InputError
+from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.echo import write_echo
 from tests.support.exports import write_version
@@ -169,7 +170,7 @@ def flaky():
 
 def test_what_passes_is_tried_again(flaky):
     Flaky.plan = [503, 429, 502]
-    assert ServingClient(flaky).translate(["a"]) == [("b", -1.0)]
+    assert ServingClient(flaky).translate(["a"]) == [Translation("b", -1.0)]
     assert Flaky.plan == []
 
 
@@ -178,7 +179,7 @@ def test_the_address_may_end_as_a_browser_or_a_command_has_it(flaky, end):
     Flaky.plan, Flaky.paths = [200], []
     with pytest.raises(ClientError, match="is no address of a model"):
         ServingClient(f"{flaky.removesuffix('flaky')}{end}")
-    assert ServingClient(f"{flaky}{end}").translate(["a"]) == [("b", -1.0)]
+    assert ServingClient(f"{flaky}{end}").translate(["a"]) == [Translation("b", -1.0)]
     assert Flaky.paths == ["/v1/models/flaky:predict"]
 
 

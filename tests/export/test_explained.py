@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from export.graph.explained import BEAM, EXPLAINED_LINES, no_explanation
-from export.graph.served_graph import ServedTranslator
+from export.graph.served_graph import ServedGraph
 from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def ask(pair):
-    return asker(ServedTranslator(*pair, OPTIONS, LONGEST))
+    return asker(ServedGraph(*pair, OPTIONS, LONGEST))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_options_arrive(ask, explained):
 
 
 def test_what_it_reads_and_how_many_lines_it_takes_is_bounded(pair):
-    ask = asker(ServedTranslator(*pair, SearchOptions(extra_length=100), 512))
+    ask = asker(ServedGraph(*pair, SearchOptions(extra_length=100), 512))
     found = ask("explain", ["a dog " * 200], min_length=150)
     assert found["truncated"].tolist() == [True]
     assert len(items(found["source_pieces"][0])) == EXPLAINED_TOKENS == len(items(found["pieces"][0]))

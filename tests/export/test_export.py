@@ -5,10 +5,11 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from export.certificate.check import TIES, compare, meta_graph, refuse_xla, xla_in
-from export.certificate.exported import ExportedTranslator
-from export.graph.saved_model import WARM_UP_ROWS, write_saved_model
-from export.graph.served_graph import WHITESPACE, ServedTranslator
+from export.certificate.agreement import TIES, agreement
+from export.graph.exported import ExportedTranslator
+from export.graph.operations import meta_graph, refuse_xla, xla_in
+from export.graph.served_graph import WHITESPACE, ServedGraph
+from export.graph.version_folder import WARM_UP_ROWS, write_saved_model
 from export.versions import WARM_UP_REQUESTS, ExportError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.model import Transformer
@@ -77,11 +78,11 @@ def test_every_kind_of_transformer_is_exported(tmp_path, variant):
 def test_an_export_in_bfloat16_has_half_the_size_and_translates_as_the_translator_in_bfloat16(tmp_path, both):
     transformer, tokenizer = load_run(random_run(tmp_path / "run"))
     transformer = in_precision(transformer, "bfloat16")
-    served = ServedTranslator(transformer, tokenizer, OPTIONS, MAX_SOURCE_TOKENS)
+    served = ServedGraph(transformer, tokenizer, OPTIONS, MAX_SOURCE_TOKENS)
     write_saved_model(served, tokenizer, tmp_path / "1", ("serving_default",))
     translator = Translator(transformer, tokenizer, OPTIONS, precision="bfloat16")
     found = ExportedTranslator(tmp_path / "1").translate(SENTENCES)
-    assert not compare(found, translator.translate(SENTENCES), SENTENCES, TIES["bfloat16"]).differences
+    assert not agreement(found, translator.translate(SENTENCES), SENTENCES, TIES["bfloat16"]).disagreements
     sizes = [
         sum(file.stat().st_size for file in (path / "variables").iterdir()) for path in (tmp_path / "1", both[1].path)
     ]
@@ -166,39 +167,7 @@ def test_a_model_of_another_precision_is_refused(tmp_path):
     (tmp_path / "tokenizer.model").write_bytes(tokenizer_bytes())
     tokenizer = Tokenizer(tmp_path / "tokenizer.model")
     with pytest.raises(ExportError, match="bfloat16, float32; float32 alone or bfloat16 alone"):
-        ServedTranslator(Transformer(RUN_MODEL, dtype="mixed_bfloat16"), tokenizer, OPTIONS, MAX_SOURCE_TOKENS)
-
-
-def fixed(*answers):
-    return [Translation(*answer) for answer in answers]
-
-
-@pytest.mark.parametrize(
-    ("exported", "expected", "same", "ties", "different"),
-    [
-        (("x", -1.0), ("x", -1.0), 1, 0, 0),
-        (("x", -1.0), ("x", -1.00005), 1, 0, 0),
-        (("x", -1.0), ("y", -1.00005), 0, 1, 0),
-        (("x", -1.0), ("x", -1.0002), 0, 0, 1),
-        (("x", -1.0), ("y", -1.0002), 0, 0, 1),
-        (("x", -30.0), ("x", -30.0029), 1, 0, 0),
-        (("x", -30.0), ("x", -30.0031), 0, 0, 1),
-        (("x", -0.1), ("x", -0.10005), 1, 0, 0),
-        (("x", float("nan")), ("x", -1.0), 0, 0, 1),
-        (("x", -1.0), ("x", float("-inf")), 0, 0, 1),
-        (("", 0.0), ("x", -3.0), 0, 0, 1),
-    ],
-)
-def test_only_rounding_is_forgiven(exported, expected, same, ties, different):
-    comparison = compare(fixed(exported), fixed(expected), ["line"])
-    assert (comparison.same, comparison.ties, len(comparison.differences)) == (same, ties, different)
-
-
-def test_a_difference_names_its_line_and_both_translations():
-    comparison = compare(fixed(("x", -1), ("y", -2)), fixed(("x", -1), ("z", -3)), ["one", "two"])
-    assert str(comparison.differences[0]) == (
-        "line 2, 'two': 'y' with score -2.000000 from the export, 'z' with score -3.000000 from the Translator"
-    )
+        ServedGraph(Transformer(RUN_MODEL, dtype="mixed_bfloat16"), tokenizer, OPTIONS, MAX_SOURCE_TOKENS)
 
 
 def test_the_warm_up_requests_are_prediction_logs(both):
@@ -217,7 +186,7 @@ def test_the_warm_up_requests_are_prediction_logs(both):
 @pytest.mark.slow
 def test_the_coverage_penalty_of_an_export_is_in_what_it_finds_and_in_what_it_scores(pair):
     options, lines = SearchOptions(extra_length=6, coverage_penalty=0.7), SENTENCES[:6]
-    ask = asker(ServedTranslator(*pair, options, MAX_SOURCE_TOKENS))
+    ask = asker(ServedGraph(*pair, options, MAX_SOURCE_TOKENS))
     expected = Translator(*pair, options).translate(lines)
     found = ask("translate", lines)
     assert found["scores"][:, 0] == pytest.approx([one.score for one in expected], abs=1e-4)

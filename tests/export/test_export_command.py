@@ -10,10 +10,10 @@ import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from export import __main__ as command
-from export.certificate import check, exported, runtimes
+from export.certificate import runtimes
 from export.certificate.certificate import summary
-from export.certificate.operations import OLDEST
-from export.graph import served_graph as serving
+from export.graph import exported, operations, served_graph
+from export.graph.operations import OLDEST
 from export.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.translation import Translation
@@ -108,7 +108,7 @@ def test_an_export_that_one_runtime_alone_reads_otherwise_is_not_published(run, 
 
 @pytest.mark.slow
 def test_an_export_that_needs_xla_is_not_published(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(check, "xla_in", lambda graph: {"XlaDynamicUpdateSlice"})
+    monkeypatch.setattr(operations, "xla_in", lambda graph: {"XlaDynamicUpdateSlice"})
     result = run_export(run, "--to", tmp_path / "exports", "--no-check", *ALONE)
     assert_one_sentence(result, "XlaDynamicUpdateSlice")
     assert names_in(tmp_path) == []
@@ -222,13 +222,13 @@ def test_the_precision_is_that_of_the_variables_that_are_written(run, tmp_path):
 @pytest.mark.slow
 def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path, monkeypatch):
     run, received = random_run(tmp_path / "run", positions="learned", max_positions=9), []
-    made = serving.ServedTranslator.__init__
+    made = served_graph.ServedGraph.__init__
 
     def record(self, transformer, tokenizer, options, max_source_tokens, alignment_layer):
         received.append(max_source_tokens)
         made(self, transformer, tokenizer, options, max_source_tokens, alignment_layer)
 
-    monkeypatch.setattr(serving.ServedTranslator, "__init__", record)
+    monkeypatch.setattr(served_graph.ServedGraph, "__init__", record)
     assert run_export(run, "--to", tmp_path / "exports", *ALONE).exit_code == 0
     assert received == [9]
     exported_translator = exported.ExportedTranslator(tmp_path / "exports")
@@ -273,14 +273,14 @@ def test_a_mistake_ends_the_process_with_exit_code_1():
 
 SLOW_EXPORT = """
 import sys, time
-from export.graph import saved_model
+from export.graph import version_folder
 
 def write_saved_model(served, tokenizer, folder, names):
     (folder / "half").touch()
     print("writing", flush=True)
     time.sleep(60)
 
-saved_model.write_saved_model = write_saved_model
+version_folder.write_saved_model = write_saved_model
 from export.__main__ import main
 main()
 """

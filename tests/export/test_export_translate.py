@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from export import translate as translate_command
-from export.certificate import exported
+from export.graph import exported
 from keras_transformer.commands.console import BATCHES_AT_ONCE
 from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
@@ -122,7 +122,7 @@ class Echo:
     def translate(self, lines):
         return [types.SimpleNamespace(text=line, score=0.0) for line in lines]
 
-sys.modules["export.certificate.exported"] = types.SimpleNamespace(open_quietly=lambda version, batch_size: Echo())
+sys.modules["export.graph.exported"] = types.SimpleNamespace(open_quietly=lambda version, batch_size: Echo())
 sys.modules["export.versions"] = types.SimpleNamespace(find_version=pathlib.Path)
 sys.argv = ["translate", "folder", "--batch-size", "1"]
 runpy.run_module("export.translate", run_name="__main__")

@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2
 
 from export.server import grpc_api
-from export.server.errors import ServingError
+from export.server.errors import RequestError
 from export.server.grpc_api import GrpcApi
 from export.server.options import ServerOptions
 from export.server.signature import Signature, Tensor
@@ -49,5 +49,5 @@ def test_what_fits_is_read():
 )
 def test_a_small_message_that_claims_many_values_is_refused_before_they_are_made(monkeypatch, name, shape, message):
     monkeypatch.setattr(grpc_api, "array_of", lambda *arguments: pytest.fail("it is made"))
-    with pytest.raises(ServingError, match=re.escape(message)):
+    with pytest.raises(RequestError, match=re.escape(message)):
         asked(name, shape)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.graph import served_graph as serving
+from export.graph import served_graph
 from export.graph.request import inputs_of
-from export.graph.served_graph import ServedTranslator
+from export.graph.served_graph import ServedGraph
 from export.graph.slices import SLICE_ROWS
-from export.graph.written import alignments, without_duplicates
+from export.graph.text_outputs import alignments, without_duplicates
 from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
@@ -25,7 +25,7 @@ LINES = [*SENTENCES[:6], "", " \t"]
 
 @pytest.fixture(scope="module")
 def served(pair):
-    return ServedTranslator(*pair, OPTIONS, LONGEST)
+    return ServedGraph(*pair, OPTIONS, LONGEST)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_a_line_whose_probabilities_are_no_numbers_is_refused_in_a_sentence(pair
     huge = Transformer(transformer.transformer_config)
     huge.set_weights([np.asarray(weight) * 1e30 for weight in transformer.get_weights()])
     with pytest.raises(tf.errors.InvalidArgumentError, match="probabilities are no numbers"):
-        asker(ServedTranslator(huge, tokenizer, OPTIONS, LONGEST))("serving_default", LINES)
+        asker(ServedGraph(huge, tokenizer, OPTIONS, LONGEST))("serving_default", LINES)
 
 
 def texts_of(row):
@@ -163,7 +163,7 @@ def test_a_long_line_is_cut_and_reported(pair, ask):
 @pytest.mark.slow
 def test_no_output_is_longer_than_the_positions_of_the_model(tmp_path, eager):
     learned = load_run(random_run(tmp_path / "run", positions="learned", max_positions=12))
-    served = ServedTranslator(*learned, SearchOptions(beam_size=1, extra_length=6), max_source_tokens=10)
+    served = ServedGraph(*learned, SearchOptions(beam_size=1, extra_length=6), max_source_tokens=10)
     assert served.longest_output == 12
     ask = asker(served)
     for pieces, is_cut in ((11, False), (12, True)):  # EOS is one of the 12
@@ -187,8 +187,8 @@ def test_no_output_is_longer_than_the_positions_of_the_model(tmp_path, eager):
     ],
 )
 def test_what_fills_a_limit_is_whole_and_one_piece_more_is_cut(pair, eager, monkeypatch, name, field, most):
-    monkeypatch.setattr(serving, "EXPLAINED_TOKENS", 6)
-    ask = asker(ServedTranslator(*pair, SearchOptions(beam_size=1, extra_length=1), max_source_tokens=8))
+    monkeypatch.setattr(served_graph, "EXPLAINED_TOKENS", 6)
+    ask = asker(ServedGraph(*pair, SearchOptions(beam_size=1, extra_length=1), max_source_tokens=8))
     for pieces, is_cut in ((most - 1, False), (most, True)):
         line = " ".join(["a"] * pieces)
         assert len(pair[1].encode(line)) == pieces
@@ -268,7 +268,7 @@ def test_words_are_aligned_by_all_heads_of_one_layer_the_last_but_one_by_default
 ):
     transformer, tokenizer = deep_pair
     options = SearchOptions(beam_size=1, extra_length=6)
-    answer = asker(ServedTranslator(*deep_pair, options, LONGEST, alignment_layer))("translate", LINES[:4])
+    answer = asker(ServedGraph(*deep_pair, options, LONGEST, alignment_layer))("translate", LINES[:4])
     forced, written, expected = ForcedDecoder(transformer), tokenizer.pieces(), {}
     for line, target in zip(LINES, answer["pieces"][:, 0], strict=False):
         source, target = [*tokenizer.encode(line), EOS], target.decode().split(" ")

@@ -17,7 +17,7 @@ from tensorflow_serving.apis import (
 )
 
 from export.server import grpc_api, rest_api
-from export.server.batching import Batcher
+from export.server.batcher import Batcher
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.version import Version

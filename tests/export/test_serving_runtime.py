@@ -3,7 +3,7 @@
 import pytest
 
 from export.certificate.runtimes import CRuntime, c_library, package, strings
-from export.graph.saved_model import WARM_UP_ROWS, WARM_UP_TOKENS, warm_up_batches
+from export.graph.version_folder import WARM_UP_ROWS, WARM_UP_TOKENS, warm_up_batches
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from export.graph.served_graph import ServedTranslator
+from export.graph.served_graph import ServedGraph
 from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer
@@ -234,7 +234,7 @@ def test_without_attention_in_the_encoder_an_explanation_has_the_rest(convolutio
 
 @pytest.mark.slow
 def test_a_served_graph_translates_and_explains_as_the_translator_does(eager, convolutional):
-    ask = asker(ServedTranslator(*convolutional, OPTIONS, 40))
+    ask = asker(ServedGraph(*convolutional, OPTIONS, 40))
     lines = SENTENCES[:1]
     expected = [found.text.encode() for found in Translator(*convolutional, OPTIONS).translate(lines)]
     assert ask("serving_default", lines)["translation"].tolist() == expected

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from export.graph.served_graph import ServedTranslator
+from export.graph.served_graph import ServedGraph
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
@@ -46,7 +46,7 @@ def test_the_beam_has_the_log_probability_of_every_output(explanation):
 
 
 def test_it_shows_what_the_served_graph_shows(pair, explanation):
-    ask = asker(ServedTranslator(*pair, OPTIONS, 40))
+    ask = asker(ServedGraph(*pair, OPTIONS, 40))
     answer = {name: values[0] for name, values in ask("explain", [SENTENCE], n_best=3).items()}
     assert " ".join(explanation.source_pieces).encode() == answer["source_pieces"]
     assert " ".join(explanation.translations[0].pieces).encode() == answer["pieces"]

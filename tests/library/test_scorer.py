@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from export.graph.served_graph import ServedTranslator
+from export.graph.served_graph import ServedGraph
 from keras_transformer.__main__ import app
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
@@ -63,13 +63,13 @@ def test_a_coverage_penalty_is_part_of_the_score_that_the_search_gave(pair):
     assert any(one.score < other.score - 0.1 for one, other in zip(scored, without, strict=True))
 
 
-@pytest.mark.parametrize("kind", [Scorer, Translator, Explainer, ServedTranslator])
+@pytest.mark.parametrize("kind", [Scorer, Translator, Explainer, ServedGraph])
 def test_a_coverage_penalty_of_a_model_without_attention_is_refused_at_once(pair, kind):
     model = build_model(RecurrentConfig(vocab_size=pair[1].vocab_size, d_model=6, attention="none"))
     options = SearchOptions(coverage_penalty=0.5)
     given = {
         Scorer: {"coverage_penalty": 0.5},
-        ServedTranslator: {"options": options, "max_source_tokens": 9},
+        ServedGraph: {"options": options, "max_source_tokens": 9},
     }.get(kind, {"options": options})
     with pytest.raises(ConfigError, match="coverage_penalty is 0.5, but this model does not attend"):
         kind(model, pair[1], **given)

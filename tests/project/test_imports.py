@@ -6,6 +6,8 @@ import graphlib
 import pathlib
 import re
 
+import pytest
+
 from tests.support.places import ROOT
 
 PACKAGES = "keras_transformer", "train", "export"
@@ -17,6 +19,7 @@ FORBIDDEN = {
 ROOMS = (  # of train/, in the direction of imports
     *("config", "workers", "data", "step", "loop", "scoring", "record", "validation", "cost", "report", "top"),
 )
+EXPORT_ROOMS = ("versions", "client", "graph", "server", "certificate", "ctranslate2", "top")  # of export/, likewise
 MAY_IMPORT_TENSORFLOW = {
     f"keras_transformer.{name}"
     for name in ("datasets", "parallel", "recurrent.loop", "replicas", "scorer", "tokenizer", "translator")
@@ -140,19 +143,19 @@ def test_the_arrows_between_the_folders_point_one_way():
     assert offenders(lambda module: roots_imported_by(module) & FORBIDDEN[module.split(".")[0]], MODULES) == {}
 
 
-def room_of(module):
-    """The place in ROOMS of a module of train/: its folder; other files are the top."""
+def room_of(module, rooms):
+    """The place in `rooms` of a module of train/ or export/: its folder or file; other files are the top."""
     parts = module.split(".")
-    return ROOMS.index(parts[1] if parts[1:] and parts[1] in ROOMS else "top")
+    return rooms.index(parts[1] if parts[1:] and parts[1] in rooms else "top")
 
 
-def rooms_above(module):
-    imported = [name for name in modules_imported_by(module) if name.startswith("train.")]
-    return [name for name in imported if room_of(name) > room_of(module)]
+@pytest.mark.parametrize(("package", "rooms"), [("train", ROOMS), ("export", EXPORT_ROOMS)])
+def test_a_room_imports_only_rooms_before_it(package, rooms):
+    def rooms_above(module):
+        imported = [name for name in modules_imported_by(module) if name.startswith(f"{package}.")]
+        return [name for name in imported if room_of(name, rooms) > room_of(module, rooms)]
 
-
-def test_a_room_of_train_imports_only_rooms_before_it():
-    assert offenders(rooms_above, [name for name in MODULES if name.startswith("train.")]) == {}
+    assert offenders(rooms_above, [name for name in MODULES if name.startswith(f"{package}.")]) == {}
 
 
 @functools.cache

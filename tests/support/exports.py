@@ -5,8 +5,8 @@ import inspect
 import numpy as np
 import tensorflow as tf
 
-from export.graph.saved_model import write_saved_model
-from export.graph.served_graph import ServedTranslator
+from export.graph.served_graph import ServedGraph
+from export.graph.version_folder import write_saved_model
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.saved_run import load_run
 from keras_transformer.translator import Translator
@@ -22,7 +22,7 @@ def write_version(run, folder, options=OPTIONS, max_source_tokens=512, names=("s
     transformer, tokenizer = load_run(run)
     translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens)
     write_saved_model(
-        ServedTranslator(transformer, tokenizer, options, translator.max_source_tokens), tokenizer, folder, names
+        ServedGraph(transformer, tokenizer, options, translator.max_source_tokens), tokenizer, folder, names
     )  # fmt: skip
     return translator
 

@@ -5,11 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from export.certificate.check import meta_graph, operations_in, xla_in
-from export.certificate.operations import OLDEST, oldest_tensorflow
 from export.ctranslate2.convert import write_model
-from export.graph.saved_model import write_saved_model
-from export.graph.served_graph import ServedTranslator
+from export.graph.operations import OLDEST, meta_graph, oldest_tensorflow, operations_in, xla_in
+from export.graph.served_graph import ServedGraph
+from export.graph.version_folder import write_saved_model
 from export.versions import ExportError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer
@@ -89,7 +88,7 @@ def pair_of(run, attention, cell="gru"):
 )
 def test_a_served_graph_translates_and_explains_as_the_translator_does(run, attention, cell):
     pair, lines = pair_of(run, attention, cell), [SENTENCES[0], ""]
-    ask = asker(ServedTranslator(*pair, OPTIONS, 40))
+    ask = asker(ServedGraph(*pair, OPTIONS, 40))
     expected = [found.text.encode() for found in Translator(*pair, OPTIONS).translate(lines)]
     answer = ask("translate", lines)
     assert answer["translations"][:, 0].tolist() == expected
@@ -111,7 +110,7 @@ def test_a_served_graph_translates_and_explains_as_the_translator_does(run, atte
 
 def test_a_saved_graph_needs_neither_xla_nor_a_new_tensorflow(run, tmp_path):
     pair = pair_of(run, "dot")
-    write_saved_model(ServedTranslator(*pair, OPTIONS, 40), pair[1], tmp_path, ("serving_default",))
+    write_saved_model(ServedGraph(*pair, OPTIONS, 40), pair[1], tmp_path, ("serving_default",))
     assert not xla_in(meta_graph(tmp_path))
     assert oldest_tensorflow(operations_in(meta_graph(tmp_path)), "another") == OLDEST
 

@@ -5,15 +5,15 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 
-from .batching import Batcher
-from .errors import Code, ServingError
+from .batcher import Batcher
+from .errors import Code, RequestError
 from .model_folder import ModelFolder, Status
 from .options import ServerOptions
 from .signature import Arrays, Signature, signature_named, too_many_rows
 from .version import Version
 
 
-class Service:
+class Dispatcher:
     """Answers requests from a ModelFolder within the limits of ServerOptions; used from one event loop."""
 
     def __init__(self, folder: ModelFolder, options: ServerOptions):
@@ -24,7 +24,7 @@ class Service:
     @contextlib.contextmanager
     def request(self) -> Iterator[float]:
         """Within, a request is in flight: a server that ends waits for it. Yields when it must be answered, by
-        `time.monotonic()`. Raises ServingError if the server is ending.
+        `time.monotonic()`. Raises RequestError if the server is ending.
         """
         self.refuse_if_draining()
         self.in_flight += 1
@@ -35,20 +35,20 @@ class Service:
 
     def refuse_if_draining(self) -> None:
         if self._is_draining:
-            raise ServingError(Code.UNAVAILABLE, "This server is ending: ask another one.")
+            raise RequestError(Code.UNAVAILABLE, "This server is ending: ask another one.")
 
     def version(self, name: str, number: int | None = None) -> Version:
-        """Return a version of the model `name`. Raises ServingError if it is not the one that is served."""
+        """Return a version of the model `name`. Raises RequestError if it is not the one that is served."""
         if name != self.folder.name:
-            raise ServingError(Code.NOT_FOUND, f"Servable not found for request: Latest({name})")
+            raise RequestError(Code.NOT_FOUND, f"Servable not found for request: Latest({name})")
         return self.folder.version(number)
 
     def statuses(self, name: str, number: int | None = None) -> dict[int, Status]:
-        """Return the state of every version of a model that was seen, or of one; highest first. Raises ServingError."""
+        """Return the state of every version of a model that was seen, or of one; highest first. Raises RequestError."""
         self.version(name)
         known = self.folder.status
         if number is not None and number not in known:
-            raise ServingError(Code.NOT_FOUND, f"Could not find version {number} of model {name}")
+            raise RequestError(Code.NOT_FOUND, f"Could not find version {number} of model {name}")
         return {version: known[version] for version in sorted(known, reverse=True) if number in (None, version)}
 
     async def predict(
@@ -63,7 +63,7 @@ class Service:
         """Compute a signature of a model from the inputs that `read` returns for it.
 
         The version is chosen here and held until the result is there, so that it is not closed in between. `outputs`
-        are the wanted ones, all if it is empty; `until` is when the answer must be there. Raises ServingError.
+        are the wanted ones, all if it is empty; `until` is when the answer must be there. Raises RequestError.
         """
         version = self.version(name, number)
         signature = signature_named(version.signatures, signature_name)

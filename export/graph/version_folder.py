@@ -10,7 +10,7 @@ from keras_transformer.errors import first_line_of
 from keras_transformer.tokenizer import Tokenizer
 
 from ..versions import WARM_UP_REQUESTS, ExportError
-from .served_graph import ServedTranslator
+from .served_graph import ServedGraph
 
 T = TypeVar("T")
 WARM_UP_TOKENS = (8, 32, 128)  # lengths of the sentences in the requests
@@ -19,9 +19,9 @@ FIRST_MERGE = 260  # 4 special ids and 256 bytes come first, then the most frequ
 
 
 def write_saved_model(
-    served: ServedTranslator, tokenizer: Tokenizer, folder: pathlib.Path, names: tuple[str, ...] = ()
+    served: ServedGraph, tokenizer: Tokenizer, folder: pathlib.Path, names: tuple[str, ...] = ()
 ) -> None:
-    """Write a ServedTranslator with its signatures, or those of `names` alone, and its warm-up requests into `folder`.
+    """Write a ServedGraph with its signatures, or those of `names` alone, and its warm-up requests into `folder`.
 
     Raises ExportError if a name is unknown or `serving_default`, with which every version translates, is not among
     them, and if the file system refuses, for example because the disk is full.

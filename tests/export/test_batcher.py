@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.server.batching import Batcher, size_of
-from export.server.errors import Code, ServingError
+from export.server.batcher import Batcher, size_of
+from export.server.errors import Code, RequestError
 from export.server.signature import Signature, Tensor
 
 TEXT = {"text": Tensor("text:0", tf.string, (None,))}
@@ -68,5 +68,5 @@ def test_what_waits_is_bounded_in_rows_and_in_bytes(limits):
     line = texts(b"x" * 100, b"y" * 100)
     assert size_of(line) == 2 * (8 + 100)  # a pointer each, and the text
     _, answers = computed([line, line, line], **limits)
-    assert [type(answer) for answer in answers] == [dict, dict, ServingError]
+    assert [type(answer) for answer in answers] == [dict, dict, RequestError]
     assert answers[2].code is Code.RESOURCE_EXHAUSTED and "2 rows are waiting" in answers[2].message

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 
-from export.server.errors import Code, ServingError
-from export.server.tensors import MOST_DIMENSIONS, MOST_ELEMENTS, array_of, tensor_of
+from export.server.errors import Code, RequestError
+from export.server.protobuf_codec import MOST_DIMENSIONS, MOST_ELEMENTS, array_of, tensor_of
 
 STRING, FLOAT, VARIANT = tf.string.as_datatype_enum, tf.float32.as_datatype_enum, tf.variant.as_datatype_enum
 
@@ -57,6 +57,6 @@ def test_the_last_value_stands_for_all_that_follow():
     ],
 )
 def test_what_does_not_fill_its_shape_is_refused(tensor):
-    with pytest.raises(ServingError, match="'x'") as error:
+    with pytest.raises(RequestError, match="'x'") as error:
         array_of("x", tensor)
     assert error.value.code is Code.INVALID_ARGUMENT and "\n" not in error.value.message

@@ -15,7 +15,7 @@ MOST_ELEMENTS = 1 << 22  # a few bytes may claim any shape, since a single value
 
 
 def array_of(name: str, tensor: TensorProto) -> np.ndarray:
-    """Return the input `name` as an array. Raises ServingError if the values do not fill the shape."""
+    """Return the input `name` as an array. Raises RequestError if the values do not fill the shape."""
     shape = shape_of(name, tensor)
     if tensor.dtype == tf.string.as_datatype_enum:
         return strings_of(name, tensor, shape)
@@ -26,7 +26,7 @@ def array_of(name: str, tensor: TensorProto) -> np.ndarray:
 
 
 def shape_of(name: str, tensor: TensorProto) -> list[int]:
-    """Return the shape that the input `name` claims. Raises ServingError if no array of this server can have it."""
+    """Return the shape that the input `name` claims. Raises RequestError if no array of this server can have it."""
     if tensor.tensor_shape.unknown_rank:
         raise invalid(f"The input {name!r} has no shape.")
     check_dimensions(name, len(tensor.tensor_shape.dim))
@@ -37,7 +37,7 @@ def shape_of(name: str, tensor: TensorProto) -> list[int]:
 
 
 def check_dimensions(name: str, count: int) -> None:
-    """Raise ServingError if an input has more dimensions than an array can have."""
+    """Raise RequestError if an input has more dimensions than an array can have."""
     if count > MOST_DIMENSIONS:
         raise invalid(f"The input {name!r} has {count} dimensions; at most {MOST_DIMENSIONS} are possible.")
 

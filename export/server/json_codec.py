@@ -13,8 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from .errors import invalid
+from .protobuf_codec import check_dimensions
 from .signature import Arrays, Signature, Tensor, check_shape, too_many_rows
-from .tensors import check_dimensions
 
 Json = Any  # what json.loads returns
 
@@ -28,7 +28,7 @@ class JsonRequest(NamedTuple):
     plain: Json = None
 
     def arrays(self, signature: Signature) -> Arrays:
-        """Return the inputs as arrays. Raises ServingError if a value is of another type than the signature's."""
+        """Return the inputs as arrays. Raises RequestError if a value is of another type than the signature's."""
         values = self.values
         if values is None:
             if len(signature.inputs) != 1:
@@ -41,7 +41,7 @@ class JsonRequest(NamedTuple):
 
 
 def read_request(body: bytes, most_rows: int) -> JsonRequest:
-    """Return the content of a request. Raises ServingError if it is no JSON, or not the JSON of a request."""
+    """Return the content of a request. Raises RequestError if it is no JSON, or not the JSON of a request."""
     try:
         content = json.loads(body.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -128,7 +128,7 @@ def shape_of(value: Json) -> tuple[int, ...]:
 
 
 def collect(name: str, value: Json, shape: tuple[int, ...], leaves: list[Json]) -> None:
-    """Append the values of nested lists to `leaves`. Raises ServingError if they do not have this shape."""
+    """Append the values of nested lists to `leaves`. Raises RequestError if they do not have this shape."""
     if not shape:
         if isinstance(value, list):
             raise invalid(f"The lists of the input {name!r} are not all nested equally.")
@@ -180,7 +180,7 @@ def write_answer(outputs: Arrays, is_by_row: bool) -> bytes:
     """Return the body of an answer: "predictions", a list with one element per row, or "outputs", by name.
 
     With a single output, its values stand without their name. A string is text; that of an output whose name ends in
-    `_bytes` is {"b64": ...}. Raises ServingError if outputs have no rows, or not equally many.
+    `_bytes` is {"b64": ...}. Raises RequestError if outputs have no rows, or not equally many.
     """
     columns = {name: json_of(name, array) for name, array in outputs.items()}
     if not is_by_row:

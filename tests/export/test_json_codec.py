@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.server import json_format
-from export.server.errors import ServingError
-from export.server.json_format import read_request, write_answer
+from export.server import json_codec
+from export.server.errors import RequestError
+from export.server.json_codec import read_request, write_answer
 from export.server.signature import Signature, Tensor
 
 LINES = 4
@@ -77,7 +77,7 @@ def test_a_single_input_needs_no_name():
     ],
 )
 def test_what_is_no_request_is_refused(content, parts):
-    with pytest.raises(ServingError) as error:
+    with pytest.raises(RequestError) as error:
         arrays(content)
     assert error.value.http_status == 400 and all(part in error.value.message for part in parts)
 
@@ -105,21 +105,21 @@ def test_what_is_no_request_is_refused(content, parts):
     ],
 )
 def test_a_value_of_another_type_is_refused_with_the_name_of_the_input(name, value, part):
-    with pytest.raises(ServingError) as error:
+    with pytest.raises(RequestError) as error:
         arrays({"inputs": {name: value if isinstance(value, list) else [value]}})
     assert error.value.http_status == 400 and name in error.value.message and part in error.value.message
 
 
 @pytest.mark.parametrize(("value", "part"), [([[1, 2], [3]], "length"), ([1, 2], "shape"), ([[1, 2, 3]], "shape")])
 def test_pairs_must_be_pairs(value, part):
-    with pytest.raises(ServingError, match=f"'pair' .*{part}"):
+    with pytest.raises(RequestError, match=f"'pair' .*{part}"):
         arrays({"inputs": {"pair": value}}, PAIRS)
 
 
 def test_a_column_of_too_many_values_is_refused_before_they_are_read(monkeypatch):
-    monkeypatch.setattr(json_format, "collect", lambda *arguments: pytest.fail("they are read"))
+    monkeypatch.setattr(json_codec, "collect", lambda *arguments: pytest.fail("they are read"))
     for inputs in ({"text": ["a"] * (LINES + 1)}, ["a"] * (LINES + 1)):
-        with pytest.raises(ServingError, match=f"has {LINES + 1} rows; this server takes {LINES}"):
+        with pytest.raises(RequestError, match=f"has {LINES + 1} rows; this server takes {LINES}"):
             arrays({"inputs": inputs}, TEXT)
 
 
@@ -132,5 +132,5 @@ def test_answers_are_by_row_or_by_column():
     assert json.loads(write_answer(both, False)) == {"outputs": {"score": [-0.5, 0.0], "text": ["ü", "\ufffd"]}}
     assert json.loads(write_answer({"text": text}, True)) == {"predictions": ["ü", "\ufffd"]}
     assert json.loads(write_answer({"text_bytes": text}, False)) == {"outputs": [{"b64": "w7w="}, {"b64": "/w=="}]}
-    with pytest.raises(ServingError, match="by column"):
+    with pytest.raises(RequestError, match="by column"):
         write_answer({"count": np.array(3)}, True)

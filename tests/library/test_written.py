@@ -1,11 +1,9 @@
-"""Trees as `keras-transformer translate` writes them, and which runs write trees; texts as a served graph does."""
+"""Trees as `keras-transformer translate` writes them, and which runs write trees."""
 
 import pytest
-import tensorflow as tf
 
 import export.__main__
 import keras_transformer.__main__ as command
-from export.graph.written import joined
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.parsing.run import tree_search
 from keras_transformer.parsing.written import drawing, with_trees
@@ -167,11 +165,3 @@ def test_outputs_that_become_the_same_tree_are_written_once_with_the_best_score(
     outputs = [Translation(text, score) for text, score in ((FLAT, -0.5), (FLAT + " )S", -0.7), ("XX", -1.5))]
     [found] = with_trees(["time flies ."], [outputs], 1)
     assert [one.score for one in found] == [-0.5, -1.5] and found[0].text != found[1].text
-
-
-def test_a_piece_that_is_white_space_is_not_lost_in_a_joined_text():
-    """Which has the pieces of a translation, and must have as many as there are probabilities of them."""
-    words = tf.constant([["\t", "a", "\n", "<pad>"], ["<pad>"] * 4, ["b", "\u2581", "\r", "c"]])
-    found = joined(words, words != "<pad>")
-    assert [text.decode() for text in found.numpy()] == ["\t a \n", "", "b \u2581 \r c"]
-    assert joined(words[:, :0], words[:, :0] != "").numpy().tolist() == [b"", b"", b""]

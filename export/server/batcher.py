@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import Code, ServingError
+from .errors import Code, RequestError
 from .signature import Arrays, Signature
 from .version import Version
 
@@ -25,7 +25,7 @@ class Work(NamedTuple):
 class Task(NamedTuple):
     """Rows that wait for a worker.
 
-    size: bytes of the inputs. result: a future with Arrays, or with a ServingError. request: of which it is a part.
+    size: bytes of the inputs. result: a future with Arrays, or with a RequestError. request: of which it is a part.
     """
 
     work: Work
@@ -63,7 +63,7 @@ class Batcher:
     ) -> Arrays:
         """Return the outputs for every input of a signature.
 
-        Raises ServingError if too much waits already, if there is no result in `seconds`, or if the graph fails.
+        Raises RequestError if too much waits already, if there is no result in `seconds`, or if the graph fails.
         """
         tasks = self._tasks(version, signature, outputs, inputs)
         every = [*self._waiting, *tasks]
@@ -73,14 +73,14 @@ class Batcher:
         )
         if self._waiting and any(found > most for found, most in limits):
             rows = sum(task.rows for task in self._waiting)
-            raise ServingError(Code.RESOURCE_EXHAUSTED, f"{rows} rows are waiting already; try again later.")
+            raise RequestError(Code.RESOURCE_EXHAUSTED, f"{rows} rows are waiting already; try again later.")
         self._waiting = every
         self._start()
         try:
             async with asyncio.timeout(seconds):
                 results = [await task.result for task in tasks]
         except TimeoutError:
-            raise ServingError(Code.DEADLINE_EXCEEDED, f"There was no result within {seconds:.3g} seconds.") from None
+            raise RequestError(Code.DEADLINE_EXCEEDED, f"There was no result within {seconds:.3g} seconds.") from None
         finally:
             self._forget(tasks)
         return results[0] if len(results) == 1 else joined(results)
@@ -176,7 +176,7 @@ def length_class(inputs: Arrays) -> int:
     return (((max(longest, 1) - 1) // SHORTEST_CLASS).bit_length() + 1) // 2
 
 
-def run_together(batch: list[Task]) -> list[Arrays | ServingError]:
+def run_together(batch: list[Task]) -> list[Arrays | RequestError]:
     """Return the result of each task. One that the graph refuses does not spoil the others: halves run again."""
     work, total = batch[0].work, sum(task.rows for task in batch)
     inputs = batch[0].inputs
@@ -188,7 +188,7 @@ def run_together(batch: list[Task]) -> list[Arrays | ServingError]:
             return [outputs]
         if all(array.shape[0] == total for array in outputs.values()):
             return split(outputs, [task.rows for task in batch])
-    except ServingError as error:
+    except RequestError as error:
         if len(batch) == 1:
             return [error]
     middle = len(batch) // 2

@@ -17,11 +17,11 @@ from starlette.requests import Request
 from tensorflow_serving.apis import predict_pb2
 
 from export.server import grpc_api
-from export.server.errors import ServingError
+from export.server.dispatcher import Dispatcher
+from export.server.errors import RequestError
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.rest_api import RestApi
-from export.server.service import Service
 from export.server.version import Version
 from tests.support.echo import write_echo
 
@@ -86,8 +86,8 @@ def test_a_body_in_drips_has_no_more_time():
         return {"type": "http.request", "body": b" ", "more_body": True}
 
     request = Request({"type": "http", "method": "POST", "headers": []}, drip)
-    body = RestApi(Service(None, OPTIONS)).body(request, time.monotonic() + 0.1)
-    with pytest.raises(ServingError) as error:
+    body = RestApi(Dispatcher(None, OPTIONS)).body(request, time.monotonic() + 0.1)
+    with pytest.raises(RequestError) as error:
         asyncio.run(asyncio.wait_for(body, HELD))
     assert error.value.http_status == 408
 
@@ -100,7 +100,7 @@ def test_a_grpc_call_has_the_time_of_the_server_or_of_the_client_whichever_is_le
         received.append(until)
         return request
 
-    handler = grpc_api.method(Service(None, ServerOptions(deadline=9.0)), predict_pb2.PredictRequest, answer)
+    handler = grpc_api.method(Dispatcher(None, ServerOptions(deadline=9.0)), predict_pb2.PredictRequest, answer)
     context, before = types.SimpleNamespace(time_remaining=lambda: of_client), time.monotonic()
     asyncio.run(handler.unary_unary(b"", context))
     assert before + seconds <= received[0] <= time.monotonic() + seconds
@@ -111,7 +111,7 @@ def test_requests_in_flight_have_so_many_seconds_when_the_server_ends():
         with service.request():
             return await asyncio.wait_for(service.drain(), HELD)
 
-    service = Service(None, ServerOptions(drain_seconds=0.1))
+    service = Dispatcher(None, ServerOptions(drain_seconds=0.1))
     assert asyncio.run(drain(service)) is False  # one is left
     assert asyncio.run(service.drain()) is True
 

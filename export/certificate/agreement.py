@@ -1,0 +1,66 @@
+"""Whether two translators agree: line by line the same, a tie that rounding decided, or a disagreement."""
+
+from typing import NamedTuple
+
+from keras_transformer.translation import Translation
+
+# Scores closer than this are equal, and of scores below -1 those closer than this share of the score: rounding decides
+# between their texts. In bfloat16 a logit has 8 bits, and batches of other sizes round differently.
+TIES = {"float32": 1e-4, "bfloat16": 0.1}
+
+
+class Disagreement(NamedTuple):
+    """A line that the export and the Translator translate differently, numbered from 1."""
+
+    number: int
+    line: str
+    exported: Translation
+    expected: Translation
+
+    def __str__(self):
+        return (
+            f"line {self.number}, {shortened(self.line)}: "
+            f"{shortened(self.exported.text)} with score {self.exported.score:.6f} from the export, "
+            f"{shortened(self.expected.text)} with score {self.expected.score:.6f} from the Translator"
+        )
+
+
+class Agreement(NamedTuple):
+    """On how many lines two translators agree.
+
+    same: equal text and score. ties: equal score, another text. disagreements: another score.
+    """
+
+    same: int
+    ties: int
+    disagreements: list[Disagreement]
+
+
+def agreement(
+    exported: list[Translation], expected: list[Translation], lines: list[str], tie: float = TIES["float32"]
+) -> Agreement:
+    """Compare two translations of each of `lines`.
+
+    Scores s and t are equal if |s - t| < tie max(1, |t|): a sum of large parts, as with a large coverage penalty, is
+    rounded in proportion.
+    """
+    same, ties, disagreements = 0, 0, []
+    for number, (line, ours, theirs) in enumerate(zip(lines, exported, expected, strict=True), start=1):
+        largest = tie * max(1.0, abs(theirs.score))
+        if not abs(ours.score - theirs.score) < largest:  # written so that NaN is a disagreement
+            disagreements.append(Disagreement(number, line, ours, theirs))
+        elif ours.text == theirs.text:
+            same += 1
+        else:
+            ties += 1
+    return Agreement(same, ties, disagreements)
+
+
+def plural(count: int, noun: str) -> str:
+    """Return the noun for so many things."""
+    return noun if count == 1 else noun + "s"
+
+
+def shortened(text: str, limit: int = 60) -> str:
+    """Return `text` in quotes, with dots in place of what exceeds `limit` characters."""
+    return repr(text if len(text) <= limit else text[: limit - 3] + "...")

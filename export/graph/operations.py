@@ -1,0 +1,62 @@
+"""The operations of a written version: which TensorFlow has them, and that none needs XLA."""
+
+import pathlib
+
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+
+from ..versions import SAVED_MODEL, ExportError
+
+OLDEST = "2.12"  # what the names below were looked up in: the registry of its C++ runtime, with tensorflow-text 2.12
+OF_OLDEST = frozenset(
+    """
+    AddV2 All Any ArgMax AsString Assert AssignVariableOp BatchMatMulV2 BiasAdd BitwiseXor BroadcastTo Cast
+    ConcatV2 Const Cos Cumsum DisableCopyOnRead Einsum Equal Erf Exp ExpandDims Fill FloorDiv FloorMod
+    GatherV2 Greater GreaterEqual Identity If IsFinite Less LessEqual Log LogSoftmax LogicalAnd LogicalNot
+    LogicalOr MatMul MatrixDiagV3 Max Maximum Mean MergeV2Checkpoints Minimum Mul Neg NoOp NotEqual OneHot
+    OnesLike Pack PartitionedCall Placeholder PlaceholderWithDefault Pow Prod RaggedGather RaggedRange
+    RaggedTensorToTensor Range ReadVariableOp RealDiv ReduceJoin Relu Reshape RestoreV2 RightShift Rsqrt
+    SaveV2 ScatterNd Select SelectV2 SentencepieceDetokenizeOp SentencepieceIdToStringOp SentencepieceOp
+    SentencepieceTokenizeOp Shape ShardedFilename Sigmoid Sin Size Softmax Softplus SplitV Sqrt Square
+    SquaredDifference Squeeze StatefulPartitionedCall StatelessIf StatelessWhile StaticRegexFullMatch
+    StopGradient StridedSlice StringJoin StringLength StringStrip Sub Substr Sum Tanh TensorListFromTensor
+    TensorListGetItem TensorListReserve TensorListSetItem TensorListStack TensorScatterUpdate Tile TopKV2
+    Transpose UnicodeTranscode Unpack UnsortedSegmentSum VarHandleOp Where While
+    Pad Split ZerosLike
+    """.split()
+)  # the last line is of TensorFlow 1.0, whose operations every later version has
+
+
+def refuse_xla(version: pathlib.Path) -> None:
+    """Raise ExportError if a version needs XLA, which TensorFlow Serving switches off."""
+    if found := xla_in(meta_graph(version)):
+        raise ExportError(f"The graph needs XLA, which a server does not have: {', '.join(sorted(found))}.")
+
+
+def meta_graph(version: pathlib.Path) -> meta_graph_pb2.MetaGraphDef:
+    """Return the graph, function library and signatures of a version folder."""
+    saved = saved_model_pb2.SavedModel.FromString((version / SAVED_MODEL).read_bytes())
+    return saved.meta_graphs[0]
+
+
+def xla_in(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
+    """Return what in a graph needs XLA: names of operations, and attributes that demand compilation."""
+    functions = graph.graph_def.library.function
+    operations = {name for name in operations_in(graph) if name.lstrip("_").startswith("Xla")}
+    owners = (*nodes_in(graph), *functions)
+    return operations | {name for owner in owners for name in owner.attr if name == "_XlaMustCompile"}
+
+
+def operations_in(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
+    """Return the names of the operations in a graph and in its functions, without those functions themselves."""
+    own = {function.signature.name for function in graph.graph_def.library.function}
+    return {node.op for node in nodes_in(graph)} - own
+
+
+def nodes_in(graph: meta_graph_pb2.MetaGraphDef) -> list:
+    functions = graph.graph_def.library.function
+    return [*graph.graph_def.node, *(node for function in functions for node in function.node_def)]
+
+
+def oldest_tensorflow(operations: set[str], own: str) -> str:
+    """Return the oldest TensorFlow that is known to have these operations; `own` is the version that wrote them."""
+    return OLDEST if operations <= OF_OLDEST else own

@@ -1,0 +1,38 @@
+"""Two translations of a line agree if only rounding separates their scores."""
+
+import pytest
+
+from export.certificate.agreement import agreement
+from keras_transformer.translation import Translation
+
+
+def fixed(*answers):
+    return [Translation(*answer) for answer in answers]
+
+
+@pytest.mark.parametrize(
+    ("exported", "expected", "same", "ties", "different"),
+    [
+        (("x", -1.0), ("x", -1.0), 1, 0, 0),
+        (("x", -1.0), ("x", -1.00005), 1, 0, 0),
+        (("x", -1.0), ("y", -1.00005), 0, 1, 0),
+        (("x", -1.0), ("x", -1.0002), 0, 0, 1),
+        (("x", -1.0), ("y", -1.0002), 0, 0, 1),
+        (("x", -30.0), ("x", -30.0029), 1, 0, 0),
+        (("x", -30.0), ("x", -30.0031), 0, 0, 1),
+        (("x", -0.1), ("x", -0.10005), 1, 0, 0),
+        (("x", float("nan")), ("x", -1.0), 0, 0, 1),
+        (("x", -1.0), ("x", float("-inf")), 0, 0, 1),
+        (("", 0.0), ("x", -3.0), 0, 0, 1),
+    ],
+)
+def test_only_rounding_is_forgiven(exported, expected, same, ties, different):
+    found = agreement(fixed(exported), fixed(expected), ["line"])
+    assert (found.same, found.ties, len(found.disagreements)) == (same, ties, different)
+
+
+def test_a_disagreement_names_its_line_and_both_translations():
+    found = agreement(fixed(("x", -1), ("y", -2)), fixed(("x", -1), ("z", -3)), ["one", "two"])
+    assert str(found.disagreements[0]) == (
+        "line 2, 'two': 'y' with score -2.000000 from the export, 'z' with score -3.000000 from the Translator"
+    )

@@ -1,0 +1,43 @@
+"""Requests are measured by the length of their sentence; a percentile is one of the values, by nearest rank."""
+
+import pytest
+
+from benchmarks import serve_table, translate_table
+from export.certificate.latency import latencies, percentile
+
+
+@pytest.mark.parametrize(
+    ("times", "percent", "expected"),
+    [([3.0, 1.0, 2.0, 4.0], 50, 2.0), (list(range(1, 101)), 95, 95), (list(range(1, 101)), 99, 99), ([7.0], 99, 7.0)],
+)
+def test_a_percentile_is_the_least_time_that_so_many_do_not_exceed(times, percent, expected):
+    assert percentile(times, percent) == expected
+
+
+@pytest.mark.parametrize("times", [[0.25], [1.0, 2.0], [3.0, 1.0, 8.0], [float(one) for one in range(24)]])
+def test_every_percentile_of_the_benchmarks_is_one_of_the_values(times):
+    assert set(serve_table.percentiles(times).values()) <= set(times)
+    assert set(translate_table.percentiles(times).values()) <= set(times)
+
+
+class Clock:
+    """Two seconds pass with each request; its tokenizer has one token per letter."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.tokenizer = 0.0, self
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+    def translate(self, lines):
+        self.now += 2.0
+
+    def encode_batch(self, lines):
+        return [list(line) for line in lines]
+
+
+def test_latencies_are_of_the_length_of_the_sentence_with_its_end(monkeypatch):
+    clock = Clock(monkeypatch)
+    found = latencies(clock.translate, clock, ["x" * 7, " ", "x" * 8, "x" * 15, "x" * 600])
+    expected = [("1-8", 2), ("9-16", 2), ("65-512", 2)]  # of one sentence each 2 s, until 3 s have passed
+    assert [(one["source_tokens"], one["requests"]) for one in found] == expected
+    assert all(one["p50"] == one["p99"] == 2_000 for one in found)
