@@ -52,10 +52,8 @@ class Transformer(keras.Model):
 
     @classmethod
     def from_config(cls, config: dict, custom_objects: dict | None = None) -> "Transformer":
-        return freeze(
-            cls(TransformerConfig.from_values(config["config"]), config["dtype"], config["name"]),
-            config.get("frozen", []),
-        )
+        model = cls(TransformerConfig.from_values(config["config"]), config["dtype"], config["name"])
+        return freeze_only(model, config.get("frozen", []))
 
 
 def frozen_weights(model: keras.Model) -> list[str]:
@@ -63,8 +61,8 @@ def frozen_weights(model: keras.Model) -> list[str]:
     return [weight.path for weight in model.weights if not weight.trainable]
 
 
-def freeze(model: keras.Model, paths: list[str]) -> keras.Model:
-    """Keep the weights at these paths from training. Returns the model."""
+def freeze_only(model: keras.Model, paths: list[str]) -> keras.Model:
+    """Keep the weights at these paths from training, and let all others train. Returns the model."""
     for weight in model.weights:
         weight.trainable = weight.path not in paths
     return model
@@ -76,14 +74,11 @@ def connect(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple:
     source_segments, target_segments = inputs["source_segments"], inputs["target_segments"]
     source_embedding, target_embedding, logits_layer = embedding_layers(config, dtype)
 
-    sentences = source_segments  # what tells a block which positions belong together
-    if config.encoder_layer == "self_attention":
-        sentences = SegmentMask(name="source_mask")(source_segments, source_segments)
+    mask_or_segments = who_belongs_together(config, source_segments)
     states = embed_with_positions(source_embedding, inputs["source_ids"], source_segments, "source", config, dtype)
     for number in range(1, config.encoder_layers + 1):
         encode = encoder_block(number, config, dtype)
-        encode(states, sentences)
-        states = states_of(encode)
+        states = states_of(encode(states, mask_or_segments))
     memory = final_norm_if_pre(states, "encoder_norm", config, dtype)
 
     target_mask = CausalSegmentMask(name="target_mask")(target_segments)
@@ -94,6 +89,16 @@ def connect(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple:
         states, _, _ = decode(states, memory, target_mask, memory_mask)
     states = final_norm_if_pre(states, "decoder_norm", config, dtype)
     return inputs, logits_layer(states, reverse=True)
+
+
+def who_belongs_together(config: TransformerConfig, segments):
+    """What tells an encoder block which positions belong to one sentence: segments int (B, S) or a mask of them.
+
+    Self-attention takes a mask, bool (B, S, S); every other sublayer takes the segments themselves.
+    """
+    if config.encoder_layer == "self_attention":
+        return SegmentMask(name="source_mask")(segments, segments)
+    return segments
 
 
 def encoder_block(number: int, config: TransformerConfig, dtype: keras.DTypePolicy) -> Block:
@@ -126,9 +131,9 @@ def encoder_sublayer(number: int, config: TransformerConfig, dtype: keras.DTypeP
     )
 
 
-def states_of(block: Block):
-    """The symbolic states that a block returns; attention weights, if it has any, come after them."""
-    return keras.tree.flatten(block.output)[0]
+def states_of(outputs):
+    """The states among the outputs of a block, which may be alone or stand before attention weights."""
+    return keras.tree.flatten(outputs)[0]
 
 
 def block(
@@ -147,14 +152,8 @@ def block(
 
 
 def block_arguments(config: TransformerConfig) -> dict:
-    """The arguments that every kind of block has."""
-    return {
-        "d_ff": config.d_ff,
-        "activation": config.activation,
-        "dropout": config.dropout,
-        "norm": config.norm,
-        "norm_epsilon": config.norm_epsilon,
-    }
+    """The arguments that every kind of block has, under the names that the configuration has for them."""
+    return {name: getattr(config, name) for name in ("d_ff", "activation", "dropout", "norm", "norm_epsilon")}
 
 
 def embedding_layers(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple[TokenEmbedding, ...]:
@@ -206,7 +205,7 @@ def encoder(transformer: Transformer) -> keras.Model:
     if config.norm == "pre":
         memory = transformer.get_layer("encoder_norm").output
     else:
-        memory = states_of(transformer.get_layer(f"encoder_block_{config.encoder_layers}"))
+        memory = states_of(transformer.get_layer(f"encoder_block_{config.encoder_layers}").output)
     inputs = {name: transformer.input[name] for name in ("source_ids", "source_segments")}
     return keras.Model(inputs, memory, name="encoder")
 

@@ -34,7 +34,7 @@ class ResidualStream(Inspection):
         if not blocks:
             raise ConfigError(f"{model.name} has no blocks of a Transformer, so it has no residual stream to measure.")
         self.sides = {block.name: "target" if isinstance(block, DecoderBlock) else "source" for block in blocks}
-        self.states_model = keras.Model(model.input, {block.name: states_of(block) for block in blocks})
+        self.states_model = keras.Model(model.input, {block.name: states_of(block.output) for block in blocks})
         self.batch = {name: batch[name] for name in model.input}
 
     def inspect(self, step: int) -> None:

@@ -109,7 +109,8 @@ class Block(keras.layers.Layer):
 class AttentionBlock(Block):
     """What the two blocks of figure 1 have besides: an attention sublayer for each name in `attentions`.
 
-    `self_attention` with `self_attention_residual` around it, and in the decoder `memory_attention` likewise.
+    It has `self_attention` with `self_attention_residual` around it, and in the decoder `memory_attention` likewise.
+    Its other keyword arguments are those of Block.
     """
 
     attentions = ("self_attention",)
@@ -120,14 +121,11 @@ class AttentionBlock(Block):
         key_dim: int,
         d_ff: int,
         value_dim: int | None = None,
-        activation: str = "relu",
-        dropout: float = 0.0,
-        norm: str = "post",
-        norm_epsilon: float = 1e-6,
+        *,
         attention_bias: bool = False,
         **kwargs,
     ):
-        super().__init__(d_ff, activation, dropout, norm, norm_epsilon, **kwargs)
+        super().__init__(d_ff, **kwargs)
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim

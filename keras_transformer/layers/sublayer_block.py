@@ -21,17 +21,8 @@ class SublayerBlock(Block):
     states and attention weights.
     """
 
-    def __init__(
-        self,
-        sublayer: keras.layers.Layer | dict,
-        d_ff: int,
-        activation: str = "relu",
-        dropout: float = 0.0,
-        norm: str = "post",
-        norm_epsilon: float = 1e-6,
-        **kwargs,
-    ):
-        super().__init__(d_ff, activation, dropout, norm, norm_epsilon, **kwargs)
+    def __init__(self, sublayer: keras.layers.Layer | dict, d_ff: int, **kwargs):
+        super().__init__(d_ff, **kwargs)
         self.sublayer = keras.saving.deserialize_keras_object(sublayer) if isinstance(sublayer, dict) else sublayer
         self.sublayer_residual = self._residual("sublayer_residual")
 
@@ -43,14 +34,14 @@ class SublayerBlock(Block):
         self.feed_forward_residual.build(states_shape)
 
     def call(self, states, segments):
-        found = self.sublayer(self.sublayer_residual.sublayer_input(states), segments)
-        output, *weights = keras.tree.flatten(found)
+        outputs = self.sublayer(self.sublayer_residual.sublayer_input(states), segments)
+        output, *weights = keras.tree.flatten(outputs)
         states = self.feed(self.sublayer_residual.add_and_norm(states, output))
         return (states, *weights) if weights else states
 
     def compute_output_shape(self, states_shape: tuple, segments_shape: tuple | None = None) -> tuple:
-        found = self.sublayer.compute_output_shape(states_shape, segments_shape)
-        return found[0] if isinstance(found, list) else found
+        shapes = self.sublayer.compute_output_shape(states_shape, segments_shape)
+        return shapes[0] if isinstance(shapes, list) else shapes
 
     def get_config(self) -> dict:
         return {**super().get_config(), "sublayer": keras.saving.serialize_keras_object(self.sublayer)}

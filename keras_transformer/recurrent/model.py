@@ -5,7 +5,7 @@ import dataclasses
 import keras
 
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.model import INPUTS, embedding_layers, freeze, frozen_weights
+from keras_transformer.model import INPUTS, embedding_layers, freeze_only, frozen_weights
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.decoder import RecurrentDecoder
 from keras_transformer.recurrent.layers import FinalStates, Recurrent
@@ -37,9 +37,8 @@ class RecurrentModel(keras.Model):
     @classmethod
     def from_config(cls, config: dict, custom_objects: dict | None = None) -> "RecurrentModel":
         values = {"kind": RecurrentConfig.kind, **config["config"]}
-        return freeze(
-            cls(RecurrentConfig.from_values(values), config["dtype"], config["name"]), config.get("frozen", [])
-        )
+        model = cls(RecurrentConfig.from_values(values), config["dtype"], config["name"])
+        return freeze_only(model, config.get("frozen", []))
 
 
 def connect(config: RecurrentConfig, dtype: keras.DTypePolicy) -> tuple:

@@ -10,8 +10,8 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.losses import TokenSums, token_sums
+from keras_transformer.model import INPUTS
 
-INPUTS = ("source_ids", "source_segments", "target_ids", "target_segments")
 DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different run seeds apart
 
 
