@@ -95,14 +95,24 @@ def test_a_coverage_penalty_is_said_beside_the_length_penalty():
 
 def test_programs_find_the_scores_perplexity_and_parameters():
     card = Evaluator("de", WordCounts(collections.Counter(fünf=3), "the training text (3 pairs)")).scorecard(TIMED)
-    found = json.loads(
-        report.scores_json("data.test", card, SearchOptions(5, 0.75, coverage_penalty=0.25), SELECTION, 1_234, 900)
-    )
+    options, training = SearchOptions(5, 0.75, coverage_penalty=0.25), {"seed": 1}
+    found = json.loads(report.scores_json("data.test", card, options, SELECTION, 1_234, 900, training))
     search = [found[name] for name in ("split", "beam_size", "length_penalty", "coverage_penalty")]
     assert search == ["data.test", 5, 0.75, 0.25]
     assert [found[name] for name in ("validation_loss", "validation_perplexity", "parameters")] == [2.5, 7.0, 1_234]
     assert (found["validation_perplexity_interval"], found["step"]) == ([6.5, 7.5], 900)
+    assert found["training"] == training
     assert found.items() >= card.as_json().items()
+
+
+def test_a_table_of_results_finds_seed_time_machine_and_the_last_commit(tmp_path):
+    folder = RunFolder(tmp_path)
+    lines = [{"step": step, "commit": commit, "changes": {}} for step, commit in ((0, "first"), (9, "second"))]
+    folder.history.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    found = report.training_json(TrainingConfig(seed=7, start_from="runs/base"), folder, PROGRESS)
+    assert found.pop("machine")
+    assert found == {"seed": 7, "start_from": "runs/base", "seconds": 3_725.0, "commit": "second"}
+    assert report.training_json(TrainingConfig(), RunFolder(tmp_path / "none"), PROGRESS)["commit"] is None
 
 
 def test_the_page_says_what_the_model_is_for_and_what_not(config):

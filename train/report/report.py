@@ -4,6 +4,7 @@ import collections
 import json
 import pathlib
 import platform
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ..data.prepare import PreparedData
 from ..data.spread import spread
 from ..data.statistics import data_table, own_part
 from ..loop.progress import Progress, duration
+from ..record.history import history
 from ..scoring.parsing_card import ParsingCard, parsing_card
 from ..scoring.scorecard import Scorecard, Timed, evaluator_of, translate_timed
 from ..validation.selection import Selection
@@ -67,7 +69,8 @@ def write_report(
         "## Configuration\n\n```toml\n" + config.to_toml() + "```",
     ]
     write_atomically(folder.report, "\n\n".join(sections) + "\n")
-    scores = scores_json(split.name, card, options, selection, parameter_count(model), progress.step)
+    trained = training_json(config.training, folder, progress)
+    scores = scores_json(split.name, card, options, selection, parameter_count(model), progress.step, trained)
     write_atomically(folder.scores, scores)
     return card
 
@@ -135,10 +138,28 @@ def score_text(
     return "\n\n".join(["\n".join(lines), *(found.markdown() for found in card.tables())])
 
 
+def training_json(training: TrainingConfig, folder: RunFolder, progress: Progress) -> dict[str, Any]:
+    """Return what a table of results says of a training: its seed and start, seconds, machine and last commit."""
+    parts = history(folder)
+    return {
+        "seed": training.seed,
+        "start_from": training.start_from,
+        "seconds": progress.seconds,
+        "machine": processor_and_cores(),
+        "commit": parts[-1].commit if parts else None,
+    }
+
+
 def scores_json(
-    name: str, card: Scorecard | ParsingCard, options: SearchOptions, selection: Selection, parameters: int, step: int
+    name: str,
+    card: Scorecard | ParsingCard,
+    options: SearchOptions,
+    selection: Selection,
+    parameters: int,
+    step: int,
+    training: dict[str, Any],
 ) -> str:
-    """What `score_text` has, for programs, with the number of parameters and the step that training had come to."""
+    """Return what `score_text` has, for programs, with the number of parameters, the last step and `training_json`."""
     scored = {
         "step": step,
         "split": name,
@@ -149,6 +170,7 @@ def scores_json(
         "validation_perplexity": selection.kept.validation.perplexity,
         "validation_perplexity_interval": selection.kept.validation.perplexity_interval,
         "parameters": parameters,
+        "training": training,
         **card.as_json(),
     }
     return json.dumps(scored, ensure_ascii=False) + "\n"

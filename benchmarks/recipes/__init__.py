@@ -1,0 +1,1 @@
+"""What the recipes of configs/multi30k come to."""

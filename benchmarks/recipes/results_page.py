@@ -1,0 +1,129 @@
+"""Write the tables of docs/results.md: `python -m benchmarks.recipes.results_page`.
+
+Every number comes from the scores that training wrote beside each report: docs/results/RECIPE/RUN.json is the
+scores.json of that run, RUN.md its report.md. docs/results/recipes.toml names the recipes and their runs.
+"""
+
+import json
+import pathlib
+import re
+import tomllib
+from statistics import mean, stdev
+from typing import Any, NamedTuple
+
+import typer
+
+from keras_transformer.commands.console import exit_codes
+from keras_transformer.errors import UserError
+from keras_transformer.files import write_atomically
+from keras_transformer.inspection.markdown import table_of
+from train.loop.progress import duration
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+SCORES = (
+    ("BLEU", "raw text"),
+    ("BLEU", "raw text, lower-cased"),
+    ("BLEU", "tokenised, lower-cased"),
+    ("chrF", "raw text"),
+)
+HEADS = (
+    *("recipe", "run", *(f"{name}, {form}" for name, form in SCORES)),
+    *("parameters", "updates", "time", "processor", "commit"),
+)
+SECTION = re.compile(r"(<!-- table (\w+):[^>]*-->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+class ResultsError(UserError):
+    """The scores of a run are missing, or lack something."""
+
+
+class Run(NamedTuple):
+    """What the table shows of one run."""
+
+    name: str  # of its files in docs/results, such as "tiny/seed1"
+    seed: int
+    scores: dict[tuple[str, str], tuple[float, float]]  # name and form -> value and half of its interval
+    parameters: int
+    updates: int
+    seconds: float
+    processor: str
+    commit: str
+
+    def cells(self) -> list[str]:
+        scores = [f"{value:.2f} ± {margin:.2f}" for value, margin in (self.scores[key] for key in SCORES)]
+        report = f"[seed {self.seed}](results/{self.name}.md)"
+        size, updates = f"{self.parameters:,}", f"{self.updates:,}"
+        return [report, *scores, size, updates, duration(self.seconds), self.processor, self.commit[:7]]
+
+
+class Recipe(NamedTuple):
+    """One recipe and all its runs; the fields are the keys of recipes.toml."""
+
+    name: str
+    pair: str
+    how: str
+    table: str
+    runs: list[Run]
+    before: str = ""
+
+    def rows(self) -> list[list[str]]:
+        """One row per run, and the mean with the standard deviation if there are several."""
+        link = self.how.removeprefix("docs/") if self.how.startswith("docs/") else f"../{self.how}"
+        first = f"**{self.pair}** [{self.name}]({link})" + (f"; before it: {self.before}" if self.before else "")
+        rows = [run.cells() for run in self.runs]
+        if len(rows) > 1:
+            values = [[run.scores[key][0] for run in self.runs] for key in SCORES]
+            means = [f"**{mean(scores):.2f}** ({stdev(scores):.2f})" for scores in values]
+            rows.append([f"mean of {len(self.runs)} (sd)", *means, *[""] * 5])
+        return [[first if number == 0 else "", *row] for number, row in enumerate(rows)]
+
+
+def read_run(name: str, folder: pathlib.Path) -> Run:
+    """Read docs/results/NAME.json, the scores.json of a run."""
+    path = folder / f"{name}.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        scores = {(score["name"], score["form"]): (score["value"], score["margin"]) for score in found["scores"]}
+        training = found["training"]
+        run = Run(
+            name, training["seed"], {key: scores[key] for key in SCORES}, found["parameters"], found["step"],
+            training["seconds"], short_name(training["machine"]), training["commit"],
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError) as error:
+        raise ResultsError(f"{path} is no scores.json of a finished run: {error!r}.") from None
+    return run
+
+
+def short_name(machine: str) -> str:
+    """ "Intel(R) Xeon(R) Processor, 2 cores" -> "Intel Xeon"."""
+    return machine.partition(",")[0].replace("(R)", "").removesuffix(" Processor")
+
+
+def read_recipes(folder: pathlib.Path) -> list[Recipe]:
+    """Read recipes.toml and the scores of every run that it names."""
+    entries: list[dict[str, Any]] = tomllib.loads((folder / "recipes.toml").read_text(encoding="utf-8"))["recipe"]
+    return [Recipe(**{**entry, "runs": [read_run(name, folder) for name in entry["runs"]]}) for entry in entries]
+
+
+def filled(page: str, recipes: list[Recipe]) -> str:
+    """Return the page with its tables written anew: each between `<!-- table NAME: ... -->` and its end."""
+
+    def section(match: re.Match) -> str:
+        rows = [row for recipe in recipes if recipe.table == match[2] for row in recipe.rows()]
+        return f"{match[1]}{table_of(HEADS, rows)}\n{match[3]}"
+
+    return SECTION.sub(section, page)
+
+
+@app.command()
+def main() -> None:
+    """Write the tables of docs/results.md anew from the scores of the runs."""
+    with exit_codes():
+        page = DOCS / "results.md"
+        write_atomically(page, filled(page.read_text(encoding="utf-8"), read_recipes(DOCS / "results")))
+
+
+if __name__ == "__main__":
+    app()
