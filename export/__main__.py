@@ -20,16 +20,13 @@ import typer
 from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_start
 from keras_transformer.commands.options import (
-    BeamSize,
-    CoveragePenalty,
-    ExtraLength,
-    LengthPenalty,
     MaxSourceTokens,
     Precision,
     RunPath,
-    or_of_run,
+    SearchArguments,
+    takes_search_options,
 )
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.files import read_lines
 from keras_transformer.parsing.run import tree_search
 from keras_transformer.run_folder import RunFolder
@@ -48,8 +45,8 @@ class Format(enum.StrEnum):
 
 
 @app.command(no_args_is_help=True)
+@takes_search_options(*RUN_OPTIONS)
 def export(
-    context: typer.Context,
     run: RunPath,
     to: Annotated[
         pathlib.Path,
@@ -63,10 +60,8 @@ def export(
         str | None,
         typer.Option(metavar="TYPE", help="With --format ctranslate2: the type of its weights, for example int8."),
     ] = None,
-    beam_size: BeamSize = SearchOptions.beam_size,
-    length_penalty: LengthPenalty = SearchOptions.length_penalty,
-    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
-    extra_length: ExtraLength = SearchOptions.extra_length,
+    *,
+    search: SearchArguments,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
     precision: Precision = "float32",
     alignment_layer: Annotated[
@@ -128,11 +123,7 @@ def export(
         if signatures and format is not Format.SAVED_MODEL:
             raise ExportError(f"--signature {signatures[0]} is for a SavedModel, not for --format {format}.")
         sentences = None if no_check else check or RunFolder(run).check_lines
-        search = {
-            "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
-            "extra_length": extra_length,
-        }  # fmt: skip
-        options = SearchOptions(**or_of_run(context, search, tree_search(run)))
+        options = SearchOptions(**search.with_run_defaults(tree_search(run)))
         if format is Format.CTRANSLATE2:
             print(export_ctranslate2(run, to, options, max_source_tokens, sentences, quantization))
         else:

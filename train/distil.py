@@ -28,7 +28,14 @@ from keras_transformer.commands.console import (
     prepare_process,
     quiet_start,
 )
-from keras_transformer.commands.options import BatchSize, CoveragePenalty, Ensemble, LengthPenalty, Precision, RunPath
+from keras_transformer.commands.options import (
+    BatchSize,
+    Ensemble,
+    Precision,
+    RunPath,
+    SearchArguments,
+    takes_search_options,
+)
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.parsing.run import check_writes_text
@@ -45,6 +52,7 @@ app = command_app()
 
 
 @app.command()
+@takes_search_options("beam_size", "length_penalty", "coverage_penalty", beam_size=8)
 def main(
     run: RunPath,
     source: Annotated[
@@ -55,11 +63,7 @@ def main(
     ],
     output: Annotated[pathlib.Path, typer.Option(metavar="FILE", help="Write the chosen translations to this file.")],
     ensemble: Ensemble,
-    beam_size: Annotated[
-        int, typer.Option(help="Translations of a sentence to choose from; 1 takes what the model says.")
-    ] = 8,
-    length_penalty: LengthPenalty = SearchOptions.length_penalty,
-    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
+    search: SearchArguments,
     batch_size: BatchSize = BATCH_SIZE,
     precision: Precision = "float32",
 ):
@@ -74,8 +78,7 @@ def main(
         runs = [run, *ensemble]
         check_files(runs, source, reference, output)
         pairs = aligned_pairs(source, reference)
-        search = {"beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty}
-        options = SearchOptions(n_best=beam_size, **search)
+        options = SearchOptions(n_best=search.values["beam_size"], **search.values)
         with quiet_start():
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
@@ -92,7 +95,7 @@ def main(
         weights = [sha256_of(RunFolder(one).weights) for one in runs]
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(run)
-        decisive = {"weights": weights, "text": text, "language": language, "precision": precision, **search}
+        decisive = {"weights": weights, "text": text, "language": language, "precision": precision, **search.values}
         work = Unfinished(output, decisive)
         kept = f"Stopped. {work.path} keeps what is translated: the same command goes on after it."
         with contextlib.closing(work), interrupted_by_signals(kept):

@@ -21,18 +21,15 @@ from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import command_app, exit_codes, on_one_line, prepare_process, quiet_start
 from keras_transformer.commands.options import (
     BatchSize,
-    BeamSize,
     Constrained,
-    CoveragePenalty,
     Ensemble,
-    ExtraLength,
-    LengthPenalty,
     Precision,
     RunPath,
-    or_of_run,
+    SearchArguments,
+    takes_search_options,
 )
 from keras_transformer.config import ConfigError
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.parsing.run import check_constrained, tree_search
 from keras_transformer.run_folder import RunFolder
 
@@ -45,8 +42,8 @@ app = command_app()
 
 
 @app.command()
+@takes_search_options(*RUN_OPTIONS)
 def main(
-    context: typer.Context,
     run: RunPath,
     ensemble: Ensemble,
     source: Annotated[
@@ -69,10 +66,8 @@ def main(
         bool,
         typer.Option("--tokenised", help="By length: BLEU of Moses-tokenised, lower-cased text instead of raw text."),
     ] = False,
-    beam_size: BeamSize = SearchOptions.beam_size,
-    length_penalty: LengthPenalty = SearchOptions.length_penalty,
-    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
-    extra_length: ExtraLength = SearchOptions.extra_length,
+    *,
+    search: SearchArguments,
     batch_size: BatchSize = BATCH_SIZE,
     precision: Precision = "float32",
     constrained: Constrained = False,
@@ -96,18 +91,14 @@ def main(
     with exit_codes():
         runs = [run, *ensemble]
         check_files(runs, source, reference, against, output, plot)
-        search = {
-            "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
-            "extra_length": extra_length,
-        }  # fmt: skip
         of_trees = tree_search(run)
         if constrained:
             check_constrained(run, of_trees is not None)
         if of_trees is not None:
             check_tree_options(source=source, tokenised=tokenised, plot=plot)
         check_kinds(run, of_trees is not None, against)
-        options = SearchOptions(**or_of_run(context, search, of_trees))
-        settings = {name: getattr(options, name) for name in search}
+        options = SearchOptions(**search.with_run_defaults(of_trees))
+        settings = {name: getattr(options, name) for name in RUN_OPTIONS}
         if ensemble:
             settings["ensemble"] = [str(one) for one in ensemble]
         settings |= {"precision": precision} | ({"constrained": constrained} if of_trees is not None else {})

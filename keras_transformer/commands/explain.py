@@ -13,23 +13,7 @@ from keras_transformer.commands.console import (
     exit_codes,
     lean_start,
 )
-from keras_transformer.commands.options import (
-    BeamSize,
-    CoveragePenalty,
-    ExtraLength,
-    LengthPenalty,
-    MaxLength,
-    MinLength,
-    NoRepeatNgramSize,
-    RepetitionPenalty,
-    RunPath,
-    Seed,
-    TargetPrefix,
-    Temperature,
-    TopK,
-    TopP,
-    or_of_run,
-)
+from keras_transformer.commands.options import RunPath, SearchArguments, TargetPrefix, takes_search_options
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import write_atomically
 from keras_transformer.parsing.run import tree_search
@@ -37,24 +21,12 @@ from keras_transformer.parsing.written import parsed_sentences
 from keras_transformer.run_folder import RunFolder
 
 
+@takes_search_options(n_best=SearchOptions.beam_size)
 def explain(
-    context: typer.Context,
     run: RunPath,
     sentence: Annotated[str, typer.Argument(help="What to translate.")],
     to: Annotated[pathlib.Path, typer.Option(help="Where to write the page, for example page.html.")],
-    beam_size: BeamSize = SearchOptions.beam_size,
-    length_penalty: LengthPenalty = SearchOptions.length_penalty,
-    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
-    extra_length: ExtraLength = SearchOptions.extra_length,
-    n_best: Annotated[int, typer.Option(help="Different translations to show, at most.")] = SearchOptions.beam_size,
-    min_length: MinLength = SearchOptions.min_length,
-    max_length: MaxLength = SearchOptions.max_length,
-    no_repeat_ngram_size: NoRepeatNgramSize = SearchOptions.no_repeat_ngram_size,
-    repetition_penalty: RepetitionPenalty = SearchOptions.repetition_penalty,
-    temperature: Temperature = SearchOptions.temperature,
-    top_k: TopK = SearchOptions.top_k,
-    top_p: TopP = SearchOptions.top_p,
-    seed: Seed = SearchOptions.seed,
+    search: SearchArguments,
     target_prefix: TargetPrefix = "",
 ):
     """Write a page that shows how a sentence is translated, as one file that needs no server and no network.
@@ -64,16 +36,8 @@ def explain(
     """
     with exit_codes():
         of_trees = tree_search(run)
-        search = {
-            "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
-            "extra_length": extra_length,
-        }  # fmt: skip
-        search = or_of_run(context, search, of_trees)
-        options = SearchOptions(
-            **search, n_best=min(n_best, search["beam_size"]), min_length=min_length, max_length=max_length,
-            no_repeat_ngram_size=no_repeat_ngram_size, repetition_penalty=repetition_penalty, temperature=temperature,
-            top_k=top_k, top_p=top_p, seed=seed,
-        )  # fmt: skip
+        values = search.with_run_defaults(of_trees)
+        options = SearchOptions(**values | {"n_best": min(values["n_best"], values["beam_size"])})
         RunFolder(run).check_spared("--to", to)
         if of_trees is not None:
             [sentence] = parsed_sentences([sentence])

@@ -1,20 +1,71 @@
 """The arguments and options that several commands share, each written once.
 
-A command takes them as types and adds the default: `beam_size: BeamSize = SearchOptions.beam_size`.
+A command takes them as types, with a default beside: `batch_size: BatchSize = BATCH_SIZE`. The options of a search come
+from the table in decoding/options.py: a command that `takes_search_options` gets them as one argument, `search`.
 """
 
+import functools
+import inspect
 import pathlib
-from typing import Annotated, Any
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from keras_transformer.batching import LONGEST_SOURCE
+from keras_transformer.decoding.options import OPTIONS, TARGET_PREFIX, Option
 
 
-def or_of_run(context: typer.Context, options: dict[str, Any], of_run: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the options with those that are not on the command line replaced by the run's own, where it has them."""
-    typed = {name: value for name, value in options.items() if context.get_parameter_source(name).name != "DEFAULT"}
-    return options | (of_run or {}) | typed
+class SearchArguments(NamedTuple):
+    """The options of a search as the command line has them. They are not checked: a run may have others as defaults."""
+
+    values: dict[str, Any]  # by field of SearchOptions
+    typed: frozenset[str]  # the fields that stand on the command line; the others have their default
+
+    def with_run_defaults(self, run_defaults: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the values; of those that were not typed, the run's own, if it has them."""
+        return self.values | (run_defaults or {}) | {name: self.values[name] for name in self.typed}
+
+
+def takes_search_options(*names: str, **defaults: Any) -> Callable[[Callable], Callable]:
+    """Give a command these options of a search, or all of them, in place of its parameter `search`: SearchArguments.
+
+    Each has the type, help and default of its row in decoding/options.py, or the default in `defaults`.
+    """
+    options = [OPTIONS[name] for name in names or OPTIONS]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+
+    def decorate(command: Callable) -> Callable:
+        parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
+        for parameter in inspect.signature(command).parameters.values():
+            if parameter.name == "search":
+                for option in options:
+                    default, kind = defaults.get(option.name, option.default), type_of(option)
+                    parameters.append(inspect.Parameter(option.name, keyword, default=default, annotation=kind))
+            else:
+                parameters.append(parameter.replace(kind=keyword))
+
+        @functools.wraps(command)
+        def call(context: typer.Context, **arguments: Any) -> Any:
+            values = {option.name: arguments.pop(option.name) for option in options}
+            typed = frozenset(name for name in values if context.get_parameter_source(name).name != "DEFAULT")
+            return command(**arguments, search=SearchArguments(values, typed))
+
+        call.__signature__ = inspect.Signature(parameters)
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return call
+
+    return decorate
+
+
+def type_of(option: Option) -> Any:
+    """Return the type of an option on the command line, with its help; its texts name other options as typed there."""
+    number = int if option.is_whole else float
+    text = re.sub(r"\b[a-z]+(_[a-z]+)+\b", lambda name: "--" + name[0].replace("_", "-"), option.help)
+    if option.default is None:
+        return Annotated[number | None, typer.Option(help=text, show_default="none")]
+    return Annotated[number, typer.Option(help=text)]
 
 
 RunPath = Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="The run folder that training wrote.")]
@@ -29,57 +80,7 @@ Ensemble = Annotated[
     ),
 ]
 
-BeamSize = Annotated[int, typer.Option(help="Hypotheses per sentence; 1 is greedy search.")]
-
-LengthPenalty = Annotated[
-    float, typer.Option(help="The exponent alpha of score = log P / ((5 + tokens) / 6)^alpha; 0 is no penalty.")
-]
-
-CoveragePenalty = Annotated[
-    float,
-    typer.Option(
-        help="Beta of what is added to a score, beta x sum(log(min(a, 1))) over the tokens of the source; a is the sum "
-        "of the attention that such a token got. It is against leaving out parts of a sentence; 0 is no penalty."
-    ),
-]
-
-ExtraLength = Annotated[
-    int, typer.Option(help="A translation has at most as many tokens as its source, plus this number.")
-]
-
-MinLength = Annotated[
-    int,
-    typer.Option(
-        help="Tokens of the shortest translation, end of sentence included, if --extra-length allows as many."
-    ),
-]
-
-MaxLength = Annotated[
-    int | None,
-    typer.Option(help="Tokens of the longest translation, if --extra-length allows more.", show_default="none"),
-]
-
-NoRepeatNgramSize = Annotated[
-    int, typer.Option(help="No sequence of so many tokens comes twice in a translation; 0: no such rule.")
-]
-
-RepetitionPenalty = Annotated[
-    float, typer.Option(help="Log-probabilities of tokens that a translation already has are multiplied by it.")
-]
-
-Temperature = Annotated[
-    float, typer.Option(help="Above 0: draw tokens from P^(1/temperature) instead of searching, --beam-size times.")
-]
-
-TopK = Annotated[int, typer.Option(help="With --temperature: draw among the k most probable tokens; 0: among all.")]
-
-TopP = Annotated[
-    float, typer.Option(help="With --temperature: draw among the fewest most probable tokens whose sum reaches p.")
-]
-
-Seed = Annotated[int, typer.Option(help="Of what is drawn: the same seed, the same translation.")]
-
-TargetPrefix = Annotated[str, typer.Option(help="The text with which every translation must begin.")]
+TargetPrefix = Annotated[str, typer.Option(help=TARGET_PREFIX)]
 
 MaxSourceTokens = Annotated[
     int, typer.Option(help=f"Longer sentences are truncated to this number of tokens; at most {LONGEST_SOURCE}.")

@@ -15,23 +15,22 @@ from keras_transformer.commands.console import (
 )
 from keras_transformer.commands.options import (
     BatchSize,
-    CoveragePenalty,
-    LengthPenalty,
     MaxSourceTokens,
     RunPath,
+    SearchArguments,
+    takes_search_options,
 )
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_lines
 from keras_transformer.parsing.run import check_writes_text
 
 
+@takes_search_options("length_penalty", "coverage_penalty")
 def score(
     run: RunPath,
     source: Annotated[pathlib.Path, typer.Option(help="Sentences, one per line.", show_default=False)],
     target: Annotated[pathlib.Path, typer.Option(help="Their translations, one per line.", show_default=False)],
-    length_penalty: LengthPenalty = SearchOptions.length_penalty,
-    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
+    search: SearchArguments,
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
 ):
@@ -53,7 +52,8 @@ def score(
             from keras_transformer.scorer import Scorer
 
         tune_for_translation()
-        for pair in Scorer.load(run, length_penalty, batch_size, max_source_tokens, coverage_penalty).score(*texts):
+        scorer = Scorer.load(run, batch_size=batch_size, max_source_tokens=max_source_tokens, **search.values)
+        for pair in scorer.score(*texts):
             print(f"{pair.log_probability:.4f}\t{pair.score:.4f}")
 
 

@@ -18,26 +18,15 @@ from keras_transformer.commands.console import (
 )
 from keras_transformer.commands.options import (
     BatchSize,
-    BeamSize,
     Constrained,
-    CoveragePenalty,
     Ensemble,
-    ExtraLength,
-    LengthPenalty,
-    MaxLength,
     MaxSourceTokens,
-    MinLength,
-    NoRepeatNgramSize,
     Precision,
-    RepetitionPenalty,
     RunPath,
-    Seed,
+    SearchArguments,
     TargetPrefix,
-    Temperature,
-    TopK,
-    TopP,
     WithScores,
-    or_of_run,
+    takes_search_options,
 )
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.parsing.run import check_constrained, check_draws_trees, tree_search
@@ -46,25 +35,11 @@ from keras_transformer.parsing.written import drawing, parsed_sentences, with_tr
 log = logging.getLogger("keras_transformer")
 
 
+@takes_search_options()
 def translate(
-    context: typer.Context,
     run: RunPath,
     ensemble: Ensemble,
-    beam_size: BeamSize = SearchOptions.beam_size,
-    length_penalty: LengthPenalty = SearchOptions.length_penalty,
-    coverage_penalty: CoveragePenalty = SearchOptions.coverage_penalty,
-    extra_length: ExtraLength = SearchOptions.extra_length,
-    n_best: Annotated[
-        int, typer.Option(help="If above 1, write up to this many different translations per line, best first.")
-    ] = SearchOptions.n_best,
-    min_length: MinLength = SearchOptions.min_length,
-    max_length: MaxLength = SearchOptions.max_length,
-    no_repeat_ngram_size: NoRepeatNgramSize = SearchOptions.no_repeat_ngram_size,
-    repetition_penalty: RepetitionPenalty = SearchOptions.repetition_penalty,
-    temperature: Temperature = SearchOptions.temperature,
-    top_k: TopK = SearchOptions.top_k,
-    top_p: TopP = SearchOptions.top_p,
-    seed: Seed = SearchOptions.seed,
+    search: SearchArguments,
     target_prefix: TargetPrefix = "",
     scores: WithScores = False,
     batch_size: BatchSize = BATCH_SIZE,
@@ -89,17 +64,9 @@ def translate(
         of_trees = tree_search(run)
         if constrained:
             check_constrained(run, of_trees is not None, target_prefix)
+        options = SearchOptions(**search.with_run_defaults(of_trees))
         if draw:
-            check_draws_trees(run, of_trees is not None, n_best == 1 and not scores)
-        search = {
-            "beam_size": beam_size, "length_penalty": length_penalty, "coverage_penalty": coverage_penalty,
-            "extra_length": extra_length,
-        }  # fmt: skip
-        options = SearchOptions(
-            **or_of_run(context, search, of_trees), n_best=n_best, min_length=min_length,
-            max_length=max_length, no_repeat_ngram_size=no_repeat_ngram_size, repetition_penalty=repetition_penalty,
-            temperature=temperature, top_k=top_k, top_p=top_p, seed=seed,
-        )  # fmt: skip
+            check_draws_trees(run, of_trees is not None, options.n_best == 1 and not scores)
         with lean_start():
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
@@ -118,7 +85,7 @@ def translate(
                 translated = with_trees(lines, translated, first_line)
             if draw:
                 return [f"{drawing(best.text)}\n\n" for [best] in translated]
-            if n_best == 1:
+            if options.n_best == 1:
                 return [output_line(best, scores) for [best] in translated]
             return [
                 f"{number} ||| {on_one_line(translation.text)} ||| {translation.score:.4f}\n"

@@ -11,6 +11,7 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer, Explanation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES
+from tests.support.searches import OTHER_VALUES
 
 SENTENCE = f"{SENTENCES[0]} </script><b>"
 
@@ -52,16 +53,10 @@ def asked(monkeypatch):
 
 
 def test_every_option_arrives(asked, tmp_path):
-    options = {
-        "beam_size": 3, "length_penalty": 1.5, "coverage_penalty": 0.25, "extra_length": 5, "n_best": 2,
-        "min_length": 4, "max_length": 9, "no_repeat_ngram_size": 6, "repetition_penalty": 1.25, "temperature": 0.5,
-        "top_k": 7, "top_p": 0.75, "seed": 8,
-    }  # fmt: skip
-    assert set(options) == set(SearchOptions.__dataclass_fields__)
-    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+    words = [word for name, value in OTHER_VALUES.items() for word in (f"--{name.replace('_', '-')}", value)]
     to = ["--to", tmp_path / "page.html"]
     assert invoke(app, "explain", "run", "one", *to, *words, "--target-prefix", "two").exit_code == 0
-    assert asked == [pathlib.Path("run"), SearchOptions(**options), "one", "two"]
+    assert asked == [pathlib.Path("run"), SearchOptions(**OTHER_VALUES), "one", "two"]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from tests.support.commands import invoke
 from tests.support.places import ROOT
 from tests.support.processes import python, start_python
 from tests.support.runs import random_run
+from tests.support.searches import OTHER_VALUES
 
 
 class Shouter:
@@ -105,14 +106,11 @@ def test_a_long_text_is_translated_in_groups_and_lines_keep_their_numbers(shoute
 
 
 def test_every_option_arrives(shouter):
-    arguments = "--beam-size 7 --length-penalty 0.1 --extra-length 9 --n-best 3 --batch-size 5 --max-source-tokens 99"
-    arguments += " --precision bfloat16 --min-length 2 --max-length 8 --no-repeat-ngram-size 3 --repetition-penalty 1.5"
-    arguments += " --coverage-penalty 0.25 --temperature 0.5 --top-k 6 --top-p 0.75 --seed 4 --target-prefix Die"
-    assert translate(b"a\nb\n", *arguments.split(), run="the_run").exit_code == 0
+    words = [word for name, value in OTHER_VALUES.items() for word in (f"--{name.replace('_', '-')}", value)]
+    words += "--batch-size 5 --max-source-tokens 99 --precision bfloat16 --target-prefix Die".split()
+    assert translate(b"a\nb\n", *words, run="the_run").exit_code == 0
     assert shouter.run == [pathlib.Path("the_run")]
-    rules = {"min_length": 2, "max_length": 8, "no_repeat_ngram_size": 3, "repetition_penalty": 1.5}
-    rules |= {"coverage_penalty": 0.25, "temperature": 0.5, "top_k": 6, "top_p": 0.75, "seed": 4}
-    assert shouter.options == SearchOptions(beam_size=7, length_penalty=0.1, extra_length=9, n_best=3, **rules)
+    assert shouter.options == SearchOptions(**OTHER_VALUES)
     assert shouter.prefixes == ["Die", "Die"]
     assert shouter.settings == {"batch_size": 5, "max_source_tokens": 99, "precision": "bfloat16"}
 
