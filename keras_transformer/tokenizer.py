@@ -239,10 +239,6 @@ class Tokenizer:
         refuse_one_string(texts)
         return self._processor.encode(list(texts))
 
-    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
-        """Return one text per list of ids, none of which is special."""
-        return self._processor.decode(list(batch))
-
     @functools.cached_property
     def is_lowercase(self) -> bool:
         """Whether it makes all text lower case."""
