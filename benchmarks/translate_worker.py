@@ -80,11 +80,11 @@ def crew(names: list[str], work: Work, missing: dict[str, str]) -> Iterator[list
 
 def serve(connection: Connection, name: str, folder: pathlib.Path) -> None:
     """The contestant's process: load, then answer requests until the parent closes the connection."""
-    from keras_transformer.commands.console import quiet_start
+    from keras_transformer.commands.console import quiet_imports
 
     prepare_contestant()
     try:
-        with quiet_start():
+        with quiet_imports():
             answers = Answers(name, folder)
     except UserError as error:
         connection.send(str(error))
@@ -141,10 +141,10 @@ def machine_products() -> dict[str, float]:
 
 
 def serve_products(connection: Connection, name: str) -> None:
-    from keras_transformer.commands.console import quiet_start
+    from keras_transformer.commands.console import quiet_imports
 
     prepare_contestant()
-    with quiet_start():
+    with quiet_imports():
         import tensorflow as tf
 
     found = {}

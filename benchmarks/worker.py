@@ -111,10 +111,10 @@ class Worker(ContestantProcess):
 
 def serve(connection: Connection, contestant: str, workload: Workload) -> None:
     """The contestant's process: get ready, then run what is asked until the parent closes the connection."""
-    from keras_transformer.commands.console import quiet_start
+    from keras_transformer.commands.console import quiet_imports
 
     prepare_contestant()
-    with quiet_start():
+    with quiet_imports():
         from benchmarks.contestants import prepare
 
         lanes, parameters, loss = prepare(contestant, workload)

@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from keras_transformer.batching import LONGEST_SOURCE
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_start
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
 from keras_transformer.commands.options import (
     MaxSourceTokens,
     Precision,
@@ -150,7 +150,7 @@ def export_run(
     be written or if it translates differently; then nothing is published.
     """
     refuse_version(folder)
-    with quiet_start():
+    with quiet_imports():
         from keras_transformer.saved_run import load_run
         from keras_transformer.translator import Translator, in_precision
 
@@ -164,7 +164,7 @@ def export_run(
     transformer = in_precision(transformer, precision)
     lines = read_sentences(sentences) if sentences else []
     translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens, precision=precision)
-    with quiet_start():  # the tokenizer prints a notice
+    with quiet_imports():  # the tokenizer prints a notice
         served = ServedGraph(transformer, tokenizer, options, translator.max_source_tokens, alignment_layer)
     with signals_raise(), unfinished_version(folder) as unfinished:
         write_saved_model(served, tokenizer, unfinished, signatures)
@@ -195,7 +195,7 @@ def export_ctranslate2(
             f"The coverage penalty is {options.coverage_penalty}, and the README.md of --format ctranslate2 searches "
             "without one: give --coverage-penalty 0, or --format saved_model."
         )
-    with quiet_start():
+    with quiet_imports():
         from keras_transformer.saved_run import load_run
         from keras_transformer.translator import Translator
 

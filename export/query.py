@@ -17,7 +17,7 @@ from keras_transformer.commands.console import (
     exit_codes,
     output_line,
     prepare_process,
-    quiet_start,
+    quiet_imports,
     translate_lines,
 )
 from keras_transformer.commands.options import WithScores
@@ -44,7 +44,7 @@ def query(
     busy for is sent again; any other error ends the command with one sentence.
     """
     with exit_codes():
-        with quiet_start():
+        with quiet_imports():
             client = ServingClient(url, deadline, rows_per_request, requests_at_once)
 
         def output_lines(lines, first_line):

@@ -16,7 +16,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_start
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
 
 from .server.options import ServerOptions
 from .versions import find_version
@@ -68,7 +68,7 @@ def serve(
             poll_seconds=poll_seconds,
         )
         find_version(folder)
-        with quiet_start():
+        with quiet_imports():
             from .server.model_folder import ModelFolder
             from .server.process import run_until_signal
 

@@ -15,11 +15,12 @@ import typer
 
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import (
+    UNUSED_IN_TRANSLATION,
     command_app,
     exit_codes,
-    lean_start,
     output_line,
     prepare_process,
+    quiet_imports,
     translate_lines,
 )
 from keras_transformer.commands.options import BatchSize, WithScores
@@ -45,7 +46,7 @@ def translate(
     """
     with exit_codes():
         version = find_version(folder)
-        with lean_start():
+        with quiet_imports(without=UNUSED_IN_TRANSLATION):
             from .graph.exported import open_quietly
 
         translator = open_quietly(version, batch_size)

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_start
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
 
 from .config.run import load_config
 from .workers.rendezvous import exit_immediately
@@ -43,7 +43,7 @@ def main(
     prepare_process(is_long=True)
     with exit_codes():
         run_config = load_config(config, overrides or ())
-        with quiet_start():
+        with quiet_imports():
             from .run import dry_run, run
         if is_dry_run:
             dry_run(run_config)

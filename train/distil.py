@@ -26,7 +26,7 @@ from keras_transformer.commands.console import (
     exit_codes,
     on_one_line,
     prepare_process,
-    quiet_start,
+    quiet_imports,
 )
 from keras_transformer.commands.options import (
     BatchSize,
@@ -79,7 +79,7 @@ def main(
         check_files(runs, source, reference, output)
         pairs = aligned_pairs(source, reference)
         options = SearchOptions(n_best=search.values["beam_size"], **search.values)
-        with quiet_start():
+        with quiet_imports():
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
 

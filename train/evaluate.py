@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.commands.console import command_app, exit_codes, on_one_line, prepare_process, quiet_start
+from keras_transformer.commands.console import command_app, exit_codes, on_one_line, prepare_process, quiet_imports
 from keras_transformer.commands.options import (
     BatchSize,
     Constrained,
@@ -102,7 +102,7 @@ def main(
         if ensemble:
             settings["ensemble"] = [str(one) for one in ensemble]
         settings |= {"precision": precision} | ({"constrained": constrained} if of_trees is not None else {})
-        with quiet_start():
+        with quiet_imports():
             from keras_transformer.bleu import tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator

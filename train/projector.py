@@ -8,7 +8,7 @@ from keras_transformer.commands.signals import end_on_signals
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_start
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
 from keras_transformer.commands.options import RunPath
 from keras_transformer.run_folder import RunFolder
 
@@ -23,7 +23,7 @@ def main(run: RunPath):
     """
     prepare_process()
     with exit_codes():
-        with quiet_start():
+        with quiet_imports():
             from keras_transformer.inspection.projector import write_projector
             from keras_transformer.saved_run import load_run
         transformer, tokenizer = load_run(run)

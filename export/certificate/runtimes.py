@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-from keras_transformer.commands.console import quiet_start
+from keras_transformer.commands.console import quiet_imports
 from keras_transformer.translation import Translation
 
 from ..client.client import ServingClient
@@ -111,7 +111,7 @@ def served_locally(version: pathlib.Path, rows: int = 16) -> Iterator[dict[str, 
     """
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         (pathlib.Path(folder) / "1").symlink_to(version.absolute(), target_is_directory=True)
-        with quiet_start():  # the tokenizer prints a notice at its first use
+        with quiet_imports():  # the tokenizer prints a notice at its first use
             address = stack.enter_context(local_server(folder, ServerOptions(port=0, grpc_port=0, deadline=PATIENCE)))
             clients = {
                 name: ServingClient(url, deadline=PATIENCE, rows_per_request=rows, requests_at_once=8)

@@ -7,7 +7,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
 
 from keras_transformer.batching import BATCH_SIZE, list_of_lines
-from keras_transformer.commands.console import quiet_start
+from keras_transformer.commands.console import quiet_imports
 from keras_transformer.errors import first_line_of
 from keras_transformer.parallel import at_the_same_time, tune_for_translation
 from keras_transformer.translation import Translation
@@ -53,7 +53,7 @@ class ExportedTranslator:
 def open_quietly(folder: str | os.PathLike, batch_size: int = BATCH_SIZE) -> ExportedTranslator:
     """Open an export while what its native libraries print is hidden: the tokenizer prints at its first use."""
     tune_for_translation()
-    with quiet_start():
+    with quiet_imports():
         translator = ExportedTranslator(folder, batch_size)
         translator.translate([""])
     return translator

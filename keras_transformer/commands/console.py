@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TextIO
 
 import typer
@@ -18,6 +18,7 @@ from keras_transformer.translation import Translation
 
 BATCHES_AT_ONCE = 25
 OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")  # of TensorFlow, which is not imported for it
+UNUSED_IN_TRANSLATION = ("jax", "matplotlib")  # TensorFlow and Keras import them if installed: two seconds for nothing
 INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run the same command again
 
 
@@ -31,7 +32,7 @@ def prepare_process(is_long: bool = False) -> None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
     if hasattr(sys.stdout, "reconfigure"):  # texts of any language, whatever the locale is
         sys.stdout.reconfigure(encoding="utf-8")
-    logs = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")  # which `quiet_start` does not hide
+    logs = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")  # which `quiet_imports` does not hide
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # not even that there is no GPU
     os.environ["KERAS_BACKEND"] = "tensorflow"  # whatever the shell or ~/.keras says: commands compile with it
     log_format = (
@@ -45,34 +46,19 @@ def prepare_process(is_long: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def absent(*packages: str) -> Iterator[None]:
-    """Within, no import finds these packages.
+def quiet_imports(without: Sequence[str] = ()) -> Iterator[None]:
+    """Within, hide what native libraries print to stderr while they load, and collect no garbage.
 
-    TensorFlow imports JAX, and Keras imports matplotlib, if they are installed: two seconds for what translation never
-    uses. Both do without.
-    """
-    hidden = [name for name in packages if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-
-
-@contextlib.contextmanager
-def quiet_start() -> Iterator[None]:
-    """Within, hide what native libraries print to stderr while they load, and let Python collect no garbage.
-
-    Modules leave hardly any, and looking for it takes a fifth of the time of importing TensorFlow and Keras.
-    If an exception other than UserError is raised, everything is printed after all, because it may show the cause.
+    No import finds the packages in `without`. Modules leave hardly any garbage, and looking for it takes a fifth of the
+    time of importing TensorFlow and Keras. If an exception other than UserError is raised, what was hidden is printed
+    after all, because it may show the cause.
 
     TensorFlow 2.21 prints lines at its import that no log level silences.
     """
     sys.stderr.flush()
     stderr, was_collecting = os.dup(2), gc.isenabled()
     gc.disable()
-    with tempfile.TemporaryFile() as held:
+    with tempfile.TemporaryFile() as held, unavailable(without):
         os.dup2(held.fileno(), 2)
         try:
             yield
@@ -92,10 +78,15 @@ def quiet_start() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def lean_start() -> Iterator[None]:
-    """`quiet_start` for commands that translate: packages that translation never uses are not imported either."""
-    with quiet_start(), absent("jax", "matplotlib"):
+def unavailable(packages: Sequence[str]) -> Iterator[None]:
+    """Within, no import finds these packages; those that are imported already stay."""
+    hidden = [name for name in packages if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))
+    try:
         yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 def command_app(**settings) -> typer.Typer:

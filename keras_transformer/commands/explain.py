@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from keras_transformer.commands.console import (
+    UNUSED_IN_TRANSLATION,
     exit_codes,
-    lean_start,
+    quiet_imports,
 )
 from keras_transformer.commands.options import RunPath, SearchArguments, TargetPrefix, takes_search_options
 from keras_transformer.decoding.options import SearchOptions
@@ -41,7 +42,7 @@ def explain(
         RunFolder(run).check_spared("--to", to)
         if of_trees is not None:
             [sentence] = parsed_sentences([sentence])
-        with lean_start():
+        with quiet_imports(without=UNUSED_IN_TRANSLATION):
             from keras_transformer.explainer import Explainer
             from keras_transformer.page import page
             from keras_transformer.parallel import tune_for_translation

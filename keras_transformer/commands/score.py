@@ -10,8 +10,9 @@ import typer
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.commands.console import (
+    UNUSED_IN_TRANSLATION,
     exit_codes,
-    lean_start,
+    quiet_imports,
 )
 from keras_transformer.commands.options import (
     BatchSize,
@@ -47,7 +48,7 @@ def score(
             raise InputError(
                 f"{source} has {len(texts[0])} lines and {target} has {len(texts[1])}: they must be pairs."
             )
-        with lean_start():
+        with quiet_imports(without=UNUSED_IN_TRANSLATION):
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.scorer import Scorer
 

@@ -10,10 +10,11 @@ import typer
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.commands.console import (
+    UNUSED_IN_TRANSLATION,
     exit_codes,
-    lean_start,
     on_one_line,
     output_line,
+    quiet_imports,
     translate_lines,
 )
 from keras_transformer.commands.options import (
@@ -67,7 +68,7 @@ def translate(
         options = SearchOptions(**search.with_run_defaults(of_trees))
         if draw:
             check_draws_trees(run, of_trees is not None, options.n_best == 1 and not scores)
-        with lean_start():
+        with quiet_imports(without=UNUSED_IN_TRANSLATION):
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
 

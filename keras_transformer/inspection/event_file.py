@@ -19,7 +19,7 @@ from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 from tensorboard.plugins.text.summary_v2 import text_pb
 
 from keras_transformer.files import write_atomically
-from keras_transformer.inspection.patient_file import PatientFile
+from keras_transformer.inspection.retrying_file import RetryingFile
 
 log = logging.getLogger("keras_transformer")
 
@@ -51,7 +51,7 @@ class EventFile:
         staged.rename(path)
         for other in old:
             other.unlink()
-        self.file = PatientFile(path)
+        self.file = RetryingFile(path)
 
     def write(self, step: int, wall_time: float, values: dict[str, float | str | None]) -> None:
         """values: by tag ("loss"); a str is Markdown, None is NaN. wall_time: seconds since 1970."""

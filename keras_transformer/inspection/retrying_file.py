@@ -7,7 +7,7 @@ import pathlib
 log = logging.getLogger("keras_transformer")
 
 
-class PatientFile:
+class RetryingFile:
     """A file to append records to. Records that a full disk refuses are kept in memory and written once there is room.
 
     A record is in the hands of the system when `write` returns, so that it survives the end of the process.

@@ -14,7 +14,7 @@ import typer
 
 from keras_transformer.batching import batches_by_length, list_of_lines
 from keras_transformer.commands import console
-from keras_transformer.commands.console import absent, exit_codes, groups, on_one_line, output_line, quiet_start
+from keras_transformer.commands.console import exit_codes, groups, on_one_line, output_line, quiet_imports
 from keras_transformer.errors import InputError, UserError, first_line_of
 from tests.support.processes import python
 
@@ -23,8 +23,8 @@ def test_a_line_break_inside_a_translation_becomes_a_space():
     assert on_one_line("a\r\nb\nc") == "a b c"
 
 
-def test_packages_are_absent_within_and_come_back():
-    with absent("xmlrpc", "pytest"):
+def test_packages_are_unavailable_within_and_come_back():
+    with quiet_imports(without=("xmlrpc", "pytest")):
         with pytest.raises(ImportError):
             importlib.import_module("xmlrpc.client")
         importlib.import_module("pytest")  # imported before: it stays
@@ -99,18 +99,18 @@ def test_the_exit_codes_of_a_process(error, code, message):
     assert (process.returncode, process.stdout, process.stderr) == (code, b"", message)
 
 
-def test_a_quiet_start_hides_stderr_unless_an_unexpected_exception_is_raised(capfd):
-    with quiet_start():
+def test_quiet_imports_hide_stderr_unless_an_unexpected_exception_is_raised(capfd):
+    with quiet_imports():
         os.write(2, b"greeting\n")
     print("after", file=sys.stderr)
     assert capfd.readouterr().err == "after\n"
     with pytest.raises(ImportError):
-        with quiet_start():
+        with quiet_imports():
             os.write(2, b"the reason\n")
             raise ImportError
     assert capfd.readouterr().err == "the reason\n"
     with pytest.raises(UserError):
-        with quiet_start():
+        with quiet_imports():
             os.write(2, b"a notice\n")
             raise UserError
     assert capfd.readouterr().err == ""
@@ -118,9 +118,9 @@ def test_a_quiet_start_hides_stderr_unless_an_unexpected_exception_is_raised(cap
 
 LOGS = """
 import logging, os, sys
-from keras_transformer.commands.console import prepare_process, quiet_start
+from keras_transformer.commands.console import prepare_process, quiet_imports
 prepare_process()
-with quiet_start():
+with quiet_imports():
     os.write(2, b"greeting")
     logging.getLogger("export").warning("seen")
 print("after", file=sys.stderr)
@@ -129,19 +129,19 @@ print("after", file=sys.stderr)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("closed", "expected"), [(False, b"WARNING: seen\nafter\n"), (True, b"")])
-def test_a_quiet_start_hides_no_log_and_needs_no_stderr(closed, expected):
+def test_quiet_imports_hide_no_log_and_need_no_stderr(closed, expected):
     close = "import os, sys; os.close(2); sys.stderr = None\n" if closed else ""  # as after `2>&-`
     process = python("-c", close + LOGS, stdin=b"")
     assert (process.returncode, process.stdout, process.stderr) == (0, b"", expected)
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_a_quiet_start_collects_no_garbage_and_leaves_collecting_as_it_was(monkeypatch, before):
+def test_quiet_imports_collect_no_garbage_and_leave_collecting_as_it_was(monkeypatch, before):
     monkeypatch.setattr(gc, "isenabled", lambda: before)
     found = []
     for name in ("enable", "disable", "freeze"):
         monkeypatch.setattr(gc, name, functools.partial(found.append, name))
-    with pytest.raises(UserError), quiet_start():
+    with pytest.raises(UserError), quiet_imports():
         found.append("within")
         raise UserError
     assert found == ["disable", "within", "freeze", *["enable"] * before]

@@ -9,7 +9,7 @@ import pytest
 from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 
 from keras_transformer.errors import UserError
-from keras_transformer.inspection.patient_file import PatientFile
+from keras_transformer.inspection.retrying_file import RetryingFile
 from keras_transformer.run_folder import RunFolder
 from tests.support.events import read_added, read_events, read_wall_times
 from train.loop.metrics_log import MetricsLog
@@ -240,8 +240,8 @@ def test_a_disk_that_is_full_at_the_start_or_at_a_resumption_is_one_sentence(fol
         MetricsLog(folder, 2)
 
 
-def test_a_patient_file_holds_what_was_written_in_its_order(tmp_path):
-    file = PatientFile(tmp_path / "file")
+def test_a_retrying_file_holds_what_was_written_in_its_order(tmp_path):
+    file = RetryingFile(tmp_path / "file")
     file.file = FullDisk(file.file, room=3)
     for record in (b"abcd", b"ef"):
         file.write(record)

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from keras_transformer.errors import UserError
-from keras_transformer.inspection.patient_file import PatientFile
+from keras_transformer.inspection.retrying_file import RetryingFile
 from keras_transformer.run_folder import RunFolder
 
 from ..config.run import load_config
@@ -28,14 +28,14 @@ class MetricsLog:
 
     replaced: names whose records of `first_step` are discarded too, because the caller writes them again.
 
-    A disk that fills up later stops neither training nor, once there is room again, these records; see PatientFile.
+    A disk that fills up later stops neither training nor, once there is room again, these records; see RetryingFile.
     """
 
     def __init__(self, folder: RunFolder, first_step: int, replaced: Collection[str] = ()):
         try:
             records = keep_records(folder.metrics, first_step, replaced)
             start = next((record["time"] for record in records if "time" in record), time.time())
-            self.file = PatientFile(folder.metrics)
+            self.file = RetryingFile(folder.metrics)
             self.events = EventFolder(folder.tensorboard, first_step, WRITERS)
             config = load_config(folder.config) if folder.config.exists() else None
             self.events.add("", 0, start, layout_summary(bool(config) and config.data.source == "treebank"))
