@@ -3,25 +3,21 @@
 import functools
 import logging
 import os
-import pathlib
-import tempfile
 
 import keras
-import tensorflow as tf
 
 from keras_transformer.inspection.projector import write_projector
-from keras_transformer.kinds import build_model
-from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 
 from .config.idle_keys import check_idle_keys
-from .config.run import RunConfig, TrainingConfig
+from .config.run import RunConfig
 from .cost.micro_batches import find_micro_batches
 from .cost.preflight import report_preflight
-from .data.corpus import own_shards
+from .data.batches import ShardedBatches
 from .data.prepare import PreparedData, check_division, keep_check_lines, load_corpus, prepare_data
-from .data.vocabulary import prepare_tokenizer, share_tokenizer
+from .data.vocabulary import share_tokenizer, tokenizer_on_trial
 from .loop.fit import fit, report_is_missing
+from .loop.progress import Progress
 from .loop.stopping import interrupted_by_signals
 from .record.changes import (
     check_same_on_all_workers,
@@ -32,22 +28,22 @@ from .record.changes import (
 )
 from .record.finished import where_it_stands
 from .record.history import Changes, record_part
-from .record.lock import check_can_be_created, run_folder_of
-from .record.start import begin
+from .record.lock import run_folder_of, run_folder_to_read
+from .record.start import load_start_weights
 from .record.training_text import check_same_text_on_all_workers, record_of_text, record_training_text
 from .report.final_scores import record_final_scores
 from .report.report import write_report
 from .report.reproduction import commit
-from .step.freezing import freeze
-from .step.optimizer import training_optimizer
+from .step.build import build, compiled
+from .step.freezing import check_frozen
 from .step.training_model import TrainingModel
 from .validation.inspections import inspections_of
 from .validation.selection import select_weights
 from .validation.validation import Validator
-from .workers.broadcast import Broadcast
 from .workers.rendezvous import log_as, report_lost_workers
-from .workers.strategy import choose_strategy, describe
+from .workers.strategy import choose_strategy
 from .workers.tf_config import Cluster, read_cluster
+from .workers.workers import Workers
 
 log = logging.getLogger("train")
 
@@ -77,28 +73,17 @@ def dry_run(config: RunConfig) -> None:
     check_idle_keys(config.training)
     worker = read_cluster(os.environ.get("TF_CONFIG")).worker
     replicas = choose_strategy().num_replicas_in_sync * worker.count  # as many devices on every worker as here
-    folder = RunFolder(config.run_folder)
-    if worker.is_chief:
-        check_can_be_created(folder)
+    with run_folder_to_read(config.run_folder, worker) as folder:
         config = with_found_micro_batches(folder, config, worker)
         check_unchanged(folder, config)
-    check_division(config.training, config.data.shards, replicas, worker)
-    check_start(folder, config, worker)
-    corpus = load_corpus(config.data)
-    with tempfile.TemporaryDirectory() as scratch:
-        path = pathlib.Path(scratch) / "tokenizer.model"
-        if worker.is_chief and folder.has_begun():
-            folder.check_tokenizer()
-            path = folder.tokenizer
-        tokenizer = prepare_tokenizer(
-            config.effective_tokenizer, own_shards(corpus.train, worker), path, corpus.symbols
-        )
-    data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
-    if worker.is_chief:
-        record_of_text(folder, data, *where_it_stands(folder, config.training), worker)  # which refuses another text
+        check_division(config.training, config.data.shards, replicas, worker)
+        check_start(folder, config, worker)
+        corpus = load_corpus(config.data)
+        tokenizer = tokenizer_on_trial(config.effective_tokenizer, corpus, folder, worker)
+        data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
+        record_of_text(folder, data, where_it_stands(folder, config.training), worker)  # which refuses another text
     transformer_config = config.transformer_config(tokenizer.vocab_size)
-    if config.training.frozen:
-        freeze(build_model(transformer_config), config.training.frozen)  # which refuses a name that no layer has
+    check_frozen(transformer_config, config.training.frozen or ())
     report_preflight(config.training, data, transformer_config, replicas)
 
 
@@ -108,80 +93,68 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     changes: those of the configuration since the run was trained last. All workers take every step together. The chief
     alone does what is done once, before the steps and after them, and the others wait for it.
     """
-    strategy, worker = choose_strategy(cluster), cluster.worker
-    broadcast = Broadcast(strategy, worker)
-    check_same_on_all_workers(config, broadcast)
-    check_division(config.training, config.data.shards, strategy.num_replicas_in_sync, worker)
+    workers = Workers(choose_strategy(cluster), cluster.worker)
+    check_same_on_all_workers(config, workers)
+    check_division(config.training, config.data.shards, workers.replicas, workers.worker)
 
     corpus = load_corpus(config.data)
-    tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, broadcast)
+    tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, workers)
     config = config.with_vocab_size(tokenizer.vocab_size)
-    data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker)
-    check_same_text_on_all_workers(data, broadcast)
-    transformer_config = config.transformer_config(tokenizer.vocab_size)
-    if worker.is_chief:
-        record_training_text(folder, data, *where_it_stands(folder, config.training), worker)
-    if worker.is_chief:  # before config.toml, which the next process compares with: no change is lost between the two
-        record_part(folder, config.training, commit(), changes)
-    write_configuration(folder, config, transformer_config)
-    if worker.is_chief:
-        keep_check_lines(corpus.validation, folder.check_lines)
-        report_preflight(config.training, data, transformer_config, strategy.num_replicas_in_sync)
+    data = prepare_data(corpus, tokenizer, config.training, config.cache_path, workers.worker)
+    check_same_text_on_all_workers(data, workers)
+    workers.only_chief(record_start, config, folder, data, changes, workers)
 
-    transformer = build(transformer_config, config.training, strategy)
-    begin(config.training, folder, transformer, tokenizer, worker)
-    config, model = compiled_to_fit(config, folder, data, transformer, strategy)
-    at_once = config.training.tokens_per_batch / (config.training.micro_batches * strategy.num_replicas_in_sync)
-    validator = Validator(transformer, data, config.translation, config.training.xla, at_once)
+    transformer = build(config.transformer_config(tokenizer.vocab_size), config.training, workers.strategy)
+    workers.only_chief(load_start_weights, config.training, folder, transformer, tokenizer)
+    config, model = compiled_to_fit(config, folder, data.batches, transformer, workers)
+    validator = Validator(
+        transformer, data, config.translation, config.training.xla, config.training.positions_at_once(workers.replicas)
+    )
     inspections = inspections_of(config.training, transformer, tokenizer, validator)
-    progress = fit(config.training, folder, data, model, validator, broadcast, inspections)
-    if worker.is_chief:
-        with interrupted_by_signals(report_is_missing(folder)):
-            selection = select_weights(folder, config.training, transformer, validator)
-            write_projector(folder.tensorboard, transformer, tokenizer.pieces())
-            card = write_report(config, folder, data, progress, selection, describe(strategy))
-            record_final_scores(folder, progress.step, card.scores, selection.kept.validation.loss)
-    broadcast.wait()  # for the report: a chief that is stopped before it needs all others when it is started again
+    progress = fit(config.training, folder, data.batches, model, validator, workers, inspections)
+    workers.only_chief(finish, config, folder, data, transformer, validator, progress, workers.describe())
+    workers.wait()  # for the report: a chief that is stopped before it needs all others when it is started again
 
 
-def build(config: BaseModelConfig, training: TrainingConfig, strategy: tf.distribute.Strategy) -> keras.Model:
-    """The model with its first weights, which follow from `training.seed`."""
-    with strategy.scope():
-        keras.utils.set_random_seed(training.seed)
-        transformer = build_model(config, dtype=training.precision)
-    parameters = f"{transformer.count_params():,}"
-    log.info("%s parameters; training on %s, %s", parameters, describe(strategy), training.precision)
-    return transformer
+def record_start(config: RunConfig, folder: RunFolder, data: PreparedData, changes: Changes, workers: Workers) -> None:
+    """Write into the run folder what is about to be trained on which text, and log what is worth knowing before."""
+    transformer_config = config.transformer_config(data.tokenizer.vocab_size)
+    record_training_text(folder, data, where_it_stands(folder, config.training), workers.worker)
+    record_part(folder, config.training, commit(), changes)  # before config.toml, with which the next process compares
+    write_configuration(folder, config, transformer_config)
+    keep_check_lines(data.corpus.validation, folder.check_lines)
+    report_preflight(config.training, data, transformer_config, workers.replicas)
 
 
 def compiled_to_fit(
-    config: RunConfig, folder: RunFolder, data: PreparedData, transformer: keras.Model, strategy: tf.distribute.Strategy
+    config: RunConfig, folder: RunFolder, batches: ShardedBatches, transformer: keras.Model, workers: Workers
 ) -> tuple[RunConfig, TrainingModel]:
-    """`compiled`, with as many micro-batches as memory asks for if `training.find_micro_batches` says so.
+    """`compiled`, with as many micro-batches as memory asks for if `training.find_micro_batches` is true.
 
-    Returns the configuration with the number that was found, which is in config.toml too, and the model.
+    Returns the configuration with the number that was found, which config.toml then has too, and the model.
     """
-    compile_for = functools.partial(compiled, transformer, strategy=strategy)
+    compile_for = functools.partial(compiled, transformer, strategy=workers.strategy)
     if not config.training.find_micro_batches:
         return config, compile_for(config.training)
-    transformer_config = transformer.model_config
-    training, model = find_micro_batches(config.training, transformer_config, data.batches, strategy, compile_for)
+    model_config = transformer.model_config
+    training, model = find_micro_batches(config.training, model_config, batches, workers.strategy, compile_for)
     config = config.model_copy(update={"training": training})
-    write_configuration(folder, config, transformer_config)
+    write_configuration(folder, config, model_config)
     return config, model
 
 
-def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.distribute.Strategy) -> TrainingModel:
-    """A TrainingModel that shares the transformer's weights, ready for `fit`."""
-    config = transformer.model_config
-    freeze(transformer, training.frozen or ())
-    with strategy.scope():
-        model = TrainingModel(transformer.input, transformer.output)
-        model.compile(
-            training_optimizer(config.d_model, training),
-            seed=training.seed,
-            label_smoothing=config.label_smoothing,
-            xla=training.xla,
-            micro_batches=training.micro_batches,
-        )
-    return model
+def finish(
+    config: RunConfig,
+    folder: RunFolder,
+    data: PreparedData,
+    transformer: keras.Model,
+    validator: Validator,
+    progress: Progress,
+    devices: str,
+) -> None:
+    """Select the weights that translation uses, and write the report. A signal ends this at once: it is soon redone."""
+    with interrupted_by_signals(report_is_missing(folder)):
+        selection = select_weights(folder, config.training, transformer, validator)
+        write_projector(folder.tensorboard, transformer, data.tokenizer.pieces())
+        card = write_report(config, folder, data, progress, selection, devices)
+        record_final_scores(folder, progress.step, card.scores, selection.kept.validation.loss)

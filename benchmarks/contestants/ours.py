@@ -13,7 +13,7 @@ from keras_transformer.tokens import EOS
 from train.config.run import RowLengths, TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
-from train.run import build, compiled
+from train.step.build import build, compiled
 from train.workers.strategy import choose_strategy
 
 PAIRS = 29_000  # as many as Multi30k has

@@ -22,8 +22,7 @@ from train.loop.progress import Progress
 from train.loop.stopping import StopRequest
 from train.step.inspection import BINS, by_layer, histogram, histograms, layer_of, update_ratios
 from train.step.training_model import Inspected
-from train.workers.broadcast import Broadcast
-from train.workers.tf_config import Worker
+from train.workers.workers import Workers
 
 LOGS = dict.fromkeys(("loss", "nll", "accuracy", "learning_rate", "gradient_norm", "tokens", "stop_requests"), 0.0)
 WAYS = [{"dropout": 0.1}, {"dropout": 0.1, "xla": True}, {"micro_batches": 2, "precision": "mixed_float16"}]
@@ -170,7 +169,7 @@ def seven_steps(every, log=None):
     """Take steps with a model that keeps what an inspected step keeps; `log` is that of the chief."""
     training = TrainingConfig(steps=100, histograms_every=every)
     records = log and Records(log, checkpoints=None, validate=None)
-    after = AfterEachUpdate(training, Progress(), lambda *_: None, StopRequest(), records, Broadcast(None, Worker()))
+    after = AfterEachUpdate(training, Progress(), lambda *_: None, StopRequest(), records, Workers(None))
     model = small_model(one=[1.0])
     model.__dict__.update(inspects=False, inspected=None, seconds_waiting=0.0)
     after.set_model(model)

@@ -2,7 +2,6 @@
 
 import collections
 import functools
-import types
 
 import keras
 import numpy as np
@@ -17,13 +16,10 @@ from train.config.run import TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
 from train.loop.fit import fit
-from train.step.freezing import freeze
-from train.step.optimizer import training_optimizer
-from train.step.training_model import TrainingModel
+from train.step.build import compiled
 from train.validation.validation import Sample, Validation
-from train.workers.broadcast import Broadcast
 from train.workers.strategy import distributed
-from train.workers.tf_config import Worker
+from train.workers.workers import Workers
 
 TINY = TransformerConfig(vocab_size=23, encoder_layers=1, decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
 TRAINING = TrainingConfig(tokens_per_batch=64, row_length=16, warmup_steps=20, xla=False)
@@ -50,16 +46,7 @@ def training_model(dropout=0.0, weights_seed=1, config=TINY, **training):
     training = TRAINING.model_copy(update=training)
     keras.utils.set_random_seed(weights_seed)
     transformer = build_model(config.replace(dropout=dropout), dtype=training.precision)
-    freeze(transformer, training.frozen or ())
-    model = TrainingModel(transformer.input, transformer.output)
-    model.compile(
-        training_optimizer(config.d_model, training),
-        seed=training.seed,
-        label_smoothing=config.label_smoothing,
-        xla=training.xla,
-        micro_batches=training.micro_batches,
-    )
-    return model
+    return compiled(transformer, training, tf.distribute.get_strategy())
 
 
 class Reusable:
@@ -123,9 +110,8 @@ def no_validation():
 def fit_in(folder, model, batches=BATCHES, validate=no_validation, **training):
     """`fit` in a run folder from where it stands; `training` changes fields of TRAINING. Returns the Progress."""
     folder.mkdir(exist_ok=True)
-    data = types.SimpleNamespace(batches=batches, tokenizer=types.SimpleNamespace(vocab_size=TINY.vocab_size))
-    alone = Broadcast(tf.distribute.get_strategy(), Worker())
-    return fit(TRAINING.model_copy(update=training), RunFolder(folder), data, model, validate, alone)
+    alone = Workers(tf.distribute.get_strategy())
+    return fit(TRAINING.model_copy(update=training), RunFolder(folder), batches, model, validate, alone)
 
 
 def checkpoint_names(folder):

@@ -122,8 +122,8 @@ def test_patience_is_a_number_of_validations_in_a_row(patience, is_over):
 def test_every_worker_knows_what_the_chief_knows():
     chief = Progress(8, seconds=3.0, best_metric="bleu", best_score=1 / 3, best_step=2, validations_since_best=4)
     other, sent = Progress(8, seconds=5.0), []
-    share_best(chief, types.SimpleNamespace(text=lambda text: sent.append(text) or text))
-    share_best(other, types.SimpleNamespace(text=lambda text: sent[0]))
+    share_best(chief, types.SimpleNamespace(text_of_chief=lambda text: sent.append(text) or text))
+    share_best(other, types.SimpleNamespace(text_of_chief=lambda text: sent[0]))
     assert other == Progress(**vars(chief) | {"seconds": 5.0}) and json.loads(sent[0])["best_score"] == 1 / 3
 
 

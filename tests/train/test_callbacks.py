@@ -20,8 +20,7 @@ from train.loop.divergence import DivergenceError
 from train.loop.progress import Progress
 from train.loop.stopping import StopRequest
 from train.validation.validation import Sample, Validation
-from train.workers.broadcast import Broadcast
-from train.workers.tf_config import Worker
+from train.workers.workers import Workers
 
 LOGS = {
     "loss": 2.0, "nll": 0.0, "accuracy": 0.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 70.0,
@@ -60,7 +59,7 @@ class Run:
         )
         self.callback = AfterEachUpdate(
             TrainingConfig(**TRAINING | training), self.progress, self.check, self.request,
-            Records(self, self, self.validate, [self]) if is_chief else None, Broadcast(None, Worker()),
+            Records(self, self, self.validate, [self]) if is_chief else None, Workers(None),
         )  # fmt: skip
         self.callback.set_model(self.model)
         self.callback.on_train_begin()
@@ -165,16 +164,16 @@ def test_every_worker_stops_by_the_validations_of_the_chief():
     chief, other = Run(validate_every=1, patience=2), Run(is_chief=False, validate_every=1, patience=2)
     for step in (1, 2, 3):
         chief.step()
-        other.callback.broadcast = types.SimpleNamespace(text=lambda text: text_of(chief))
+        other.callback.workers = types.SimpleNamespace(text_of_chief=lambda text: text_of(chief))
         other.step()
         assert chief.model.stop_training == other.model.stop_training == (step == 3)
     assert chief.steps_of("save") == [3]
 
 
 def text_of(chief):
-    """What the chief broadcasts of its best validation."""
+    """What the chief sends of its best validation."""
     texts = []
-    share_best(chief.progress, types.SimpleNamespace(text=lambda text: texts.append(text) or text))
+    share_best(chief.progress, types.SimpleNamespace(text_of_chief=lambda text: texts.append(text) or text))
     return texts[0]
 
 

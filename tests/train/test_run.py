@@ -25,7 +25,7 @@ from tests.support.runs import metrics_of, write_config
 from tests.support.training import TINY, weights_of
 from train.config.run import TrainingConfig, load_config
 from train.loop.checkpoints import read_checkpoint
-from train.run import build, compiled
+from train.step.build import build, compiled
 
 train_command = functools.partial(invoke, train.__main__.app)
 

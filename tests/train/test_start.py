@@ -17,8 +17,7 @@ from tests.support.runs import SENTENCES, random_run, write_config
 from tests.support.training import checkpoint_names, fit_in, no_validation, reusable, weights_of
 from train.config.run import TrainingConfig, load_config
 from train.loop.checkpoints import read_weights
-from train.record.start import assign_start, begin, shared_pieces
-from train.workers.tf_config import Worker
+from train.record.start import assign_start, load_start_weights, shared_pieces
 
 train_command = functools.partial(invoke, train.__main__.app)
 
@@ -65,20 +64,19 @@ def test_with_a_new_tokenizer_known_pieces_keep_their_rows_and_new_ones_their_fi
 
 
 @pytest.mark.slow
-def test_only_the_chief_of_a_run_without_a_checkpoint_begins_with_other_weights(tmp_path, random_folder, pair):
+def test_only_a_run_without_a_checkpoint_begins_with_other_weights(tmp_path, random_folder, pair):
     other, tokenizer = pair
     training, folder = TrainingConfig(start_from=str(random_folder)), RunFolder(tmp_path)
     folder.checkpoints.mkdir()
     transformer = Transformer(other.transformer_config)
     before = weights_of(transformer)
-    begin(TrainingConfig(), folder, transformer, tokenizer, Worker())
-    begin(training, folder, transformer, tokenizer, Worker(1, 2))
+    load_start_weights(TrainingConfig(), folder, transformer, tokenizer)
     checkpoint = folder.checkpoints / "step-00000002.npz"
     checkpoint.touch()
-    begin(training, folder, transformer, tokenizer, Worker())
+    load_start_weights(training, folder, transformer, tokenizer)
     np.testing.assert_array_equal(weights_of(transformer)[0], before[0])
     checkpoint.unlink()
-    begin(training, folder, transformer, tokenizer, Worker())
+    load_start_weights(training, folder, transformer, tokenizer)
     np.testing.assert_array_equal(weights_of(transformer)[0], weights_of(other)[0])
 
 
@@ -96,7 +94,7 @@ def test_a_run_that_is_killed_before_its_first_checkpoint_goes_on_from_the_weigh
     assert checkpoint_names(tmp_path / "killed") == ["step-00000000.npz"]
     resumed = reusable(dropout=0.2).from_the_start()
     for weight in resumed.weights:
-        weight.assign(weight + 1.0)  # as initialised; `begin` leaves them, since there is a checkpoint
+        weight.assign(weight + 1.0)  # as initialised; `load_start_weights` leaves them, since there is a checkpoint
     fit_in(tmp_path / "killed", resumed, validate=no_validation, **every)
     for weight, other in zip(weights_of(resumed), expected, strict=True):
         np.testing.assert_array_equal(weight, other)

@@ -16,9 +16,10 @@ from train.config.run import FilesData, NumbersData, TokenizerConfig, TrainingCo
 from train.data.encoding import EncodedShards
 from train.data.prepare import load_corpus, prepare_data
 from train.data.vocabulary import prepare_tokenizer
+from train.record.finished import Standing
 from train.record.training_text import check_same_text_on_all_workers, record_training_text
-from train.workers.broadcast import Broadcast
 from train.workers.tf_config import ONLY_WORKER, Worker
+from train.workers.workers import Workers
 
 TRAINING = TrainingConfig(tokens_per_batch=64, row_length=32)
 
@@ -54,7 +55,7 @@ def start(folder, pair, caplog):
         caplog.clear()
         with caplog.at_level(logging.WARNING, "train"):
             found = prepare_data(corpus, tokenizer, TRAINING, folder.path / "cache", worker)
-            record_training_text(folder, found, step or next(steps), is_done, worker)
+            record_training_text(folder, found, Standing(step or next(steps), is_done), worker)
         return caplog.messages
 
     return start
@@ -165,8 +166,8 @@ def compare(chief, other):
     """Compare the PreparedData of two workers, as both do."""
     sent = []
     first, second = (lambda text: sent.append(text) or text), (lambda text: sent[0])
-    check_same_text_on_all_workers(chief, types.SimpleNamespace(worker=Worker(0, 2), text=first))
-    check_same_text_on_all_workers(other, types.SimpleNamespace(worker=Worker(1, 2), text=second))
+    check_same_text_on_all_workers(chief, types.SimpleNamespace(worker=Worker(0, 2), text_of_chief=first))
+    check_same_text_on_all_workers(other, types.SimpleNamespace(worker=Worker(1, 2), text_of_chief=second))
 
 
 def test_a_worker_with_other_pairs_than_the_chief_is_refused():
@@ -180,4 +181,4 @@ def test_a_worker_with_other_pairs_than_the_chief_is_refused():
 
 def test_workers_that_divide_the_text_have_pairs_of_their_own():
     compare(data_with(1, 2, shards=2), data_with(3, shards=2))
-    check_same_text_on_all_workers(data_with(1), Broadcast(None, ONLY_WORKER))  # nobody to compare with
+    check_same_text_on_all_workers(data_with(1), Workers(None))  # nobody to compare with

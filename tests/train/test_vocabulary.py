@@ -11,8 +11,7 @@ from tests.support.segmentation import drawn_by
 from train.config.run import TokenizerConfig
 from train.data.corpus import Corpus, Split
 from train.data.vocabulary import evenly_spaced, learn_tokenizer, prepare_tokenizer, share_tokenizer
-from train.workers.broadcast import Broadcast
-from train.workers.tf_config import Worker
+from train.workers.workers import Workers
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 16, 17, 1_000])
@@ -125,7 +124,7 @@ def test_tags_are_pieces_of_a_learned_tokenizer_and_a_tokenizer_that_divides_one
 def test_the_tokenizer_of_an_attempt_without_a_checkpoint_is_made_anew(tmp_path):
     train_tokenizer(["some other words"], tmp_path / "given.model", 275)
     train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
-    corpus, alone = Corpus(train, None, None, "en", "de"), Broadcast(None, Worker())
+    corpus, alone = Corpus(train, None, None, "en", "de"), Workers(None)
     given, folder = TokenizerConfig(model=str(tmp_path / "given.model")), RunFolder(tmp_path / "run")
     folder.checkpoints.mkdir(parents=True)
     assert share_tokenizer(TokenizerConfig(vocab_size=280), corpus, folder, alone).vocab_size == 280
@@ -137,7 +136,7 @@ def test_the_tokenizer_of_an_attempt_without_a_checkpoint_is_made_anew(tmp_path)
 def test_a_run_goes_on_with_the_tokenizer_that_it_was_begun_with_alone(tmp_path):
     """Another one of the same size makes other words of the same ids."""
     train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
-    corpus, alone = Corpus(train, None, None, "en", "de"), Broadcast(None, Worker())
+    corpus, alone = Corpus(train, None, None, "en", "de"), Workers(None)
     config, folder = TokenizerConfig(vocab_size=275), RunFolder(tmp_path / "run")
     folder.checkpoints.mkdir(parents=True)
     share_tokenizer(config, corpus, folder, alone)

@@ -144,6 +144,10 @@ class TrainingConfig(Section):
     def row_lengths(self) -> RowLengths:
         return RowLengths(self.source_row_length or self.row_length, self.row_length)
 
+    def positions_at_once(self, replicas: int) -> float:
+        """Target positions that one of `replicas` devices processes at once."""
+        return self.tokens_per_batch / (self.micro_batches * replicas)
+
 
 def search_option(name: str, default: float | None = None) -> Any:
     """A field with the limits of that field of SearchOptions, and with its default unless another one is given."""

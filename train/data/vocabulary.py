@@ -4,6 +4,7 @@ import itertools
 import logging
 import os
 import pathlib
+import tempfile
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
@@ -13,7 +14,8 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 
 from ..config.run import TokenizerConfig
-from ..workers.broadcast import Broadcast
+from ..workers.tf_config import Worker
+from ..workers.workers import Workers
 from .corpus import Corpus, Split, own_shards
 
 log = logging.getLogger("train")
@@ -23,7 +25,7 @@ TOKENIZER_PAIRS = 1_000_000  # most pairs that a tokenizer is learned from; more
 Item = TypeVar("Item")
 
 
-def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, broadcast: Broadcast) -> Tokenizer:
+def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, workers: Workers) -> Tokenizer:
     """The chief's tokenizer, on every worker: `prepare_tokenizer` on the chief, a copy of it on the others.
 
     If the corpus has several shards, the chief learns it from its own. A tokenizer in a run folder without a checkpoint
@@ -31,8 +33,8 @@ def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, 
     must be the one that the run was begun with.
     """
     path = folder.tokenizer
-    if broadcast.worker.is_chief:
-        shards = own_shards(corpus.train, broadcast.worker)
+    if workers.is_chief:
+        shards = own_shards(corpus.train, workers.worker)
         if is_left_over(folder, config):
             fresh = path.with_name(f"{path.name}.new")
             fresh.unlink(missing_ok=True)
@@ -42,9 +44,19 @@ def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, 
         if folder.has_begun() or folder.weights.exists():
             folder.check_tokenizer()
         folder.keep_tokenizer_sum()
-        broadcast.file(path, path.parent)
+        workers.file_of_chief(path, path.parent)
         return tokenizer
-    return Tokenizer(broadcast.file(path, path.parent))
+    return Tokenizer(workers.file_of_chief(path, path.parent))
+
+
+def tokenizer_on_trial(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, worker: Worker) -> Tokenizer:
+    """The tokenizer that a run in `folder` goes on with, or would learn from this worker's shards. Keeps no file."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch) / folder.tokenizer.name
+        if folder.has_begun():
+            folder.check_tokenizer()
+            path = folder.tokenizer
+        return prepare_tokenizer(config, own_shards(corpus.train, worker), path, corpus.symbols)
 
 
 def is_left_over(folder: RunFolder, config: TokenizerConfig) -> bool:

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from ..config.run import TrainingConfig
-from ..workers.broadcast import Broadcast
+from ..workers.workers import Workers
 from .progress import Progress
 
 UNKNOWN = ""  # the basis of a score in a checkpoint of before it was recorded
@@ -74,9 +74,9 @@ def is_done(progress: Progress, training: TrainingConfig) -> bool:
     return progress.step >= training.steps or has_stopped_early(progress, training)
 
 
-def share_best(progress: Progress, broadcast: Broadcast) -> None:
+def share_best(progress: Progress, workers: Workers) -> None:
     """Copy what the chief knows of the best validation to the Progress of every worker, since all stop together."""
-    shared = json.loads(broadcast.text(json.dumps({name: getattr(progress, name) for name in FIELDS})))
+    shared = json.loads(workers.text_of_chief(json.dumps({name: getattr(progress, name) for name in FIELDS})))
     for name, value in shared.items():
         setattr(progress, name, value)
 

@@ -15,7 +15,7 @@ from keras_transformer.losses import perplexity
 from ..config.run import TrainingConfig
 from ..data.batches import ShardedBatches
 from ..step.inspection import histograms, update_ratios
-from ..workers.broadcast import Broadcast
+from ..workers.workers import Workers
 from .best import (
     basis_of,
     count_validation,
@@ -46,8 +46,8 @@ class Records(NamedTuple):
 class AfterEachUpdate(keras.callbacks.Callback):
     """What follows an update, in this order: each line relies on those above it.
 
-    `records` is None on every worker but the chief; the others wait for it in their next update. `broadcast` tells them
-    the chief's validations if one of these may end training.
+    records: None on every worker but the chief, for which the others wait in their next update. If a validation may end
+    training, `workers` sends them those of the chief.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class AfterEachUpdate(keras.callbacks.Callback):
         check_divergence: DivergenceCheck,
         stop_request: StopRequest,
         records: Records | None,
-        broadcast: Broadcast,
+        workers: Workers,
     ):
         super().__init__()
-        self.training, self.progress, self.records, self.broadcast = training, progress, records, broadcast
+        self.training, self.progress, self.records, self.workers = training, progress, records, workers
         self.check_divergence, self.stop_request = check_divergence, stop_request
 
     def on_train_batch_end(self, batch: int, logs: dict):
@@ -157,7 +157,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
             if self.training.keep_best and has_score(validation, self.training):
                 self.keep_best(validation)
         if self.training.patience is not None:
-            share_best(self.progress, self.broadcast)
+            share_best(self.progress, self.workers)
 
     def inspect(self) -> None:
         """Run the inspections. One that fails is logged, and training continues: hours must not end with a picture."""

@@ -20,7 +20,7 @@ from keras_transformer.files import write_atomically
 from keras_transformer.machine import processor_cores
 from keras_transformer.run_folder import CHECKPOINTS
 
-from ..workers.broadcast import Broadcast
+from ..workers.workers import Workers
 from .progress import Progress
 
 log = logging.getLogger("train")
@@ -247,13 +247,13 @@ def assign_weights(model: keras.Model, arrays: dict[str, np.ndarray]) -> None:
         variable.assign(arrays[variable.path])
 
 
-def restore_everywhere(checkpoints: Checkpoints, model: keras.Model, broadcast: Broadcast) -> Progress | None:
+def restore_everywhere(checkpoints: Checkpoints, model: keras.Model, workers: Workers) -> Progress | None:
     """Load the chief's newest intact checkpoint on every worker. Returns its Progress, or None if there is none."""
-    if broadcast.worker.is_chief:
+    if workers.is_chief:
         progress = checkpoints.restore_latest(model, model.optimizer)
-        broadcast.file(checkpoints.paths()[-1] if progress else None, checkpoints.folder)
+        workers.file_of_chief(checkpoints.paths()[-1] if progress else None, checkpoints.folder)
         return progress
-    if (copy := broadcast.file(None, checkpoints.folder)) is None:
+    if (copy := workers.file_of_chief(None, checkpoints.folder)) is None:
         return None
     progress = checkpoints.restore_latest(model, model.optimizer)
     copy.unlink()

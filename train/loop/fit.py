@@ -16,10 +16,9 @@ from keras_transformer.run_folder import RunFolder
 
 from ..config.run import TrainingConfig
 from ..data.batches import ShardedBatches, training_dataset
-from ..data.prepare import PreparedData
 from ..step.training_model import TrainingModel
-from ..workers.broadcast import Broadcast
 from ..workers.strategy import distributed
+from ..workers.workers import Workers
 from .best import early_stop_sentence, has_stopped_early, is_done
 from .callbacks import AfterEachUpdate, LogCompilation, Records
 from .checkpoints import Checkpoints, restore_everywhere
@@ -38,10 +37,10 @@ Inspections = Callable[[MetricsLog], Sequence[Inspection]]  # what looks at the 
 def fit(
     training: TrainingConfig,
     folder: RunFolder,
-    data: PreparedData,
+    batches: ShardedBatches,
     model: TrainingModel,
     validate: Callable[[], Any],
-    broadcast: Broadcast,
+    workers: Workers,
     inspections: Inspections = lambda metrics: (),
 ) -> Progress:
     """Train from the last checkpoint, if there is one, to the last step or an early stop. Returns the Progress.
@@ -51,38 +50,38 @@ def fit(
     Raises DivergenceError, CheckpointError, and Interrupted if it is asked to stop, even if that is
     after the last step has begun: the work that follows is the report's.
     """
-    worker, checkpoints = broadcast.worker, Checkpoints(folder.checkpoints, training.keep_checkpoints)
-    restore = functools.partial(restore_everywhere, checkpoints, model, broadcast)
-    if worker.is_chief and (training.start_from or training.on_divergence == "rewind") and not checkpoints.paths():
+    checkpoints = Checkpoints(folder.checkpoints, training.keep_checkpoints)
+    restore = functools.partial(restore_everywhere, checkpoints, model, workers)
+    if workers.is_chief and (training.start_from or training.on_divergence == "rewind") and not checkpoints.paths():
         save_start(checkpoints, model, Progress())
     progress = restore() or Progress()
     log_start(progress, training)
     if is_done(progress, training):
         return progress
-    log_compilation, stop_request = LogCompilation(data.batches), StopRequest(is_alone=worker.count == 1)
-    check_divergence = DivergenceCheck(data.batches, data.tokenizer.vocab_size, training)
+    log_compilation, stop_request = LogCompilation(batches), StopRequest(is_alone=workers.worker.count == 1)
+    check_divergence = DivergenceCheck(batches, model.output.shape[-1], training)
 
     def train_from(progress: Progress) -> None:
-        profiled = training.profile_steps if worker.is_chief else None
+        profiled = training.profile_steps if workers.is_chief else None
         with (
-            records_of(worker.is_chief, folder, progress.step, checkpoints, validate, inspections) as records,
+            records_of(workers.is_chief, folder, progress.step, checkpoints, validate, inspections) as records,
             contextlib.closing(ProfileSteps(profiled, progress, folder.tensorboard)) as profile,
         ):
             if records is not None and progress.step == 0:
-                graph = graph_summary(model, data.batches.rows_per_batch, data.batches.row_lengths)
+                graph = graph_summary(model, batches.rows_per_batch, batches.row_lengths)
                 records.metrics.add("", 0, graph)
-            after_each_update = AfterEachUpdate(training, progress, check_divergence, stop_request, records, broadcast)
+            after_each_update = AfterEachUpdate(training, progress, check_divergence, stop_request, records, workers)
             callbacks = [log_compilation, profile, after_each_update]
-            fit_from(progress, training.steps, model, data.batches, broadcast.strategy, callbacks)
+            fit_from(progress, training.steps, model, batches, workers.strategy, callbacks)
 
     with stop_request.listening():
         if training.on_divergence == "rewind":
             progress = train_with_rewinds(train_from, restore, progress, training.schedule)
         else:
             train_from(progress)
-    broadcast.wait()  # until the chief has written the last checkpoint
+    workers.wait()  # until the chief has written the last checkpoint
     log_end(progress, training)
-    if stop_request.is_made and worker.is_chief:  # too late for a step to be left out, but not for the report
+    if stop_request.is_made and workers.is_chief:  # too late for a step to be left out, but not for the report
         raise Interrupted(report_is_missing(folder))
     return progress
 

@@ -13,8 +13,8 @@ from keras_transformer.model_config import FIRST_KIND, BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 
 from ..config.run import RunConfig
-from ..workers.broadcast import Broadcast
 from ..workers.tf_config import ONLY_WORKER, Worker
+from ..workers.workers import Workers
 from .finished import refuse_untrained
 from .history import Changes
 
@@ -184,9 +184,9 @@ def refuse_another_start(folder: RunFolder, before: str | None, now: str | None)
     )
 
 
-def check_same_on_all_workers(config: RunConfig, broadcast: Broadcast) -> None:
+def check_same_on_all_workers(config: RunConfig, workers: Workers) -> None:
     """Raises ConfigError on a worker whose configuration differs from the chief's; paths may differ."""
-    chief = broadcast.text(config.to_toml())
+    chief = workers.text_of_chief(config.to_toml())
     found = differences(*(without_paths(flattened(toml)) for toml in (config.to_toml(), chief)))
     different = [f"{key} is {here} here and {there} there" for key, (here, there) in found.items()]
     if different:

@@ -1,6 +1,7 @@
 """A run whose training is done: which keys of its configuration may still change."""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
@@ -21,10 +22,17 @@ AFTER_TRAINING = {  # what chooses among weights, and measures them
 }  # fmt: skip
 
 
-def where_it_stands(folder: RunFolder, training: TrainingConfig) -> tuple[int, bool]:
-    """The step of the last checkpoint, 0 without one, and whether no steps are left to train."""
+class Standing(NamedTuple):
+    """How far a run is."""
+
+    step: int = 0  # of the last checkpoint; 0 without one
+    is_done: bool = False  # True if no steps are left to train
+
+
+def where_it_stands(folder: RunFolder, training: TrainingConfig) -> Standing:
+    """How far the run in `folder` is by its last checkpoint."""
     progress = last_progress(folder.checkpoints)
-    return (progress.step, is_done(progress, training)) if progress is not None else (0, False)
+    return Standing(progress.step, is_done(progress, training)) if progress is not None else Standing()
 
 
 def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, paths: Collection[str]) -> None:

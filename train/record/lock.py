@@ -28,6 +28,20 @@ def run_folder_of(path: str, worker: Worker) -> Iterator[RunFolder]:
             yield RunFolder(scratch)
 
 
+@contextlib.contextmanager
+def run_folder_to_read(path: str, worker: Worker) -> Iterator[RunFolder]:
+    """Yields the run folder at `path`, which need not exist, on the chief; an empty one on every other worker.
+
+    Raises ConfigError if it could not be created. Creates and locks nothing.
+    """
+    if worker.is_chief:
+        check_can_be_created(RunFolder(path))
+        yield RunFolder(path)
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            yield RunFolder(scratch)
+
+
 def create(folder: RunFolder) -> None:
     """Create the run folder. Raises ConfigError if the file system refuses."""
     try:

@@ -15,20 +15,19 @@ from keras_transformer.tokenizer import Tokenizer
 
 from ..config.run import TrainingConfig
 from ..step.freezing import is_named
-from ..workers.tf_config import Worker
 
 log = logging.getLogger("train")
 
 
-def begin(
-    training: TrainingConfig, folder: RunFolder, transformer: keras.Model, tokenizer: Tokenizer, worker: Worker
+def load_start_weights(
+    training: TrainingConfig, folder: RunFolder, transformer: keras.Model, tokenizer: Tokenizer
 ) -> None:
-    """Give the transformer the weights of the run `training.start_from`, if a run is to begin with them.
+    """Give the transformer the weights of the run `training.start_from`, if a run begins with them and has not begun.
 
-    The chief alone does so, before the first checkpoint: `fit` writes the weights as the checkpoint of step 0 and sends
-    it to all workers, and a run that is killed continues from its checkpoint.
+    The chief alone calls this: `fit` then writes the weights as the checkpoint of step 0 and sends it to all workers. A
+    run that is killed continues from its checkpoint.
     """
-    if training.start_from and worker.is_chief and not folder.has_begun():
+    if training.start_from and not folder.has_begun():
         assign_start(training.start_from, transformer, tokenizer, training.frozen or ())
 
 

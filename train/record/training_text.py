@@ -14,33 +14,35 @@ from keras_transformer.run_folder import RunFolder
 from ..data.corpus import Split, own_shards
 from ..data.encoding import EncodedPairs
 from ..data.prepare import PreparedData
-from ..workers.broadcast import Broadcast
 from ..workers.tf_config import ONLY_WORKER, Worker
+from ..workers.workers import Workers
+from .finished import Standing
 
 log = logging.getLogger("train")
 
 
 def record_training_text(
-    folder: RunFolder, data: PreparedData, step: int, is_done: bool = False, worker: Worker = ONLY_WORKER
+    folder: RunFolder, data: PreparedData, standing: Standing, worker: Worker = ONLY_WORKER
 ) -> None:
     """Write into the run folder what `record_of_text` returns."""
-    write_atomically(folder.training_text, json.dumps(record_of_text(folder, data, step, is_done, worker), indent=1))
+    write_atomically(folder.training_text, json.dumps(record_of_text(folder, data, standing, worker), indent=1))
 
 
 def record_of_text(
-    folder: RunFolder, data: PreparedData, step: int, is_done: bool = False, worker: Worker = ONLY_WORKER
+    folder: RunFolder, data: PreparedData, standing: Standing, worker: Worker = ONLY_WORKER
 ) -> dict[str, Any]:
     """Return which text this worker's shards are made of, from which step on, and what the text was before.
 
-    step: of the last checkpoint. is_done: whether no steps are left. A record that begins no earlier than `step` is of
-    a process that trained nothing, and does not count.
+    standing: of the run in `folder`. A record that begins no earlier than its step is of a process that trained
+    nothing, and does not count.
 
     If the run has a checkpoint and was trained on other pairs, log a warning that names the changed files. The run
     continues, since a change may be intended; but it is no longer bit for bit the run that it would have been. With
-    another number of workers than before, the chief has more shards, or fewer: then those are compared that it has both
-    times, which are the first ones. Raises ConfigError for other pairs if no steps are left: the weights would be said
-    to be of them.
+    another number of workers than before, the chief has more shards, or fewer: the first ones, which it has both times,
+    are compared. Raises ConfigError for other pairs if no steps are left: config.toml would claim that the weights were
+    trained on text they never saw.
     """
+    step = standing.step
     splits = own_shards(data.corpus.train, worker)
     before = _read(folder.training_text) if folder.has_begun() else None
     while before and before["step"] >= step:
@@ -58,7 +60,7 @@ def record_of_text(
     elif before:
         counts = f"{before['pairs']:,} pairs before, {record['pairs']:,} now"
         found = "; ".join([counts, *_changed_files(before, record)])
-        if is_done:
+        if standing.is_done:
             raise ConfigError(
                 f"{folder.path} has been trained for {step} steps, and nothing would be trained on this text, "
                 f"which is another one: {found}. Restore the old one, or set another run_folder."
@@ -71,16 +73,16 @@ def record_of_text(
     return record
 
 
-def check_same_text_on_all_workers(data: PreparedData, broadcast: Broadcast) -> None:
+def check_same_text_on_all_workers(data: PreparedData, workers: Workers) -> None:
     """Raises ConfigError on a worker whose training pairs are not the chief's.
 
     If the text has several shards, each worker has its own pairs, and nothing is compared.
     """
-    if broadcast.worker.count == 1 or len(data.corpus.train.shards) > 1:
+    if workers.worker.count == 1 or len(data.corpus.train.shards) > 1:
         return
     (pairs,) = data.train.shards
     own = {"pairs": len(pairs), "digest": _digest(pairs)}
-    chief = json.loads(broadcast.text(json.dumps(own)))
+    chief = json.loads(workers.text_of_chief(json.dumps(own)))
     if own != chief:
         raise ConfigError(
             f"This worker's training text is not that of worker 0: it has {len(pairs):,} pairs here and "

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import keras
 
 from keras_transformer.config import ConfigError
+from keras_transformer.kinds import build_model
+from keras_transformer.model_config import BaseModelConfig
 
 log = logging.getLogger("train")
 
@@ -35,6 +37,12 @@ def freeze(model: keras.Model, patterns: Sequence[str]) -> None:
     if frozen:
         count = sum(math.prod(weight.shape) for weight in frozen)
         log.info("frozen: %s of %s parameters", f"{count:,}", f"{model.count_params():,}")
+
+
+def check_frozen(config: BaseModelConfig, patterns: Sequence[str]) -> None:
+    """Raises ConfigError, as `freeze` does, for patterns that do not fit the model of a configuration."""
+    if patterns:
+        freeze(build_model(config), patterns)
 
 
 def is_named(path: str, pattern: str) -> bool:

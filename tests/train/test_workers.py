@@ -8,9 +8,9 @@ from keras_transformer.config import ConfigError
 from tests.support.runs import write_config
 from train.config.run import load_config
 from train.record.changes import check_same_on_all_workers, without_paths
-from train.workers import broadcast
-from train.workers.broadcast import Broadcast
+from train.workers import workers
 from train.workers.tf_config import Worker
+from train.workers.workers import Workers
 
 
 class Wire:
@@ -27,7 +27,7 @@ class Wire:
     def of_the_other(self):
         wire, sums = Wire(), iter(self.sums)
         wire.reduce = lambda op, words, axis: words + next(sums)
-        return Broadcast(wire, Worker(1, 2))
+        return Workers(wire, Worker(1, 2))
 
 
 @pytest.fixture
@@ -37,38 +37,38 @@ def wire():
 
 @pytest.mark.parametrize("message", ["", "a", "äöü\n", "x" * 1000])
 def test_a_text_arrives_as_it_was_sent(wire, message):
-    assert Broadcast(wire, Worker(0, 2)).text(message) == message
-    assert wire.of_the_other().text("something else") == message
+    assert Workers(wire, Worker(0, 2)).text_of_chief(message) == message
+    assert wire.of_the_other().text_of_chief("something else") == message
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 1000])
 def test_a_file_arrives_under_its_name_byte_for_byte(wire, tmp_path, monkeypatch, size):
-    monkeypatch.setattr(broadcast, "PIECE", 7)
+    monkeypatch.setattr(workers, "PIECE", 7)
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir(), there.mkdir()
     path = here / "step-00000007.npz"
     path.write_bytes(np.random.default_rng(size).bytes(size))
-    assert Broadcast(wire, Worker(0, 2)).file(path, here) == path
-    assert wire.of_the_other().file(None, there) == there / path.name
+    assert Workers(wire, Worker(0, 2)).file_of_chief(path, here) == path
+    assert wire.of_the_other().file_of_chief(None, there) == there / path.name
     assert (there / path.name).read_bytes() == path.read_bytes()
 
 
 def test_if_the_chief_has_no_file_no_worker_gets_one(wire, tmp_path):
-    assert Broadcast(wire, Worker(0, 2)).file(None, tmp_path) is None
-    assert wire.of_the_other().file(tmp_path / "mine", tmp_path) is None
+    assert Workers(wire, Worker(0, 2)).file_of_chief(None, tmp_path) is None
+    assert wire.of_the_other().file_of_chief(tmp_path / "mine", tmp_path) is None
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_single_worker_sends_nothing(wire, tmp_path):
-    alone = Broadcast(wire, Worker())
-    assert (alone.text("a"), alone.file(tmp_path / "x", tmp_path)) == ("a", tmp_path / "x")
+    alone = Workers(wire)
+    assert (alone.text_of_chief("a"), alone.file_of_chief(tmp_path / "x", tmp_path)) == ("a", tmp_path / "x")
     alone.wait()
     assert wire.sums == []
 
 
 def test_a_worker_with_another_configuration_is_refused_with_both_values_and_paths_may_differ(wire, tmp_path):
     path = write_config(tmp_path)
-    check_same_on_all_workers(load_config(path), Broadcast(wire, Worker(0, 2)))
+    check_same_on_all_workers(load_config(path), Workers(wire, Worker(0, 2)))
     check_same_on_all_workers(load_config(path, ["run_folder=elsewhere"]), wire.of_the_other())
     with pytest.raises(ConfigError, match="training.seed is 2 here and 1 there"):
         check_same_on_all_workers(load_config(path, ["training.seed=2"]), wire.of_the_other())
@@ -82,7 +82,7 @@ def test_workers_may_have_their_own_files_but_not_their_own_weights_and_tags(wir
         return load_config(path, [f"data.train=[{', '.join(entries)}]"])
 
     heavy, light = (f'{{files = ["a", "b"], tag = "<bt>", weight = {weight}}}' for weight in (2.0, 1.0))
-    check_same_on_all_workers(config('["a", "b"]', heavy), Broadcast(wire, Worker(0, 2)))
+    check_same_on_all_workers(config('["a", "b"]', heavy), Workers(wire, Worker(0, 2)))
     check_same_on_all_workers(config('["d", "e"]', heavy.replace('"a"', '"f"')), wire.of_the_other())
     with pytest.raises(ConfigError, match="data.train is .*'<bt>', weight 1.0.* here and .*'<bt>', weight 2.0.* there"):
         check_same_on_all_workers(config('["a", "b"]', light), wire.of_the_other())
