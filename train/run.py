@@ -9,8 +9,8 @@ import keras
 from keras_transformer.inspection.projector import write_projector
 from keras_transformer.run_folder import RunFolder
 
-from .config.idle_keys import check_idle_keys
 from .config.run import RunConfig
+from .config.training import check_idle_keys
 from .cost.micro_batches import find_micro_batches
 from .cost.preflight import report_preflight
 from .data.batches import ShardedBatches

@@ -10,7 +10,7 @@ from benchmarks.contestants import Contestant, Lane
 from benchmarks.contestants.workload import FIRST_PIECE, Workload, blocks
 from keras_transformer.losses import token_sums
 from keras_transformer.tokens import EOS
-from train.config.run import RowLengths, TrainingConfig
+from train.config.training import RowLengths, TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
 from train.step.build import build, compiled

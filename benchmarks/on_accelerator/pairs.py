@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.tokens import EOS
-from train.config.run import RowLengths
+from train.config.training import RowLengths
 from train.cost.cost import training_flops
 from train.data.batches import PackedBatches
 from train.data.encoding import EncodedPairs, Sentences

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from keras_transformer.config import TransformerConfig, preset
 
 if TYPE_CHECKING:
-    from train.config.run import TrainingConfig
+    from train.config.training import TrainingConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Task:
     tokens: int  # source positions per batch, and as many target positions
     row_length: int
     attention: str  # "fused": the backend's kernel if it has one; "explicit": the formula
-    warmup_steps: int  # of the learning rate, as in train/config/run.py
+    warmup_steps: int  # of the learning rate, as in train/config/training.py
     learning_rate_factor: float = 1.0
     precision: str = "mixed_bfloat16"  # a Keras policy; torch's autocast uses the same 16 bits
 
@@ -28,9 +28,7 @@ class Task:
     @property
     def training(self) -> "TrainingConfig":
         """What train/ calls it; everything else there has its default."""
-        from train.config.run import (
-            TrainingConfig,  # here, since a contestant without this project's step needs none of it
-        )
+        from train.config.training import TrainingConfig  # here, since a contestant without this step needs none of it
 
         return TrainingConfig(
             warmup_steps=self.warmup_steps, learning_rate_factor=self.learning_rate_factor, precision=self.precision

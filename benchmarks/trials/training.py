@@ -21,8 +21,8 @@ from keras_transformer.commands.console import INTERRUPTED
 from keras_transformer.commands.signals import handling
 from keras_transformer.errors import Interrupted
 from keras_transformer.run_folder import RunFolder
-from train.config.idle_keys import check_idle_keys
 from train.config.run import load_config
+from train.config.training import check_idle_keys
 from train.report.curves import read_curves
 from train.workers.tf_config import ONLY_WORKER
 

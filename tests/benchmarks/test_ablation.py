@@ -18,8 +18,8 @@ from tests.support.models import as_numpy
 from tests.support.places import ROOT
 from tests.support.runs import write_config
 from tests.support.trials import outcome
-from train.config.idle_keys import check_metric
 from train.config.run import load_config
+from train.config.training import check_idle_keys
 from train.step.optimizer import training_optimizer
 
 
@@ -73,7 +73,7 @@ def test_without_the_best_checkpoint_no_metric_is_left_over_which_training_would
     (trial,) = (one for one in ablation.trials_of(path, load_config(path, recipe)) if one.name == "without_keep_best")
     found = load_config(path, [*recipe, *trial.overrides]).training
     assert (found.keep_best, found.best_metric) == (False, left) and trial.same_updates_as == "whole"
-    check_metric(found)
+    check_idle_keys(found)
     assert len(trial.overrides) == (2 if metric != left else 1)
 
 

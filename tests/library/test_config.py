@@ -24,7 +24,7 @@ from keras_transformer.config import (
 from keras_transformer.kinds import CONFIGS
 from keras_transformer.model import Transformer
 from tests.support.models import SMALL, assert_close
-from train.config.run import SET_ELSEWHERE, ModelConfig
+from train.config.model import SET_ELSEWHERE, ModelConfig
 
 
 def differences(config, other):

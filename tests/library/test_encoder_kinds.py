@@ -21,7 +21,7 @@ from tests.support.models import SMALL, as_numpy, assert_close, batch_of, layer_
 from tests.support.runs import SENTENCES, random_run, write_config
 from tests.support.training import TINY, train, training_model
 from train.__main__ import app
-from train.config.run import RowLengths
+from train.config.training import RowLengths
 from train.cost.cost import encoder_sublayer_flops, forward_flops, memory_bytes, parameter_count
 
 KINDS = {

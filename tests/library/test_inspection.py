@@ -16,7 +16,7 @@ from keras_transformer.model import Transformer
 from tests.support.events import read_added
 from tests.support.inspected import norm, three_steps
 from tests.support.training import TINY, fit_in, reusable, train, weights_of
-from train.config.run import TrainingConfig
+from train.config.training import TrainingConfig
 from train.loop.callbacks import AfterEachUpdate, Records
 from train.loop.progress import Progress
 from train.loop.stopping import StopRequest

@@ -11,8 +11,10 @@ from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.kinds import build_model, config_of, incremental_decoder, load_model_config, with_attention
 from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.models import SMALL, as_numpy, batch_of, normal, randomise
-from train.config.run import SET_ELSEWHERE, ModelConfig, RowLengths, check_config
+from train.config.model import SET_ELSEWHERE, ModelConfig
+from train.config.run import check_config
 from train.config.settings import effective_settings
+from train.config.training import RowLengths
 from train.cost.cost import forward_flops, memory_bytes, parameter_count
 
 RECURRENT = RecurrentConfig(vocab_size=23, d_model=8)

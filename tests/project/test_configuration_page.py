@@ -11,7 +11,8 @@ from keras_transformer.config import PRESETS, TransformerConfig
 from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.places import ROOT
 from train.config.data import FilesData, NumbersData, TfdsData, TreebankData
-from train.config.run import SECTIONS, SET_ELSEWHERE, RunConfig
+from train.config.model import SET_ELSEWHERE
+from train.config.run import SECTIONS, RunConfig
 
 PAGE = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 OF_DATA = {"files": FilesData, "tfds": TfdsData, "numbers": NumbersData, "treebank": TreebankData}

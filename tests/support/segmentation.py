@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
-from train.config.run import RowLengths
+from train.config.training import RowLengths
 from train.data.encoding import EncodedPairs, Sentences
 from train.data.segmentation import BpeDropout
 

@@ -12,7 +12,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.kinds import build_model
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokens import EOS
-from train.config.run import TrainingConfig
+from train.config.training import TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
 from train.loop.fit import fit

@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.processes import python
-from train.config.run import RowLengths
+from train.config.training import RowLengths
 from train.data.batches import FIELDS, PackedBatches, padded_batches, training_dataset
 from train.data.corpus import CorpusError, Split
 from train.data.encoding import encode_corpus

@@ -11,8 +11,7 @@ import pytest
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.training import checkpoint_names, fit_in, reusable, scores_of, weights_of
-from train.config.idle_keys import check_metric
-from train.config.run import TrainingConfig
+from train.config.training import TrainingConfig, check_idle_keys
 from train.loop.best import count_validation, has_stopped_early, is_better_than_kept, share_best
 from train.loop.checkpoints import Checkpoints, read_checkpoint
 from train.loop.progress import Progress
@@ -108,9 +107,9 @@ def test_the_best_checkpoint_of_another_text_is_none(basis, is_better):
 
 def test_a_metric_by_which_nothing_goes_is_refused():
     for training in ({}, {"patience": 3, "best_metric": "loss"}, {"keep_best": True, "best_metric": "chrf"}):
-        check_metric(TrainingConfig(**training))
-    with pytest.raises(ConfigError, match='best_metric is "loss", but it is for training.patience and .*leave'):
-        check_metric(TrainingConfig(best_metric="loss"))
+        check_idle_keys(TrainingConfig(**training))
+    with pytest.raises(ConfigError, match='best_metric is "loss".* training.patience .*leave'):
+        check_idle_keys(TrainingConfig(best_metric="loss"))
 
 
 @pytest.mark.parametrize(("patience", "is_over"), [(None, False), (1, True), (2, True), (3, False)])

@@ -12,7 +12,7 @@ import pytest
 
 from keras_transformer.machine import processor_cores
 from tests.support.training import scores_of
-from train.config.run import RowLengths, TrainingConfig
+from train.config.training import RowLengths, TrainingConfig
 from train.loop.best import share_best
 from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
 from train.loop.checkpoints import CheckpointError

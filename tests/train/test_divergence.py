@@ -22,7 +22,7 @@ from tests.support.training import (
     training_model,
     weights_of,
 )
-from train.config.run import TrainingConfig
+from train.config.training import TrainingConfig
 from train.data.batches import batch_number
 from train.loop.checkpoints import CheckpointError, Checkpoints, read_checkpoint
 from train.loop.divergence import REWINDS, DivergenceCheck, DivergenceError, has_exploded

@@ -7,7 +7,7 @@ from tensorboard.util.tensor_util import make_ndarray
 from keras_transformer.model import Transformer
 from tests.support.events import read_added
 from tests.support.training import TINY, fit_in, reusable
-from train.config.run import RowLengths
+from train.config.training import RowLengths
 from train.loop.graph import graph_summary
 
 

@@ -11,7 +11,7 @@ from keras_transformer.tokens import PAD
 from tests.support.events import read_events, read_pictures
 from tests.support.runs import metrics_of
 from tests.support.training import PAIRS
-from train.config.run import TrainingConfig
+from train.config.training import TrainingConfig
 from train.validation.inspections import SHORT, inspections_of, one_pair_per_row, short_pairs
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from train.config.run import FilesData, TokenizerConfig, TrainingConfig
+from train.config.data import FilesData
+from train.config.tokenizer import TokenizerConfig
+from train.config.training import TrainingConfig
 from train.data.batches import FIELDS
 from train.data.corpus import CorpusError
 from train.data.mixing import Mixture

@@ -3,7 +3,7 @@
 import pydantic
 import pytest
 
-from train.config.run import NumbersData
+from train.config.data import NumbersData
 from train.data.corpus import CorpusError
 from train.data.numbers import draw_numbers
 from train.data.prepare import load_corpus

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.on_accelerator.training import Task
 from tests.support.models import as_numpy, assert_close, normal
-from train.config.run import TrainingConfig
+from train.config.training import TrainingConfig
 from train.step.optimizer import training_optimizer
 
 TRAINING = TrainingConfig(warmup_steps=100, learning_rate_factor=0.5)

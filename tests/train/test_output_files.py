@@ -3,7 +3,7 @@
 import pytest
 
 from keras_transformer.config import ConfigError
-from train.config.run import FilesData, TreebankData
+from train.config.data import FilesData, TreebankData
 from train.evaluate import files_of
 from train.scoring.output_files import check_not_read
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.support.places import MULTI30K, ROOT
-from train.config.run import RowLengths, load_config
+from train.config.run import load_config
+from train.config.training import RowLengths
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences, encode_corpus
 from train.data.epochs import Epochs

@@ -17,7 +17,8 @@ from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import CONFIG, metrics_of, random_run
 from tests.support.training import scores_of
-from train.config.run import TranslationConfig, load_config
+from train.config.run import load_config
+from train.config.translation import TranslationConfig
 from train.data.prepare import load_corpus
 from train.data.trees import read_trees
 from train.loop.best import score_of

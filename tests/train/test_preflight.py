@@ -8,7 +8,7 @@ import pytest
 
 from keras_transformer.config import preset
 from keras_transformer.recurrent.config import RecurrentConfig
-from train.config.run import RowLengths, TrainingConfig
+from train.config.training import RowLengths, TrainingConfig
 from train.cost import preflight
 from train.cost.cost import arrays_per_weight, corpus_flops, memory_bytes, parameter_count
 from train.data.batches import PackedBatches, Padding, ShardedBatches

@@ -13,7 +13,9 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.run_folder import RunFolder
 from tests.support.runs import CONFIG
 from tests.support.training import scores_of
-from train.config.run import FilesData, NumbersData, RowLengths, TrainingConfig, load_config
+from train.config.data import FilesData, NumbersData
+from train.config.run import load_config
+from train.config.training import RowLengths, TrainingConfig
 from train.cost.cost import parameter_count, training_flops
 from train.data.batches import Padding
 from train.data.corpus import Corpus, Split

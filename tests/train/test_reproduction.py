@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.run_folder import RunFolder
-from train.config.run import TrainingConfig
+from train.config.training import TrainingConfig
 from train.loop.progress import Progress
 from train.record.history import Part, history, record_part
 from train.report.reproduction import commit, git, reproduction_lines

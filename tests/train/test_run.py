@@ -23,7 +23,8 @@ from tests.support.events import read_added, read_events
 from tests.support.processes import HEARS_CTRL_C, end, start_fork, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
 from tests.support.training import TINY, weights_of
-from train.config.run import TrainingConfig, load_config
+from train.config.run import load_config
+from train.config.training import TrainingConfig
 from train.loop.checkpoints import read_checkpoint
 from train.step.build import build, compiled
 

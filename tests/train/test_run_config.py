@@ -6,9 +6,8 @@ import pytest
 
 from keras_transformer.config import ConfigError, preset
 from tests.support.places import CONFIGS
-from tests.support.runs import write_config
-from train.config.idle_keys import check_schedule
-from train.config.run import FilesData, load_config
+from train.config.data import FilesData
+from train.config.run import load_config
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
 FILES = 'run_folder = "runs/x"\n[data]\nsource = "files"\ntrain = [["a.en", "a.de"]]\nvalidation = ["b.tsv"]\n'
@@ -282,16 +281,6 @@ def test_a_file_that_is_missing_or_cannot_be_read_is_named(tmp_path):
     (tmp_path / "latin.toml").write_bytes('run_folder = "grün"'.encode("latin-1"))
     with pytest.raises(ConfigError, match="latin.toml is not UTF-8: its byte 17 is 0xfc"):
         load_config(tmp_path / "latin.toml")
-
-
-@pytest.mark.parametrize("key", ["learning_rate=1e-5", "warmup_steps=7", "learning_rate_factor=2.0"])
-def test_a_key_of_the_other_schedule_is_refused(tmp_path, key):
-    name = key.partition("=")[0]
-    schedule, other = ("paper", "constant") if name == "learning_rate" else ("constant", "paper")
-    changes = ["training.warmup_steps=4_000", f"training.schedule={schedule}", f"training.{key}"]
-    config = load_config(write_config(tmp_path), changes)  # as one of an older run may be read
-    with pytest.raises(ConfigError, match=f'{name} is .* of schedule "{other}", and .*schedule is "{schedule}"'):
-        check_schedule(config.training)
 
 
 def test_the_paths_of_text_files_are_those_of_every_split():

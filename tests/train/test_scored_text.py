@@ -2,7 +2,7 @@
 
 import pathlib
 
-from train.config.run import FilesData
+from train.config.data import FilesData
 from train.scoring.scored_text import text_of_run
 
 

@@ -8,7 +8,7 @@ import pytest
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.tokens import EOS, UNK
 from tests.support.segmentation import drawn_by
-from train.config.run import RowLengths, TrainingConfig
+from train.config.training import RowLengths, TrainingConfig
 from train.data.batches import FIELDS, PackedBatches
 from train.data.cache import CorpusCache
 from train.data.corpus import Corpus, Split

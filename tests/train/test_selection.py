@@ -6,7 +6,7 @@ import pytest
 from keras_transformer.run_folder import RunFolder
 from tests.support.models import as_numpy, assert_close, normal
 from tests.support.training import scores_of, training_model
-from train.config.run import TrainingConfig
+from train.config.training import TrainingConfig
 from train.loop.checkpoints import Checkpoints
 from train.loop.progress import Progress
 from train.step.optimizer import training_optimizer

@@ -10,7 +10,9 @@ import pytest
 from keras_transformer.config import ConfigError
 from tests.support.models import pieces_of
 from tests.support.training import copying_pairs
-from train.config.run import FilesData, NumbersData, TfdsData, TokenizerConfig, TrainingConfig
+from train.config.data import FilesData, NumbersData, TfdsData
+from train.config.tokenizer import TokenizerConfig
+from train.config.training import TrainingConfig
 from train.data.batches import FIELDS, PackedBatches
 from train.data.corpus import CorpusError, own_shards
 from train.data.encoding import EncodedShards, encode_corpus
@@ -106,9 +108,8 @@ def test_a_batch_depends_only_on_its_step_and_not_on_the_batches_before(prepare)
 
 def test_counts_and_padding_are_of_all_shards_together(prepare):
     one, four = prepare(1), prepare(4)
-    for name in ("source_tokens", "target_tokens", "skipped"):
-        assert getattr(one.train, name) == getattr(four.train, name)
-    assert len(one.train) == len(four.train) == 330
+    assert len(one.train) == len(four.train) == 330 and one.train.skipped == four.train.skipped
+    assert one.train.source_tokens == four.train.source_tokens and one.train.target_tokens == four.train.target_tokens
     positions = sum(stream.rows_per_epoch for stream in four.batches.shards) * (28 + 32)
     assert four.batches.padding.total == 1 - (one.train.source_tokens + one.train.target_tokens) / positions
 

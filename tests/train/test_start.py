@@ -15,7 +15,8 @@ from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from tests.support.commands import invoke
 from tests.support.runs import SENTENCES, random_run, write_config
 from tests.support.training import checkpoint_names, fit_in, no_validation, reusable, weights_of
-from train.config.run import TrainingConfig, load_config
+from train.config.run import load_config
+from train.config.training import TrainingConfig
 from train.loop.checkpoints import read_weights
 from train.record.start import assign_start, load_start_weights, shared_pieces
 

@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from train.config.run import FilesData, NumbersData, TfdsData
+from train.config.data import FilesData, NumbersData, TfdsData
 from train.data import statistics as corpus_statistics
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences
 from train.data.statistics import data_table, length_sentence, piece_counts, text_of, vocabulary_rows

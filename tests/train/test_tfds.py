@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from train.config.run import TfdsData
+from train.config.data import TfdsData
 from train.data import tfds
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus

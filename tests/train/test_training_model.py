@@ -12,7 +12,7 @@ from tests.support.inspected import on_replicas
 from tests.support.models import as_numpy, assert_close, softmax
 from tests.support.processes import fork_python
 from tests.support.training import BATCHES, PAIRS, TINY, reusable, tensors, train, training_model, weights_of
-from train.config.run import RowLengths
+from train.config.training import RowLengths
 from train.data.batches import lay_out
 from train.data.packing import Packing
 from train.loop.checkpoints import Checkpoints

@@ -12,7 +12,9 @@ import pytest
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.training import copying_pairs
-from train.config.run import FilesData, NumbersData, TokenizerConfig, TrainingConfig
+from train.config.data import FilesData, NumbersData
+from train.config.tokenizer import TokenizerConfig
+from train.config.training import TrainingConfig
 from train.data.encoding import EncodedShards
 from train.data.prepare import load_corpus, prepare_data
 from train.data.vocabulary import prepare_tokenizer

@@ -8,7 +8,8 @@ import pytest
 from keras_transformer.tokenizer import Tokenizer
 from tests.support.places import TREEBANK
 from tests.support.segmentation import drawn_by
-from train.config.run import TokenizerConfig, TreebankData
+from train.config.data import TreebankData
+from train.config.tokenizer import TokenizerConfig
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus, load_test_split
 from train.data.treebank import parts_of

@@ -14,7 +14,8 @@ from keras_transformer.model import Transformer
 from keras_transformer.tokens import EOS
 from tests.support.models import as_numpy, assert_close, randomise
 from tests.support.training import PAIRS, TINY, tensors
-from train.config.run import RowLengths, TranslationConfig
+from train.config.training import RowLengths
+from train.config.translation import TranslationConfig
 from train.data.batches import lay_out
 from train.data.corpus import Split
 from train.data.packing import Packing

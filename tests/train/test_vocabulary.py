@@ -8,7 +8,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from tests.support.segmentation import drawn_by
-from train.config.run import TokenizerConfig
+from train.config.tokenizer import TokenizerConfig
 from train.data.corpus import Corpus, Split
 from train.data.vocabulary import evenly_spaced, learn_tokenizer, prepare_tokenizer, share_tokenizer
 from train.workers.workers import Workers

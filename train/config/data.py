@@ -1,7 +1,6 @@
 """The section `data` of a run configuration: where sentence pairs come from."""
 
 import itertools
-import os
 import re
 from typing import Annotated, Any, Literal
 
@@ -9,18 +8,9 @@ import pydantic
 
 from keras_transformer.tokens import OWN_PIECE
 
+from .section import Section
+
 LARGEST = 10**18  # of numbers to spell: the length of a longer range is too large for Python
-
-
-class Section(pydantic.BaseModel):
-    """A table of the TOML file. Unknown keys, other types ("100" is no number), infinities and NaN are errors."""
-
-    model_config = pydantic.ConfigDict(
-        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=()
-    )
-
-
-PathText = Annotated[str, pydantic.Field(min_length=1), pydantic.AfterValidator(os.path.expanduser)]  # "~" is expanded
 
 
 class NumbersData(Section):

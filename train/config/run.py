@@ -1,174 +1,27 @@
 """The run configuration: one TOML file, checked where it is read."""
 
-import dataclasses
 import functools
 import os
 import pathlib
 import tomllib
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import pydantic
 import tomli_w
 
-from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.config import ConfigError, preset
-from keras_transformer.decoding.options import OPTIONS, RUN_OPTIONS, SearchOptions, check_coverage
-from keras_transformer.kinds import CONFIGS
+from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import check_coverage
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.run_folder import RunFolder
 
-from .data import DataSection, FilesData, NumbersData, PathText, Section, TfdsData, TreebankData
+from .data import DataSection, FilesData, NumbersData, TfdsData, TreebankData
 from .errors import sentence, set_by
+from .model import ModelConfig
+from .section import PathText, Section
 from .tokenizer import TokenizerConfig, check_tokenizer
-
-
-class RowLengths(NamedTuple):
-    """Positions of one packed row on its source side and on its target side."""
-
-    source: int
-    target: int
-
-
-SET_ELSEWHERE = ("vocab_size", "dropout", "label_smoothing")  # by the tokenizer and by the section [training]
-OF_ALL_KINDS = ("kind", "preset")
-ModelFields = pydantic.create_model(
-    "ModelFields",
-    __base__=Section,
-    kind=(Literal[tuple(CONFIGS)], "transformer"),
-    preset=(str | None, None),
-    **{
-        field.name: (field.type | None, None)
-        for config in CONFIGS.values()
-        for field in dataclasses.fields(config)
-        if field.name not in SET_ELSEWHERE
-    },
-)
-
-
-class ModelConfig(ModelFields):
-    """The kind of model, and what differs from a preset of Transformers, or from the defaults of another kind.
-
-    None means the preset's value, or the default.
-    """
-
-    @pydantic.model_validator(mode="before")
-    @classmethod
-    def begin_with_base(cls, values: Any) -> Any:
-        """A Transformer that names no preset is "base"; another kind has no presets."""
-        if isinstance(values, dict) and values.get("kind", "transformer") == "transformer":
-            return {**values, "preset": values.get("preset", "base")}
-        return values
-
-    @pydantic.model_validator(mode="after")
-    def check_fields(self) -> "ModelConfig":
-        allowed = {"kind", *CONFIGS[self.kind].fields()} | ({"preset"} if self.kind == "transformer" else set())
-        for name, value in self:
-            if value is not None and name not in allowed:
-                kinds = [kind for kind, config in CONFIGS.items() if name in config.fields()] or ["transformer"]
-                raise ValueError(
-                    f"model.{name} is {value!r}, but model.kind is {self.kind!r}: {name} is of the kind {kinds[0]!r}"
-                )
-        return self
-
-    def resolve(
-        self, vocab_size: int, dropout: float | None = None, label_smoothing: float | None = None
-    ) -> BaseModelConfig:
-        """Combine this section with the tokenizer's vocabulary and the values of the training section."""
-        changes = self.model_dump(exclude=set(OF_ALL_KINDS)) | {"dropout": dropout, "label_smoothing": label_smoothing}
-        given = {name: value for name, value in changes.items() if value is not None}
-        defaults = preset(self.preset) if self.kind == "transformer" else RecurrentConfig()
-        return defaults.replace(vocab_size=vocab_size, **given)
-
-
-class TrainingConfig(Section):
-    """How weights are found: batches, schedule, regularisation, checkpoints (Vaswani et al. 2017, section 5)."""
-
-    steps: int = pydantic.Field(100_000, ge=1)  # updates
-    tokens_per_batch: int = pydantic.Field(25_000, ge=1)  # target positions per update, in rows of row_length
-    micro_batches: int = pydantic.Field(1, ge=1)  # parts in which a device processes its rows, to save memory
-    find_micro_batches: bool = False  # before the first step, raise micro_batches until a step fits in memory
-    row_length: int = pydantic.Field(128, ge=8)  # positions of one packed row; pairs with a longer side are skipped
-    source_row_length: int | None = pydantic.Field(None, ge=8)  # positions of its source side; None: row_length
-    seed: int = pydantic.Field(1, ge=0, lt=2**32)  # NumPy takes no larger one
-    dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
-    label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
-    bpe_dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # merges left out per epoch (Provilkov et al. 2020: 0.1)
-    schedule: Literal["paper", "constant"] = "paper"  # constant: plain Adam (Kingma & Ba 2015) with learning_rate
-    warmup_steps: int = pydantic.Field(4_000, ge=1)  # of the paper's schedule
-    learning_rate_factor: float = pydantic.Field(1.0, gt=0)  # of the paper's schedule
-    learning_rate: float = pydantic.Field(1e-3, gt=0)  # of the constant schedule
-    cooldown_steps: int = pydantic.Field(0, ge=0)  # at the end of `steps`, in which the rate falls linearly to 0
-    clip_norm: float | None = pydantic.Field(None, gt=0)  # largest norm of all gradients together; None: any
-    start_from: PathText | None = None  # the run folder whose weights training begins with
-    frozen: list[str] | None = pydantic.Field(None, min_length=1)  # layers left as they are: ["embedding", "encoder*"]
-    ema_decay: float | None = pydantic.Field(None, gt=0, lt=1)  # of the moving average of weights; None: no average
-    checkpoint_every: int = pydantic.Field(1_000, ge=1)  # steps
-    keep_checkpoints: int = pydantic.Field(5, ge=1)
-    average_checkpoints: int = pydantic.Field(5, ge=1)
-    validate_every: int = pydantic.Field(1_000, ge=1)  # steps
-    best_metric: Literal["bleu", "chrf", "loss", "f1"] = "bleu"  # by which a validation is better; f1: of a treebank
-    patience: int | None = pydantic.Field(None, ge=1)  # validations in a row without a better one that end training
-    keep_best: bool = False  # keep the checkpoint of the best validation too, as a candidate for translation
-    log_every: int = pydantic.Field(50, ge=1)  # steps
-    picture_sentences: int = pydantic.Field(3, ge=0)  # whose attention each validation shows; 0: no pictures, no curves
-    histograms_every: int = pydantic.Field(500, ge=0)  # steps between histograms of weights and gradients; 0: none
-    profile_steps: list[int] | None = None  # the first and the last step of a profile, for TensorBoard; None: none
-    on_divergence: Literal["stop", "rewind"] = "stop"  # rewind: continue from the last checkpoint without that batch
-    xla: bool = True
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
-
-    @pydantic.field_validator("profile_steps")
-    @classmethod
-    def check_profile(cls, steps: list[int] | None) -> list[int] | None:
-        if steps is not None and not (len(steps) == 2 and 1 <= steps[0] <= steps[1]):
-            raise ValueError(f"{steps} is not the first and the last step of a profile, such as [20, 25]")
-        return steps
-
-    @pydantic.model_validator(mode="after")
-    def check_batch(self) -> "TrainingConfig":
-        if self.tokens_per_batch < self.row_length:
-            raise ValueError(f"tokens_per_batch {self.tokens_per_batch} is less than one row of {self.row_length}")
-        if self.keep_checkpoints < self.average_checkpoints:
-            raise ValueError(
-                f"average_checkpoints {self.average_checkpoints} is more than keep_checkpoints {self.keep_checkpoints}"
-            )
-        if self.cooldown_steps > self.steps:
-            raise ValueError(f"cooldown_steps {self.cooldown_steps} is more than steps {self.steps}")
-        if self.profile_steps and self.profile_steps[1] > self.steps:
-            raise ValueError(f"profile_steps {self.profile_steps} end after the last of {self.steps} steps")
-        return self
-
-    @property
-    def row_lengths(self) -> RowLengths:
-        return RowLengths(self.source_row_length or self.row_length, self.row_length)
-
-    def positions_at_once(self, replicas: int) -> float:
-        """Target positions that one of `replicas` devices processes at once."""
-        return self.tokens_per_batch / (self.micro_batches * replicas)
-
-
-def search_option(name: str, default: float | None = None) -> Any:
-    """A field with the limits of that field of SearchOptions, and with its default unless another one is given."""
-    option = OPTIONS[name]
-    return pydantic.Field(option.default if default is None else default, ge=option.lowest, le=option.highest)
-
-
-class TranslationConfig(Section):
-    """How validation and `report.md` translate."""
-
-    beam_size: int = search_option("beam_size")  # of report.md
-    length_penalty: float = search_option("length_penalty")  # the exponent alpha; 0 is none
-    coverage_penalty: float = search_option("coverage_penalty")  # beta; 0 is none
-    extra_length: int = search_option("extra_length")  # tokens that an output may have more than its source
-    batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences
-    validation_beam_size: int = search_option("beam_size", 1)  # of the BLEU curve
-    validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve: at equal distances
-
-    def search_options(self, beam_size: int) -> SearchOptions:
-        """How to search with so many hypotheses."""
-        return SearchOptions(**{name: getattr(self, name) for name in RUN_OPTIONS} | {"beam_size": beam_size})
+from .training import TrainingConfig
+from .translation import TranslationConfig
 
 
 class RunConfig(Section):

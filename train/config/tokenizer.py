@@ -6,7 +6,8 @@ import pydantic
 
 from keras_transformer.config import ConfigError
 
-from .data import DataSection, PathText, Section
+from .data import DataSection
+from .section import PathText, Section
 
 
 class TokenizerConfig(Section):

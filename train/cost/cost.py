@@ -4,7 +4,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
 
-from ..config.run import RowLengths, TrainingConfig
+from ..config.training import RowLengths, TrainingConfig
 from ..data.encoding import EncodedPairs, EncodedShards
 from . import recurrent_cost
 

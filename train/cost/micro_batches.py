@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_transformer.config import ConfigError
 from keras_transformer.model_config import BaseModelConfig
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches, training_dataset
 from ..step.training_model import TrainingModel
 from ..workers.strategy import distributed

@@ -10,7 +10,7 @@ import numpy as np
 from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.model_config import BaseModelConfig
 
-from ..config.run import RowLengths, TrainingConfig
+from ..config.training import RowLengths, TrainingConfig
 from ..data.encoding import pair_keys, too_long_for
 from ..data.prepare import PreparedData
 from ..data.statistics import length_sentence

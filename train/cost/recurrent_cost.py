@@ -2,7 +2,7 @@
 
 from keras_transformer.recurrent.config import RecurrentConfig
 
-from ..config.run import RowLengths
+from ..config.training import RowLengths
 
 GATES = {"gru": 3, "lstm": 4}
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from keras_transformer.tokens import BOS, PAD
 
-from ..config.run import RowLengths
+from ..config.training import RowLengths
 from ..workers.tf_config import ONLY_WORKER, Worker
 from .encoding import EncodedPairs, Sentences
 from .epochs import Epochs, Resegment

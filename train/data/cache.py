@@ -21,7 +21,7 @@ import numpy as np
 
 from keras_transformer.tokenizer import Tokenizer
 
-from ..config.run import RowLengths
+from ..config.training import RowLengths
 from .corpus import CorpusError, Split
 from .encoding import EncodedPairs, Sentences, encoded_chunks, nothing_left
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_transformer.tokens import EOS
 
-from ..config.run import RowLengths
+from ..config.training import RowLengths
 from .corpus import CorpusError, Split, skipped_sentence
 from .mixing import Mixture
 from .packing import offsets_of

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config.run import RowLengths
+from ..config.training import RowLengths
 from .encoding import EncodedPairs
 from .packing import Packing, pack
 

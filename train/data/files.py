@@ -11,8 +11,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
 from keras_transformer.files import packer_of, read_lines
 
-from ..config.data import FilesEntry
-from ..config.run import FilesData
+from ..config.data import FilesData, FilesEntry
 from .corpus import CorpusError, Pair, Split
 
 MULTI30K = pathlib.Path("data/multi30k")  # `make multi30k` puts the corpus there

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from importlib.metadata import version
 
-from ..config.run import NumbersData
+from ..config.data import NumbersData
 from .corpus import CorpusError, Pair, Split
 
 SHORT = 100  # numbers below it are the words that others are made of: they are always in the training set

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config.run import RowLengths
+from ..config.training import RowLengths
 
 WINDOW = 8192  # pairs among which the best fit is searched; more is hardly better, fewer leaves more padding
 STRETCH = 2**16  # pairs that become Python numbers at once; those of a whole large corpus would fill gigabytes

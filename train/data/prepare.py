@@ -14,7 +14,7 @@ from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import Tokenizer
 
 from ..config.data import DataSection
-from ..config.run import RowLengths, TrainingConfig
+from ..config.training import RowLengths, TrainingConfig
 from ..workers.tf_config import ONLY_WORKER, Worker
 from .batches import PackedBatches, ShardedBatches
 from .cache import CorpusCache

@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_transformer.tokenizer import Tokenizer
 
-from ..config.run import RowLengths
+from ..config.training import RowLengths
 from .encoding import EncodedPairs, Sentences
 from .merges import Merges
 from .packing import offsets_of, places_of

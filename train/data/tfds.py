@@ -7,7 +7,7 @@ from types import ModuleType
 from keras_transformer.commands.console import on_one_line
 from keras_transformer.errors import first_line_of
 
-from ..config.run import TfdsData
+from ..config.data import TfdsData
 from .corpus import CorpusError, Pair, Split
 from .files import file_stamp
 

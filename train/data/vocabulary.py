@@ -13,7 +13,7 @@ from keras_transformer.files import write_atomically
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 
-from ..config.run import TokenizerConfig
+from ..config.tokenizer import TokenizerConfig
 from ..workers.tf_config import Worker
 from ..workers.workers import Workers
 from .corpus import Corpus, Split, own_shards

@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 from ..workers.workers import Workers
 from .progress import Progress
 

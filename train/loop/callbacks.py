@@ -12,7 +12,7 @@ import psutil
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.losses import perplexity
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches
 from ..step.inspection import histograms, update_ratios
 from ..workers.workers import Workers

@@ -9,7 +9,7 @@ import keras
 
 from keras_transformer.errors import UserError
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches
 from .checkpoints import CheckpointError, Checkpoints
 from .progress import Progress

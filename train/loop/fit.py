@@ -14,7 +14,7 @@ from keras_transformer.errors import Interrupted, first_line_of
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.run_folder import RunFolder
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches, training_dataset
 from ..step.training_model import TrainingModel
 from ..workers.strategy import distributed

@@ -8,7 +8,7 @@ from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_BLOB_SEQUENCE, Summa
 from tensorboard.plugins.graph import metadata
 from tensorboard.util.tensor_util import make_tensor_proto
 
-from ..config.run import RowLengths
+from ..config.training import RowLengths
 
 
 def graph_summary(model: keras.Model, rows: int, row_lengths: RowLengths) -> Summary:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 
-from ..config.run import KEYS, RunConfig, TrainingConfig
+from ..config.run import KEYS, RunConfig
+from ..config.training import TrainingConfig
 from ..loop.best import is_done
 from ..loop.checkpoints import last_progress
 from ..loop.progress import Progress

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from keras_transformer.files import write_atomically
 from keras_transformer.run_folder import RunFolder
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 from ..loop.best import is_done
 from ..loop.checkpoints import last_progress
 from ..loop.progress import Progress

@@ -13,7 +13,7 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import Tokenizer
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 from ..step.freezing import is_named
 
 log = logging.getLogger("train")

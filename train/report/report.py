@@ -17,8 +17,9 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
 from keras_transformer.translator import Translator
 
-from ..config.data import DataSection
-from ..config.run import FilesData, RunConfig, TrainingConfig
+from ..config.data import DataSection, FilesData
+from ..config.run import RunConfig
+from ..config.training import TrainingConfig
 from ..cost.cost import corpus_flops, parameter_count
 from ..data.corpus import WHOLE_TEXT, Split, skipped_sentence
 from ..data.prepare import PreparedData

@@ -6,7 +6,7 @@ import subprocess
 
 from keras_transformer.run_folder import RunFolder
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 from ..record.history import Part, history
 
 CHECKOUT = pathlib.Path(__file__).parents[2]

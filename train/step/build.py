@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_transformer.kinds import build_model
 from keras_transformer.model_config import BaseModelConfig
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 from ..workers.strategy import describe
 from .freezing import freeze
 from .optimizer import training_optimizer

@@ -8,7 +8,7 @@ from keras import ops
 from keras_transformer.optimizers import PAPER_ADAM
 from keras_transformer.schedules import ConstantRate, LinearCooldown, WarmupInverseSquareRoot
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 
 KINGMA_BA_ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
 NAME = "adam"  # of the optimizer, and with it of its variables in checkpoints

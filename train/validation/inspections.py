@@ -10,7 +10,7 @@ from keras_transformer.inspection.callbacks import AttentionPictures, Inspection
 from keras_transformer.inspection.residual_stream import ResidualStream
 from keras_transformer.tokenizer import Tokenizer
 
-from ..config.run import RowLengths, TrainingConfig
+from ..config.training import RowLengths, TrainingConfig
 from ..data.batches import Batch, lay_out
 from ..data.encoding import EncodedPairs
 from ..data.packing import Packing

@@ -10,7 +10,7 @@ import keras
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import save_weights
 
-from ..config.run import TrainingConfig
+from ..config.training import TrainingConfig
 from ..loop.checkpoints import (
     CheckpointError,
     Checkpoints,

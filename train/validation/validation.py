@@ -13,7 +13,7 @@ from keras_transformer.inspection.callbacks import BleuScore
 from keras_transformer.losses import TokenSums, perplexity, token_sums
 from keras_transformer.samples import Sample
 
-from ..config.run import TranslationConfig
+from ..config.translation import TranslationConfig
 from ..data.batches import padded_batches
 from ..data.encoding import EncodedPairs, Sentences
 from ..data.prepare import PreparedData

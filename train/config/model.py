@@ -1,0 +1,63 @@
+"""The section `model` of a run configuration: the kind of model and its shape."""
+
+import dataclasses
+from typing import Any, Literal
+
+import pydantic
+
+from keras_transformer.config import preset
+from keras_transformer.kinds import CONFIGS
+from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.recurrent.config import RecurrentConfig
+
+from .section import Section
+
+SET_ELSEWHERE = ("vocab_size", "dropout", "label_smoothing")  # by the tokenizer and by the section [training]
+OF_ALL_KINDS = ("kind", "preset")
+ModelFields = pydantic.create_model(
+    "ModelFields",
+    __base__=Section,
+    kind=(Literal[tuple(CONFIGS)], "transformer"),
+    preset=(str | None, None),
+    **{
+        field.name: (field.type | None, None)
+        for config in CONFIGS.values()
+        for field in dataclasses.fields(config)
+        if field.name not in SET_ELSEWHERE
+    },
+)
+
+
+class ModelConfig(ModelFields):
+    """The kind of model, and what differs from a preset of Transformers, or from the defaults of another kind.
+
+    None means the preset's value, or the default.
+    """
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def begin_with_base(cls, values: Any) -> Any:
+        """A Transformer that names no preset is "base"; another kind has no presets."""
+        if isinstance(values, dict) and values.get("kind", "transformer") == "transformer":
+            return {**values, "preset": values.get("preset", "base")}
+        return values
+
+    @pydantic.model_validator(mode="after")
+    def check_fields(self) -> "ModelConfig":
+        allowed = {"kind", *CONFIGS[self.kind].fields()} | ({"preset"} if self.kind == "transformer" else set())
+        for name, value in self:
+            if value is not None and name not in allowed:
+                kinds = [kind for kind, config in CONFIGS.items() if name in config.fields()] or ["transformer"]
+                raise ValueError(
+                    f"model.{name} is {value!r}, but model.kind is {self.kind!r}: {name} is of the kind {kinds[0]!r}"
+                )
+        return self
+
+    def resolve(
+        self, vocab_size: int, dropout: float | None = None, label_smoothing: float | None = None
+    ) -> BaseModelConfig:
+        """Combine this section with the tokenizer's vocabulary and the values of the training section."""
+        changes = self.model_dump(exclude=set(OF_ALL_KINDS)) | {"dropout": dropout, "label_smoothing": label_smoothing}
+        given = {name: value for name, value in changes.items() if value is not None}
+        defaults = preset(self.preset) if self.kind == "transformer" else RecurrentConfig()
+        return defaults.replace(vocab_size=vocab_size, **given)

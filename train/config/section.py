@@ -1,0 +1,17 @@
+"""What every section of a run configuration is: a table of checked keys."""
+
+import os
+from typing import Annotated
+
+import pydantic
+
+
+class Section(pydantic.BaseModel):
+    """A table of the TOML file. Unknown keys, other types ("100" is no number), infinities and NaN are errors."""
+
+    model_config = pydantic.ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=()
+    )
+
+
+PathText = Annotated[str, pydantic.Field(min_length=1), pydantic.AfterValidator(os.path.expanduser)]  # "~" is expanded

@@ -1,0 +1,32 @@
+"""The section `translation` of a run configuration: how validation and `report.md` translate."""
+
+from typing import Any
+
+import pydantic
+
+from keras_transformer.batching import BATCH_SIZE
+from keras_transformer.decoding.options import OPTIONS, RUN_OPTIONS, SearchOptions
+
+from .section import Section
+
+
+def search_option(name: str, default: float | None = None) -> Any:
+    """A field with the limits of that field of SearchOptions, and with its default unless another one is given."""
+    option = OPTIONS[name]
+    return pydantic.Field(option.default if default is None else default, ge=option.lowest, le=option.highest)
+
+
+class TranslationConfig(Section):
+    """How validation and `report.md` translate."""
+
+    beam_size: int = search_option("beam_size")  # of report.md
+    length_penalty: float = search_option("length_penalty")  # the exponent alpha; 0 is none
+    coverage_penalty: float = search_option("coverage_penalty")  # beta; 0 is none
+    extra_length: int = search_option("extra_length")  # tokens that an output may have more than its source
+    batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences
+    validation_beam_size: int = search_option("beam_size", 1)  # of the BLEU curve
+    validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve: at equal distances
+
+    def search_options(self, beam_size: int) -> SearchOptions:
+        """How to search with so many hypotheses."""
+        return SearchOptions(**{name: getattr(self, name) for name in RUN_OPTIONS} | {"beam_size": beam_size})
