@@ -1,21 +1,49 @@
 """The bounds of a request's options: those of docs/serving.md, and as narrow as those of SearchOptions."""
 
+import itertools
+
 import pytest
 
-from export.graph.request import inputs_of
+from export.graph.request import PREFIX, inputs_of
+from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import OPTIONS as TABLE
 from keras_transformer.decoding.options import SearchOptions
+from tests.support.places import ROOT
 
+PAGE = ROOT / "docs" / "serving.md"
 EXPORTED, LONGEST_OUTPUT = SearchOptions(beam_size=5), 46
 OPTIONS = {option.name: option for option in inputs_of(EXPORTED, LONGEST_OUTPUT)}
 
 
-def test_the_bounds_are_those_of_the_document():
-    assert {name: (option.lowest, option.highest) for name, option in OPTIONS.items()} == {
-        "beam_size": (1, 5), "length_penalty": (0, 9), "n_best": (1, 5), "min_length": (1, 46), "max_length": (1, 46),
-        "no_repeat_ngram_size": (0, 8), "repetition_penalty": (0.01, 100), "temperature": (0, 100),
-        "top_k": (0, 2**31 - 1), "top_p": (0, 1), "seed": (-(2**31), 2**31 - 1),
-    }  # fmt: skip
+def documented(*head):
+    """The rows of the table in docs/serving.md that has this head."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    begin = lines.index(f"| {' | '.join(head)} |") + 2
+    return list(itertools.takewhile(lambda line: line.startswith("|"), lines[begin:]))
+
+
+def test_the_document_has_the_options_of_an_export_with_the_defaults_of_its_command():
+    """Where this fails, its message has the lines that belong there."""
+    exported = inputs_of(SearchOptions(), LONGEST_SOURCE + SearchOptions.extra_length)
+    rows = [f"| `{one.name}` | {one.default} | {one.lowest} to {one.highest} | {one.help} |" for one in exported]
+    assert documented("option", "default", "bounds", "meaning") == [
+        *rows,
+        f'| `target_prefix` | "" | | {PREFIX.help} |',
+    ]
+
+
+def test_the_document_has_the_options_that_no_request_can_ask_for_with_the_reason():
+    options = [option for option in TABLE.values() if option.not_served]
+    rows = [f"| `{option.name}` | {option.help} | {option.not_served} |" for option in options]
+    assert documented("option of the export", "meaning", "why no request can ask for it") == rows
+
+
+def test_a_request_cannot_ask_for_more_than_the_export_has_room_for():
+    highest = {name: option.highest for name, option in OPTIONS.items()}
+    narrower = {"beam_size": 5, "n_best": 5, "min_length": 46, "max_length": 46}
+    assert highest == {name: TABLE[name].highest for name in highest} | narrower
+    assert {name: option.lowest for name, option in OPTIONS.items()} == {name: TABLE[name].lowest for name in OPTIONS}
 
 
 def searched_with(name, value):
