@@ -28,7 +28,6 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.files import read_lines
-from keras_transformer.parsing.run import tree_search
 from keras_transformer.run_folder import RunFolder
 
 from .versions import ExportError, publish, refuse_version, unfinished_version
@@ -123,7 +122,7 @@ def export(
         if signatures and format is not Format.SAVED_MODEL:
             raise ExportError(f"--signature {signatures[0]} is for a SavedModel, not for --format {format}.")
         sentences = None if no_check else check or RunFolder(run).check_lines
-        options = SearchOptions(**search.with_run_defaults(tree_search(run)))
+        options = SearchOptions(**search.with_run_defaults(RunFolder(run).inference().search))
         if format is Format.CTRANSLATE2:
             print(export_ctranslate2(run, to, options, max_source_tokens, sentences, quantization))
         else:

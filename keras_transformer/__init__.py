@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.datasets import dataset_from_pairs
     from keras_transformer.decoding.options import SearchOptions
     from keras_transformer.errors import UserError
+    from keras_transformer.inference import Inference
     from keras_transformer.kinds import with_attention
     from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
     from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
@@ -63,6 +64,7 @@ NAMES_OF = {
     "datasets": ("dataset_from_pairs",),
     "decoding.options": ("SearchOptions",),
     "errors": ("UserError",),
+    "inference": ("Inference",),
     "kinds": ("with_attention",),
     "layers.attention": ("MultiHeadAttention", "scaled_dot_product_attention"),
     "layers.blocks": ("DecoderBlock", "EncoderBlock", "PostNormResidual", "PreNormResidual"),

@@ -27,7 +27,7 @@ def tune_for_translation() -> None:
         log.debug("TensorFlow has started its threads already: operations may use several of them")
 
 
-def at_the_same_time(translate: Callable[[list[int]], None], lengths: dict[int, int], batch_size: int) -> None:
+def map_batches(translate: Callable[[list[int]], None], lengths: dict[int, int], batch_size: int) -> None:
     """Call `translate` for batches of similar length, in as many threads as batches serve the machine best.
 
     `lengths`: the length of each item by its number. `translate` gets the numbers of a batch, at most `batch_size`.

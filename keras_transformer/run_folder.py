@@ -2,9 +2,9 @@
 
 import os
 import pathlib
-import tomllib
 
 from keras_transformer.files import sha256_of, write_atomically
+from keras_transformer.inference import Inference, inference_in_config
 from keras_transformer.model_config import ConfigError
 
 CHECKPOINTS = f"step-{8 * '[0-9]'}.npz"  # a pattern: one that was put aside has another name
@@ -19,6 +19,7 @@ class RunFolder:
         self.tokenizer = self.path / "tokenizer.model"
         self.tokenizer_sum = self.path / "tokenizer.model.sha256"  # as the command sha256sum writes and checks it
         self.model = self.path / "model.json"
+        self.inference_file = self.path / "inference.json"  # what the model writes, and how commands search for it
         self.weights = self.path / "model.weights.h5"  # what translation uses
         self.checkpoints = self.path / "checkpoints"
         self.metrics = self.path / "metrics.jsonl"
@@ -36,7 +37,7 @@ class RunFolder:
         if not self.path.is_dir():
             raise ConfigError(f"There is no run folder {self.path}. `python -m train CONFIG` makes one.")
 
-    def check_spared(self, option: str, path: pathlib.Path) -> None:
+    def refuse_own_file(self, option: str, path: pathlib.Path) -> None:
         """Raises ConfigError if `path`, to which a command would write by its `option`, is a file of this run."""
         place = path.resolve()
         if any(place.is_relative_to(own.resolve()) for own in vars(self).values() if own != self.path):
@@ -63,16 +64,14 @@ class RunFolder:
         """Write the SHA-256 of tokenizer.model."""
         write_atomically(self.tokenizer_sum, f"{sha256_of(self.tokenizer)}  {self.tokenizer.name}\n")
 
-    def trained_source_tokens(self) -> int | None:
-        """Return how many tokens the longest source sentence of the training text may have had, EOS included.
+    def inference(self) -> Inference:
+        """What inference.json says; of a run that was trained before there was such a file, what its config.toml says.
 
-        None if there is no config.toml that says so, as of a run that `python -m train` did not write.
+        Raises ConfigError if inference.json is damaged.
         """
-        try:
-            training = tomllib.loads(self.config.read_text(encoding="utf-8-sig"))["training"]
-            return int(training.get("source_row_length") or training["row_length"])
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            return None
+        if self.inference_file.exists():
+            return Inference.load(self.inference_file)
+        return inference_in_config(self.config)
 
     def has_begun(self) -> bool:
         """Return whether there is a checkpoint to continue from."""

@@ -12,31 +12,41 @@ from keras_transformer.batching import list_of_lines
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import first_line_of
 from keras_transformer.files import write_atomically
+from keras_transformer.inference import Inference
 from keras_transformer.kinds import build_model, config_of, load_model_config
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.sources import check_vocabulary
 from keras_transformer.tokenizer import Tokenizer
 
+UNKNOWN = Inference()  # text, and sentences of any length
+
 
 def save_run(
-    transformer: keras.Model, tokenizer: Tokenizer, path: str | os.PathLike, check_lines: Iterable[str] = ()
+    transformer: keras.Model,
+    tokenizer: Tokenizer,
+    path: str | os.PathLike,
+    check_lines: Iterable[str] = (),
+    inference: Inference = UNKNOWN,
 ) -> None:
     """Write a model and its tokenizer as a run folder, which every command but `python -m train` opens.
 
     check_lines: source sentences, such as some of the validation set, on which `python -m export` compares what it
     writes with the Translator; without any, it asks for `--check FILE`.
+    inference: whether the model writes text, as most do, or trees; how commands search for its outputs unless they are
+    told otherwise; and how many tokens its longest training sentence had, beyond which `translate` warns.
 
     A folder that save_run or a script wrote is overwritten. While it is, it cannot be opened: model.json comes last.
     Raises TypeError if the model is neither a Transformer nor a RecurrentModel, and ConfigError, before anything is
     written, if the tokenizer is of another vocabulary, a weight is an integer, NaN or infinite, a line of `check_lines`
-    is more than one line, or the folder is a run of `python -m train`, whose checkpoints and report are of other
-    weights.
+    is more than one line, a value of `inference` makes no sense, or the folder is a run of `python -m train`, whose
+    checkpoints and report are of other weights.
     """
     config = config_of(transformer)
     folder = RunFolder(path)
     if folder.config.exists() or folder.has_begun():
         raise ConfigError(f"{folder.path} is a run folder of `python -m train`: save into another folder.")
     check_vocabulary(config, tokenizer)
+    inference.check()
     lines = list_of_lines(check_lines)
     for line in lines:
         if "\n" in line:
@@ -53,6 +63,7 @@ def save_run(
         write_atomically(folder.check_lines, "".join(f"{line}\n" for line in lines))
     else:
         folder.check_lines.unlink(missing_ok=True)
+    inference.save(folder.inference_file)
     config.save(folder.model)
 
 

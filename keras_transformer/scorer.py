@@ -14,7 +14,7 @@ from keras_transformer.decoding.scores import length_penalty as length_penalty_o
 from keras_transformer.errors import InputError
 from keras_transformer.kinds import config_of
 from keras_transformer.model import Transformer
-from keras_transformer.parallel import at_the_same_time
+from keras_transformer.parallel import map_batches
 from keras_transformer.saved_run import load_run
 from keras_transformer.sources import (
     check_backend,
@@ -122,7 +122,7 @@ class Scorer:
                 for index, log_probs, coverage in zip(some, *made, strict=True):
                     results[index] = self._scored(target_ids[index], log_probs, float(coverage))
 
-        at_the_same_time(score_batch, lengths, self.batch_size)
+        map_batches(score_batch, lengths, self.batch_size)
         return results
 
     def _scored(self, ids: list[int], log_probs, log_coverage: float) -> ScoredPair:

@@ -16,7 +16,7 @@ from keras_transformer.decoding.search import search
 from keras_transformer.errors import UserError
 from keras_transformer.kinds import build_model, config_of, joint_decoder
 from keras_transformer.machine import has_bfloat16_products
-from keras_transformer.parallel import at_the_same_time
+from keras_transformer.parallel import map_batches
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_runs
@@ -115,9 +115,9 @@ class Translator:
         different tokenizers.
         """
         folders = [run_folder] if isinstance(run_folder, str | os.PathLike) else list(run_folder)
-        known = [RunFolder(folder).trained_source_tokens() for folder in folders]
-        trained = None if None in known else min(known)
-        return cls(*load_runs(folders), options, **{"trained_tokens": trained, **kwargs})
+        longest = [RunFolder(folder).inference().longest_source for folder in folders]
+        trained_tokens = None if None in longest else min(longest)
+        return cls(*load_runs(folders), options, **{"trained_tokens": trained_tokens, **kwargs})
 
     def translate(
         self, lines: Iterable[str], first_line: int = 1, prefixes: Iterable[str] | None = None
@@ -155,7 +155,7 @@ class Translator:
             for index, *hypotheses in zip(indices, ids.numpy(), scores.numpy(), strict=True):
                 results[index] = self._read(*hypotheses)
 
-        at_the_same_time(translate_batch, lengths, self.batch_size)
+        map_batches(translate_batch, lengths, self.batch_size)
         if lost := [index for index in encoded if not results[index]]:
             raise UserError(
                 f"Line {first_line + lost[0]} {NO_NUMBERS} Take an earlier checkpoint, or train again at a lower "

@@ -38,7 +38,7 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import sha256_of, write_atomically
-from keras_transformer.parsing.run import check_writes_text
+from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
 
 from .config.recorded import load_recorded
@@ -109,7 +109,7 @@ def check_files(
 ) -> None:
     """Raises ConfigError for a run that writes trees, files that are the same, or an output that cannot be written."""
     for run in runs:
-        check_writes_text(run, "Distil with a run that translates text.")
+        outputs_of(run).check_text("Distil with a run that translates text.")
     check_sides(source, reference)
     check_not_read("--output", output, (source, reference, *runs))
     check_plain_text("--output", output)

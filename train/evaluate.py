@@ -30,7 +30,7 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
-from keras_transformer.parsing.run import check_constrained, tree_search
+from keras_transformer.outputs import Trees, outputs_of
 from keras_transformer.run_folder import RunFolder
 
 from .config.data import DataSection, TreebankData
@@ -91,17 +91,18 @@ def main(
     with exit_codes():
         runs = [run, *ensemble]
         check_files(runs, source, reference, against, output, plot)
-        of_trees = tree_search(run)
+        outputs = outputs_of(run)
+        writes_trees = isinstance(outputs, Trees)
         if constrained:
-            check_constrained(run, of_trees is not None)
-        if of_trees is not None:
+            outputs.check_constrained()
+        if writes_trees:
             check_tree_options(source=source, tokenised=tokenised, plot=plot)
-        check_kinds(run, of_trees is not None, against)
-        options = SearchOptions(**search.with_run_defaults(of_trees))
+        check_kinds(run, writes_trees, against)
+        options = SearchOptions(**search.with_run_defaults(outputs.search))
         settings = {name: getattr(options, name) for name in RUN_OPTIONS}
         if ensemble:
             settings["ensemble"] = [str(one) for one in ensemble]
-        settings |= {"precision": precision} | ({"constrained": constrained} if of_trees is not None else {})
+        settings |= {"precision": precision} | ({"constrained": constrained} if writes_trees else {})
         with quiet_imports():
             from keras_transformer.bleu import tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
@@ -123,7 +124,7 @@ def main(
         data = data_of_run(run, has_text=source is not None)
         if output:
             check_not_read("--output", output, files_of(data))
-        if of_trees is not None:
+        if writes_trees:
             card = evaluated_trees(translator, data, output, against, load, paired_test)
             show(card, run, "data.test", settings, as_json)
             return
@@ -229,7 +230,7 @@ def check_tree_options(**given: Any) -> None:
 
 def check_kinds(run: pathlib.Path, has_trees: bool, against: pathlib.Path | None) -> None:
     """Raises ConfigError if one of two runs writes trees and the other one text, which no measure compares."""
-    if against and against.is_dir() and (tree_search(against) is not None) != has_trees:
+    if against and against.is_dir() and isinstance(outputs_of(against), Trees) != has_trees:
         RunFolder(run).check_exists()
         ours, theirs = ("trees", "text") if has_trees else ("text", "trees")
         raise ConfigError(

@@ -111,7 +111,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
         transformer, data, config.translation, config.training.xla, config.training.positions_at_once(workers.replicas)
     )
     inspections = inspections_of(config.training, transformer, tokenizer, validator)
-    progress = fit(config.training, folder, data.batches, model, validator, workers, inspections)
+    progress = fit(config, folder, data.batches, model, validator, workers, inspections)
     workers.only_chief(finish, config, folder, data, transformer, validator, progress, workers.describe())
     workers.wait()  # for the report: a chief that is stopped before it needs all others when it is started again
 
@@ -157,4 +157,4 @@ def finish(
         selection = select_weights(folder, config.training, transformer, validator)
         write_projector(folder.tensorboard, transformer, data.tokenizer.pieces())
         card = write_report(config, folder, data, progress, selection, devices)
-        record_final_scores(folder, progress.step, card.scores, selection.kept.validation.loss)
+        record_final_scores(folder, config, progress.step, card.scores, selection.kept.validation.loss)

@@ -9,7 +9,7 @@ import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer
 from keras_transformer.batching import BATCH_SIZE, list_of_lines
 from keras_transformer.commands.console import quiet_imports
 from keras_transformer.errors import first_line_of
-from keras_transformer.parallel import at_the_same_time, tune_for_translation
+from keras_transformer.parallel import map_batches, tune_for_translation
 from keras_transformer.translation import Translation
 
 from ..versions import ExportError, find_version
@@ -46,7 +46,7 @@ class ExportedTranslator:
             for index, text, score in zip(indices, texts, scores, strict=True):
                 results[index] = Translation(text.decode(), float(score))
 
-        at_the_same_time(translate_batch, {index: len(line) for index, line in enumerate(lines)}, self.batch_size)
+        map_batches(translate_batch, {index: len(line) for index, line in enumerate(lines)}, self.batch_size)
         return results
 
 

@@ -17,8 +17,7 @@ from keras_transformer.commands.console import (
 from keras_transformer.commands.options import RunPath, SearchArguments, TargetPrefix, takes_search_options
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import write_atomically
-from keras_transformer.parsing.run import tree_search
-from keras_transformer.parsing.written import parsed_sentences
+from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
 
 
@@ -36,12 +35,11 @@ def explain(
     A run that was trained on a treebank reads words and searches as in `translate`.
     """
     with exit_codes():
-        of_trees = tree_search(run)
-        values = search.with_run_defaults(of_trees)
+        outputs = outputs_of(run)
+        values = search.with_run_defaults(outputs.search)
         options = SearchOptions(**values | {"n_best": min(values["n_best"], values["beam_size"])})
-        RunFolder(run).check_spared("--to", to)
-        if of_trees is not None:
-            [sentence] = parsed_sentences([sentence])
+        RunFolder(run).refuse_own_file("--to", to)
+        [sentence] = outputs.read([sentence])
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
             from keras_transformer.explainer import Explainer
             from keras_transformer.page import page

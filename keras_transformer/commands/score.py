@@ -23,7 +23,7 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_lines
-from keras_transformer.parsing.run import check_writes_text
+from keras_transformer.outputs import outputs_of
 
 
 @takes_search_options("length_penalty", "coverage_penalty")
@@ -42,7 +42,7 @@ def score(
     penalty. If the source is blank, both are 0.
     """
     with exit_codes():
-        check_writes_text(run, "`translate --scores` prints the scores of its trees.")
+        outputs_of(run).check_text("`translate --scores` prints the scores of its trees.")
         texts = [lines_of(path) for path in (source, target)]
         if len(texts[0]) != len(texts[1]):
             raise InputError(

@@ -30,8 +30,8 @@ from keras_transformer.commands.options import (
     takes_search_options,
 )
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.parsing.run import check_constrained, check_draws_trees, tree_search
-from keras_transformer.parsing.written import drawing, parsed_sentences, with_trees
+from keras_transformer.outputs import outputs_of
+from keras_transformer.parsing.written import drawing
 
 log = logging.getLogger("keras_transformer")
 
@@ -62,12 +62,12 @@ def translate(
     its configuration, if it has them.
     """
     with exit_codes():
-        of_trees = tree_search(run)
+        outputs = outputs_of(run)
         if constrained:
-            check_constrained(run, of_trees is not None, target_prefix)
-        options = SearchOptions(**search.with_run_defaults(of_trees))
+            outputs.check_constrained(target_prefix)
+        options = SearchOptions(**search.with_run_defaults(outputs.search))
         if draw:
-            check_draws_trees(run, of_trees is not None, options.n_best == 1 and not scores)
+            outputs.check_drawn(options.n_best == 1 and not scores)
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
@@ -75,15 +75,13 @@ def translate(
         tune_for_translation()
         translator = Translator.load(
             [run, *ensemble], options, batch_size=batch_size, max_source_tokens=max_source_tokens,
-            precision=precision, **({"trees_only": True} if constrained else {}),
+            precision=precision, trees_only=constrained,
         )  # fmt: skip
 
         def output_lines(lines, first_line):
             prefixes = [target_prefix] * len(lines) if target_prefix else None
-            sentences = lines if of_trees is None else parsed_sentences(lines)
-            translated = translator.translate_n_best(sentences, first_line, prefixes)
-            if of_trees is not None:
-                translated = with_trees(lines, translated, first_line)
+            hypotheses = translator.translate_n_best(outputs.read(lines), first_line, prefixes)
+            translated = outputs.written(lines, hypotheses, first_line)
             if draw:
                 return [f"{drawing(best.text)}\n\n" for [best] in translated]
             if options.n_best == 1:

@@ -9,6 +9,7 @@ import pytest
 from keras_transformer.__main__ import app
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer, Explanation
+from keras_transformer.inference import Inference
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES
 from tests.support.searches import OTHER_VALUES
@@ -72,10 +73,9 @@ def test_the_whole_beam_is_shown_unless_fewer_are_wanted(asked, tmp_path, option
     assert asked[1] == search
 
 
-def test_a_run_on_a_treebank_reads_words_and_searches_as_its_configuration_says(asked, tmp_path):
-    text = '[data]\nsource = "treebank"\n[translation]\nbeam_size = 7\nlength_penalty = 0.3\nextra_length = 9\n'
-    text += "coverage_penalty = 0.125\n"
-    (tmp_path / "config.toml").write_text(text)
+def test_a_run_that_writes_trees_reads_words_and_has_a_search_of_its_own(asked, tmp_path):
+    search = {"beam_size": 7, "length_penalty": 0.3, "extra_length": 9, "coverage_penalty": 0.125}
+    Inference("trees", search).save(tmp_path / "inference.json")
     command = ["explain", tmp_path, "see  (x) .", "--to", tmp_path / "page.html", "--extra-length", 5]
     assert invoke(app, *command).exit_code == 0
     assert asked == [tmp_path, SearchOptions(7, 0.3, 5, coverage_penalty=0.125, n_best=4), "see -LRB-x-RRB- .", ""]

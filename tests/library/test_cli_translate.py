@@ -112,7 +112,8 @@ def test_every_option_arrives(shouter):
     assert shouter.run == [pathlib.Path("the_run")]
     assert shouter.options == SearchOptions(**OTHER_VALUES)
     assert shouter.prefixes == ["Die", "Die"]
-    assert shouter.settings == {"batch_size": 5, "max_source_tokens": 99, "precision": "bfloat16"}
+    settings = {"batch_size": 5, "max_source_tokens": 99, "precision": "bfloat16", "trees_only": False}
+    assert shouter.settings == settings
 
 
 def test_the_defaults_are_those_of_the_classes(shouter):

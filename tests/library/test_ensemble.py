@@ -20,8 +20,10 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.errors import UserError
+from keras_transformer.inference import Inference
 from keras_transformer.kinds import build_model, incremental_decoder, joint_decoder
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run, save_run
 from keras_transformer.scorer import Scorer
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
@@ -188,9 +190,7 @@ def test_one_member_whose_probabilities_are_no_numbers_is_one_sentence(runs):
 
 def test_the_shortest_of_the_training_texts_is_what_an_ensemble_was_trained_on(runs, monkeypatch):
     known = dict(zip(runs, (64, 40, None), strict=True))
-    monkeypatch.setattr(
-        "keras_transformer.run_folder.RunFolder.trained_source_tokens", lambda folder: known[folder.path]
-    )
+    monkeypatch.setattr(RunFolder, "inference", lambda folder: Inference(longest_source=known[folder.path]))
     assert Translator.load(runs[:2]).trained_tokens == 40
     assert Translator.load(runs).trained_tokens is None  # not known of one
 

@@ -3,7 +3,7 @@
 import pytest
 
 import keras_transformer.parallel
-from keras_transformer.parallel import at_the_same_time
+from keras_transformer.parallel import map_batches
 
 LENGTHS = {number: 1 + number % 3 for number in range(10)}
 
@@ -16,7 +16,7 @@ def workers(request, monkeypatch):
 
 def test_every_item_is_in_one_batch_and_no_batch_is_larger_than_asked():
     batches = []
-    at_the_same_time(batches.append, LENGTHS, batch_size=2)
+    map_batches(batches.append, LENGTHS, batch_size=2)
     assert sorted(number for batch in batches for number in batch) == list(LENGTHS)
     assert max(map(len, batches)) == 2
 
@@ -28,10 +28,10 @@ def test_an_error_in_one_batch_is_raised(wrong):
             raise ArithmeticError(f"sentence {wrong}")
 
     with pytest.raises(ArithmeticError, match=f"sentence {wrong}"):
-        at_the_same_time(translate, LENGTHS, batch_size=2)
+        map_batches(translate, LENGTHS, batch_size=2)
 
 
 def test_of_nothing_there_is_no_batch():
     batches = []
-    at_the_same_time(batches.append, {}, batch_size=2)
+    map_batches(batches.append, {}, batch_size=2)
     assert batches == []

@@ -22,12 +22,12 @@ def test_another_tokenizer_of_the_same_size_is_refused(tmp_path):
         load_run(folder.path)
 
 
-@pytest.mark.parametrize("name", ["model.weights.h5", "config.toml", "checkpoints", "checkpoints/x/y", "a/../lock"])
+@pytest.mark.parametrize("name", ["config.toml", "inference.json", "checkpoints", "checkpoints/x/y", "a/../lock"])
 def test_no_command_may_write_over_a_file_of_a_run(name, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(ConfigError, match="--output .* is a file of the run .*: name another one"):
-        RunFolder(tmp_path).check_spared("--output", tmp_path / "link" / name)
-    RunFolder(tmp_path).check_spared("--output", tmp_path / "distilled.de")  # a file of the user's
+        RunFolder(tmp_path).refuse_own_file("--output", tmp_path / "link" / name)
+    RunFolder(tmp_path).refuse_own_file("--output", tmp_path / "distilled.de")  # a file of the user's
 
 
 def test_a_damaged_sum_is_one_sentence(tmp_path):
@@ -47,23 +47,6 @@ def test_the_sum_is_one_that_sha256sum_checks(tmp_path):
     folder.tokenizer.write_bytes(b"other bytes")
     with pytest.raises(ConfigError, match="Put the right one back"):
         folder.check_tokenizer()
-
-
-@pytest.mark.parametrize(
-    ("training", "expected"),
-    [
-        ("row_length = 64", 64),
-        ("row_length = 64\nsource_row_length = 58", 58),
-        ("steps = 3", None),
-        ("row_length = [1]", None),
-        ("row_length", None),
-        (None, None),
-    ],
-)
-def test_the_longest_trained_source_is_what_the_configuration_has(training, expected, tmp_path):
-    if training is not None:
-        RunFolder(tmp_path).config.write_text(f"[training]\n{training}\n", encoding="utf-8")
-    assert RunFolder(tmp_path).trained_source_tokens() == expected
 
 
 def test_a_checkpoint_that_was_put_aside_is_none_to_continue_from(tmp_path):

@@ -48,6 +48,16 @@ def test_what_is_saved_is_loaded(tokenizer, make, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_saved_run_says_what_it_writes_and_how_long_its_sentences_were(tokenizer, tmp_path):
+    model, inference = transformer_of(tokenizer), kt.Inference("trees", {"beam_size": 7}, longest_source=90)
+    kt.save_run(model, tokenizer, tmp_path, inference=inference)
+    assert RunFolder(tmp_path).inference() == inference and kt.Translator.load(tmp_path).trained_tokens == 90
+    with pytest.raises(kt.ConfigError, match="outputs is 'tree'"):
+        kt.save_run(model, tokenizer, tmp_path, inference=kt.Inference("tree"))
+    kt.save_run(model, tokenizer, tmp_path)
+    assert RunFolder(tmp_path).inference() == kt.Inference()
+
+
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "bfloat16"])
 def test_a_model_of_another_precision_is_loaded_as_float32_with_its_values(tokenizer, precision, tmp_path):
     model = transformer_of(tokenizer, dtype=precision)

@@ -11,6 +11,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.explainer import Explainer
+from keras_transformer.inference import Inference
 from keras_transformer.kinds import build_model
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.scorer import LONGEST_TARGET, ScoredPair, Scorer
@@ -149,9 +150,9 @@ def test_a_tokenizer_of_another_model_is_refused(reader, pair):
 
 def test_a_run_that_writes_trees_is_refused(tmp_path):
     """Its target is no tree as `translate` writes it, so that the score would be of something else."""
-    (tmp_path / "config.toml").write_text('[data]\nsource = "treebank"\n[translation]\n', encoding="utf-8")
+    Inference("trees").save(tmp_path / "inference.json")
     result = invoke(app, "score", tmp_path, "--source", "none", "--target", "none")
-    assert_one_sentence(result, tmp_path, "treebank", "translate --scores")
+    assert_one_sentence(result, f"{tmp_path} writes trees", "translate --scores")
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.kinds import build_model
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokens import EOS
+from train.config.run import RunConfig
 from train.config.training import TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
@@ -111,7 +112,9 @@ def fit_in(folder, model, batches=BATCHES, validate=no_validation, **training):
     """`fit` in a run folder from where it stands; `training` changes fields of TRAINING. Returns the Progress."""
     folder.mkdir(exist_ok=True)
     alone = Workers(tf.distribute.get_strategy())
-    return fit(TRAINING.model_copy(update=training), RunFolder(folder), batches, model, validate, alone)
+    config = RunConfig(run_folder=str(folder), data={"source": "numbers"})
+    config = config.model_copy(update={"training": TRAINING.model_copy(update=training)})
+    return fit(config, RunFolder(folder), batches, model, validate, alone)
 
 
 def checkpoint_names(folder):

@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.inference import Inference
 from keras_transformer.run_folder import RunFolder
 from train.config.run import load_config
 from train.record.changes import (
@@ -49,6 +50,15 @@ def configuration(folder, *overrides):
 
 def record(folder, config):
     write_configuration(folder, config, config.model.resolve(vocab_size=300))
+
+
+def test_commands_are_told_what_they_need_of_the_configuration(folder):
+    assert folder.inference() == Inference("text", {}, 128)
+    treebank = 'data={source="treebank",files=["a.mrg"]}'
+    search = {"beam_size": 5, "length_penalty": 0.6, "coverage_penalty": 0.0, "extra_length": 50}
+    options = [treebank, "translation.beam_size=5", "training.source_row_length=90"]
+    record(folder, configuration(folder, *options))
+    assert folder.inference() == Inference("trees", search, 90)
 
 
 def test_the_same_configuration_logs_nothing(folder, caplog):

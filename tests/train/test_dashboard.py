@@ -18,7 +18,7 @@ from keras_transformer.run_folder import RunFolder
 from tests.support.events import read_added
 from tests.support.runs import metrics_of, write_config
 from train.config.run import load_config
-from train.loop.dashboard import CHARTS, OF_TREES
+from train.loop.dashboard import CHARTS, QUALITY_OF
 from train.loop.metrics_log import MetricsLog
 
 
@@ -32,7 +32,8 @@ def start(folder, name, *overrides):
 
 
 def write(run, first_step, step, **values):
-    with contextlib.closing(MetricsLog(run, first_step)) as metrics:
+    config = load_config(run.config) if run.config.exists() else None
+    with contextlib.closing(MetricsLog(run, first_step, config)) as metrics:
         metrics.write(step, {name.replace("__", "/"): value for name, value in values.items()})
 
 
@@ -128,7 +129,7 @@ def test_a_run_of_a_treebank_has_a_chart_of_its_brackets_too(tmp_path):
     write(run, 0, 1, validation__bracketing_f1=30.0, train__loss=2.0)
     layout = json.loads(CustomScalarsPlugin(opened(tmp_path)).layout_impl(RequestContext(), ""))
     (quality,) = (group for group in layout["category"] if group["title"] == "Quality")
-    assert [chart["title"] for chart in quality["chart"]] == [*CHARTS["Quality"], *OF_TREES]
+    assert [chart["title"] for chart in quality["chart"]] == [*CHARTS["Quality"], *QUALITY_OF["trees"]]
     (pattern,) = quality["chart"][-1]["multiline"]["tag"]
     assert all(re.match(pattern, f"bracketing_{name}") for name in ("f1", "precision", "recall"))
 

@@ -11,6 +11,7 @@ import sacrebleu
 import train.distil
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.inference import Inference
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, help_of, invoke
@@ -225,9 +226,8 @@ def test_a_mistake_is_one_sentence_before_anything_is_translated(files, loaded, 
 
 
 def test_a_run_that_writes_trees_is_refused(files, loaded, tmp_path):
-    config = '[data]\nsource = "treebank"\n[translation]\nbeam_size = 21\n'
-    (tmp_path / "config.toml").write_text(config, encoding="utf-8")
-    assert_one_sentence(distil_command(tmp_path, *options_of(files)), tmp_path, "treebank")
+    Inference("trees").save(tmp_path / "inference.json")
+    assert_one_sentence(distil_command(tmp_path, *options_of(files)), f"{tmp_path} writes trees")
     assert loaded == []
 
 

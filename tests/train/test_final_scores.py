@@ -24,7 +24,7 @@ def run(tmp_path):
 
 
 def test_the_scores_are_recorded_at_the_last_step_beside_what_was_there(run):
-    record_final_scores(run, 3, scores_of(bleu=30.0, chrf=50.0, exact=25.0), loss=1.5)
+    record_final_scores(run, None, 3, scores_of(bleu=30.0, chrf=50.0, exact=25.0), loss=1.5)
     record = metrics_of(run.path)[-1]
     assert record.pop("time") > 0
     assert record == {"step": 3, "final/bleu": 30.0, "final/chrf": 50.0, "final/exact": 25.0, "final/loss": 1.5}
@@ -34,26 +34,26 @@ def test_the_scores_are_recorded_at_the_last_step_beside_what_was_there(run):
 
 @pytest.mark.parametrize("undefined", ["", "no reference has four tokens"])
 def test_the_same_scores_once_more_change_nothing(run, undefined):
-    record_final_scores(run, 3, scores_of(bleu=30.0, undefined=undefined), loss=1.5)
+    record_final_scores(run, None, 3, scores_of(bleu=30.0, undefined=undefined), loss=1.5)
     before = run.metrics.read_bytes()
-    record_final_scores(run, 3, scores_of(bleu=30.0, undefined=undefined), loss=1.5)
+    record_final_scores(run, None, 3, scores_of(bleu=30.0, undefined=undefined), loss=1.5)
     assert run.metrics.read_bytes() == before
     assert ("final/bleu" in read_events(run.tensorboard)) == (not undefined)
 
 
 def test_other_scores_take_the_place_of_the_old_ones(run):
     for bleu in (30.0, 31.0):
-        record_final_scores(run, 3, scores_of(bleu=bleu), loss=1.5)
+        record_final_scores(run, None, 3, scores_of(bleu=bleu), loss=1.5)
     assert read_events(run.tensorboard)["final/bleu"] == [(3, 31.0)]
     assert [record["final/bleu"] for record in metrics_of(run.path) if "final/bleu" in record] == [31.0]
     assert len(metrics_of(run.path)) == 4
 
 
 def test_steps_that_the_run_does_not_have_any_more_are_discarded(run):
-    record_final_scores(run, 2, scores_of(bleu=30.0), loss=1.5)  # the third step, after the last checkpoint, is lost
+    record_final_scores(run, None, 2, scores_of(bleu=30.0), loss=1.5)  # the third step came after the last checkpoint
     with open(run.metrics, "a", encoding="utf-8") as file:
         file.write(json.dumps({"step": 3, "train/loss": 1.0}) + "\n")  # a process that was killed trained on
-    record_final_scores(run, 2, scores_of(bleu=30.0), loss=1.5)
+    record_final_scores(run, None, 2, scores_of(bleu=30.0), loss=1.5)
     assert [record["step"] for record in metrics_of(run.path)] == [1, 2, 2]
 
 

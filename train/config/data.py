@@ -2,10 +2,11 @@
 
 import itertools
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
+from keras_transformer.inference import TEXT, TREES
 from keras_transformer.tokens import OWN_PIECE
 
 from .section import Section
@@ -16,6 +17,7 @@ LARGEST = 10**18  # of numbers to spell: the length of a longer range is too lar
 class NumbersData(Section):
     """Numbers spelled out in two languages by num2words: needs no download."""
 
+    outputs: ClassVar[str] = TEXT  # what a model of these pairs writes
     source: Literal["numbers"]
     licence: str | None = None  # of the text, for report.md: "CC-BY-4.0"
     source_language: str = "en"
@@ -65,6 +67,7 @@ class FilesData(Section):
     Each split is a list of entries. An entry is [source file, target file], or one TSV file, or a FilesEntry.
     """
 
+    outputs: ClassVar[str] = TEXT  # what a model of these pairs writes
     source: Literal["files"]
     licence: str | None = None  # of the text, for report.md: "CC-BY-4.0"
     source_language: str = "source"
@@ -125,6 +128,7 @@ class FilesData(Section):
 class TfdsData(Section):
     """A translation set of TensorFlow Datasets, by name and direction."""
 
+    outputs: ClassVar[str] = TEXT  # what a model of these pairs writes
     source: Literal["tfds"]
     licence: str | None = None  # of the text, for report.md: "CC-BY-4.0"
     name: str  # "wmt14_translate/de-en", "ted_hrlr_translate/pt_to_en"
@@ -153,6 +157,7 @@ class TreebankData(Section):
     of whole files, so that no article is in two splits, or of single trees.
     """
 
+    outputs: ClassVar[str] = TREES  # what a model of these pairs writes
     source: Literal["treebank"]
     licence: str | None = None  # of the text, for report.md: "LDC User Agreement"
     source_language: str = "en"

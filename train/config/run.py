@@ -12,6 +12,7 @@ import tomli_w
 
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import check_coverage
+from keras_transformer.inference import TREES
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 
@@ -113,7 +114,7 @@ def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Seq
         raise ConfigError("\n".join(sentence(finding, where, KEYS) for finding in error.errors())) from None
     except ConfigError as error:
         raise ConfigError(f"{where('model')}: {error}") from None
-    if config.training.best_metric == "f1" and config.data.source != "treebank":
+    if config.training.best_metric == "f1" and config.data.outputs != TREES:
         raise ConfigError(
             f'{where("training.best_metric")}: training.best_metric is "f1", that of the brackets of trees, but '
             f'data.source is "{config.data.source}" and not "treebank": choose "bleu", "chrf" or "loss".'

@@ -6,6 +6,7 @@ from tensorboard.plugins.custom_scalar.metadata import CONFIG_SUMMARY_TAG, creat
 from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 from tensorboard.util.tensor_util import make_tensor_proto
 
+from keras_transformer.inference import TEXT, TREES
 from keras_transformer.inspection.attention import MEASURES
 
 from ..config.run import RunConfig
@@ -39,16 +40,19 @@ CHARTS = {  # of the tab Custom Scalars: per group, from the title of a chart to
     },
 }
 
-OF_TREES = {"labelled brackets, per cent": "bracketing_(f1|precision|recall)"}  # one more chart of Quality
+QUALITY_OF = {  # what a run writes: further charts of the group Quality
+    TEXT: {},
+    TREES: {"labelled brackets, per cent": "bracketing_(f1|precision|recall)"},
+}
 
 
-def layout_summary(has_trees: bool) -> Summary:
+def layout_summary(outputs: str) -> Summary:
     """The layout of the tab Custom Scalars: a chart shows its tags of every writer of every run.
 
-    has_trees: whether the run is of a treebank.
+    outputs: what the run writes.
     `tensorboard.plugins.custom_scalar.summary.pb` makes the same, but imports TensorFlow.
     """
-    groups = {**CHARTS, "Quality": CHARTS["Quality"] | (OF_TREES if has_trees else {})}
+    groups = {**CHARTS, "Quality": CHARTS["Quality"] | QUALITY_OF[outputs]}
     layout = Layout(
         category=[
             Category(

@@ -14,6 +14,7 @@ from keras_transformer.errors import Interrupted, first_line_of
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.run_folder import RunFolder
 
+from ..config.run import RunConfig
 from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches, training_dataset
 from ..step.training_model import TrainingModel
@@ -35,7 +36,7 @@ Inspections = Callable[[MetricsLog], Sequence[Inspection]]  # what looks at the 
 
 
 def fit(
-    training: TrainingConfig,
+    config: RunConfig,
     folder: RunFolder,
     batches: ShardedBatches,
     model: TrainingModel,
@@ -50,7 +51,7 @@ def fit(
     Raises DivergenceError, CheckpointError, and Interrupted if it is asked to stop, even if that is
     after the last step has begun: the work that follows is the report's.
     """
-    checkpoints = Checkpoints(folder.checkpoints, training.keep_checkpoints)
+    training, checkpoints = config.training, Checkpoints(folder.checkpoints, config.training.keep_checkpoints)
     restore = functools.partial(restore_everywhere, checkpoints, model, workers)
     if workers.is_chief and (training.start_from or training.on_divergence == "rewind") and not checkpoints.paths():
         save_start(checkpoints, model, Progress())
@@ -64,7 +65,7 @@ def fit(
     def train_from(progress: Progress) -> None:
         profiled = training.profile_steps if workers.is_chief else None
         with (
-            records_of(workers.is_chief, folder, progress.step, checkpoints, validate, inspections) as records,
+            records_of(workers.is_chief, config, folder, progress.step, checkpoints, validate, inspections) as records,
             contextlib.closing(ProfileSteps(profiled, progress, folder.tensorboard)) as profile,
         ):
             if records is not None and progress.step == 0:
@@ -146,6 +147,7 @@ def log_end(progress: Progress, training: TrainingConfig) -> None:
 @contextlib.contextmanager
 def records_of(
     is_chief: bool,
+    config: RunConfig,
     folder: RunFolder,
     first_step: int,
     checkpoints: Checkpoints,
@@ -156,5 +158,5 @@ def records_of(
     if not is_chief:
         yield None
         return
-    with contextlib.closing(MetricsLog(folder, first_step)) as metrics:
+    with contextlib.closing(MetricsLog(folder, first_step, config)) as metrics:
         yield Records(metrics, checkpoints, validate, inspections(metrics))

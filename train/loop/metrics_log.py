@@ -8,10 +8,11 @@ from collections.abc import Collection
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from keras_transformer.errors import UserError
+from keras_transformer.inference import TEXT
 from keras_transformer.inspection.retrying_file import RetryingFile
 from keras_transformer.run_folder import RunFolder
 
-from ..config.run import load_config
+from ..config.run import RunConfig
 from .dashboard import layout_summary, settings_summary
 from .event_folder import EventFolder
 from .metrics_file import keep_records
@@ -26,19 +27,21 @@ class MetricsLog:
     discarded: metrics.jsonl is truncated there, and the TensorBoard files, which cannot be truncated, are rewritten
     from it, each step with the wall time at which it ran. The other summaries are copied: see EventFolder.
 
-    replaced: names whose records of `first_step` are discarded too, because the caller writes them again.
+    config: that of the run, whose settings TensorBoard shows; None for a log without them. replaced: names whose
+    records of `first_step` are discarded too, because the caller writes them again.
 
     A disk that fills up later stops neither training nor, once there is room again, these records; see RetryingFile.
     """
 
-    def __init__(self, folder: RunFolder, first_step: int, replaced: Collection[str] = ()):
+    def __init__(
+        self, folder: RunFolder, first_step: int, config: RunConfig | None = None, replaced: Collection[str] = ()
+    ):
         try:
             records = keep_records(folder.metrics, first_step, replaced)
             start = next((record["time"] for record in records if "time" in record), time.time())
             self.file = RetryingFile(folder.metrics)
             self.events = EventFolder(folder.tensorboard, first_step, WRITERS)
-            config = load_config(folder.config) if folder.config.exists() else None
-            self.events.add("", 0, start, layout_summary(bool(config) and config.data.source == "treebank"))
+            self.events.add("", 0, start, layout_summary(config.data.outputs if config else TEXT))
             if config:
                 self.events.add("final", 0, start, settings_summary(config, start))
         except OSError as error:

@@ -7,7 +7,9 @@ import tomllib
 from typing import Any
 
 from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.decoding.options import RUN_OPTIONS
 from keras_transformer.files import write_atomically
+from keras_transformer.inference import TREES, Inference
 from keras_transformer.kinds import load_model_config
 from keras_transformer.model_config import FIRST_KIND, BaseModelConfig
 from keras_transformer.run_folder import RunFolder
@@ -33,9 +35,22 @@ OWN_KEYS = (  # paths, which may differ between workers
 
 
 def write_configuration(folder: RunFolder, config: RunConfig, transformer_config: BaseModelConfig) -> None:
-    """Write config.toml and model.json, each in one step: if the process is killed, the old or the new file stays."""
+    """Write model.json, inference.json and config.toml.
+
+    Each is written in one step: if the process is killed, the old or the new file stays.
+    """
     transformer_config.save(folder.model)
+    inference_of(config).save(folder.inference_file)
     write_atomically(folder.config, config.to_toml())
+
+
+def inference_of(config: RunConfig) -> Inference:
+    """What commands are told of a run of this configuration, which they do not read.
+
+    Trees are searched as in the run's report. For text, commands keep the defaults that their --help shows.
+    """
+    search = config.translation.model_dump(include=set(RUN_OPTIONS)) if config.data.outputs == TREES else {}
+    return Inference(config.data.outputs, search, config.training.row_lengths.source)
 
 
 def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:

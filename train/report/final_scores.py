@@ -6,12 +6,15 @@ import math
 from keras_transformer.bleu import Scores
 from keras_transformer.run_folder import RunFolder
 
+from ..config.run import RunConfig
 from ..loop.metrics_log import MetricsLog
 from ..scoring.brackets import BracketingScores
 from .curves import read_curves
 
 
-def record_final_scores(folder: RunFolder, step: int, scores: Scores | BracketingScores, loss: float) -> None:
+def record_final_scores(
+    folder: RunFolder, config: RunConfig | None, step: int, scores: Scores | BracketingScores, loss: float
+) -> None:
     """Record the scores of the report and the validation loss of the kept weights as "final/..." of the last step.
 
     BLEU that is undefined is left out: TensorBoard leaves a run with an empty cell out of parallel coordinates.
@@ -25,5 +28,5 @@ def record_final_scores(folder: RunFolder, step: int, scores: Scores | Bracketin
     is_up_to_date = recorded == {name: (step, value) for name, value in values.items()}
     if is_up_to_date and all(last_step <= step for last_step, _ in last.values()):
         return
-    with contextlib.closing(MetricsLog(folder, step, replaced=measured)) as metrics:
+    with contextlib.closing(MetricsLog(folder, step, config, replaced=measured)) as metrics:
         metrics.write(step, values)

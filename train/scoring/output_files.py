@@ -42,4 +42,4 @@ def check_not_read(option: str, path: pathlib.Path, read: Iterable[pathlib.Path 
         if other is not None and path.resolve() == other.resolve():
             raise ConfigError(f"{option} {path} is one of the files to be read: name another one.")
         if other is not None and other.is_dir():
-            RunFolder(other).check_spared(option, path)
+            RunFolder(other).refuse_own_file(option, path)

@@ -1,26 +1,17 @@
-"""Trees as `keras-transformer translate` writes them, and which runs write trees."""
+"""Trees as `keras-transformer translate` writes them, and options that only one kind of outputs has."""
 
 import pytest
 
 import export.__main__
 import keras_transformer.__main__ as command
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.parsing.run import tree_search
+from keras_transformer.inference import Inference
 from keras_transformer.parsing.written import drawing, with_trees
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 
-CONFIG = """
-[data]
-source = "{source}"
-
-[translation]
-beam_size = 7
-length_penalty = 0.3
-extra_length = 300
-validation_beam_size = 1
-"""
+SEARCH = {"beam_size": 7, "length_penalty": 0.3, "extra_length": 300}
 FLAT = "(S (NP XX )NP (VP XX )VP XX )S"
 
 
@@ -48,7 +39,7 @@ def parser(monkeypatch):
 
 @pytest.fixture
 def run(tmp_path):
-    (tmp_path / "config.toml").write_text(CONFIG.format(source="treebank"), encoding="utf-8")
+    Inference("trees", SEARCH).save(tmp_path / "inference.json")
     return tmp_path
 
 
@@ -109,7 +100,7 @@ def test_a_drawing_of_nothing_is_nothing():
     assert drawing("") == ""
 
 
-def test_the_search_is_that_of_the_configuration_unless_the_command_line_has_another(run, parser):
+def test_the_search_is_that_of_the_run_unless_the_command_line_has_another(run, parser):
     parse(run, b"a\n")
     assert parser.options == SearchOptions(7, 0.3, 300)
     parse(run, b"a\n", "--beam-size", 4, "--extra-length", 50)
@@ -118,12 +109,12 @@ def test_the_search_is_that_of_the_configuration_unless_the_command_line_has_ano
 
 def test_the_search_is_constrained_if_asked(run, parser):
     parse(run, b"a\n")
-    assert "trees_only" not in parser.settings
+    assert parser.settings["trees_only"] is False
     parse(run, b"a\n", "--constrained")
     assert parser.settings["trees_only"] is True
 
 
-def test_an_export_has_that_search_too(run, monkeypatch):
+def test_an_export_is_searched_as_its_run_unless_the_command_line_says_otherwise(run, monkeypatch):
     exported = []
     monkeypatch.setattr(export.__main__, "export_run", lambda *arguments: exported.append(arguments[2]))
     for arguments in ([], ["--beam-size", 4]):
@@ -131,29 +122,24 @@ def test_an_export_has_that_search_too(run, monkeypatch):
     assert exported == [SearchOptions(7, 0.3, 300), SearchOptions(4, 0.3, 300)]
 
 
-@pytest.mark.parametrize("content", [None, CONFIG.format(source="files"), "[data", "[data]\n", "data = 3", "\udcff"])
-def test_other_runs_write_text(tmp_path, content, parser, caplog):
-    if content is not None:
-        (tmp_path / "config.toml").write_bytes(content.encode("utf-8", "surrogateescape"))
-    assert tree_search(tmp_path) is None
-    is_readable = content is None or "files" in content
-    assert is_readable == (not caplog.messages)  # what is damaged is said
-    assert parse(tmp_path, b"a b c\n").stdout == FLAT + "\n" and parser.options == SearchOptions()
-
-
 @pytest.mark.parametrize(
-    "source, arguments, message",
+    "outputs, arguments, message",
     [
-        ("files", ["--draw"], "writes text"),
-        ("files", ["--constrained"], "writes text"),
-        ("treebank", ["--constrained", "--target-prefix", "(S"], "--target-prefix"),
-        ("treebank", ["--draw", "--scores"], "--scores"),
-        ("treebank", ["--draw", "--n-best", 2], "--n-best"),
+        ("text", ["--draw"], "writes text"),
+        ("text", ["--constrained"], "writes text"),
+        ("trees", ["--constrained", "--target-prefix", "(S"], "--target-prefix"),
+        ("trees", ["--draw", "--scores"], "--scores"),
+        ("trees", ["--draw", "--n-best", 2], "--n-best"),
     ],
 )
-def test_what_contradicts_the_run_is_one_sentence(tmp_path, parser, source, arguments, message):
-    (tmp_path / "config.toml").write_text(CONFIG.format(source=source), encoding="utf-8")
-    assert_one_sentence(parse(tmp_path, b"a\n", *arguments), message)
+def test_what_contradicts_the_run_is_one_sentence(tmp_path, parser, outputs, arguments, message):
+    Inference(outputs).save(tmp_path / "inference.json")
+    assert_one_sentence(parse(tmp_path, b"a\n", *arguments), arguments[0], message)
+
+
+def test_text_is_read_and_written_as_it_is(tmp_path, parser):
+    assert parse(tmp_path, b"a  b (\n").stdout == FLAT + "\n" and parser.lines == ["a  b ("]
+    assert parser.options == SearchOptions()
 
 
 @pytest.mark.parametrize("option", ["--draw", "--constrained"])

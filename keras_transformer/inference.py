@@ -1,0 +1,82 @@
+"""inference.json: what a run folder says of a model beside its shape, so that commands can translate with it."""
+
+import json
+import logging
+import os
+import pathlib
+import tomllib
+import types
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
+from keras_transformer.files import write_atomically
+from keras_transformer.model_config import ConfigError
+
+log = logging.getLogger("keras_transformer")
+
+TEXT, TREES = "text", "trees"  # what a model can write
+
+
+class Inference(NamedTuple):
+    """What a model writes, how commands search for it, and how long the sentences were that it was trained on.
+
+    outputs: "text", or "trees" that are written as lines of brackets.
+    search: values of RUN_OPTIONS that commands take for options which are left out; others have their usual defaults.
+    longest_source: tokens that a source sentence of the training text had at most, EOS included; None: not known.
+    """
+
+    outputs: str = TEXT
+    search: Mapping[str, Any] = types.MappingProxyType({})
+    longest_source: int | None = None
+
+    def check(self) -> None:
+        """Raises ConfigError for a value that makes no sense."""
+        if self.outputs not in (TEXT, TREES):
+            raise ConfigError(f"outputs is {self.outputs!r}; it must be {TEXT!r} or {TREES!r}.")
+        if not isinstance(self.search, Mapping) or (unknown := self.search.keys() - set(RUN_OPTIONS)):
+            found = self.search if not isinstance(self.search, Mapping) else ", ".join(sorted(unknown))
+            raise ConfigError(f"search has {found!r}; it may have {', '.join(RUN_OPTIONS)}.")
+        SearchOptions(**self.search)
+        length = self.longest_source
+        if length is not None and (not isinstance(length, int) or isinstance(length, bool) or length < 1):
+            raise ConfigError(f"longest_source is {length!r}; it must be a whole number of at least 1, or null.")
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write inference.json."""
+        write_atomically(path, json.dumps(self._asdict() | {"search": dict(self.search)}, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "Inference":
+        """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
+        try:
+            inference = cls(**json.loads(pathlib.Path(path).read_text(encoding="utf-8")))
+            inference.check()
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+        except (ValueError, TypeError, ConfigError) as error:
+            cause = str(error).rstrip(".")
+            raise ConfigError(f"{path} is damaged: {cause}. Restore it, or write the run folder again.") from None
+        return inference
+
+
+def inference_in_config(path: pathlib.Path) -> Inference:
+    """What the config.toml of a run says that was trained before there was an inference.json.
+
+    A folder without config.toml writes text. So does one whose config.toml is damaged, which is logged.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        outputs, search = TEXT, {}
+        if values["data"]["source"] == "treebank":
+            outputs = TREES
+            search = {name: value for name, value in values["translation"].items() if name in RUN_OPTIONS}
+        training = values.get("training", {})
+        inference = Inference(outputs, search, training.get("source_row_length") or training.get("row_length"))
+        inference.check()
+    except (FileNotFoundError, NotADirectoryError):
+        return Inference()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ConfigError) as error:
+        log.warning("%s cannot be read (%s): outputs are taken for text", path, error)
+        return Inference()
+    return inference

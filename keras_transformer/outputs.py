@@ -1,0 +1,104 @@
+"""What a run writes, text or trees: how its model reads a line, and what commands write for it."""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from keras_transformer.inference import TEXT, TREES
+from keras_transformer.model_config import ConfigError
+from keras_transformer.parsing.written import parsed_sentences, with_trees
+from keras_transformer.run_folder import RunFolder
+
+if TYPE_CHECKING:  # it imports TensorFlow
+    from keras_transformer.translator import Translation
+
+
+@dataclasses.dataclass(frozen=True)
+class Outputs:
+    """The outputs of one run folder. Each `check_` raises ConfigError for an option that does not fit them.
+
+    search: the values that the run has for options of the search which are left out.
+    """
+
+    run: str | os.PathLike
+    search: Mapping[str, Any]
+
+    def read(self, lines: Sequence[str]) -> Sequence[str]:
+        """The lines as the model reads them."""
+        raise NotImplementedError
+
+    def written(
+        self, lines: Sequence[str], outputs: Sequence[Sequence["Translation"]], first_line: int
+    ) -> Sequence[Sequence["Translation"]]:
+        """What is written for each line, the first of which has the number `first_line`, from the model's outputs."""
+        raise NotImplementedError
+
+    def check_text(self, instead: str) -> None:
+        """Refuse trees. `instead` is the last sentence of the error."""
+        raise NotImplementedError
+
+    def check_constrained(self, prefix: str = "") -> None:
+        """Refuse --constrained of text, and beside a prefix."""
+        raise NotImplementedError
+
+    def check_drawn(self, is_one_per_line: bool) -> None:
+        """Refuse --draw of text, and unless it is one output per line without its score."""
+        raise NotImplementedError
+
+
+class Text(Outputs):
+    """Translations: a line is read and written as it is."""
+
+    def read(self, lines):
+        return lines
+
+    def written(self, lines, outputs, first_line):
+        return outputs
+
+    def check_text(self, instead):
+        pass
+
+    def check_constrained(self, prefix=""):
+        self._refuse("--constrained")
+
+    def check_drawn(self, is_one_per_line):
+        self._refuse("--draw")
+
+    def _refuse(self, option: str) -> None:
+        RunFolder(self.run).check_exists()
+        raise ConfigError(f"{option} is for a run that writes trees, and {self.run} writes text: leave it out.")
+
+
+class Trees(Outputs):
+    """Trees over the words of a line. The model reads words between spaces and writes a line of brackets."""
+
+    def read(self, lines):
+        return parsed_sentences(lines)
+
+    def written(self, lines, outputs, first_line):
+        return with_trees(lines, outputs, first_line)
+
+    def check_text(self, instead):
+        raise ConfigError(f"{self.run} writes trees, not text. {instead}")
+
+    def check_constrained(self, prefix=""):
+        if prefix:
+            raise ConfigError("--constrained and --target-prefix contradict each other: give one of them.")
+
+    def check_drawn(self, is_one_per_line):
+        if not is_one_per_line:
+            raise ConfigError("--draw draws the best tree of each sentence: leave out --n-best and --scores.")
+        try:
+            import nltk  # noqa: F401
+        except ImportError:
+            raise ConfigError("--draw needs the package nltk, which is not installed: pip install nltk.") from None
+
+
+KINDS = {TEXT: Text, TREES: Trees}
+
+
+def outputs_of(run: str | os.PathLike) -> Outputs:
+    """The Outputs of a run folder. Raises ConfigError if its inference.json is damaged."""
+    inference = RunFolder(run).inference()
+    return KINDS[inference.outputs](run, inference.search)
