@@ -37,6 +37,12 @@ class Turn(NamedTuple):
     used: float  # seconds of processor time while it waited
 
 
+class Failure(NamedTuple):
+    """What a contestant that can go no further may report in place of an answer."""
+
+    reason: str  # one line
+
+
 def names_in(text: str, known: Iterable[str], kind: str) -> list[str]:
     """The names in a comma-separated list. Raises BenchmarkError for one that is not known."""
     names = text.split(",")
@@ -56,18 +62,26 @@ class ContestantProcess:
         self.process.start()
         its_end.close()
 
-    def ask(self, *request) -> Any:
-        """Send a request, if there is one, and wait for the answer. Raises BenchmarkError if the process has ended."""
+    def ask(self, *request, patience: float | None = None) -> Any:
+        """Send a request, if there is one, and wait for the answer, at most `patience` seconds if that is a number.
+
+        Raises BenchmarkError if the process has ended, if there is no answer in time and if the answer is a Failure.
+        """
         try:
             if request:
                 self.connection.send(request)
-            return self.connection.recv()
+            if not self.connection.poll(patience):
+                raise BenchmarkError(f"{self.name} did not answer within {patience:.0f} seconds.")
+            answer = self.connection.recv()
         except (EOFError, OSError):  # the process has ended
             self.process.join()
             raise BenchmarkError(
                 f"{self.name} ended with exit code {self.process.exitcode} (-9: killed, for example because memory ran "
                 "out). Its own messages are above; --contestants leaves it out."
             ) from None
+        if isinstance(answer, Failure):
+            raise BenchmarkError(f"{self.name} failed: {answer.reason}")
+        return answer
 
     def dismiss(self) -> None:
         """Close the connection, which ends the process, and wait for that."""

@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 
-from benchmarks.on_accelerator.training import Task
 from tests.support.models import as_numpy, assert_close, normal
 from train.config.training import TrainingConfig
 from train.step.optimizer import training_optimizer
@@ -25,12 +24,6 @@ def test_the_constants_are_the_papers():
     assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.98, 1e-9)
     assert not (optimizer.weight_decay or optimizer.clipnorm or optimizer.global_clipnorm or optimizer.use_ema)
     assert optimizer._learning_rate.get_config() == {"d_model": 64, "warmup_steps": 100, "factor": 0.5}
-
-
-def test_a_task_for_an_accelerator_trains_with_the_same_optimizer():
-    """benchmarks/on_accelerator trains with it too, but slow tests alone run it there."""
-    task = Task("tiny", 64, 16, "explicit", warmup_steps=100, learning_rate_factor=0.5, precision="float32")
-    assert training_optimizer(64, task.training).get_config() == training_optimizer(64, TRAINING).get_config()
 
 
 def test_updates_follow_the_equations_of_adam():

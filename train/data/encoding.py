@@ -18,7 +18,7 @@ from .corpus import CorpusError, Split, skipped_sentence
 from .mixing import Mixture
 from .packing import offsets_of
 
-if TYPE_CHECKING:  # benchmarks.accelerator packs batches where SentencePiece is not installed
+if TYPE_CHECKING:  # benchmarks/speed/on_accelerator packs batches where SentencePiece is not installed
     from keras_transformer.tokenizer import Tokenizer
 
 CHUNK = 10_000  # pairs that one thread encodes at once

@@ -1,4 +1,4 @@
-"""The other contestant: torch.nn.Transformer with torch.compile, in bfloat16 by autocast.
+"""The other contestant: torch.nn.Transformer with torch.compile; bfloat16 is that of autocast.
 
 It has the same shapes, dropout places, loss and optimizer. Its weights are its own: it has biases in attention and one
 more LayerNorm at the end of encoder and decoder. It attends over whole rows with nothing but a causal mask, so that
@@ -9,11 +9,10 @@ import itertools
 import math
 import time
 
-import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks.on_accelerator.training import Ready, Round, Task
+from benchmarks.speed.on_accelerator.task import WARMUP_STEPS, Contestant, Round, Task
 from keras_transformer.config import TransformerConfig
 from keras_transformer.tokens import PAD
 
@@ -55,24 +54,22 @@ def sinusoids(length: int, d_model: int) -> torch.Tensor:
 
 
 class TorchCompiled:
-    """Builds and compiles on creation; `round(steps)` trains."""
+    """Builds the model on creation; each `round` trains it. The first one compiles."""
 
-    def __init__(self, task: Task, batches: list[dict[str, np.ndarray]]):
+    def __init__(self, task: Task, contestant: Contestant):
         torch.manual_seed(0)
-        torch.set_float32_matmul_precision("high")
-        self.config, self.task = task.config, task
+        torch.set_float32_matmul_precision("highest" if contestant.products == "float32" else "high")
+        self.config, self.is_bfloat16 = task.config, contestant.precision == "bfloat16"
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        started = time.perf_counter()
-        self.model = TorchTransformer(self.config, task.row_length).to(self.device)
-        self.loss = torch.compile(self.mean_loss)
+        length = task.batches[0]["labels"].shape[1]
+        self.model = TorchTransformer(self.config, length).to(self.device)
+        self.loss = torch.compile(self.mean_loss, dynamic=False)
         self.optimizer = torch.optim.Adam(self.model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.steps_done = 0
-        self.batches = itertools.cycle([self._tensors(batch) for batch in batches])
-        self.round(1)
-        self.ready = Ready("torch.nn.Transformer, torch.compile", time.perf_counter() - started, [])
+        self.batches = itertools.cycle([self._tensors(batch) for batch in task.batches])
 
     def mean_loss(self, batch):
-        with torch.autocast(self.device, torch.bfloat16, enabled=self.task.precision == "mixed_bfloat16"):
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.is_bfloat16):
             logits = self.model(batch["source_ids"], batch["target_ids"])
             return functional.cross_entropy(
                 logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=PAD,
@@ -91,18 +88,19 @@ class TorchCompiled:
 
     def learning_rate(self, step: int) -> float:
         """Section 5.3 of the paper, without tensors."""
-        warmup = self.task.warmup_steps**-1.5
-        return self.task.learning_rate_factor * self.config.d_model**-0.5 * min(step**-0.5, step * warmup)
+        return self.config.d_model**-0.5 * min(step**-0.5, step * WARMUP_STEPS**-1.5)
 
     def round(self, steps: int) -> Round:
-        """Train for that number of steps."""
+        """Train for that number of steps, after one that gets back the memory that the last round gave away."""
+        self.step().item()
         started = time.perf_counter()
         losses = [self.step() for _ in range(steps)]
-        if self.device == "cuda":
-            torch.cuda.synchronize()
+        loss = torch.stack(losses).mean().item()  # waits for the end of the last step
         seconds = time.perf_counter() - started
-        peak = torch.cuda.max_memory_allocated() if self.device == "cuda" else None
-        return Round(steps, seconds, losses[0].item(), losses[-1].item(), peak)
+        if self.device == "cpu":
+            return Round(steps, seconds, loss, None)
+        torch.cuda.empty_cache()  # for other processes
+        return Round(steps, seconds, loss, torch.cuda.max_memory_allocated())
 
     def _tensors(self, batch):
         return {name: torch.as_tensor(ids, dtype=torch.long, device=self.device) for name, ids in batch.items()}

@@ -1,0 +1,59 @@
+"""The device that JAX finds: its name, its speed in matrix products, and what its maker promises."""
+
+import time
+from typing import NamedTuple
+
+from keras_transformer.machine import processor_and_cores, versions
+
+PACKAGES = ("jax", "jaxlib", "keras", "torch", "numpy")
+SIZES = {"cpu": 512}  # width of the matrices, by platform
+LARGE = 8192
+PRODUCTS = {"bfloat16": ("bfloat16", "default"), "TF32": ("float32", "default"), "float32": ("float32", "highest")}
+NOMINAL = {  # FLOPs per second of dense matrices, from the data sheets, by a part of the device's name
+    "H100": {"bfloat16": 989e12, "TF32": 494.7e12, "float32": 67e12},  # SXM
+    "H200": {"bfloat16": 989e12, "TF32": 494.7e12, "float32": 67e12},
+}
+
+
+class Chip(NamedTuple):
+    """A device. Its speeds are FLOPs per second by the names of PRODUCTS."""
+
+    platform: str  # "gpu", "tpu" or "cpu"
+    name: str
+    versions: dict[str, str]
+    matrix_size: int
+    measured: dict[str, float]  # of products of square matrices of that size
+    nominal: dict[str, float]  # what the maker promises; empty if this module does not know the device
+
+
+def measure_chip() -> Chip:
+    """Describe and time the first device of this process."""
+    import jax
+
+    device = jax.devices()[0]
+    size = SIZES.get(device.platform, LARGE)
+    name = processor_and_cores() if device.platform == "cpu" else device.device_kind
+    measured = {products: matrix_flops(size, *how) for products, how in PRODUCTS.items()}
+    nominal = next((speeds for part, speeds in NOMINAL.items() if part in name), {})
+    return Chip(device.platform, name, versions(PACKAGES), size, measured, nominal)
+
+
+def matrix_flops(size: int, dtype: str, precision: str, products: int = 10, repeats: int = 5) -> float:
+    """FLOPs per second of a (size, size) product through JAX: the best of several series of products.
+
+    On a GPU, float32 with the precision "default" is TF32. The matrices hold random numbers, since a chip that is
+    limited by its power multiplies zeros faster.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    left, right = jax.random.normal(jax.random.key(0), (2, size, size), dtype)
+    product = jax.jit(lambda left, right: jnp.matmul(left, right, precision=precision))
+    product(left, right).block_until_ready()
+    best = float("inf")
+    for _ in range(repeats):
+        started = time.perf_counter()
+        results = [product(left, right) for _ in range(products)]
+        results[-1].block_until_ready()
+        best = min(best, (time.perf_counter() - started) / products)
+    return 2 * size**3 / best
