@@ -144,14 +144,14 @@ class Translator:
         lengths = {index: len(ids) for index, ids in encoded.items()}
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(length > self.trained_tokens for length in lengths.values())
-        begins = None if prefixes is None else self._begins(list_of_lines(prefixes, "Prefix"), len(lines))
+        prefix_ids = None if prefixes is None else self._encoded_prefixes(list_of_lines(prefixes, "Prefix"), len(lines))
 
         def translate_batch(indices: list[int]) -> None:
             sources = padded([encoded[index] for index in indices])
-            if begins is None:
+            if prefix_ids is None:
                 ids, scores = self._search(sources)
             else:
-                ids, scores = self._search_from(sources, padded([begins[index] for index in indices]))
+                ids, scores = self._search_from(sources, padded([prefix_ids[index] for index in indices]))
             for index, *hypotheses in zip(indices, ids.numpy(), scores.numpy(), strict=True):
                 results[index] = self._read(*hypotheses)
 
@@ -163,7 +163,7 @@ class Translator:
             )
         return results
 
-    def _begins(self, prefixes: list[str], lines: int) -> list[list[int]]:
+    def _encoded_prefixes(self, prefixes: list[str], lines: int) -> list[list[int]]:
         """Return the tokens of each prefix.
 
         Raises ConfigError if there is not one per line, or none is allowed, and InputError if one is too long.

@@ -37,7 +37,7 @@ from .report.reproduction import commit
 from .step.build import build, compiled
 from .step.freezing import check_frozen
 from .step.training_model import TrainingModel
-from .validation.inspections import inspections_of
+from .validation.after_validation import inspections_of
 from .validation.selection import select_weights
 from .validation.validation import Validator
 from .workers.rendezvous import log_as, report_lost_workers

@@ -48,16 +48,16 @@ class ForcedDecoder:
         """
         source_ids, target_ids = (ops.convert_to_tensor(ids, dtype="int32") for ids in (source_ids, target_ids))
         is_token = target_ids != PAD
-        begin = ops.full_like(target_ids[:, :1], BOS)
-        found = self.model(
+        bos = ops.full_like(target_ids[:, :1], BOS)
+        outputs = self.model(
             {
                 "source_ids": source_ids,
                 "source_segments": ops.cast(source_ids != PAD, "int32"),
-                "target_ids": ops.concatenate([begin, target_ids[:, :-1]], axis=1),
+                "target_ids": ops.concatenate([bos, target_ids[:, :-1]], axis=1),
                 "target_segments": ops.cast(is_token, "int32"),
             },
             training=False,
         )
-        logits = ops.cast(found.pop("logits"), "float32")
+        logits = ops.cast(outputs.pop("logits"), "float32")
         chosen = ops.take_along_axis(logits, ops.expand_dims(target_ids, 2), axis=2)[..., 0]
-        return Forced(ops.where(is_token, chosen - ops.logsumexp(logits, axis=-1), 0.0), found)
+        return Forced(ops.where(is_token, chosen - ops.logsumexp(logits, axis=-1), 0.0), outputs)

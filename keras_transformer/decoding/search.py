@@ -10,8 +10,8 @@ from keras import ops
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.rules import of_sources, rules_of
-from keras_transformer.decoding.state import Hypotheses, Rules
-from keras_transformer.decoding.step import DecoderState, IncrementalDecoder
+from keras_transformer.decoding.state import DecoderState, Hypotheses, Rules
+from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.tokens import PAD
 
 
@@ -38,8 +38,7 @@ def search(
     """
     if static_shapes is None:
         static_shapes = keras.backend.backend() == "jax"
-    beginning = begin(decoder, source_ids, options, static_shapes, rules)
-    return beam_search(*beginning, options, static_shapes)
+    return beam_search(*start_search(decoder, source_ids, options, static_shapes, rules), options, static_shapes)
 
 
 def larger(length, other):
@@ -47,7 +46,7 @@ def larger(length, other):
     return max(length, other) if isinstance(length, int) and isinstance(other, int) else ops.maximum(length, other)
 
 
-class Beginning(NamedTuple):
+class SearchStart(NamedTuple):
     """What `beam_search` takes: see there."""
 
     step: Callable
@@ -56,9 +55,9 @@ class Beginning(NamedTuple):
     max_length: Any
 
 
-def begin(
+def start_search(
     decoder: IncrementalDecoder, source_ids, options: SearchOptions, static_shapes: bool, rules: Rules | None
-) -> Beginning:
+) -> SearchStart:
     """Run the encoder and settle how long outputs may become; arguments as for `search`."""
     lengths = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)
     limits = ops.where(lengths > 0, lengths + options.extra_length, 1)
@@ -77,4 +76,4 @@ def begin(
     step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)
     check_coverage(decoder.config, options.coverage_penalty)
     start = decoder.start(source_ids, options.beam_size, counts_attention=options.coverage_penalty > 0)
-    return Beginning(step, start, {**rules, "limits": limits}, max_length)
+    return SearchStart(step, start, {**rules, "limits": limits}, max_length)

@@ -22,7 +22,7 @@ from keras_transformer.model import Transformer, encoder, target_layers
 from keras_transformer.tokens import PAD
 
 
-class DecoderState(NamedTuple):
+class TransformerState(NamedTuple):
     """What the decoder remembers of K hypotheses per sentence. Every leaf begins with B.
 
     Each step of each hypothesis makes one entry: a key and a value per block and head. A search that exchanges its
@@ -34,14 +34,14 @@ class DecoderState(NamedTuple):
     memories: tuple[ProjectedMemory, ...]  # one per block
     attended: Any = ()  # one float32 (B, K, S): see `log_coverage`; nothing if no score needs it
 
-    def of_parents(self, parents) -> "DecoderState":
+    def of_parents(self, parents) -> "TransformerState":
         """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
         return self._replace(
             is_past=select_hypotheses(self.is_past, parents),
             attended=tuple(select_hypotheses(sums, parents) for sums in self.attended),
         )
 
-    def of_sentences(self, rows) -> "DecoderState":
+    def of_sentences(self, rows) -> "TransformerState":
         """Return the state of some sentences alone, without entries that belong to no past: rows int32 (any number,).
 
         Hypotheses share most of their past, so what is left is little more than one entry per position.
@@ -60,14 +60,14 @@ class DecoderState(NamedTuple):
         def needed_of(array):
             return ops.take(ops.reshape(array, (-1, array.shape[3])), head_places, axis=0)
 
-        return DecoderState(
+        return TransformerState(
             tuple(Cache(*map(needed_of, cache)) for cache in self.caches),
             ops.swapaxes(is_past, 1, 2),
             tuple(ProjectedMemory(*(ops.take(leaf, rows, axis=0) for leaf in memory)) for memory in self.memories),
             tuple(ops.take(sums, rows, axis=0) for sums in self.attended),
         )
 
-    def longer(self, positions: int) -> "DecoderState":
+    def longer(self, positions: int) -> "TransformerState":
         """Return the state with room for the entries of so many positions more, which belong to no past yet."""
         hypotheses = self.is_past.shape[1]
         entries = positions * hypotheses
@@ -115,7 +115,7 @@ class StepWeights(NamedTuple):
 class IncrementalDecoder:
     """The decoder of a Transformer, run one position at a time.
 
-    `start(source_ids, hypotheses)` runs the encoder once and returns a DecoderState without entries.
+    `start(source_ids, hypotheses)` runs the encoder once and returns a TransformerState without entries.
     `step(weights, state, tokens, position)` returns the logits of the next token and the state one position later;
     `weights` is what `step_weights()` returns, computed once per search. The state grows by one entry per
     hypothesis and step. If it must not, because shapes are static, `has_room` says that `longer` has made room.
@@ -136,7 +136,7 @@ class IncrementalDecoder:
             tuple(joined_projection(block.self_attention) for block in self.blocks), self.logits.transposed()
         )
 
-    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> DecoderState:
+    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> TransformerState:
         """Run the encoder. The state has no entries yet; if it `counts_attention`, it is asked for its `log_coverage`.
 
         Shapes: source_ids int (B, S), PAD after the end of each sentence. Of a row of PAD alone the decoder reads 0, as
@@ -161,9 +161,9 @@ class IncrementalDecoder:
         caches = tuple(Cache(no_entries(config.d_k), no_entries(config.d_v)) for _ in self.blocks)
         no_past = ops.zeros((sentences, hypotheses, 0), "bool")
         attended = (ops.zeros((sentences, hypotheses, ops.shape(source_ids)[1])),) if counts_attention else ()
-        return DecoderState(caches, no_past, memories, attended)
+        return TransformerState(caches, no_past, memories, attended)
 
-    def step(self, weights: StepWeights, state: DecoderState, tokens, position, has_room: bool = False):
+    def step(self, weights: StepWeights, state: TransformerState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
 
         Shapes: logits float32 (B * K, vocab_size); hypothesis k of sentence b is row b * K + k.

@@ -8,7 +8,7 @@ from keras_transformer.decoding.beam import continued, decoded, initial_state, o
 from keras_transformer.decoding.continuations import best_continuations
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.search import begin
+from keras_transformer.decoding.search import start_search
 from keras_transformer.decoding.state import BeamState, Candidates, Hypotheses, Rules, is_searching
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.tokens import SPECIAL
@@ -39,7 +39,7 @@ def traced_search(
 
     Shapes: source_ids int (1, S). The shapes of the search change, so it does not run under XLA.
     """
-    step, start, rules, _ = begin(decoder, source_ids, options, static_shapes=False, rules=rules)
+    step, start, rules, _ = start_search(decoder, source_ids, options, static_shapes=False, rules=rules)
     everyone, state = of_changing_shapes(initial_state(start, rules, options.beam_size))
     none = 0 * everyone[:0]
     nothing = Continuations(none, none, none, none, ops.cast(none, "float32"))

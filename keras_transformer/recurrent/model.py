@@ -80,7 +80,7 @@ def parts_of_decoder(states_of_layers: list, config: RecurrentConfig) -> list:
     return [part for number in numbers for part in states_of_layers[max(number, 0)]]
 
 
-def beginning(model: RecurrentModel) -> keras.Model:
+def encoder(model: RecurrentModel) -> keras.Model:
     """The encoder alone, with the same weights: what the decoder begins with.
 
     source_ids, source_segments (B, S) and target_segments (B, T) -> a list of memory (B, S, d_model) and, per part of
@@ -88,7 +88,7 @@ def beginning(model: RecurrentModel) -> keras.Model:
     """
     _, _, memory, _, *first = model.get_layer("decoder").input
     inputs = {name: model.input[name] for name in ("source_ids", "source_segments", "target_segments")}
-    return keras.Model(inputs, [memory, *first], name="beginning")
+    return keras.Model(inputs, [memory, *first], name="encoder")
 
 
 def with_attention(model: RecurrentModel) -> keras.Model:

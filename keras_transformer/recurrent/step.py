@@ -9,7 +9,7 @@ from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import target_layers
 from keras_transformer.recurrent.decoder import Memory, RecurrentState, in_a_row, in_layers
-from keras_transformer.recurrent.model import RecurrentModel, beginning
+from keras_transformer.recurrent.model import RecurrentModel, encoder
 from keras_transformer.tokens import PAD
 
 
@@ -19,7 +19,7 @@ class RecurrentDecoderState(NamedTuple):
     parts: Any  # per part of the state of each layer, (B, K, d_model)
     read: Any  # (B, K, d_model): the attentional state
     memory: Memory
-    attended: Any = ()  # as in DecoderState
+    attended: Any = ()  # as in TransformerState
 
     def of_parents(self, parents) -> "RecurrentDecoderState":
         """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
@@ -55,7 +55,7 @@ class RecurrentIncrementalDecoder:
     def __init__(self, model: RecurrentModel):
         config = model.model_config
         self.config = config
-        self.beginning = beginning(model)
+        self.encoder = encoder(model)
         self.embedding, self.logits = target_layers(model)
         self.decoder = model.get_layer("decoder")
 
@@ -70,7 +70,7 @@ class RecurrentIncrementalDecoder:
         segments = ops.cast(source_ids != PAD, "int32")
         first_position = ops.ones_like(segments[:, :1])
         inputs = {"source_ids": source_ids, "source_segments": segments, "target_segments": first_position}
-        values, *parts = self.beginning(inputs, training=False)
+        values, *parts = self.encoder(inputs, training=False)
         memory = Memory(self.decoder.keys(values), values, segment_mask(first_position, segments))
         parts = tuple(ops.tile(ops.reshape(part, (-1, 1, part.shape[-1])), (1, hypotheses, 1)) for part in parts)
         sentences, length = ops.shape(source_ids)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import LONGEST_OUTPUT, OPTIONS, SearchOptions
 from keras_transformer.decoding.scores import LEAST_COVERED, NEVER
-from keras_transformer.decoding.search import begin, search
+from keras_transformer.decoding.search import search, start_search
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.model import Transformer, with_attention
 from keras_transformer.tokens import BOS, EOS, PAD
@@ -196,7 +196,7 @@ def test_how_long_outputs_may_become_changes_nothing():
 
 def test_sentences_with_one_seed_draw_independently():
     drawing = SearchOptions(temperature=1.0, seed=7)
-    rules = begin(IncrementalDecoder(lively_transformer()), SOURCES[:5], drawing, False, None).rules
+    rules = start_search(IncrementalDecoder(lively_transformer()), SOURCES[:5], drawing, False, None).rules
     assert len(set(as_numpy(rules["seeds"]))) == 5
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.support.models import as_numpy
 from tests.support.training import momenta_of, train, weights_of
-from train.step.inspection import histograms, update_ratios
+from train.step.layer_charts import histograms, update_ratios
 
 
 def three_steps(model, inspects):

@@ -13,7 +13,7 @@ from train.config.run import load_config
 from train.record.changes import (
     check_start,
     check_unchanged,
-    differences,
+    differing_keys,
     flattened,
     with_found_micro_batches,
     write_configuration,
@@ -285,4 +285,4 @@ def test_a_run_that_is_not_finished_is_no_start(folder, other, missing):
 def test_a_configuration_is_flat_and_its_differences_are_text():
     one, other = flattened("a = 1\n[b]\nc = 'x'\nd = [2]\n"), flattened("a = 1\n[b]\nc = 'y'\n")
     assert one == {"a": 1, "b.c": "x", "b.d": [2]}
-    assert differences(one, other) == {"b.c": ("'x'", "'y'"), "b.d": ("[2]", "not set")}
+    assert differing_keys(one, other) == {"b.c": ("'x'", "'y'"), "b.d": ("[2]", "not set")}

@@ -143,7 +143,7 @@ def test_an_epoch_that_is_waited_for_is_given_up_and_can_be_had_again(lengths):
     with ThreadPoolExecutor(1) as reader:
         waiting = reader.submit(epochs.epoch, 1)
         assert begun.wait(timeout=10)
-        epochs.begin(2)
+        epochs.prepare_ahead(2)
         epochs.give_up()
         with pytest.raises(CancelledError):
             waiting.result(timeout=10)
@@ -155,7 +155,7 @@ def test_an_error_in_the_background_is_raised_where_the_epoch_is_used(lengths, m
     epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), seed=1)
     epochs.epoch(0)
     monkeypatch.setattr("train.data.epochs.pack", lambda *_: 1 // 0)
-    epochs.begin(1)
+    epochs.prepare_ahead(1)
     with pytest.raises(ZeroDivisionError):
         epochs.epoch(1)
 

@@ -67,7 +67,7 @@ def cells(table):
 
 def test_the_scores_come_with_options_signatures_and_the_weights_that_were_kept():
     card = Evaluator("de", WordCounts(collections.Counter(fünf=3), "the training text (3 pairs)")).scorecard(TIMED)
-    text = report.score_text("data.test", card, SearchOptions(5, 0.75), SELECTION)
+    text = report.scores_text("data.test", card, SearchOptions(5, 0.75), SELECTION)
     lines = text.splitlines()
     assert lines[:2] == ["data.test, beam 5, length penalty 0.75:", ""]
     assert lines[2:7] == [f"- {line}" for line in card.scores.lines()]
@@ -83,15 +83,15 @@ def test_the_scores_come_with_options_signatures_and_the_weights_that_were_kept(
 def test_pairs_that_were_left_out_of_the_scores_are_counted():
     card = Evaluator("de", WordCounts(collections.Counter(), "the training text")).scorecard(TIMED)
     arguments = "data.test", card, SearchOptions(), SELECTION
-    text = report.score_text(*arguments, collections.Counter({"empty source": 2}))
+    text = report.scores_text(*arguments, collections.Counter({"empty source": 2}))
     assert "- pairs that were left out: 2 empty source\n" in text
-    assert report.score_text(*arguments, collections.Counter()) == report.score_text(*arguments)
-    assert "left out" not in report.score_text(*arguments)
+    assert report.scores_text(*arguments, collections.Counter()) == report.scores_text(*arguments)
+    assert "left out" not in report.scores_text(*arguments)
 
 
 def test_a_coverage_penalty_is_said_beside_the_length_penalty():
     card = Evaluator("de", WordCounts(collections.Counter(), "the training text")).scorecard(TIMED)
-    text = report.score_text("data.test", card, SearchOptions(5, coverage_penalty=0.25), SELECTION)
+    text = report.scores_text("data.test", card, SearchOptions(5, coverage_penalty=0.25), SELECTION)
     assert text.startswith("data.test, beam 5, length penalty 0.6, coverage penalty 0.25:\n")
 
 

@@ -92,7 +92,7 @@ class PackedBatches:
         """Begin in the background with the epoch after that of batch `step`, if batch `last` is not before it."""
         number = step // self.steps_per_epoch + 1
         if number * self.steps_per_epoch <= last:
-            self._epochs.begin(number)
+            self._epochs.prepare_ahead(number)
 
     def give_up(self) -> None:
         """Give up the epoch that is being prepared, which can take minutes that a process would wait for at its end."""

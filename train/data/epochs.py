@@ -50,22 +50,22 @@ class Epochs:
         with self._lock:
             for other in self._epochs.keys() - {number, number + 1}:
                 self._epochs.pop(other).cancel()
-            future = self._begin(number)
+            future = self._future_of(number)
         return future.result()
 
-    def begin(self, number: int) -> None:
+    def prepare_ahead(self, number: int) -> None:
         """Start to prepare epoch `number` in the background."""
         with self._lock:
-            self._begin(number)
+            self._future_of(number)
 
     def give_up(self) -> None:
-        """Give up what is being prepared. Who waits for it gets a CancelledError; asked for again, it begins anew."""
+        """Give up what is being prepared: waiting for it raises CancelledError, and asking again starts anew."""
         with self._lock:
             self._given_up.set()
             self._given_up = threading.Event()
             self._epochs = {number: future for number, future in self._epochs.items() if future.done()}
 
-    def _begin(self, number: int) -> concurrent.futures.Future:
+    def _future_of(self, number: int) -> concurrent.futures.Future:
         if number not in self._epochs:
             self._epochs[number] = self._thread.submit(self._prepare, number, self._given_up.is_set)
         return self._epochs[number]

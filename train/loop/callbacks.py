@@ -14,7 +14,7 @@ from keras_transformer.losses import perplexity
 
 from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches
-from ..step.inspection import histograms, update_ratios
+from ..step.layer_charts import histograms, update_ratios
 from ..workers.workers import Workers
 from .best import (
     basis_of,

@@ -88,7 +88,7 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
             raise ConfigError(
                 f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run."
             )
-    if changes := differences(*model_fields(start, config)):
+    if changes := differing_keys(*model_fields(start, config)):
         found = "; ".join(f"{key} is {there} there and {here} here" for key, (there, here) in changes.items())
         raise ConfigError(
             f"training.start_from is {start.path}, whose model is another one: {found}. Set the section [model] to "
@@ -119,9 +119,9 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
         recorded = BEFORE_THEY_WERE_KEYS | recorded
     except (OSError, ValueError) as error:  # ValueError: neither TOML nor UTF-8
         log.warning("%s cannot be read (%s): it is written again from the given configuration", folder.config, error)
-        refuse(folder, differences(*model_fields(folder, config)))
+        refuse(folder, differing_keys(*model_fields(folder, config)))
         return {}
-    changes = differences(recorded, flattened(config.to_toml()))
+    changes = differing_keys(recorded, flattened(config.to_toml()))
     changes.pop("run_folder", None)
     given = config.effective_tokenizer.model
     if given:  # it has as many pieces as it has; `prepare_tokenizer` refuses another number that was asked for
@@ -170,7 +170,7 @@ def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], 
 
 def is_same_model(folder: RunFolder, config: RunConfig) -> bool:
     """Whether model.json holds the model that `config` asks for, however it says so. False if there is no file."""
-    return folder.model.exists() and not differences(*model_fields(folder, config))
+    return folder.model.exists() and not differing_keys(*model_fields(folder, config))
 
 
 def is_tokenizer_of(folder: RunFolder, given: pathlib.Path) -> bool:
@@ -202,7 +202,7 @@ def refuse_another_start(folder: RunFolder, before: str | None, now: str | None)
 def check_same_on_all_workers(config: RunConfig, workers: Workers) -> None:
     """Raises ConfigError on a worker whose configuration differs from the chief's; paths may differ."""
     chief = workers.text_of_chief(config.to_toml())
-    found = differences(*(without_paths(flattened(toml)) for toml in (config.to_toml(), chief)))
+    found = differing_keys(*(without_paths(flattened(toml)) for toml in (config.to_toml(), chief)))
     different = [f"{key} is {here} here and {there} there" for key, (here, there) in found.items()]
     if different:
         raise ConfigError(
@@ -225,7 +225,7 @@ def entry_marks(values: dict[str, Any]) -> list[tuple[str, float | None]]:
     return [(entry.get("tag", ""), entry.get("weight")) for entry in tables]
 
 
-def differences(one: dict[str, Any], other: dict[str, Any]) -> Changes:
+def differing_keys(one: dict[str, Any], other: dict[str, Any]) -> Changes:
     """Of each key at which two flat configurations differ, both values as text; "not set" for a missing one."""
     return {
         key: tuple(repr(values[key]) if key in values else "not set" for values in (one, other))

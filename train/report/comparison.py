@@ -158,7 +158,7 @@ def score_rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     scored = [run.scores for run in runs]
     rows = [("scored on", *(f"{own['split']}, {own['sentences']:,} sentences" if own else NO_SCORES for own in scored))]
     for name, form in score_names(runs):
-        rows.append((f"{name}, {form}", *(score_text(run, name, form) for run in runs)))
+        rows.append((f"{name}, {form}", *(score_cell(run, name, form) for run in runs)))
     rows.append(("exact, per cent", *(f"{own['exact']:.2f}" if own else NO_SCORES for own in scored)))
     return rows if any(scored) else rows[:1]
 
@@ -169,7 +169,7 @@ def score_names(runs: Sequence[Run]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((score["name"], score["form"]) for score in scores))
 
 
-def score_text(run: Run, name: str, form: str) -> str:
+def score_cell(run: Run, name: str, form: str) -> str:
     """ "39.02 ± 1.31"."""
     found = run.score(name, form)
     if found is None:

@@ -22,7 +22,7 @@ def plot_runs(runs: Sequence[Run], path: pathlib.Path) -> None:
     names = ("train/loss", "validation/loss", quality)
     for axis, name in zip(axes, names, strict=True):
         for number, run in enumerate(runs):
-            draw(axis, run, name, COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)])
+            draw_run(axis, run, name, COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)])
     for axis, kind in zip(axes, ("training loss, with dropout", "validation loss", f"validation {label}"), strict=True):
         axis.set_ylabel(kind)
     limit_start(axes[0], runs)
@@ -32,7 +32,7 @@ def plot_runs(runs: Sequence[Run], path: pathlib.Path) -> None:
     save(figure, path)
 
 
-def draw(axis, run: Run, name: str, colour: str, style: str) -> None:
+def draw_run(axis, run: Run, name: str, colour: str, style: str) -> None:
     """Draw one curve of a run, an empty one if it has none."""
     points = run.curves.get(name, np.empty((0, 2)))
     if name.startswith("train/") and len(points):

@@ -34,16 +34,16 @@ def read_curves(path: pathlib.Path, last_step: float = math.inf) -> dict[str, np
 def plot_curves(curves: dict[str, np.ndarray], title: str, path: pathlib.Path) -> None:
     """Draw three panels over the steps: loss, quality and learning rate."""
     figure, (loss, bleu, rate) = new_figure(3, 1, 8, 8.5, sharex=True)
-    draw(loss, curves, "train/loss", "training, with dropout", BLUE)
-    draw(loss, curves, "validation/loss", "validation", ORANGE, "o-")
+    draw_curve(loss, curves, "train/loss", "training, with dropout", BLUE)
+    draw_curve(loss, curves, "validation/loss", "validation", ORANGE, "o-")
     loss.set(title=literal(title), ylabel="loss, nats per target token")
     if loss.get_lines():
         loss.legend(frameon=False)
     name, label = quality_of([curves])
-    draw(bleu, curves, name, label, ORANGE, "o-")
+    draw_curve(bleu, curves, name, label, ORANGE, "o-")
     bleu.set(ylabel=f"validation {label}")
     begin_at_zero(bleu)
-    draw(rate, curves, "train/learning_rate", "learning rate", GREY)
+    draw_curve(rate, curves, "train/learning_rate", "learning rate", GREY)
     rate.set(ylabel="learning rate", xlabel="step")
     begin_at_zero(rate)
     rate.ticklabel_format(axis="y", style="sci", scilimits=(-3, 3))
@@ -60,7 +60,7 @@ def quality_of(curves: Sequence[dict[str, np.ndarray]]) -> tuple[str, str]:
     return name, QUALITIES[name]
 
 
-def draw(axis, curves: dict[str, np.ndarray], name: str, label: str, colour: str, style: str = "-") -> None:
+def draw_curve(axis, curves: dict[str, np.ndarray], name: str, label: str, colour: str, style: str = "-") -> None:
     """Draw one curve if it is there. A curve with many points gets the means of neighbouring ones."""
     if name in curves:
         steps, values = thinned(curves[name]).T

@@ -60,7 +60,7 @@ def write_report(
         f"# {folder.path.name}",
         f"{languages(config.data)}.",
         "## Use\n\n" + use_text(config),
-        "## Scores\n\n" + score_text(split.name, card, options, selection, split.skipped),
+        "## Scores\n\n" + scores_text(split.name, card, options, selection, split.skipped),
         "## Training\n\n" + training_table(config.training, data, model, progress, devices),
         *[f"![Loss, {quality} and learning rate over the steps](curves.png)"] * bool(curves),
         "## Size and speed\n\n" + cost_table(model, folder.weights, curves, timed, progress, devices),
@@ -115,7 +115,7 @@ def use_text(config: RunConfig) -> str:
     ])  # fmt: skip
 
 
-def score_text(
+def scores_text(
     name: str,
     card: Scorecard | ParsingCard,
     options: SearchOptions,
@@ -160,7 +160,7 @@ def scores_json(
     step: int,
     training: dict[str, Any],
 ) -> str:
-    """Return what `score_text` has, for programs, with the number of parameters, the last step and `training_json`."""
+    """Return what `scores_text` has, for programs, with the number of parameters, the last step and `training_json`."""
     scored = {
         "step": step,
         "split": name,

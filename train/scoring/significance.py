@@ -14,7 +14,7 @@ from keras_transformer.config import ConfigError
 from .tables import Table
 
 
-class Kind(NamedTuple):
+class Resampling(NamedTuple):
     """A paired test as sacreBLEU knows it."""
 
     abbreviation: str
@@ -24,8 +24,8 @@ class Kind(NamedTuple):
 
 DEFAULT_TEST = "randomization"
 PAIRED_TESTS = {
-    "bootstrap": Kind("bs", RESAMPLES, MOST_RESAMPLED),  # Koehn 2004
-    "randomization": Kind("ar", 10_000, 10 * MOST_RESAMPLED),  # Riezler and Maxwell 2005
+    "bootstrap": Resampling("bs", RESAMPLES, MOST_RESAMPLED),  # Koehn 2004
+    "randomization": Resampling("ar", 10_000, 10 * MOST_RESAMPLED),  # Riezler and Maxwell 2005
 }
 
 
@@ -113,12 +113,12 @@ def differences(
     randomization is two-sided. That of sacreBLEU's bootstrap is about half of it: it counts how often the size of a
     difference exceeds the mean of these sizes by as much as was observed, and is never above about 0.4.
     """
-    kind = PAIRED_TESTS[paired_test]
-    return [difference(measure, ours, theirs, references, kind) for measure in measures]
+    resampling = PAIRED_TESTS[paired_test]
+    return [difference(measure, ours, theirs, references, resampling) for measure in measures]
 
 
 def difference(
-    measure: Measure, ours: Sequence[str], theirs: Sequence[str], references: Sequence[str], kind: Kind
+    measure: Measure, ours: Sequence[str], theirs: Sequence[str], references: Sequence[str], resampling: Resampling
 ) -> Difference:
     """Return the Difference by one measure. The first system of sacreBLEU's test, its baseline, is `theirs`.
 
@@ -127,13 +127,13 @@ def difference(
     has a p-value of 1. And if k sentences differ, of the 2^k ways to exchange translations two have the observed
     difference, none and all: no test gives less than 2^(1 - k).
     """
-    resamples = affordable(kind.resamples, len(references), kind.most)
+    resamples = affordable(resampling.resamples, len(references), resampling.most)
     systems = [("theirs", measure.texts(theirs)), ("ours", measure.texts(ours))]
     test = PairedTest(
         systems,
         {measure.name: measure.metric()},
         [measure.texts(references)],
-        test_type=kind.abbreviation,
+        test_type=resampling.abbreviation,
         n_samples=resamples or 1,
     )
     signatures, found = test()

@@ -12,7 +12,7 @@ from tests.support.events import read_events, read_pictures
 from tests.support.runs import metrics_of
 from tests.support.training import PAIRS
 from train.config.training import TrainingConfig
-from train.validation.inspections import SHORT, inspections_of, one_pair_per_row, short_pairs
+from train.validation.after_validation import SHORT, inspections_of, one_pair_per_row, short_pairs
 
 
 class Words:

@@ -20,7 +20,7 @@ from train.config.training import TrainingConfig
 from train.loop.callbacks import AfterEachUpdate, Records
 from train.loop.progress import Progress
 from train.loop.stopping import StopRequest
-from train.step.inspection import BINS, by_layer, histogram, histograms, layer_of, update_ratios
+from train.step.layer_charts import BINS, by_layer, histogram, histograms, layer_of, update_ratios
 from train.step.training_model import Inspected
 from train.workers.workers import Workers
 
