@@ -1,11 +1,13 @@
 # make demo        a fresh machine to a translated sentence
 # make serve       serves what the demo exported, with a page at http://localhost:8501/
-# make check       the tests that start no process and train nothing for long
-# make test        every test, as make check in two processes at a time; PROCESSES=4 takes four
+# make check       in about a minute on two cores: the tests that start no process and train nothing for long
+# make test        in about TEST_MINUTES minutes: every law of this project's own code
+# make test-all    in about ALL_MINUTES minutes: also what needs other programs (`make peers`) or walks a whole release
+# make longest     make test-all, and keeps in tests/longest.json which files take longest, to begin with them
 # make check-learning  a training of minutes whose validation loss must come out right; SEED=2 takes another seed
 # make attack      10,000 bad requests to a local server; ATTACK_REQUESTS=100000 sends more
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
-# make peers       installs what comparisons with other implementations need, so that `make test` skips none of them
+# make peers       installs what comparisons with other implementations need, so that `make test-all` skips none of them
 # make race-peer   JoeyNMT in an environment of its own, .race, for `python -m benchmarks.race`
 # make clean       removes what these commands made; data/ and runs/cache stay, which other trainings read
 PYTHON ?= python3
@@ -21,7 +23,7 @@ runs := runs/numbers
 exports := exports/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: install demo multi30k serve check check-learning test attack peers race-peer clean
+.PHONY: install demo multi30k serve check check-learning test test-all longest attack peers race-peer clean
 
 install: $(VENV)/installed
 
@@ -54,10 +56,16 @@ multi30k: install
 	$(python) -m train.data.multi30k $(if $(FROM),--from '$(FROM)')
 
 check: install
-	$(pytest) -m "not slow"
+	$(pytest) -m "not slow and not release"
 
 test: install
+	$(pytest) -m "not release"
+
+test-all: install
 	$(pytest)
+
+longest: install
+	$(pytest) --keep-longest
 
 check-learning: multi30k
 	$(python) -m tests.check_learning --seed $(SEED)

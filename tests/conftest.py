@@ -1,5 +1,6 @@
-"""Settings that must stand before the first test file imports Keras or TensorFlow, and what `make check` leaves out."""
+"""Settings that must stand before the first test file imports Keras or TensorFlow, and the three tiers of tests."""
 
+import json
 import multiprocessing
 import os
 import subprocess
@@ -7,37 +8,31 @@ import sys
 
 import pytest
 
+from tests.support.longest import Longest, file_of, longest_files
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # The tests compile much and run little: compiling without optimization takes half the time. test_killed.py and the
 # processes of other backends compile as users do.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
-LONGEST = (  # files that take a minute and more come first, so that no process is left alone with one at the end
-    "test_killed", "test_cluster", "test_training_model", "test_export_command", "test_examples", "test_exact",
-    "test_stock_fit", "test_accelerator", "test_train_speed", "test_run", "test_divergence", "test_export",
-    "test_welcome", "test_two_replicas", "test_fit", "test_wheel", "test_backends", "test_stock_fit_backends",
-)  # fmt: skip
-SLOW = {
-    "finished",
-    "continued",
-    "both",
-    "served",
-    "replicated",
-    "browser",
-}  # fixtures that train, export or start a browser, and the tests that use them
+# fixtures whose tests belong to a tier: those that train or export, and the browser
+SLOW = {"finished", "continued", "both", "served", "replicated"}
+RELEASE = {"browser"}
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """The configuration file, the run folder, and the ended process of a first training (support/runs.py)."""
-    from tests.support.processes import python
-    from tests.support.runs import write_config
+    """The configuration file, the run folder, and the ended process of a first training (support/runs.py).
 
-    config = write_config(tmp_path_factory.mktemp("finished"))
-    process = python("-m", "train", config)
-    assert process.returncode == 0, process.stderr[-3000:]
-    return config, config.with_suffix(""), process
+    One process trains it for all. Tests that change it take a copy.
+    """
+    from tests.support.once import made_once
+    from tests.support.runs import first_training
+
+    folder = made_once(tmp_path_factory, "finished", first_training)
+    outcome = json.loads((folder / "process.json").read_text(encoding="utf-8"))
+    return folder / "run.toml", folder / "run", subprocess.CompletedProcess([], **outcome)
 
 
 @pytest.fixture(scope="module")
@@ -90,14 +85,16 @@ def eager():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    ranks = {name: rank for rank, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))  # a stable order
+    seconds = longest_files()
+    items.sort(key=lambda item: -seconds.get(file_of(item.nodeid), 0))  # a stable order
     for item in items:
         if SLOW & set(item.fixturenames):
             item.add_marker(pytest.mark.slow)
+        if RELEASE & set(item.fixturenames):
+            item.add_marker(pytest.mark.release)
 
 
-MARK_IT = "this test starts a process: mark it with @pytest.mark.slow"
+MARK_IT = "this test starts a process: mark it with @pytest.mark.slow or, if it needs other programs, release"
 
 
 class NoPython(subprocess.Popen):
@@ -115,7 +112,18 @@ def no_start(process):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     with pytest.MonkeyPatch.context() as patch:
-        if item.get_closest_marker("slow") is None:
+        if item.get_closest_marker("slow") is None and item.get_closest_marker("release") is None:
             patch.setattr(subprocess, "Popen", NoPython)
             patch.setattr(multiprocessing.process.BaseProcess, "start", no_start)
         return (yield)
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--keep-longest", action="store_true", help="write which files of tests take longest, to begin with them"
+    )
+
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # the process that the others report to
+        config.pluginmanager.register(Longest(is_kept=config.getoption("keep_longest")))

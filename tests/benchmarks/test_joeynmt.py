@@ -83,7 +83,7 @@ def test_joeynmt_begins_each_part_in_a_folder_of_its_own_with_the_newest_checkpo
     assert sorted(joeynmt.checkpoints()) == [50, 100, 120]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_tokens_of_joeynmt_are_those_in_its_checkpoint(tmp_path, monkeypatch, capsys):
     torch = pytest.importorskip("torch")
     torch.save({"stats_state": {"steps": 3, "total_tokens": 123}}, tmp_path / "3.ckpt")

@@ -59,6 +59,7 @@ def models():
     return {kind: randomise(model_of(kind, "copy")) for kind in KINDS}
 
 
+@pytest.mark.slow
 def test_all_kinds_have_about_equally_many_parameters(models):
     counts = [model.count_params() for model in models.values()]
     assert max(counts) <= (1 + MOST_APART) * min(counts)

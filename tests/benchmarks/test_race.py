@@ -66,7 +66,7 @@ def ctrl_c(request):
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.usefixtures("ctrl_c")
 def test_a_contestant_runs_in_its_turns_alone(tmp_path):
     runner, told = Runner(Script(tmp_path)), []
@@ -86,7 +86,7 @@ def test_a_contestant_runs_in_its_turns_alone(tmp_path):
     assert runner.seconds > seconds
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_memory_is_the_peak_of_all_processes(tmp_path, monkeypatch):
     """`tail` keeps what `head` writes, and gives it back in the middle of a turn; `sh` has hardly any."""
     monkeypatch.setattr("benchmarks.racing.racer.LOOK_AT_MEMORY", 1)
@@ -103,7 +103,7 @@ def test_memory_is_the_peak_of_all_processes(tmp_path, monkeypatch):
     assert session() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.skipif(sys.platform != "linux", reason="the system ends it on Linux alone")
 def test_a_contestant_ends_with_a_race_that_is_killed(tmp_path):
     """It is stopped, so nothing else would end it, and the race would not go on while it holds its run folder."""
@@ -131,7 +131,7 @@ def test_a_contestant_that_ends_by_itself_is_named_with_its_log(tmp_path):
     assert runner.log.read_text() == "broken\n" and 0 < seconds == runner.seconds
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.usefixtures("ctrl_c")
 def test_a_race_that_was_interrupted_goes_on_from_the_last_checkpoints(tmp_path):
     path = tmp_path / "race.jsonl"
@@ -169,7 +169,7 @@ class Interrupting(Script):
         return found
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.usefixtures("ctrl_c")
 def test_a_turn_that_is_interrupted_counts_until_then(tmp_path):
     record = Record(tmp_path / "race.jsonl")
@@ -276,7 +276,7 @@ def test_the_table_has_both_scores_at_each_mark_and_when_one_reached_the_other()
     assert conclusion(slow)[0].endswith("had that not yet.")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_picture_shows_curves(tmp_path):
     draw(RACE, tmp_path / "race.png")
     pixels = np.asarray(Image.open(tmp_path / "race.png").convert("RGB"))

@@ -52,7 +52,7 @@ def test_percentiles():
     assert serve_table.percentiles([]) == dict.fromkeys(("p50", "p95", "p99", "max"))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_smallest_measurement_writes_its_results(folder, tmp_path):
     (tmp_path / "lines").write_text("\n".join(SENTENCES), encoding="utf-8")
     arguments = [folder, "--seconds", 0.5, "--clients", "1,4", "--lines", tmp_path / "lines", "--results", tmp_path]

@@ -107,7 +107,7 @@ def cell(measured, kind, n=64, d=16):
     return next(cell for cell in measured["cells"] if (cell["kind"], cell["n"], cell["d"]) == (kind, n, d))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_operations_are_those_of_the_formulas(measured):
     n, d = 64, 16
     assert cell(measured, "self_attention")["flops_forward"] == 8 * n * d**2 + 4 * n**2 * d
@@ -120,7 +120,7 @@ def test_operations_are_those_of_the_formulas(measured):
         assert cell(measured, kind)["flops_training"] == 3 * cell(measured, kind)["flops_forward"]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_only_the_recurrent_layer_waits_for_every_word(measured):
     sequential = {kind: [cell(measured, kind, n)["sequential"] for n in (16, 64)] for kind in MEASURED}
     assert sequential == {
@@ -129,7 +129,7 @@ def test_only_the_recurrent_layer_waits_for_every_word(measured):
     }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_path_lengths_are_those_of_the_reach_of_a_layer(measured):
     found = {(each["kind"], each["n"]): (each["layers"], each["steps"], each["length"]) for each in measured["paths"]}
     assert measured["long path"] == 511  # though nearly all of the gradient stays near the middle
@@ -142,7 +142,7 @@ def test_path_lengths_are_those_of_the_reach_of_a_layer(measured):
         assert found["restricted", n] == (layers, 1, layers)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_file_has_every_layer_beside_the_papers_row(measured):
     text = markdown(measured)
     assert all(claim.name.format(**measured["sizes"]) in text for claim in (*MEASURED.values(), *STACKED.values()))

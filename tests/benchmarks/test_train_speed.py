@@ -53,7 +53,7 @@ def losses(contestant, lane):
     return [contestant.loss, *(contestant.lanes[lane].run(1) for _ in range(8))]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("peer", PEERS)
 def test_a_peer_has_the_same_losses_before_and_during_training(peer, padded, our_losses):
     found = losses(prepare(peer, padded), peer)
@@ -61,7 +61,7 @@ def test_a_peer_has_the_same_losses_before_and_during_training(peer, padded, our
     assert found[0] > found[-1] + 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_our_bfloat16_learns_as_float32_does(padded, our_losses):
     found = prepare("ours_bfloat16", padded)
     assert found.loss is None  # which would not be the others' to four digits
@@ -126,7 +126,7 @@ def test_contestants_with_different_losses_are_not_compared():
         check_same_loss({"ours": 9.708, "torch_eager": 9.710})
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_error_names_a_contestant_that_dies():
     worker = Worker("nobody", WORKLOAD)
     with pytest.raises(BenchmarkError, match="nobody ended with exit code 1"):
@@ -153,7 +153,7 @@ def test_a_mistake_is_a_sentence(arguments, sentence, monkeypatch):
     assert result.output.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_run_from_command_to_files(tmp_path, monkeypatch):
     monkeypatch.setitem(SIZES, "test", WORKLOAD)
     monkeypatch.setattr(train_speed, "SECONDS", 0.1)

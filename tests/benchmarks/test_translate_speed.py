@@ -46,14 +46,14 @@ def greedy(forced):
     return Ours(folder).translate(lines, 1, 9, {"batch_size": 2})
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_ours_gives_outputs_of_exactly_the_forced_length(forced, greedy):
     folder, lines = forced
     for texts in (greedy, Ours(folder).translate(lines, 4, 9, {"batch_size": 2})):
         assert [len(text.split()) for text in texts] == [8, 8]  # and EOS
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @needs["transformers"]
 def test_marian_has_our_weights_and_the_forced_length(forced, greedy):
     from benchmarks.translators.marian import load
@@ -64,7 +64,7 @@ def test_marian_has_our_weights_and_the_forced_length(forced, greedy):
     assert [text.split()[:8] for text in found] == [text.split() for text in greedy]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @needs["ctranslate2"]
 def test_ctranslate2_has_our_weights_and_the_forced_length(forced, greedy):
     from benchmarks.translators.ctranslate2_model import load
@@ -180,7 +180,7 @@ def test_a_mistake_is_a_sentence(arguments, words):
     assert all(word in result.output for word in words)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @needs["ctranslate2"]
 def test_a_run_from_command_to_files(tmp_path, monkeypatch):
     run = random_run(tmp_path / "run")
@@ -210,7 +210,7 @@ def test_the_plot_shows_every_cost_in_microseconds():
     assert lowest == 0 and 4000 < highest < 8000
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_contestant_that_crashes_is_no_fast_one():
     with pytest.raises(BenchmarkError, match="wrote no translation and ended with 1"):
         first_translation.run(["-c", "import sys; sys.exit('cannot translate')"], ["a"])

@@ -23,21 +23,21 @@ def module_that(tmp_path, monkeypatch, body):
     return "a_module"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_command_that_fails_is_named_with_its_log(tmp_path, monkeypatch):
     name = module_that(tmp_path, monkeypatch, "print('There is no such file.'); raise SystemExit(1)")
     with pytest.raises(BenchmarkError, match=r"a_module x.*log\.txt: There is no such file\."):
         training.python(tmp_path / "log.txt", name, "x")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_command_that_the_system_ends_is_no_stop(tmp_path, monkeypatch):
     name = module_that(tmp_path, monkeypatch, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     with pytest.raises(BenchmarkError, match=r"was ended by SIGKILL \(.*memory.*log\.txt"):
         training.python(tmp_path / "log.txt", name, "x")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_signal_to_stop_reaches_the_training_and_is_not_a_failure(tmp_path, monkeypatch):
     name, before = module_that(tmp_path, monkeypatch, STOPS_ITS_PARENT), signal.getsignal(signal.SIGTERM)
     with pytest.raises(Interrupted):
@@ -45,7 +45,7 @@ def test_a_signal_to_stop_reaches_the_training_and_is_not_a_failure(tmp_path, mo
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_their_help_does_not_wait_for_keras_and_tensorflow():
     modules = ", ".join(f"benchmarks.{name}" for name in ("ablation", "ancestors", "table3"))
     code = f"import sys, {modules}; print({{'tensorflow', 'keras'}} & set(sys.modules))"

@@ -268,7 +268,7 @@ def test_updates_of_a_run_with_other_settings_are_not_copied(commands, tmp_path)
     assert not (tmp_path / "runs/last").exists() and len(commands) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_trial_with_the_same_updates_chooses_its_own_weights(tmp_path):
     whole, last = of_selection(tmp_path)
     found = train_all([whole, last], None, tmp_path / "runs", tmp_path / "kept")

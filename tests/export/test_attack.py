@@ -25,7 +25,7 @@ from tests.support.echo import write_echo
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 PROPERTIES = 5  # tests below that draw requests
 OPTIONS = ServerOptions(port=0, grpc_port=0, request_rows=64, body_bytes=1 << 20, deadline=30.0, header_seconds=1.0)

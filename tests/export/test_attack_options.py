@@ -18,7 +18,7 @@ from tests.support.bad_requests import JSON_OPTIONS, REQUESTS, option_tensors
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 SETTINGS = settings(
     max_examples=max(20, REQUESTS // 10),

@@ -175,6 +175,7 @@ def test_the_signatures_that_are_named_are_written_with_their_warm_up_requests(r
     assert asked == {"serving_default", "tokenize"}
 
 
+@pytest.mark.release
 @pytest.mark.slow
 def test_a_run_folder_may_have_the_name_of_a_command(run, tmp_path):
     shutil.copytree(run, tmp_path / "translate")
@@ -292,8 +293,7 @@ main()
 def test_a_signal_ends_an_export_and_leaves_nothing(run, tmp_path, number, code):
     begin = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job ignores it
     arguments = run, "--to", tmp_path / "exports", "--no-check"
-    log = tmp_path / "log"
-    process = start_fork("-c", begin + SLOW_EXPORT, *arguments, log=log)
+    process = start_fork("-c", begin + SLOW_EXPORT, *arguments, log=(log := tmp_path / "log"))
     wait_until(lambda: "writing\n" in log.read_text(encoding="utf-8"), [process])
     process.send_signal(number)
     assert end([process]) == [code] and "Traceback" not in log.read_text(encoding="utf-8")

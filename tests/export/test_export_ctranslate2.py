@@ -21,7 +21,7 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.models import batch_of, randomise
 from tests.support.runs import RUN_MODEL, SENTENCES, decisive, random_run, tokenizer_bytes
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 ctranslate2 = pytest.importorskip(
     "ctranslate2", reason="ctranslate2 is not installed: pip install -r requirements-peers.txt"

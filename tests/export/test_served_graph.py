@@ -33,6 +33,7 @@ def ask(served):
     return asker(served)
 
 
+@pytest.mark.slow
 def test_a_line_whose_probabilities_are_no_numbers_is_refused_in_a_sentence(pair):
     """As the Translator refuses it; an empty translation would be a wrong one."""
     transformer, tokenizer = pair

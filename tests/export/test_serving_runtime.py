@@ -8,7 +8,7 @@ from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.release,
     pytest.mark.skipif(
         c_library(package("tensorflow")) is None, reason="this TensorFlow package does not ship libtensorflow_cc"
     ),

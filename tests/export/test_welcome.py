@@ -52,7 +52,7 @@ def test_options_that_an_export_has_not_are_not_offered():
     assert page_data("mine", {"serving_default": signature_of(options)}) is None
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_model_without_options_has_a_line_for_a_shell(tmp_path):
     write_echo(tmp_path / "echo" / "1")
     with local_server(tmp_path / "echo", SERVER) as server:

@@ -10,7 +10,7 @@ from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.models import SMALL, batch_of
 from tests.support.processes import run_without_tensorflow
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 RECURRENT = RecurrentConfig(SMALL.vocab_size, d_model=16)
 CONFIGS = {

@@ -9,7 +9,7 @@ from keras_transformer.decoding.step import IncrementalDecoder
 from tests.support.models import as_numpy, lively_transformer, sources
 from tests.support.processes import run_without_tensorflow
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 OPTIONS = {
     "beam": SearchOptions(beam_size=3, n_best=3, extra_length=4),

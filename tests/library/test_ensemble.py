@@ -144,6 +144,7 @@ def test_one_model_is_searched_as_it_is_and_none_is_refused():
 # translating
 
 
+@pytest.mark.slow
 def test_a_translation_has_the_logarithm_of_the_mean_as_its_score(runs):
     """Teacher forcing of each member alone, the independent way to the probability of every token."""
     found = Translator.load(runs, SearchOptions(beam_size=4, length_penalty=0.0, extra_length=5)).translate(SENTENCES)
@@ -160,6 +161,7 @@ def test_a_translation_has_the_logarithm_of_the_mean_as_its_score(runs):
         assert one.score == pytest.approx(np.log(np.exp(each).mean(axis=0)).sum(), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_models_of_different_kinds_and_shapes_translate_together(runs):
     transformer, tokenizer = load_run(runs[0])
     deeper = random_run(runs[0].parent / "deeper", encoder_layers=2, d_model=16, norm="pre")
@@ -210,6 +212,7 @@ def ensemble_of(runs):
     return [part for run in runs for part in ("--ensemble", run)]
 
 
+@pytest.mark.slow
 def test_translate_takes_further_runs(runs):
     stdin = "".join(f"{line}\n" for line in SENTENCES).encode()
     result = invoke(command.app, "translate", runs[0], *ensemble_of(runs[1:]), stdin=stdin)
@@ -219,6 +222,7 @@ def test_translate_takes_further_runs(runs):
     assert result.stdout_bytes.decode().split("\n")[:-1] == [" ".join(line.splitlines()) for line in expected]
 
 
+@pytest.mark.slow
 def test_evaluate_scores_what_the_runs_say_together_and_names_them(runs, text, tmp_path):
     output = tmp_path / "output"
     result = invoke(train.evaluate.app, runs[0], *ensemble_of(runs[1:]), *text, "--output", output, "--beam-size", 2)
@@ -230,6 +234,7 @@ def test_evaluate_scores_what_the_runs_say_together_and_names_them(runs, text, t
     assert json.loads(as_json.stdout)["ensemble"] == [str(runs[1])]
 
 
+@pytest.mark.slow
 def test_distil_chooses_among_what_the_runs_say_together(runs, text, tmp_path):
     output = tmp_path / "output"
     distil = functools.partial(invoke, train.distil.app, runs[0])

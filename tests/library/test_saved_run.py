@@ -149,6 +149,7 @@ def test_a_run_of_the_training_command_is_not_overwritten(tokenizer, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["config.toml"]
 
 
+@pytest.mark.release
 @pytest.mark.slow
 def test_export_needs_no_further_option(tokenizer, tmp_path):
     kt.save_run(transformer_of(tokenizer), tokenizer, tmp_path / "run", check_lines=SENTENCES)

@@ -11,7 +11,7 @@ import pytest
 from tests.support.processes import run_on_backend
 from tests.support.scripts.stock_fit import copying_arrays, dropout_mask, one_fit
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 SCRIPT = """
 import pathlib, sys
 from tests.support.scripts.stock_fit import fit_save_and_load

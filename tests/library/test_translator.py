@@ -230,6 +230,7 @@ def test_another_precision_is_refused(pair):
         Translator(*pair, precision="float8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags, warns", [("avx2 avx512_bf16", False), ("amx_bf16", False), ("avx2 avx512f", True)])
 def test_a_processor_without_bfloat16_products_is_told(pair, monkeypatch, caplog, flags, warns):
     monkeypatch.setattr(pathlib.Path, "read_text", lambda *_, **__: f"flags : {flags}\n")

@@ -15,7 +15,7 @@ from tests.support.models import assert_close
 from tests.support.processes import fork_python
 from tests.support.scripts import two_replicas
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def test_the_header_of_an_example_says_how_to_run_it_and_ends_with_its_output(pa
     assert last.startswith("    ") and re.search(r"right|house style", last)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_fit_leaves_a_run_folder_that_translates(tmp_path):
     run = tmp_path / "run"
     assert re.fullmatch(
@@ -44,7 +44,7 @@ def test_fit_leaves_a_run_folder_that_translates(tmp_path):
     assert len(kt.Translator.load(run).translate(["twenty-one", "seven hundred"])) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_fine_tune_goes_on_from_a_run_folder_and_leaves_another(tmp_path):
     run, new_run = tmp_path / "run", tmp_path / "new_run"
     run.mkdir()
@@ -60,13 +60,13 @@ def test_fine_tune_goes_on_from_a_run_folder_and_leaves_another(tmp_path):
     assert again.returncode == 1 and str(new_run) in again.stderr and "Traceback" not in again.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_layers_trains_a_classifier():
     process = fork_python(EXAMPLES / "layers.py", **SHORT)
     assert re.fullmatch(r"[\d.]+% of \d+ unseen reviews are classified right", last_line(process))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_notebook_runs_and_prints_what_it_was_committed_with(capsys):
     plt = pytest.importorskip("matplotlib.pyplot", reason="pip install -r requirements.txt")
     plt.switch_backend("Agg")

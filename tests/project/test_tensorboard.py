@@ -15,7 +15,7 @@ from train.loop.progress import Progress
 TEXT = (ROOT / "docs" / "tensorboard.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_every_tab_shows_the_run(finished, tmp_path):
     _, folder, _ = finished
     take(folder, tmp_path)
@@ -23,7 +23,7 @@ def test_every_tab_shows_the_run(finished, tmp_path):
         assert Image.open(tmp_path / f"tensorboard_{name}.png").size == tuple(WINDOW.values())
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("name", ["images", "graphs", "projector"])
 def test_a_tab_without_data_is_noticed(tmp_path, name):
     """Each of these tabs says in its own way that there is nothing."""
@@ -31,7 +31,7 @@ def test_a_tab_without_data_is_noticed(tmp_path, name):
         take(tmp_path, tmp_path, {name: Tab(TABS[name].address, ("text=what no tab shows",))})
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_frame_that_changes_its_page_is_asked_until_it_answers():
     """As the frame of the profile does when its data have come; without a pause, so that no question is in time."""
     changing = 'data:text/html,<iframe id=f srcdoc="<p>0</p>"></iframe>' + (
@@ -41,7 +41,7 @@ def test_a_frame_that_changes_its_page_is_asked_until_it_answers():
         assert empty_texts(page) == ["No data were found"]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_profile_of_a_step_is_shown(tmp_path):
     pytest.importorskip("tensorboard_plugin_profile", reason="needs tensorboard-plugin-profile: make peers")
     profile = ProfileSteps((1, 1), Progress(), tmp_path / "run")

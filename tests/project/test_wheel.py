@@ -15,7 +15,7 @@ import pytest
 from tests.support.places import ROOT
 from tests.support.processes import python
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import train_tokenizer
 from keras_transformer.tokens import EOS
+from tests.support.processes import python
 
 # numbers below 1,000, a model of 16 dimensions, five steps
 CONFIG = """
@@ -52,6 +53,14 @@ def write_config(folder, name="run"):
     path = folder / f"{name}.toml"
     path.write_text(f'run_folder = "{folder / name}"\n{CONFIG}', encoding="utf-8")
     return path
+
+
+def first_training(folder):
+    """Train a run in a process of its own, and keep what it printed in process.json."""
+    process = python("-m", "train", write_config(folder))
+    assert process.returncode == 0, process.stderr[-3000:]
+    outcome = {name: getattr(process, name) for name in ("returncode", "stdout", "stderr")}
+    (folder / "process.json").write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def metrics_of(folder):

@@ -12,7 +12,7 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.training import BATCHES, tensors, training_model
 from train.validation import validation
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 
 def loss():

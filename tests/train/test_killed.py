@@ -12,7 +12,7 @@ from tests.support.events import read_events, steps_in
 from tests.support.processes import end, start_fork, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 KILLS = 3  # amid a write, at a random moment, amid a write
 STEPS = 100 * KILLS

@@ -54,6 +54,7 @@ def test_other_pieces_have_the_same_text(tokenizer):
     assert list(map(tokenizer.decode, drawn)) == list(map(tokenizer.decode, tokenizer.encode_batch(TEXTS)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.1, 0.6])
 def test_pieces_are_as_probable_as_those_of_sentencepiece(tokenizer, rate):
     """Every segmentation of a sentence, among 20,000 of each: within five standard errors of the difference."""

@@ -83,6 +83,7 @@ def pair_of(run, attention, cell="gru"):
     return randomise(build_model(config), scale=0.5), Tokenizer(run.with_suffix("") / "tokenizer.model")
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     "attention, cell", [("dot", "gru"), ("none", "gru"), ("general", "lstm"), ("additive", "lstm"), ("none", "lstm")]
 )

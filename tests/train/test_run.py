@@ -187,6 +187,7 @@ def test_a_signal_ends_the_command_with_exit_code_75_and_a_checkpoint_of_the_las
     assert not any(name.startswith("final/") for name in read_events(folder / "tensorboard"))
 
 
+@pytest.mark.release
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [1, 4, 9])
 def test_ctrl_c_in_the_first_seconds_ends_the_command_without_a_traceback(tmp_path, seconds):

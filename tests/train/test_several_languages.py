@@ -16,6 +16,7 @@ LANGUAGES = ("de", "fr", "es")
 NUMBERS = range(20)
 
 
+@pytest.mark.release
 def test_a_model_learns_three_languages_and_translates_into_the_one_that_is_asked_for(tmp_path):
     entries = []
     for language in LANGUAGES:

@@ -101,6 +101,7 @@ def test_a_run_that_is_killed_before_its_first_checkpoint_goes_on_from_the_weigh
         np.testing.assert_array_equal(weight, other)
 
 
+@pytest.mark.release
 @pytest.mark.slow
 def test_the_command_fine_tunes_a_finished_run_with_every_option_on(finished, tmp_path, caplog, monkeypatch):
     start, config = finished[1], write_config(tmp_path, "tuned")
