@@ -13,6 +13,7 @@ import itertools
 import logging
 import os
 import pathlib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -89,12 +90,12 @@ def export(
         ),
     ] = None,
 ):
-    """Write RUN as FOLDER/1, FOLDER/2, ...: a SavedModel that `tensorflow_model_server` serves.
+    """Export a run, and check that the export translates alike.
 
-    Its signature `serving_default` takes `text`, strings of shape (batch), and returns `translation`, strings, and
-    `score`, float32: natural log-probability over the length penalty, with the coverage penalty added. `translate`,
-    `score`, `tokenize` and `explain` answer more: see docs/serving.md. The graph contains the tokenizer and needs
-    neither Python nor XLA.
+    Writes RUN as FOLDER/1, FOLDER/2, ...: a SavedModel that `tensorflow_model_server` serves. Its signature
+    `serving_default` takes `text`, strings of shape (batch), and returns `translation`, strings, and `score`, float32:
+    natural log-probability over the length penalty, with the coverage penalty added. `translate`, `score`, `tokenize`
+    and `explain` answer more: see docs/serving.md. The graph contains the tokenizer and needs neither Python nor XLA.
 
     The version is read back, and its translations in Python, in TensorFlow's C API and in the local server are compared
     with those of RUN. If they differ by more than rounding, nothing is published; else certificate.json in the version
@@ -105,8 +106,7 @@ def export(
 
     A run that was trained on a treebank serves lines of brackets, found by the search of its configuration.
 
-    To translate with an export alone: `python -m export.translate FOLDER < in.txt > out.txt`; for its options,
-    `python -m export.translate --help`.
+    To translate with an export alone: `keras-transformer translate-export FOLDER < in.txt > out.txt`.
     """
     with exit_codes():
         if check and no_check:
@@ -240,11 +240,12 @@ def read_sentences(path: pathlib.Path) -> list[str]:
     return lines
 
 
-def main():
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
     """Prepare the process, then run the command."""
+    end_on_interrupt()
     prepare_process()
     log.setLevel(logging.INFO)
-    app(prog_name="python -m export")
+    app(arguments, prog_name=prog_name)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from keras_transformer.commands.signals import end_on_closed_output, end_on_inte
 if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -38,10 +39,11 @@ def query(
     requests_at_once: Annotated[int, typer.Option(help="Requests in flight.")] = 4,
     deadline: Annotated[float, typer.Option(help="Seconds for a request, with all its attempts.")] = 60.0,
 ):
-    """Translate standard input line by line with a model that `tensorflow_model_server` or `export.serve` serves.
+    """Translate standard input line by line with a server.
 
-    Writes one line to standard output per line of input, in their order, as UTF-8. A request that the server is too
-    busy for is sent again; any other error ends the command with one sentence.
+    The server is `keras-transformer serve` or `tensorflow_model_server`. Writes one line to standard output per line of
+    input, in their order, as UTF-8. A request that the server is too busy for is sent again; any other error ends the
+    command with one sentence.
     """
     with exit_codes():
         with quiet_imports():
@@ -54,10 +56,11 @@ def query(
             translate_lines(output_lines, rows_per_request)
 
 
-def main():
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
     """Prepare the process, then run the command."""
+    end_on_interrupt()
     prepare_process()
-    app(prog_name="python -m export.query")
+    app(arguments, prog_name=prog_name)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import logging
 import os
 import pathlib
 import sys
+from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
 import typer
@@ -48,10 +49,11 @@ def serve(
     ] = DEFAULTS.drain_seconds,
     poll_seconds: Annotated[float, typer.Option(help="How often to look for a new version.")] = DEFAULTS.poll_seconds,
 ):
-    """Serve the highest version in FOLDER until SIGTERM or Ctrl-C, with the APIs of `tensorflow_model_server`.
+    """Serve an export over HTTP and gRPC, with a page to try it.
 
-    A new version in FOLDER takes its place between two requests; one that cannot be loaded is logged. Requests that
-    wait are computed together. docs/serving.md explains every option.
+    Serves the highest version in FOLDER until SIGTERM or Ctrl-C, with the APIs of `tensorflow_model_server`. A new
+    version in FOLDER takes its place between two requests; one that cannot be loaded is logged. Requests that wait are
+    computed together. docs/serving.md explains every option.
     """
     with exit_codes():
         options = ServerOptions(
@@ -95,11 +97,12 @@ def end_at_once(code: int) -> NoReturn:
     os._exit(code)
 
 
-def main():
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
     """Prepare the process, then run the command."""
+    end_on_interrupt()
     prepare_process()
     log.setLevel(logging.INFO)
-    app(prog_name="python -m export.serve")
+    app(arguments, prog_name=prog_name)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
 import pathlib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -39,10 +40,10 @@ def translate(
     scores: WithScores = False,
     batch_size: BatchSize = BATCH_SIZE,
 ):
-    """Translate standard input line by line with an export.
+    """Translate standard input line by line with an export alone.
 
     Writes one line to standard output per line of input, an empty one for an empty one; both are UTF-8. The options
-    of the search, and the length to which longer lines are truncated, were set by `python -m export`.
+    of the search, and the length to which longer lines are truncated, were set by `keras-transformer export`.
     """
     with exit_codes():
         version = find_version(folder)
@@ -57,10 +58,11 @@ def translate(
         translate_lines(output_lines, batch_size)
 
 
-def main():
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
     """Prepare the process, then run the command."""
+    end_on_signals()
     prepare_process()
-    app(prog_name="python -m export.translate")
+    app(arguments, prog_name=prog_name)
 
 
 if __name__ == "__main__":

@@ -1,36 +1,78 @@
-"""`python -m keras_transformer`, installed as `keras-transformer`: translate and score with a trained run.
+"""`keras-transformer COMMAND`, and `python -m keras_transformer COMMAND`: one program for all commands."""
 
-The command imports TensorFlow itself, so that `--help` answers at once.
-"""
+import difflib
+import importlib
+import importlib.util
+import pathlib
+import sys
+from collections.abc import Sequence
+from types import ModuleType
 
-from keras_transformer.commands.signals import end_on_signals
+from keras_transformer.commands.signals import end_on_interrupt
+from keras_transformer.commands.table import COMMANDS, GROUPS
+
+DISTRIBUTION = "keras-transformer-mt"  # what pip installs
+USAGE_ERROR = 2  # the exit code of a wrong command line, as Typer has it
+
+
+def main(prog_name: str = "keras-transformer", arguments: Sequence[str] | None = None) -> None:
+    """Run the command that the first of `arguments` names with the others; they are those of the process if None."""
+    end_on_interrupt()  # before a command imports anything, which takes a second
+    name, *rest = (sys.argv[1:] if arguments is None else arguments) or [""]
+    if name == "--help":
+        print(help_text(prog_name))
+    elif not name:
+        print(help_text(prog_name), file=sys.stderr)
+        sys.exit(USAGE_ERROR)
+    elif name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        print(f"Error: There is no command {name!r}.{meant} `{prog_name} --help` lists all commands.", file=sys.stderr)
+        sys.exit(USAGE_ERROR)
+    else:
+        run(name, prog_name, rest)
+
+
+def run(name: str, prog_name: str, arguments: Sequence[str]) -> None:
+    """Run a command. If a module that it imports is not installed, one sentence names what installs it."""
+    try:
+        module_of(name).main(f"{prog_name} {name}", arguments)
+    except ModuleNotFoundError as error:
+        extra = COMMANDS[name].extra
+        package = f'"{DISTRIBUTION}[{extra}]"' if extra else DISTRIBUTION
+        print(
+            f"Error: `{prog_name} {name}` needs the module {error.name}, which is not installed: pip install {package}",
+            file=sys.stderr,
+        )
+        sys.exit(1)
+
+
+def module_of(name: str) -> ModuleType:
+    """Import and return the module of a command: see `Command` in commands/table.py."""
+    module = COMMANDS[name].module
+    is_inside = not module.startswith("keras_transformer.") and not is_checkout_on_path()
+    return importlib.import_module(f"keras_transformer.{module}" if is_inside else module)
+
+
+def is_checkout_on_path() -> bool:
+    """Return whether `import train` finds the folder beside this package, and not another project's module."""
+    found = importlib.util.find_spec("train")
+    checkout = pathlib.Path(__file__).resolve().parents[1]
+    return bool(found and found.origin) and pathlib.Path(found.origin).resolve().parents[1] == checkout
+
+
+def help_text(prog_name: str) -> str:
+    """Return what `--help` prints: the commands in groups, a line each."""
+    width = max(map(len, COMMANDS)) + 2
+    lines = [
+        f"Usage: {prog_name} COMMAND [OPTIONS] [ARGUMENTS]",
+        "",
+        "Train a Transformer on pairs of sentences, translate with it, export and serve it.",
+    ]
+    for group, commands in GROUPS.items():
+        lines += ["", f"{group}:", *(f"  {name:{width}}{command.help}" for name, command in commands.items())]
+    return "\n".join([*lines, "", f"`{prog_name} COMMAND --help` explains a command and its options."])
+
 
 if __name__ == "__main__":
-    end_on_signals()  # before the imports below, which take a second
-
-from keras_transformer.commands.console import command_app, prepare_process
-from keras_transformer.commands.explain import explain
-from keras_transformer.commands.score import score
-from keras_transformer.commands.translate import translate
-
-app = command_app(no_args_is_help=True)
-
-
-@app.callback()
-def commands():
-    """Translate and score with a Transformer that `python -m train` trained."""
-
-
-for command in (translate, score, explain):
-    app.command()(command)
-
-
-def main():
-    """Prepare the process, then run the command."""
-    end_on_signals()  # the installed command begins here
-    prepare_process()
-    app()
-
-
-if __name__ == "__main__":
-    main()
+    main("python -m keras_transformer")

@@ -9,6 +9,7 @@ if __name__ == "__main__":
     end_on_interrupt()  # until training listens for Ctrl-C; before the imports below, which take a second
 
 import pathlib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -22,7 +23,7 @@ app = command_app()
 
 
 @app.command()
-def main(
+def train(
     config: Annotated[pathlib.Path, typer.Argument(metavar="CONFIG", help="A TOML file; configs/ has examples.")],
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a key; may be repeated.")
@@ -32,15 +33,14 @@ def main(
         typer.Option("--dry-run", help="Only read, encode and pack the text, and log what was found."),
     ] = False,
 ):
-    """Train a Transformer as CONFIG says, or continue the run in its run folder. Prints the run folder.
+    """Train a model as CONFIG says, or continue its run.
 
-    The run folder then holds report.md and what translation and export need.
+    Prints the run folder, which then holds report.md and what translation and export need.
 
     SIGTERM and Ctrl-C finish the step, write a checkpoint and exit with code 75; the same command continues from there.
 
     Several processes train one model if TF_CONFIG names them: see docs/scaling.md.
     """
-    prepare_process(is_long=True)
     with exit_codes():
         run_config = load_config(config, overrides or ())
         with quiet_imports():
@@ -51,6 +51,13 @@ def main(
             print(folder.path)
 
 
-if __name__ == "__main__":
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_interrupt()
+    prepare_process(is_long=True)
     with exit_immediately():  # the processes of a cluster
-        app()
+        app(arguments, prog_name=prog_name)
+
+
+if __name__ == "__main__":
+    main()

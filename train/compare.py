@@ -10,6 +10,7 @@ if __name__ == "__main__":
 
 import json
 import pathlib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -21,18 +22,17 @@ app = command_app()
 
 
 @app.command()
-def main(
+def compare(
     runs: Annotated[list[pathlib.Path], typer.Argument(metavar="RUN RUN ...", help="Run folders that training wrote.")],
     plot: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Draw their curves: a .png, .svg or .pdf file.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
 ):
-    """Print the settings that differ between runs, their scores with intervals, speed, steps and minutes.
+    """Print where runs differ: settings, scores, speed, minutes.
 
-    The scores are those of report.md; a run that has not ended has none yet.
+    The scores are those of report.md, with intervals; a run that has not ended has none yet.
     """
-    prepare_process()
     with exit_codes():
         from .report.comparison import comparison_lines, differing, read_run
         from .scoring.output_files import check_not_read, check_picture
@@ -58,5 +58,12 @@ def check_runs(paths: list[pathlib.Path]) -> None:
         raise ConfigError(f"Name two run folders or more, each once; found {', '.join(map(str, paths))}.")
 
 
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_signals()
+    prepare_process()
+    app(arguments, prog_name=prog_name)
+
+
 if __name__ == "__main__":
-    app()
+    main()

@@ -53,7 +53,7 @@ app = command_app()
 
 @app.command()
 @takes_search_options("beam_size", "length_penalty", "coverage_penalty", beam_size=8)
-def main(
+def write_nearest(
     run: RunPath,
     source: Annotated[
         pathlib.Path, typer.Option(metavar="FILE", help="Sentences to translate, one per line; .gz is unpacked.")
@@ -67,13 +67,13 @@ def main(
     batch_size: BatchSize = BATCH_SIZE,
     precision: Precision = "float32",
 ):
-    """Translate a training text with a trained run, and of each beam write the translation nearest to the reference.
+    """Write the translations nearest to the references of a text.
 
-    Nearest is what has the highest sentence BLEU (Kim and Rush 2016, section 3.3), of lower-cased references if the run
-    writes lower case. One line per sentence: the output is the target side of a further entry of data.train, whose
-    source side is --source. If the command is stopped, it exits with code 75, and the same one goes on where it was.
+    Translates a training text with a trained run and chooses one translation from each beam. The nearest is what has
+    the highest sentence BLEU (Kim and Rush 2016, section 3.3), of lower-cased references if the run writes lower case.
+    One line per sentence: the output is the target side of a further entry of data.train, whose source side is
+    --source. If the command is stopped, it exits with code 75, and the same one goes on where it was.
     """
-    prepare_process(is_long=True)
     with exit_codes():
         runs = [run, *ensemble]
         check_files(runs, source, reference, output)
@@ -164,5 +164,12 @@ def target_language(run: pathlib.Path) -> str:
     return load_recorded(path).data.target_language if path.exists() else ""
 
 
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_signals()
+    prepare_process(is_long=True)
+    app(arguments, prog_name=prog_name)
+
+
 if __name__ == "__main__":
-    app()
+    main()

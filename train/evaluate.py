@@ -12,7 +12,7 @@ import dataclasses
 import json
 import os
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -43,7 +43,7 @@ app = command_app()
 
 @app.command()
 @takes_search_options(*RUN_OPTIONS)
-def main(
+def evaluate(
     run: RunPath,
     ensemble: Ensemble,
     source: Annotated[
@@ -80,14 +80,15 @@ def main(
         typer.Option(metavar="FILE", help="Draw scores, and the tables, into a .png, .svg or .pdf file."),
     ] = None,
 ):
-    """Print BLEU in three forms and chrF, with confidence intervals and signatures, and where they are won and lost.
+    """Translate a test set with a run and score the translations.
 
-    Without --source and --reference: of the test set of the run's configuration (of its validation set if it has none).
+    Prints BLEU in three forms and chrF, with confidence intervals and signatures, and where they are won and lost.
+    Without --source and --reference, the test set is that of the run's configuration, or its validation set if it has
+    no test set.
 
     Of a run that was trained on a treebank, print precision, recall and F1 of labelled brackets. The search is then
     that of its configuration, unless an option says otherwise.
     """
-    prepare_process(is_long=True)
     with exit_codes():
         runs = [run, *ensemble]
         check_files(runs, source, reference, against, output, plot)
@@ -278,5 +279,12 @@ def write_lines(path: pathlib.Path, texts: list[str]) -> None:
         raise ConfigError(f"--output {path} cannot be written: {error.strerror}.") from None
 
 
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_signals()
+    prepare_process(is_long=True)
+    app(arguments, prog_name=prog_name)
+
+
 if __name__ == "__main__":
-    app()
+    main()

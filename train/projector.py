@@ -8,6 +8,8 @@ from keras_transformer.commands.signals import end_on_signals
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
+from collections.abc import Sequence
+
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
 from keras_transformer.commands.options import RunPath
 from keras_transformer.run_folder import RunFolder
@@ -16,12 +18,11 @@ app = command_app()
 
 
 @app.command()
-def main(run: RunPath):
-    """Write the embeddings of all pieces, with the pieces as labels, for the tab PROJECTOR of TensorBoard.
+def write_embeddings(run: RunPath):
+    """Write a run's embeddings for TensorBoard's tab PROJECTOR.
 
-    Prints the folder to open with `tensorboard --logdir`.
+    They are those of all pieces, with the pieces as labels. Prints the folder to open with `tensorboard --logdir`.
     """
-    prepare_process()
     with exit_codes():
         with quiet_imports():
             from keras_transformer.inspection.projector import write_projector
@@ -32,5 +33,12 @@ def main(run: RunPath):
         print(folder)
 
 
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_signals()
+    prepare_process()
+    app(arguments, prog_name=prog_name)
+
+
 if __name__ == "__main__":
-    app()
+    main()

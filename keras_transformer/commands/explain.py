@@ -5,22 +5,29 @@ The command imports TensorFlow itself, so that `--help` answers at once.
 
 import dataclasses
 import pathlib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from keras_transformer.commands.console import (
     UNUSED_IN_TRANSLATION,
+    command_app,
     exit_codes,
+    prepare_process,
     quiet_imports,
 )
 from keras_transformer.commands.options import RunPath, SearchArguments, TargetPrefix, takes_search_options
+from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import write_atomically
 from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
 
+app = command_app()
 
+
+@app.command()
 @takes_search_options(n_best=SearchOptions.beam_size)
 def explain(
     run: RunPath,
@@ -29,10 +36,11 @@ def explain(
     search: SearchArguments,
     target_prefix: TargetPrefix = "",
 ):
-    """Write a page that shows how a sentence is translated, as one file that needs no server and no network.
+    """Write a page that shows how a run translates a sentence.
 
-    It has the translations with the probability of each token, the attention of every head, and the beam as a tree.
-    A run that was trained on a treebank reads words and searches as in `translate`.
+    It is one file that needs no server and no network. It has the translations with the probability of each token, the
+    attention of every head, and the beam as a tree. A run that was trained on a treebank reads words and searches as in
+    `translate`.
     """
     with exit_codes():
         outputs = outputs_of(run)
@@ -49,3 +57,10 @@ def explain(
         explanation = dataclasses.asdict(Explainer.load(run, options).explain(sentence, target_prefix))
         write_atomically(to, page({"model": run.resolve().name, "explanation": explanation}))
         print(to)
+
+
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_signals()
+    prepare_process()
+    app(arguments, prog_name=prog_name)

@@ -4,6 +4,7 @@ The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
 import pathlib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,7 +12,9 @@ import typer
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.commands.console import (
     UNUSED_IN_TRANSLATION,
+    command_app,
     exit_codes,
+    prepare_process,
     quiet_imports,
 )
 from keras_transformer.commands.options import (
@@ -21,11 +24,15 @@ from keras_transformer.commands.options import (
     SearchArguments,
     takes_search_options,
 )
+from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_lines
 from keras_transformer.outputs import outputs_of
 
+app = command_app()
 
+
+@app.command()
 @takes_search_options("length_penalty", "coverage_penalty")
 def score(
     run: RunPath,
@@ -35,11 +42,11 @@ def score(
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
 ):
-    """Print how probable the run finds given translations: `log-probability<TAB>score` per pair of lines.
+    """Print how probable a run finds given translations.
 
-    The log-probability is the natural logarithm, of all tokens and the end of sentence. The score is that over the
-    length penalty, with the coverage penalty if there is one, as `translate --scores` prints it without a repetition
-    penalty. If the source is blank, both are 0.
+    Prints `log-probability<TAB>score` per pair of lines. The log-probability is the natural logarithm, of all tokens
+    and the end of sentence. The score is that over the length penalty, with the coverage penalty if there is one, as
+    `translate --scores` prints it without a repetition penalty. If the source is blank, both are 0.
     """
     with exit_codes():
         outputs_of(run).check_text("`translate --scores` prints the scores of its trees.")
@@ -62,3 +69,10 @@ def lines_of(path: pathlib.Path) -> list[str]:
     """Return the lines of a file in UTF-8. Raises OSError or InputError if it cannot be read."""
     with path.open("rb") as stream:
         return list(read_lines(stream, path))
+
+
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_signals()
+    prepare_process()
+    app(arguments, prog_name=prog_name)

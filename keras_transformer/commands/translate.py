@@ -4,6 +4,7 @@ The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
 import logging
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,9 +12,11 @@ import typer
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.commands.console import (
     UNUSED_IN_TRANSLATION,
+    command_app,
     exit_codes,
     on_one_line,
     output_line,
+    prepare_process,
     quiet_imports,
     translate_lines,
 )
@@ -29,13 +32,16 @@ from keras_transformer.commands.options import (
     WithScores,
     takes_search_options,
 )
+from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.outputs import outputs_of
 from keras_transformer.parsing.written import drawing
 
 log = logging.getLogger("keras_transformer")
+app = command_app()
 
 
+@app.command()
 @takes_search_options()
 def translate(
     run: RunPath,
@@ -49,14 +55,14 @@ def translate(
     constrained: Constrained = False,
     draw: Annotated[bool, typer.Option("--draw", help="Draw trees, if the run was trained on a treebank.")] = False,
 ):
-    """Translate standard input line by line.
+    """Translate standard input line by line with a trained run.
 
     Writes one line to standard output per line of input, an empty one for an empty one; both are UTF-8. A score is
     the natural log-probability of the translation over the length penalty, with the coverage penalty added: at most 0,
     higher is better. What a repetition penalty multiplies counts so.
 
-    With --n-best above 1, each translation is a line `number ||| text ||| score`; number is that of the input line,
-    counted from 1.
+    With --n-best above 1, each translation is a line `number ||| text ||| score`; the number is that of the input
+    line, counted from 1.
 
     A run that was trained on a treebank writes a bracketed tree per line. Options that are left out are then those of
     its configuration, if it has them.
@@ -99,3 +105,10 @@ def translate(
                 "may lack parts of them; give one sentence per line",
                 translator.longer_than_trained, translator.trained_tokens,
             )  # fmt: skip
+
+
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_signals()
+    prepare_process()
+    app(arguments, prog_name=prog_name)

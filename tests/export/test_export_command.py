@@ -247,7 +247,7 @@ def scores_of(translations):
 @pytest.mark.slow
 def test_help_names_both_commands_and_imports_no_tensorflow():
     found = " ".join(help_of("export").split())
-    assert "python -m export [OPTIONS]" in found and "python -m export.translate FOLDER" in found
+    assert "python -m export [OPTIONS]" in found and "keras-transformer translate-export FOLDER" in found
     assert all(option in found for option in ("--to FOLDER", "--max-source-tokens", "--check FILE", "--no-check"))
     assert found.endswith("imported: set()")
     found = " ".join(help_of("export.translate").split())

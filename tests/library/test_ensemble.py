@@ -11,9 +11,9 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+import keras_transformer.commands.translate
 import train.distil
 import train.evaluate
-from keras_transformer import __main__ as command
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.ensemble import EnsembleDecoder
 from keras_transformer.decoding.options import SearchOptions
@@ -215,7 +215,7 @@ def ensemble_of(runs):
 @pytest.mark.slow
 def test_translate_takes_further_runs(runs):
     stdin = "".join(f"{line}\n" for line in SENTENCES).encode()
-    result = invoke(command.app, "translate", runs[0], *ensemble_of(runs[1:]), stdin=stdin)
+    result = invoke(keras_transformer.commands.translate.app, runs[0], *ensemble_of(runs[1:]), stdin=stdin)
     assert result.exit_code == 0, result.output
     expected = [one.text for one in Translator.load(runs).translate(SENTENCES)]
     assert expected != [one.text for one in Translator.load(runs[0]).translate(SENTENCES)]
@@ -260,7 +260,11 @@ def test_a_distillation_does_not_go_on_with_another_ensemble(runs, text, tmp_pat
         assert_one_sentence(distil(*ensemble_of(others)), "another text, model or search")
 
 
-APPS = {"translate": command.app, "evaluate": train.evaluate.app, "distil": train.distil.app}
+APPS = {
+    "translate": keras_transformer.commands.translate.app,
+    "evaluate": train.evaluate.app,
+    "distil": train.distil.app,
+}
 
 
 @pytest.mark.parametrize("app", APPS.values(), ids=APPS)
@@ -269,7 +273,7 @@ def test_a_run_with_other_pieces_is_refused_in_a_sentence(runs, text, tmp_path, 
     shutil.copytree(runs[0], other)
     size = Tokenizer(runs[0] / "tokenizer.model").vocab_size
     train_tokenizer([line.upper() for line in SENTENCES] * 5, other / "tokenizer.model", size)
-    arguments = ["translate", runs[0]] if app is command.app else [runs[0], *text]
+    arguments = [runs[0], *([] if app is APPS["translate"] else text)]
     arguments += ["--output", tmp_path / "output"] if app is train.distil.app else []
     result = invoke(app, *arguments, "--ensemble", other, stdin=b"a\n")
     assert_one_sentence(result, f"{other} has another tokenizer than {runs[0]}", "different seeds")

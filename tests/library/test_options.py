@@ -3,8 +3,8 @@
 import typer
 
 from export.graph.request import PREFIX, inputs_of
-from keras_transformer.__main__ import app
 from keras_transformer.commands.options import SearchArguments, takes_search_options
+from keras_transformer.commands.translate import app
 from keras_transformer.decoding.options import OPTIONS, SearchOptions
 from tests.support.commands import invoke
 from tests.support.searches import OTHER_VALUES
@@ -22,10 +22,9 @@ def command_of(*names, **defaults):
     return command
 
 
-def options_of(command, name=None):
+def options_of(command):
     """The options of a command, by the name of its parameter."""
-    command = typer.main.get_command(command)
-    return {option.name: option for option in (command.commands[name] if name else command).params}
+    return {option.name: option for option in typer.main.get_command(command).params}
 
 
 def words_of(values):
@@ -34,7 +33,7 @@ def words_of(values):
 
 
 def test_every_option_is_offered_by_translate_and_by_the_served_graph_or_has_a_reason_why_not():
-    of_command = options_of(app, "translate")
+    of_command = options_of(app)
     assert set(OPTIONS) <= set(of_command)
     served = {each.name for each in inputs_of(SearchOptions(), 46)} | {PREFIX.name}
     assert served - {"target_prefix"} == {name for name, option in OPTIONS.items() if not option.not_served}
@@ -42,7 +41,7 @@ def test_every_option_is_offered_by_translate_and_by_the_served_graph_or_has_a_r
 
 
 def test_an_option_has_the_default_and_help_of_its_row():
-    of_command = options_of(app, "translate")
+    of_command = options_of(app)
     for name, option in OPTIONS.items():
         shown = of_command[name]
         assert shown.default == option.default

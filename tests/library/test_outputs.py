@@ -3,7 +3,7 @@
 import pytest
 
 import export.__main__
-import keras_transformer.__main__ as command
+from keras_transformer.commands import translate as command
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.inference import Inference
 from keras_transformer.parsing.written import drawing, with_trees
@@ -44,7 +44,7 @@ def run(tmp_path):
 
 
 def parse(run, text, *arguments):
-    return invoke(command.app, "translate", run, *arguments, stdin=text)
+    return invoke(command.app, run, *arguments, stdin=text)
 
 
 def test_a_line_becomes_a_tree_over_its_words(run, parser, caplog):

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from export.graph.served_graph import ServedGraph
-from keras_transformer.__main__ import app
+from keras_transformer.commands.score import app
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
@@ -151,7 +151,7 @@ def test_a_tokenizer_of_another_model_is_refused(reader, pair):
 def test_a_run_that_writes_trees_is_refused(tmp_path):
     """Its target is no tree as `translate` writes it, so that the score would be of something else."""
     Inference("trees").save(tmp_path / "inference.json")
-    result = invoke(app, "score", tmp_path, "--source", "none", "--target", "none")
+    result = invoke(app, tmp_path, "--source", "none", "--target", "none")
     assert_one_sentence(result, f"{tmp_path} writes trees", "translate --scores")
 
 
@@ -160,7 +160,7 @@ def test_the_command_prints_log_probability_and_score_of_each_pair(random_folder
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("".join(f"{line}\n" for line in SENTENCES[:4]), encoding="utf-8")
     target.write_text("".join(f"{line}\n" for line in SENTENCES[1:5]), encoding="utf-8")
-    result = invoke(app, "score", random_folder, "--source", source, "--target", target, "--length-penalty", "1.0")
+    result = invoke(app, random_folder, "--source", source, "--target", target, "--length-penalty", "1.0")
     assert result.exit_code == 0, result.output
     expected = scorer.score(SENTENCES[:4], SENTENCES[1:5])
     for line, one in zip(result.stdout.splitlines(), expected, strict=True):
@@ -168,8 +168,8 @@ def test_the_command_prints_log_probability_and_score_of_each_pair(random_folder
             [one.log_probability, one.score], abs=2e-4
         )
     target.write_text("one\n", encoding="utf-8")
-    assert_one_sentence(invoke(app, "score", random_folder, "--source", source, "--target", target), "4 lines", "has 1")
-    missing = invoke(app, "score", random_folder, "--source", tmp_path / "no such file", "--target", target)
+    assert_one_sentence(invoke(app, random_folder, "--source", source, "--target", target), "4 lines", "has 1")
+    missing = invoke(app, random_folder, "--source", tmp_path / "no such file", "--target", target)
     assert_one_sentence(missing, "no such file")
 
 
@@ -189,7 +189,7 @@ def test_the_options_of_the_command_reach_the_scorer(monkeypatch, tmp_path):
     (tmp_path / "text").write_text("a\n", encoding="utf-8")
     texts = ("--source", tmp_path / "text", "--target", tmp_path / "text")
     options = ("--length-penalty", 0.3, "--batch-size", 7, "--max-source-tokens", 9, "--coverage-penalty", 0.5)
-    assert invoke(app, "score", "run", *texts, *options).exit_code == 0
+    assert invoke(app, "run", *texts, *options).exit_code == 0
     assert (given["length_penalty"], given["batch_size"], given["max_source_tokens"]) == (0.3, 7, 9)
     assert given["coverage_penalty"] == 0.5
 

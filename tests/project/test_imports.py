@@ -33,8 +33,6 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "attack_options": "bad options of the signature translate",
     "backends": "the model on JAX and PyTorch",
     "check_learning": "tests/check_learning.py",
-    "cli_explain": "the command keras-transformer explain",
-    "cli_translate": "the command keras-transformer translate",
     "cluster": "several processes that train as one",
     "corpus_cache_benchmark": "benchmarks/corpus_cache.py",
     "decoder_step": "decoding/step.py against the whole Transformer",

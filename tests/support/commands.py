@@ -24,7 +24,7 @@ HELP = """
 import atexit, runpy, sys
 sys.argv = ["command", *sys.argv[1:], "--help"]
 atexit.register(lambda: print("imported:", {"tensorflow", "keras"} & set(sys.modules)))
-runpy.run_module(MODULE, run_name="__main__")
+runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
 """
 
 

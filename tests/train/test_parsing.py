@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-import keras_transformer.__main__ as command
 import train.__main__
 import train.evaluate
+from keras_transformer.commands import translate as command
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.samples import Sample
@@ -212,7 +212,7 @@ def test_evaluate_prints_what_the_right_trees_would_have(parsed, monkeypatch):
 
 @pytest.mark.slow
 def test_translate_prints_trees_over_the_words(parsed):
-    result = invoke(command.app, "translate", parsed, stdin="the dogs bark .\n")
+    result = invoke(command.app, parsed, stdin="the dogs bark .\n")
     (tree,) = read_trees(result.stdout, "stdout")
     assert tree.words == ("the", "dogs", "bark", ".") and set(tree.tags) == {"XX"}
 

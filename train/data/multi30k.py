@@ -9,10 +9,13 @@ import hashlib
 import logging
 import pathlib
 import zlib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.signals import end_on_interrupt
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
 
@@ -42,11 +45,11 @@ BY_HAND = (
 )
 
 log = logging.getLogger("train")
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = command_app()
 
 
 @app.command()
-def main(
+def multi30k(
     place: Annotated[
         str,
         typer.Option(
@@ -57,13 +60,12 @@ def main(
     ] = "",
     to: Annotated[pathlib.Path, typer.Option(help="The folder to put them into.")] = MULTI30K,
 ) -> None:
-    """Put the nine files of Multi30k that the configurations read into a folder.
+    """Put the Multi30k corpus into a folder.
+
+    It has the nine files that the configurations read.
 
     Files that are there already and intact are kept, so the same command continues after an error.
     """
-    from keras_transformer.commands.console import exit_codes, prepare_process
-
-    prepare_process(is_long=True)
     with exit_codes():
         put_files(place or (str(BESIDE) if BESIDE.is_dir() else DOWNLOADS), to)
 
@@ -151,5 +153,12 @@ def check_sum(content: bytes, expected: str, origin: str) -> None:
         )
 
 
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_interrupt()
+    prepare_process(is_long=True)
+    app(arguments, prog_name=prog_name)
+
+
 if __name__ == "__main__":
-    app()
+    main()

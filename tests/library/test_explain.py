@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from keras_transformer.__main__ import app
+from keras_transformer.commands.explain import app
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer, Explanation
 from keras_transformer.inference import Inference
@@ -25,7 +25,7 @@ def data_of(page):
 def test_it_writes_one_file_with_the_explanation_of_what_was_asked(random_folder, tmp_path):
     page = tmp_path / "page.html"
     options = ["--beam-size", "3", "--n-best", "2", "--extra-length", "5", "--target-prefix", "two"]
-    result = invoke(app, "explain", random_folder, SENTENCE, "--to", page, *options)
+    result = invoke(app, random_folder, SENTENCE, "--to", page, *options)
     assert result.exit_code == 0 and result.stdout == f"{page}\n"
     explanation = data_of(page.read_text(encoding="utf-8"))["explanation"]
     assert explanation["source"] == SENTENCE
@@ -56,7 +56,7 @@ def asked(monkeypatch):
 def test_every_option_arrives(asked, tmp_path):
     words = [word for name, value in OTHER_VALUES.items() for word in (f"--{name.replace('_', '-')}", value)]
     to = ["--to", tmp_path / "page.html"]
-    assert invoke(app, "explain", "run", "one", *to, *words, "--target-prefix", "two").exit_code == 0
+    assert invoke(app, "run", "one", *to, *words, "--target-prefix", "two").exit_code == 0
     assert asked == [pathlib.Path("run"), SearchOptions(**OTHER_VALUES), "one", "two"]
 
 
@@ -69,14 +69,14 @@ def test_every_option_arrives(asked, tmp_path):
     ],
 )
 def test_the_whole_beam_is_shown_unless_fewer_are_wanted(asked, tmp_path, options, search):
-    assert invoke(app, "explain", "run", "one", "--to", tmp_path / "page.html", *options).exit_code == 0
+    assert invoke(app, "run", "one", "--to", tmp_path / "page.html", *options).exit_code == 0
     assert asked[1] == search
 
 
 def test_a_run_that_writes_trees_reads_words_and_has_a_search_of_its_own(asked, tmp_path):
     search = {"beam_size": 7, "length_penalty": 0.3, "extra_length": 9, "coverage_penalty": 0.125}
     Inference("trees", search).save(tmp_path / "inference.json")
-    command = ["explain", tmp_path, "see  (x) .", "--to", tmp_path / "page.html", "--extra-length", 5]
+    command = [tmp_path, "see  (x) .", "--to", tmp_path / "page.html", "--extra-length", 5]
     assert invoke(app, *command).exit_code == 0
     assert asked == [tmp_path, SearchOptions(7, 0.3, 5, coverage_penalty=0.125, n_best=4), "see -LRB-x-RRB- .", ""]
 
@@ -92,18 +92,18 @@ def test_a_run_that_writes_trees_reads_words_and_has_a_search_of_its_own(asked, 
 )
 def test_a_mistake_gets_one_sentence_and_no_file(random_folder, tmp_path, sentence, options, words):
     to = [] if "--to" in options else ["--to", tmp_path / "page.html"]
-    assert_one_sentence(invoke(app, "explain", random_folder, sentence, *to, *options), *words)
+    assert_one_sentence(invoke(app, random_folder, sentence, *to, *options), *words)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_run_gets_one_sentence(tmp_path):
-    result = invoke(app, "explain", tmp_path / "none", "one", "--to", tmp_path / "page.html")
+    result = invoke(app, tmp_path / "none", "one", "--to", tmp_path / "page.html")
     assert_one_sentence(result, tmp_path / "none")
 
 
 def test_no_page_takes_the_place_of_a_file_of_the_run(random_folder):
     path = random_folder / "model.json"
     before = path.read_bytes()
-    result = invoke(app, "explain", random_folder, SENTENCES[0], "--to", path)
+    result = invoke(app, random_folder, SENTENCES[0], "--to", path)
     assert_one_sentence(result, f"--to {path} is a file of the run")
     assert path.read_bytes() == before

@@ -1,21 +1,18 @@
 """The command `keras-transformer translate`: line in, line out."""
 
-import importlib
 import inspect
 import pathlib
 import signal
 import subprocess
-import tomllib
 
 import pytest
 
-from keras_transformer import __main__ as command
 from keras_transformer.commands import console
+from keras_transformer.commands.translate import app
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.commands import invoke
-from tests.support.places import ROOT
 from tests.support.processes import python, start_python
 from tests.support.runs import random_run
 from tests.support.searches import OTHER_VALUES
@@ -48,7 +45,7 @@ def shouter(monkeypatch):
 
 def translate(text, *arguments, run="some_run"):
     """Returns click's result of `translate RUN *arguments < text`, where text is bytes."""
-    return invoke(command.app, "translate", run, *arguments, stdin=text)
+    return invoke(app, run, *arguments, stdin=text)
 
 
 # Lines
@@ -175,14 +172,6 @@ def test_the_whole_command_under_a_c_locale(tmp_path):
     assert "WARNING: line 4 has " in process.stderr.decode()
 
 
-@pytest.mark.slow
-def test_help_needs_neither_tensorflow_nor_keras():
-    script = "import sys, keras_transformer.__main__; print([m for m in ('tensorflow', 'keras') if m in sys.modules])"
-    assert python("-c", script).stdout == "[]\n"
-    output = python("-m", "keras_transformer", "translate", "--help").stdout
-    assert "number ||| text ||| score" in " ".join(output.split())
-
-
 ECHO = """
 import signal, sys, types
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
@@ -245,9 +234,3 @@ def test_an_ignored_ctrl_c_stays_ignored():
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(GROUP)
     assert (process.returncode, output, errors) == (0, GROUP, b"")
-
-
-def test_the_installed_command_is_this_one():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    module, function = project["scripts"]["keras-transformer"].split(":")
-    assert getattr(importlib.import_module(module), function) is command.main

@@ -1,0 +1,49 @@
+"""The commands of `keras-transformer`: of each its name, its module and the first line of its help.
+
+A table of strings, so that `keras-transformer --help` imports no command. A command imports TensorFlow when it runs.
+"""
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One row of the table.
+
+    module: has `main(prog_name, arguments)`, which runs the command, and `app`, its Typer application. Its name is that
+    in a checkout: an installed program has "train.evaluate" as "keras_transformer.train.evaluate".
+    extra: of this distribution, the one that brings what the command imports; "" if it needs none.
+    """
+
+    module: str
+    extra: str
+    help: str
+
+
+GROUPS = {
+    "Train": {
+        "train": Command("train.__main__", "train", "Train a model as CONFIG says, or continue its run."),
+        "evaluate": Command("train.evaluate", "train", "Translate a test set with a run and score the translations."),
+        "compare": Command("train.compare", "train", "Print where runs differ: settings, scores, speed, minutes."),
+        "distil": Command("train.distil", "train", "Write the translations nearest to the references of a text."),
+        "projector": Command("train.projector", "train", "Write a run's embeddings for TensorBoard's tab PROJECTOR."),
+        "multi30k": Command("train.data.multi30k", "train", "Put the Multi30k corpus into a folder."),
+    },
+    "Translate": {
+        "translate": Command(
+            "keras_transformer.commands.translate", "", "Translate standard input line by line with a trained run."
+        ),
+        "score": Command("keras_transformer.commands.score", "", "Print how probable a run finds given translations."),
+        "explain": Command(
+            "keras_transformer.commands.explain", "", "Write a page that shows how a run translates a sentence."
+        ),
+    },
+    "Export and serve": {
+        "export": Command("export.__main__", "export", "Export a run, and check that the export translates alike."),
+        "translate-export": Command(
+            "export.translate", "export", "Translate standard input line by line with an export alone."
+        ),
+        "serve": Command("export.serve", "serve", "Serve an export over HTTP and gRPC, with a page to try it."),
+        "query": Command("export.query", "serve", "Translate standard input line by line with a server."),
+    },
+}
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
