@@ -1,9 +1,10 @@
-"""What both APIs of the server share: the model, its limits, and which requests are in flight."""
+"""What both APIs of the server share: which version answers, the limits of requests, and how many are in flight."""
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from .batcher import Batcher
 from .errors import Code, RequestError
@@ -11,6 +12,24 @@ from .model_folder import ModelFolder, Status
 from .options import ServerOptions
 from .signature import Arrays, Signature, signature_named, too_many_rows
 from .version import Version
+
+Answer = TypeVar("Answer", covariant=True)
+
+
+class Codec(Protocol[Answer]):
+    """One request for a prediction as an API writes it, and the answer in the same notation.
+
+    signature_name: "" is `serving_default`. output_names: the outputs to compute; none means all of them.
+    """
+
+    signature_name: str
+    output_names: Sequence[str]
+
+    def read(self, signature: Signature) -> Arrays:
+        """Return the inputs of the request as arrays. Raises RequestError if the signature cannot take them."""
+
+    def write(self, outputs: Arrays) -> Answer:
+        """Return the answer with these outputs. Raises RequestError if the notation cannot express them."""
 
 
 class Dispatcher:
@@ -23,8 +42,8 @@ class Dispatcher:
 
     @contextlib.contextmanager
     def request(self) -> Iterator[float]:
-        """Within, a request is in flight: a server that ends waits for it. Yields when it must be answered, by
-        `time.monotonic()`. Raises RequestError if the server is ending.
+        """Within, a request is in flight: `drain` waits for it. Yields the time by which it must be answered, as
+        `time.monotonic()` counts. Raises RequestError if the server is shutting down.
         """
         self.refuse_if_draining()
         self.in_flight += 1
@@ -34,8 +53,9 @@ class Dispatcher:
             self.in_flight -= 1
 
     def refuse_if_draining(self) -> None:
+        """Raise RequestError if the server is shutting down."""
         if self._is_draining:
-            raise RequestError(Code.UNAVAILABLE, "This server is ending: ask another one.")
+            raise RequestError(Code.UNAVAILABLE, "This server is shutting down: ask another one.")
 
     def version(self, name: str, number: int | None = None) -> Version:
         """Return a version of the model `name`. Raises RequestError if it is not the one that is served."""
@@ -43,40 +63,36 @@ class Dispatcher:
             raise RequestError(Code.NOT_FOUND, f"Servable not found for request: Latest({name})")
         return self.folder.version(number)
 
+    @contextlib.contextmanager
+    def version_in_use(self, name: str, number: int | None = None) -> Iterator[Version]:
+        """Within, `version(name, number)` stays in memory, even after another version has replaced it."""
+        version = self.version(name, number)
+        version.users += 1
+        try:
+            yield version
+        finally:
+            version.users -= 1
+
     def statuses(self, name: str, number: int | None = None) -> dict[int, Status]:
-        """Return the state of every version of a model that was seen, or of one; highest first. Raises RequestError."""
+        """Return the state of every version of a model so far, or of one; highest first. Raises RequestError."""
         self.version(name)
         known = self.folder.status
         if number is not None and number not in known:
             raise RequestError(Code.NOT_FOUND, f"Could not find version {number} of model {name}")
         return {version: known[version] for version in sorted(known, reverse=True) if number in (None, version)}
 
-    async def predict(
-        self,
-        name: str,
-        number: int | None,
-        signature_name: str,
-        read: Callable[[Signature], Arrays],
-        outputs: list[str],
-        until: float,
-    ) -> tuple[Version, Signature, Arrays]:
-        """Compute a signature of a model from the inputs that `read` returns for it.
+    async def predict(self, version: Version, codec: Codec[Answer], until: float) -> Answer:
+        """Return the answer of a version, which is in use, to the request of a codec.
 
-        The version is chosen here and held until the result is there, so that it is not closed in between. `outputs`
-        are the wanted ones, all if it is empty; `until` is when the answer must be there. Raises RequestError.
+        `until`: the time by which it must be answered. Raises RequestError.
         """
-        version = self.version(name, number)
-        signature = signature_named(version.signatures, signature_name)
-        chosen = signature.chosen(outputs)
-        inputs = signature.complete(read(signature))
+        signature = signature_named(version.signatures, codec.signature_name)
+        output_names = signature.chosen(codec.output_names)
+        inputs = signature.complete(codec.read(signature))
         if (rows := signature.rows(inputs)) > self.options.request_rows:
             raise too_many_rows(rows, self.options.request_rows)
-        version.users += 1
-        try:
-            seconds = until - time.monotonic()
-            return version, signature, await self.batcher.compute(version, signature, chosen, inputs, seconds)
-        finally:
-            version.users -= 1
+        seconds = until - time.monotonic()
+        return codec.write(await self.batcher.compute(version, signature, output_names, inputs, seconds))
 
     async def drain(self) -> bool:
         """Refuse new requests and wait for those in flight. Returns False if some are left after `drain_seconds`."""
@@ -87,4 +103,5 @@ class Dispatcher:
         return not self.in_flight
 
     def close(self) -> None:
+        """Stop the threads that compute."""
         self.batcher.close()

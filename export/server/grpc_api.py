@@ -6,13 +6,16 @@ from collections.abc import Awaitable, Callable
 
 import grpc
 from google.protobuf.message import DecodeError, Message
-from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2, model_pb2, predict_pb2
+from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest, GetModelMetadataResponse
+from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest, GetModelStatusResponse
+from tensorflow_serving.apis.model_pb2 import ModelSpec
+from tensorflow_serving.apis.predict_pb2 import PredictRequest, PredictResponse
 
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, invalid
-from .protobuf_codec import array_of, shape_of, tensor_of
+from .protobuf_codec import ProtobufCodec
 from .protocol import metadata_of, status_of
-from .signature import Arrays, Signature, check_shape, too_many_rows
+from .signature import SERVING_DEFAULT
 
 STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
 SLACK = 1 << 16  # bytes of a message beside its tensors
@@ -21,63 +24,48 @@ log = logging.getLogger("export.server")
 
 
 class GrpcApi:
-    """Answers the calls of a Dispatcher."""
+    """Answers the calls of clients through a Dispatcher."""
 
-    def __init__(self, service: Dispatcher):
-        self.service = service
+    def __init__(self, dispatcher: Dispatcher):
+        self.dispatcher = dispatcher
 
-    async def predict(self, request: predict_pb2.PredictRequest, until: float) -> predict_pb2.PredictResponse:
+    async def predict(self, request: PredictRequest, until: float) -> PredictResponse:
         spec = request.model_spec
-
-        most = self.service.options.request_rows
-
-        def read(signature: Signature) -> Arrays:
-            """A few bytes may claim a shape of millions: what is refused is not filled first."""
-            signature.check_names(request.inputs)
-            for name, tensor in request.inputs.items():
-                shape = shape_of(name, tensor)
-                check_shape(name, signature.inputs[name], shape)
-                if shape and shape[0] > most:
-                    raise too_many_rows(shape[0], most)
-            return {name: array_of(name, tensor) for name, tensor in request.inputs.items()}
-
-        version, signature, outputs = await self.service.predict(
-            named(spec), number_of(spec), spec.signature_name, read, list(request.output_filter), until
-        )
-        response = predict_pb2.PredictResponse()
-        response.model_spec.name, response.model_spec.signature_name = self.service.folder.name, signature.name
+        with self.dispatcher.version_in_use(named(spec), number_of(spec)) as version:
+            codec = ProtobufCodec(request, self.dispatcher.options.request_rows)
+            response = await self.dispatcher.predict(version, codec, until)
+        response.model_spec.name = spec.name
+        response.model_spec.signature_name = spec.signature_name or SERVING_DEFAULT
         response.model_spec.version.value = version.number
-        for name, array in outputs.items():
-            response.outputs[name].CopyFrom(tensor_of(array))
         return response
 
-    async def metadata(self, request: get_model_metadata_pb2.GetModelMetadataRequest, until: float) -> Message:
+    async def metadata(self, request: GetModelMetadataRequest, until: float) -> GetModelMetadataResponse:
         if list(request.metadata_field) != ["signature_def"]:
-            raise invalid("metadata_field must be ['signature_def']: nothing else is known of a model.")
+            raise invalid(f"metadata_field is {list(request.metadata_field)}; it must be ['signature_def'].")
         spec = request.model_spec
-        return metadata_of(self.service.folder.name, self.service.version(named(spec), number_of(spec)))
+        return metadata_of(spec.name, self.dispatcher.version(named(spec), number_of(spec)))
 
-    async def status(self, request: get_model_status_pb2.GetModelStatusRequest, until: float) -> Message:
-        return status_of(self.service.statuses(request.model_spec.name, number_of(request.model_spec)))
+    async def status(self, request: GetModelStatusRequest, until: float) -> GetModelStatusResponse:
+        return status_of(self.dispatcher.statuses(request.model_spec.name, number_of(request.model_spec)))
 
 
-def named(spec: model_pb2.ModelSpec) -> str:
+def named(spec: ModelSpec) -> str:
     """Return the model that a request names. Raises RequestError if it names none."""
     if not spec.name:
         raise invalid("Missing ModelSpec: it must have the name of the model.")
     return spec.name
 
 
-def number_of(spec: model_pb2.ModelSpec) -> int | None:
+def number_of(spec: ModelSpec) -> int | None:
     """Return the version that a request names. Raises RequestError for a label: this server has none."""
     if spec.WhichOneof("version_choice") == "version_label":
         raise invalid(f"Unrecognized servable version label: {spec.version_label}")
     return spec.version.value if spec.HasField("version") else None
 
 
-def start_server(service: Dispatcher) -> tuple[grpc.aio.Server, int]:
+def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, int]:
     """Return a server that is bound but not started, and its port. Raises OSError if the port is taken."""
-    api, options = GrpcApi(service), service.options
+    api, options = GrpcApi(dispatcher), dispatcher.options
     size = options.body_bytes + SLACK
     server = grpc.aio.server(
         options=[
@@ -87,20 +75,18 @@ def start_server(service: Dispatcher) -> tuple[grpc.aio.Server, int]:
             ("grpc.max_concurrent_streams", options.connections),
         ]
     )
+    services = {
+        "PredictionService": {
+            "Predict": method(dispatcher, PredictRequest, api.predict),
+            "GetModelMetadata": method(dispatcher, GetModelMetadataRequest, api.metadata),
+        },
+        "ModelService": {"GetModelStatus": method(dispatcher, GetModelStatusRequest, api.status)},
+    }
     server.add_generic_rpc_handlers(
-        (
-            grpc.method_handlers_generic_handler(
-                "tensorflow.serving.PredictionService",
-                {
-                    "Predict": method(service, predict_pb2.PredictRequest, api.predict),
-                    "GetModelMetadata": method(service, get_model_metadata_pb2.GetModelMetadataRequest, api.metadata),
-                },
-            ),
-            grpc.method_handlers_generic_handler(
-                "tensorflow.serving.ModelService",
-                {"GetModelStatus": method(service, get_model_status_pb2.GetModelStatusRequest, api.status)},
-            ),
-        )
+        [
+            grpc.method_handlers_generic_handler(f"tensorflow.serving.{name}", methods)
+            for name, methods in services.items()
+        ]
     )
     host = f"[{options.host}]" if ":" in options.host else options.host
     try:
@@ -112,12 +98,14 @@ def start_server(service: Dispatcher) -> tuple[grpc.aio.Server, int]:
     return server, port
 
 
-def method(service: Dispatcher, request_type: type[Message], answer: Callable[[Message, float], Awaitable[Message]]):
-    """Return a handler that reads the request itself, so that bytes of no message are the client's error."""
+def method(
+    dispatcher: Dispatcher, request_type: type[Message], answer: Callable[[Message, float], Awaitable[Message]]
+) -> grpc.RpcMethodHandler:
+    """Return a handler that parses the request itself, so that a body that is no message is the client's error."""
 
     async def call(body: bytes, context: grpc.aio.ServicerContext) -> bytes:
         try:
-            with service.request() as until:
+            with dispatcher.request() as until:
                 remaining = context.time_remaining()
                 if remaining is not None:
                     until = min(until, time.monotonic() + remaining)
@@ -133,6 +121,7 @@ def method(service: Dispatcher, request_type: type[Message], answer: Callable[[M
 
 
 def parse(request_type: type[Message], body: bytes) -> Message:
+    """Return the message in a body. Raises RequestError if there is none of this type."""
     try:
         return request_type.FromString(body)
     except DecodeError:

@@ -1,33 +1,37 @@
-"""Requests and answers in the JSON of TensorFlow Serving's REST API: by row ("instances") or by column ("inputs").
+"""Predictions in the JSON of TensorFlow Serving's REST API: by row ("instances") or by column ("inputs").
 
-https://www.tensorflow.org/tfx/serving/api_rest describes it. One thing is more: an input with a default may be left out
-in both formats, as in gRPC, while TensorFlow Serving wants each of them in JSON.
+https://www.tensorflow.org/tfx/serving/api_rest describes it. This server takes more in one point: an input with a
+default may be left out, as in gRPC, while TensorFlow Serving requires every input in JSON.
 """
 
 import base64
 import binascii
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from .errors import invalid
-from .protobuf_codec import check_dimensions
-from .signature import Arrays, Signature, Tensor, check_shape, too_many_rows
+from .signature import Arrays, Signature, Tensor, check_dimensions, check_shape, too_many_rows
 
 Json = Any  # what json.loads returns
 
 
-class JsonRequest(NamedTuple):
-    """values: of each input, or None with `plain`, the values of the only input of a signature that has one."""
+class JsonCodec(NamedTuple):
+    """The Codec of a request in JSON.
+
+    values: of each input by name. If it is None, `plain` has the values of a signature's only input, without its name.
+    """
 
     signature_name: str
     is_by_row: bool
     values: dict[str, Json] | None
     plain: Json = None
+    output_names: tuple[str, ...] = ()  # REST has no filter: all outputs
 
-    def arrays(self, signature: Signature) -> Arrays:
+    def read(self, signature: Signature) -> Arrays:
         """Return the inputs as arrays. Raises RequestError if a value is of another type than the signature's."""
         values = self.values
         if values is None:
@@ -37,11 +41,32 @@ class JsonRequest(NamedTuple):
                     "give their values by name."
                 )
             values = {name: self.plain for name in signature.inputs}
-        return {name: array_of(name, value, signature.inputs.get(name)) for name, value in values.items()}
+        return {name: array_of_lists(name, value, signature.inputs.get(name)) for name, value in values.items()}
+
+    def write(self, outputs: Arrays) -> bytes:
+        """Return the body of the answer: "predictions", a list with one element per row, or "outputs", by name.
+
+        If there is one output, its values stand without its name. A string is text; an output whose name ends in
+        `_bytes` has {"b64": ...} instead. Raises RequestError if the outputs of an answer by row have no rows, or not
+        equally many.
+        """
+        columns = {name: json_of(name, array) for name, array in outputs.items()}
+        if not self.is_by_row:
+            return encode({"outputs": next(iter(columns.values())) if len(columns) == 1 else columns})
+        counts = {array.shape[0] if array.ndim else None for array in outputs.values()}
+        if len(counts) != 1 or None in counts:
+            raise invalid("The outputs do not have one value per row: ask by column, with 'inputs'.")
+        if len(columns) == 1:
+            return encode({"predictions": next(iter(columns.values()))})
+        rows = zip(*columns.values(), strict=True)
+        return encode({"predictions": [dict(zip(columns, row, strict=True)) for row in rows]})
 
 
-def read_request(body: bytes, most_rows: int) -> JsonRequest:
-    """Return the content of a request. Raises RequestError if it is no JSON, or not the JSON of a request."""
+def json_codec(body: bytes, most_rows: int) -> JsonCodec:
+    """Return the codec of a body.
+
+    Raises RequestError if the body is no JSON, or not the JSON of a request, or has more than `most_rows` rows.
+    """
     try:
         content = json.loads(body.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -62,17 +87,19 @@ def read_request(body: bytes, most_rows: int) -> JsonRequest:
     return by_row(signature_name, content["instances"], most_rows)
 
 
-def by_column(signature_name: str, inputs: Json, most_rows: int) -> JsonRequest:
+def by_column(signature_name: str, inputs: Json, most_rows: int) -> JsonCodec:
+    """Return the codec of a request with "inputs": one list per input, or the values of the only one."""
     columns = inputs.values() if isinstance(inputs, dict) else [inputs]
     rows = max((len(column) for column in columns if isinstance(column, list)), default=0)
     if rows > most_rows:
         raise too_many_rows(rows, most_rows)
     if isinstance(inputs, dict) and not is_base64(inputs):
-        return JsonRequest(signature_name, False, inputs)
-    return JsonRequest(signature_name, False, None, inputs)
+        return JsonCodec(signature_name, False, inputs)
+    return JsonCodec(signature_name, False, None, inputs)
 
 
-def by_row(signature_name: str, instances: Json, most_rows: int) -> JsonRequest:
+def by_row(signature_name: str, instances: Json, most_rows: int) -> JsonCodec:
+    """Return the codec of a request with "instances": one object per row, or one value of the only input."""
     if not isinstance(instances, list) or not instances:
         raise invalid("'instances' must be a list with at least one element.")
     if len(instances) > most_rows:
@@ -82,8 +109,8 @@ def by_row(signature_name: str, instances: Json, most_rows: int) -> JsonRequest:
         if names_of(instance) != names:
             raise invalid(f"The element {number} of 'instances' does not have the same inputs as the first one.")
     if names is None:
-        return JsonRequest(signature_name, True, None, instances)
-    return JsonRequest(signature_name, True, {name: [instance[name] for instance in instances] for name in names})
+        return JsonCodec(signature_name, True, None, instances)
+    return JsonCodec(signature_name, True, {name: [instance[name] for instance in instances] for name in names})
 
 
 def names_of(instance: Json) -> set[str] | None:
@@ -92,17 +119,21 @@ def names_of(instance: Json) -> set[str] | None:
 
 
 def is_base64(value: Json) -> bool:
+    """Return whether a value is the notation for bytes: {"b64": ...}."""
     return isinstance(value, dict) and value.keys() == {"b64"}
 
 
 # values
 
 
-def array_of(name: str, value: Json, tensor: Tensor | None) -> np.ndarray:
-    """Return nested lists as an array of the type of an input; an unknown input (None) is for others to refuse."""
+def array_of_lists(name: str, value: Json, tensor: Tensor | None) -> np.ndarray:
+    """Return nested lists as an array of the type of an input.
+
+    Returns an empty array for an unknown input (None), which `Signature.complete` refuses.
+    """
     if tensor is None:
         return np.empty(0)
-    shape = shape_of(value)
+    shape = shape_of_lists(value)
     check_dimensions(name, len(shape))
     check_shape(name, tensor, shape)  # before its values are read one by one
     leaves: list[Json] = []
@@ -118,7 +149,7 @@ def array_of(name: str, value: Json, tensor: Tensor | None) -> np.ndarray:
     return array.reshape(shape)
 
 
-def shape_of(value: Json) -> tuple[int, ...]:
+def shape_of_lists(value: Json) -> tuple[int, ...]:
     """Return the lengths of nested lists, by the first element of each."""
     shape = []
     while isinstance(value, list):
@@ -144,11 +175,12 @@ def collect(name: str, value: Json, shape: tuple[int, ...], leaves: list[Json]) 
 
 
 def string_of(name: str, value: Json) -> bytes:
+    """Return a string, or the bytes of {"b64": ...}. Raises RequestError for any other value."""
     if is_base64(value) and isinstance(value["b64"], str):
         try:
             return base64.b64decode(value["b64"], validate=True)
         except (binascii.Error, ValueError):
-            raise invalid(f"The input {name!r} has a value for 'b64' that is no base64.") from None
+            raise invalid(f"The input {name!r} has a value of 'b64' that is not base64.") from None
     if not isinstance(value, str):
         raise invalid(f"The input {name!r} must be string; a value is {kind_of(value)}.")
     try:
@@ -158,17 +190,18 @@ def string_of(name: str, value: Json) -> bytes:
 
 
 def number_of(name: str, value: Json, dtype: tf.DType) -> bool | int | float:
+    """Return a number or a boolean. Raises RequestError for a value that the type cannot hold."""
     if isinstance(value, bool) != dtype.is_bool or not isinstance(value, int | float):
         raise invalid(f"The input {name!r} must be {dtype.name}; a value is {kind_of(value)}.")
     if dtype.is_integer and not (isinstance(value, int) and dtype.min <= value <= dtype.max):
-        raise invalid(f"The input {name!r} must be {dtype.name}; a value is outside of its range, or no whole number.")
+        raise invalid(f"The input {name!r} must be {dtype.name}; a value is outside its range, or not a whole number.")
     if dtype.is_floating and isinstance(value, int) and abs(value) > int(dtype.max):
-        raise invalid(f"The input {name!r} must be {dtype.name}; a value is outside of its range.")
+        raise invalid(f"The input {name!r} must be {dtype.name}; a value is outside its range.")
     return value
 
 
 def kind_of(value: Json) -> str:
-    """Return how JSON calls the kind of a value."""
+    """Return what JSON calls the kind of a value."""
     kinds = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
     return kinds.get(type(value), "null")
 
@@ -176,25 +209,8 @@ def kind_of(value: Json) -> str:
 # answers
 
 
-def write_answer(outputs: Arrays, is_by_row: bool) -> bytes:
-    """Return the body of an answer: "predictions", a list with one element per row, or "outputs", by name.
-
-    With a single output, its values stand without their name. A string is text; that of an output whose name ends in
-    `_bytes` is {"b64": ...}. Raises RequestError if outputs have no rows, or not equally many.
-    """
-    columns = {name: json_of(name, array) for name, array in outputs.items()}
-    if not is_by_row:
-        return encode({"outputs": next(iter(columns.values())) if len(columns) == 1 else columns})
-    counts = {array.shape[0] if array.ndim else None for array in outputs.values()}
-    if len(counts) != 1 or None in counts:
-        raise invalid("The outputs do not have one value per row: ask by column, with 'inputs'.")
-    if len(columns) == 1:
-        return encode({"predictions": next(iter(columns.values()))})
-    rows = zip(*columns.values(), strict=True)
-    return encode({"predictions": [dict(zip(columns, row, strict=True)) for row in rows]})
-
-
 def json_of(name: str, array: np.ndarray) -> Json:
+    """Return an output as nested lists."""
     if array.dtype != object:
         return array.tolist()
     is_binary = name.endswith("_bytes")
@@ -205,10 +221,11 @@ def json_of(name: str, array: np.ndarray) -> Json:
     return nested(array.tolist(), text)
 
 
-def nested(values: Json, function) -> Json:
+def nested(values: Json, function: Callable[[Any], Json]) -> Json:
     """Apply a function to each value of nested lists."""
     return [nested(value, function) for value in values] if isinstance(values, list) else function(values)
 
 
 def encode(content: Json) -> bytes:
+    """Return JSON as the body of an answer, in UTF-8."""
     return json.dumps(content, ensure_ascii=False).encode("utf-8")

@@ -16,7 +16,7 @@ import uvicorn
 
 from ..versions import ExportError
 from .dispatcher import Dispatcher
-from .grpc_api import start_server
+from .grpc_api import bound_server
 from .http_connection import HttpConnection
 from .model_folder import ModelFolder
 from .options import ServerOptions
@@ -69,16 +69,16 @@ async def serve(
     `on_start` is called with the address once requests are answered. Returns whether every request was answered within
     `drain_seconds`. Raises ExportError if a port cannot be opened.
     """
-    service = Dispatcher(folder, options)
+    dispatcher = Dispatcher(folder, options)
     listener = open_port(options.host, options.port)
     try:
-        rpc, grpc_port = start_server(service)
+        rpc, grpc_port = bound_server(dispatcher)
     except OSError as error:
         listener.close()
         raise ExportError(str(error)) from None
     http = Uvicorn(
         uvicorn.Config(
-            rest_application(service),
+            rest_application(dispatcher),
             http=HttpConnection.limited(options),
             ws="none",
             lifespan="off",
@@ -95,11 +95,11 @@ async def serve(
         await asyncio.sleep(0.01)
     on_start(Address(folder.name, options.host, listener.getsockname()[1], grpc_port))
     await stop.wait()
-    is_answered = await service.drain()
+    is_answered = await dispatcher.drain()
     http.should_exit = True
     await asyncio.gather(tasks[0], rpc.stop(LAST_ANSWERS if is_answered else 0))
     tasks[1].cancel()
-    service.close()
+    dispatcher.close()
     return is_answered
 
 

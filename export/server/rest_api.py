@@ -1,14 +1,15 @@
 """TensorFlow Serving's REST API: status, metadata and predictions of a model."""
 
 import asyncio
-import functools
 import json
 import logging
 import re
 import time
+from collections.abc import Coroutine
 from typing import Any
 
 from google.protobuf import json_format
+from google.protobuf.message import Message
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -17,18 +18,18 @@ from starlette.routing import Route
 
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError
-from .json_codec import read_request, write_answer
+from .json_codec import JsonCodec, json_codec
 from .protocol import definitions_of, status_of
 from .welcome import welcome
 
-BIG_BODY = 1 << 16  # bytes: reading that much JSON in the event loop would delay everybody else
+BIG_BODY = 1 << 16  # bytes: parsing that much JSON in the event loop would delay all other requests
 
 log = logging.getLogger("export.server")
 
 
-def rest_application(service: Dispatcher) -> Starlette:
-    """Return the ASGI application of a Dispatcher."""
-    api = RestApi(service)
+def rest_application(dispatcher: Dispatcher) -> Starlette:
+    """Return the ASGI application that answers through a Dispatcher."""
+    api = RestApi(dispatcher)
     model = "/v1/models/{name}"
     application = Starlette(
         routes=[
@@ -52,54 +53,48 @@ def rest_application(service: Dispatcher) -> Starlette:
 class RestApi:
     """The handlers of the routes."""
 
-    def __init__(self, service: Dispatcher):
-        self.service = service
+    def __init__(self, dispatcher: Dispatcher):
+        self.dispatcher = dispatcher
 
     async def welcome(self, request: Request) -> Response:
-        """A page that translates what is typed."""
-        folder = self.service.folder
+        """Answer with a page that translates what is typed."""
+        folder = self.dispatcher.folder
         version = folder.version()
         return welcome(folder.name, request.url.port or 80, version.signatures, version.example())
 
     async def status(self, request: Request) -> Response:
-        """As a probe of Kubernetes: 200 while the model is served, 503 when the server is ending."""
-        self.service.refuse_if_draining()
-        statuses = self.service.statuses(*wanted_by(request))
+        """Answer 200 while the model is served and 503 while the server shuts down, for probes of Kubernetes."""
+        self.dispatcher.refuse_if_draining()
+        statuses = self.dispatcher.statuses(*wanted_by(request))
         return as_json(as_dictionary(status_of(statuses)))
 
     async def metadata(self, request: Request) -> Response:
-        version = self.service.version(*wanted_by(request))
-        model_spec = {"name": self.service.folder.name, "signature_name": "", "version": str(version.number)}
+        version = self.dispatcher.version(*wanted_by(request))
+        model_spec = {"name": self.dispatcher.folder.name, "signature_name": "", "version": str(version.number)}
         signatures = as_dictionary(definitions_of(version))
         return as_json({"model_spec": model_spec, "metadata": {"signature_def": signatures}})
 
     async def predict(self, request: Request) -> Response:
-        with self.service.request() as until:
+        with self.dispatcher.request() as until:
             wanted = wanted_by(request)
-            self.service.version(*wanted)  # what is not there is refused before its body is read
-            body = await self.body(request, until)
-            read = functools.partial(read_request, body, self.service.options.request_rows)
-            content = await asyncio.to_thread(read) if len(body) > BIG_BODY else read()
-            body = read = None  # the content is enough to wait with
-            computing = asyncio.ensure_future(
-                self.service.predict(*wanted, content.signature_name, content.arrays, [], until)
-            )
-            leaving = asyncio.ensure_future(disconnected(request))
-            try:
-                await asyncio.wait({computing, leaving}, return_when=asyncio.FIRST_COMPLETED)
-                if not computing.done():
-                    return Response(status_code=499)  # nobody reads it
-                *_, outputs = await computing
-                return Response(write_answer(outputs, content.is_by_row), media_type="application/json")
-            finally:
-                computing.cancel()
-                leaving.cancel()
+            self.dispatcher.version(*wanted)  # an unknown model is refused before its body is read
+            codec = await self.codec(request, until)
+            with self.dispatcher.version_in_use(*wanted) as version:  # a new one, if it came together with the body
+                return await unless_disconnected(request, self.dispatcher.predict(version, codec, until))
+
+    async def codec(self, request: Request, until: float) -> JsonCodec:
+        """Return the codec of a request, which no longer needs its body. Raises RequestError."""
+        body = await self.body(request, until)
+        most_rows = self.dispatcher.options.request_rows
+        if len(body) > BIG_BODY:
+            return await asyncio.to_thread(json_codec, body, most_rows)
+        return json_codec(body, most_rows)
 
     async def body(self, request: Request, until: float) -> bytes:
         """Return the body. Raises RequestError if it is too long, or too slow."""
-        most = self.service.options.body_bytes
+        most = self.dispatcher.options.body_bytes
         too_long = RequestError(Code.INVALID_ARGUMENT, f"The body has more than {most} bytes, the most here.", 413)
-        if int(request.headers.get("content-length", 0)) > most:  # the parser has refused what is no number
+        if int(request.headers.get("content-length", 0)) > most:  # the parser refuses what is no number
             raise too_long
         chunks, length = [], 0
         try:
@@ -117,7 +112,10 @@ class RestApi:
 
 
 def wanted_by(request: Request) -> tuple[str, int | None]:
-    """Return the model and the version that the path names, None if any. Raises HTTPException if it is no number."""
+    """Return the model and the version that the path names, None if it names no version.
+
+    Raises HTTPException if the version is no number.
+    """
     name, version = request.path_params["name"], request.path_params.get("version")
     if version is None:
         return name, None
@@ -126,19 +124,34 @@ def wanted_by(request: Request) -> tuple[str, int | None]:
     return name, int(version)
 
 
+async def unless_disconnected(request: Request, answer: Coroutine[Any, Any, bytes]) -> Response:
+    """Return a response with the answer; stop waiting for it if the client closes the connection."""
+    computing, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(disconnected(request))
+    try:
+        await asyncio.wait({computing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not computing.done():
+            return Response(status_code=499)  # nobody reads it
+        return Response(await computing, media_type="application/json")
+    finally:
+        computing.cancel()
+        leaving.cancel()
+
+
 async def disconnected(request: Request) -> None:
-    """Return when the client has closed the connection; the body has been read."""
+    """Wait until the client closes the connection; the body must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def as_dictionary(message: Any) -> dict[str, Any]:
+def as_dictionary(message: Message) -> dict[str, Any]:
+    """Return a message as TensorFlow Serving writes it in JSON."""
     return json_format.MessageToDict(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     )
 
 
 def as_json(content: dict[str, Any], status: int = 200) -> Response:
+    """Return a response whose body is JSON."""
     return Response(json.dumps(content, indent=1).encode(), status, media_type="application/json")
 
 
@@ -146,6 +159,7 @@ def as_json(content: dict[str, Any], status: int = 200) -> Response:
 
 
 async def answer_error(request: Request, error: RequestError) -> Response:
+    """Answer with the status and the sentence of an error."""
     response = as_json({"error": error.message}, error.http_status)
     if error.http_status == 408:
         response.headers["connection"] = "close"
@@ -155,10 +169,12 @@ async def answer_error(request: Request, error: RequestError) -> Response:
 
 
 async def malformed(request: Request, error: Exception) -> Response:
+    """Answer a request for a path or a method that this server does not have."""
     status = getattr(error, "status_code", 404)
     return as_json({"error": f"Malformed request: {request.method} {request.url.path}"}, status)
 
 
 async def internal_error(request: Request, error: Exception) -> Response:
+    """Log an error of this server, and answer without its details."""
     log.error("a request failed: %a", error)
     return as_json({"error": "The server failed at this request."}, 500)

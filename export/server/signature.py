@@ -1,24 +1,33 @@
-"""A signature of a SavedModel: what it takes, what it returns, and the inputs that a request may leave out."""
+"""A signature of a SavedModel: its inputs, its outputs, and the defaults of inputs that a request may leave out."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework.tensor_shape_pb2 import TensorShapeProto
-from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
 
 from .errors import Code, RequestError, invalid
+
+SERVING_DEFAULT = "serving_default"  # the signature of requests that name none
+MOST_DIMENSIONS = 64  # of an array of numpy
 
 Arrays = dict[str, np.ndarray]
 
 
 class Tensor(NamedTuple):
-    """An input or an output. shape: None for an unknown rank, None in it for an unknown dimension."""
+    """An input or an output. shape: None if its rank is unknown, with None in place of an unknown dimension."""
 
     graph_name: str
     dtype: tf.DType
     shape: tuple[int | None, ...] | None
+
+    @classmethod
+    def of(cls, info: TensorInfo) -> "Tensor":
+        """Return the tensor that a SavedModel describes."""
+        sizes = (dimension.size for dimension in info.tensor_shape.dim)
+        shape = None if info.tensor_shape.unknown_rank else tuple(None if size < 0 else size for size in sizes)
+        return cls(info.name, tf.as_dtype(info.dtype), shape)
 
 
 class Signature(NamedTuple):
@@ -30,7 +39,7 @@ class Signature(NamedTuple):
     defaults: Arrays
 
     def complete(self, given: Arrays) -> Arrays:
-        """Return every input: the given one, else its default.
+        """Return every input: that of the request, else its default.
 
         Raises RequestError if an input is missing, unknown, or of another type or shape than the signature's.
         """
@@ -48,7 +57,7 @@ class Signature(NamedTuple):
         check_shape(name, tensor, array.shape)
 
     def check_names(self, given: Iterable[str]) -> None:
-        """Raises RequestError if there is no input of such a name."""
+        """Raise RequestError if the signature has no input of such a name."""
         if unknown := sorted(set(given) - set(self.inputs)):
             raise invalid(
                 f"The signature {self.name!r} has no input {unknown[0]!r}; it has {', '.join(sorted(self.inputs))}."
@@ -63,11 +72,11 @@ class Signature(NamedTuple):
         return tuple(sorted(set(outputs) or self.outputs))
 
     def can_join(self, outputs: tuple[str, ...]) -> bool:
-        """Whether requests for these outputs may be computed in one batch.
+        """Return whether requests for these outputs may be computed in one batch.
 
-        Each input must have one dimension, the batch, so that inputs can be put one after the other. Each output must
-        have the batch first and then dimensions that the signature knows: one of unknown length is padded to the
-        longest row of the batch, so that an answer would show how long the other requests were.
+        Each input must have one dimension, the batch, so that inputs can be concatenated. Each output must have the
+        batch first and then known dimensions: an unknown one is padded to the longest row of the batch, so that an
+        answer would show how long the other requests were.
         """
         inputs = [tensor.shape for tensor in self.inputs.values()]
         return all(shape == (None,) for shape in inputs) and all(
@@ -76,10 +85,10 @@ class Signature(NamedTuple):
         )
 
     def rows(self, inputs: Arrays) -> int:
-        """Return the number of rows of a request; an input of one row among longer ones holds for all of them.
+        """Return the number of rows of a request; an input of one row holds for all rows of the others.
 
-        Raises RequestError if inputs differ otherwise, or if only inputs that may be left out have no row. An input
-        without a dimension counts as one row.
+        An input without a dimension counts as one row. Raises RequestError if the numbers differ in any other way, or
+        if only inputs with a default have no row.
         """
         counts = {name: array.shape[0] if array.ndim else 1 for name, array in inputs.items()}
         different = sorted({count for count in counts.values() if count != 1})
@@ -91,20 +100,26 @@ class Signature(NamedTuple):
         return max(different, default=1)
 
 
+def check_dimensions(name: str, count: int) -> None:
+    """Raise RequestError if an input has more dimensions than an array can have."""
+    if count > MOST_DIMENSIONS:
+        raise invalid(f"The input {name!r} has {count} dimensions; at most {MOST_DIMENSIONS} are possible.")
+
+
 def check_shape(name: str, tensor: Tensor, shape: Sequence[int]) -> None:
-    """Raises RequestError if the input `name` cannot have this shape: known before its values are read."""
+    """Raise RequestError if the input `name` cannot have this shape, before its values are read."""
     if tensor.shape is None:
         return
     fits = len(tensor.shape) == len(shape) and all(
-        size in (None, found) for size, found in zip(tensor.shape, shape, strict=True)
+        expected in (None, size) for expected, size in zip(tensor.shape, shape, strict=True)
     )
     if not fits:
         raise invalid(f"The input {name!r} must have the shape {sizes(tensor.shape)}; it has {sizes(shape)}.")
 
 
 def too_many_rows(rows: int, most: int) -> RequestError:
-    """A request that is longer than this server takes."""
-    return invalid(f"The request has {rows} rows; this server takes {most}.")
+    """Return the error of a request that is longer than this server takes."""
+    return invalid(f"The request has {rows} rows; this server takes at most {most}.")
 
 
 def sizes(shape: Sequence[int | None]) -> str:
@@ -114,25 +129,15 @@ def sizes(shape: Sequence[int | None]) -> str:
 
 def read_signature(name: str, definition: SignatureDef) -> Signature:
     """Return the Signature that a SavedModel defines."""
-
-    def tensors(infos) -> dict[str, Tensor]:
-        return {
-            alias: Tensor(info.name, tf.as_dtype(info.dtype), shape_of(info.tensor_shape))
-            for alias, info in infos.items()
-        }
-
+    inputs, outputs = (
+        {alias: Tensor.of(info) for alias, info in infos.items()} for infos in (definition.inputs, definition.outputs)
+    )
     defaults = {alias: tf.make_ndarray(value) for alias, value in definition.defaults.items()}
-    return Signature(name, tensors(definition.inputs), tensors(definition.outputs), defaults)
-
-
-def shape_of(shape: TensorShapeProto) -> tuple[int | None, ...] | None:
-    if shape.unknown_rank:
-        return None
-    return tuple(None if dimension.size < 0 else dimension.size for dimension in shape.dim)
+    return Signature(name, inputs, outputs, defaults)
 
 
 def signature_named(signatures: dict[str, Signature], name: str) -> Signature:
-    """Return a signature; the empty name is that of `serving_default`. Raises RequestError if there is none."""
-    if found := signatures.get(name or "serving_default"):
-        return found
+    """Return a signature; the empty name means `serving_default`. Raises RequestError if there is none."""
+    if signature := signatures.get(name or SERVING_DEFAULT):
+        return signature
     raise RequestError(Code.INVALID_ARGUMENT, f"Serving signature name: {name!r} not found in signature def")

@@ -65,7 +65,7 @@ def test_translations_come_back_in_the_order_of_the_lines(url, served):
 
 def test_no_line_and_a_blank_line(url):
     assert ServingClient(url).translate([]) == []
-    assert ServingClient(url).translate(["", " \t"]) == [("", 0.0), ("", 0.0)]
+    assert ServingClient(url).translate(["", " \t"]) == [Translation("", 0.0)] * 2
 
 
 def test_half_of_a_surrogate_pair_is_refused(url):

@@ -107,13 +107,13 @@ def test_a_grpc_call_has_the_time_of_the_server_or_of_the_client_whichever_is_le
 
 
 def test_requests_in_flight_have_so_many_seconds_when_the_server_ends():
-    async def drain(service):
-        with service.request():
-            return await asyncio.wait_for(service.drain(), HELD)
+    async def drain(dispatcher):
+        with dispatcher.request():
+            return await asyncio.wait_for(dispatcher.drain(), HELD)
 
-    service = Dispatcher(None, ServerOptions(drain_seconds=0.1))
-    assert asyncio.run(drain(service)) is False  # one is left
-    assert asyncio.run(service.drain()) is True
+    dispatcher = Dispatcher(None, ServerOptions(drain_seconds=0.1))
+    assert asyncio.run(drain(dispatcher)) is False  # one is left
+    assert asyncio.run(dispatcher.drain()) is True
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Messages of gRPC: what is refused before it is read."""
 
 import asyncio
+import contextlib
 import re
 import types
 
@@ -8,7 +9,7 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2
 
-from export.server import grpc_api
+from export.server import protobuf_codec
 from export.server.errors import RequestError
 from export.server.grpc_api import GrpcApi
 from export.server.options import ServerOptions
@@ -16,13 +17,16 @@ from export.server.signature import Signature, Tensor
 
 
 class Echo:
-    """A service that reads the request of its only signature, and computes nothing."""
+    """A dispatcher that reads the request of its only signature, and computes nothing."""
 
-    options, folder = ServerOptions(request_rows=40), types.SimpleNamespace(name="echo")
+    options = ServerOptions(request_rows=40)
 
-    async def predict(self, name, number, signature_name, read, outputs, until):
+    def version_in_use(self, name, number):
+        return contextlib.nullcontext(types.SimpleNamespace(number=1))
+
+    async def predict(self, version, codec, until):
         signature = Signature("echo", {"text": Tensor("text:0", tf.string, (None,))}, {}, {})
-        return types.SimpleNamespace(number=1), signature, read(signature)
+        return codec.write(codec.read(signature))
 
 
 def asked(name, shape):
@@ -41,13 +45,13 @@ def test_what_fits_is_read():
 @pytest.mark.parametrize(
     ("name", "shape", "message"),
     [
-        ("text", [1 << 22], "The request has 4194304 rows; this server takes 40."),
-        ("text", [41], "The request has 41 rows; this server takes 40."),
+        ("text", [1 << 22], "The request has 4194304 rows; this server takes at most 40."),
+        ("text", [41], "The request has 41 rows; this server takes at most 40."),
         ("text", [1, 1 << 22], "The input 'text' must have the shape (-1); it has (1, 4194304)."),
         ("other", [1 << 22], "The signature 'echo' has no input 'other'; it has text."),
     ],
 )
 def test_a_small_message_that_claims_many_values_is_refused_before_they_are_made(monkeypatch, name, shape, message):
-    monkeypatch.setattr(grpc_api, "array_of", lambda *arguments: pytest.fail("it is made"))
+    monkeypatch.setattr(protobuf_codec, "array_of", lambda *arguments: pytest.fail("it is made"))
     with pytest.raises(RequestError, match=re.escape(message)):
         asked(name, shape)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from export.server import json_codec
 from export.server.errors import RequestError
-from export.server.json_codec import read_request, write_answer
+from export.server.json_codec import JsonCodec
 from export.server.signature import Signature, Tensor
 
 LINES = 4
@@ -35,7 +35,11 @@ PAIRS = SIGNATURE._replace(inputs={"pair": Tensor("p:0", tf.float32, (None, 2))}
 
 def arrays(content, signature=SIGNATURE):
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
-    return read_request(body, LINES).arrays(signature)
+    return json_codec.json_codec(body, LINES).read(signature)
+
+
+def written(outputs, is_by_row):
+    return JsonCodec("all", is_by_row, {}).write(outputs)
 
 
 def assert_equal(found, expected):
@@ -119,18 +123,18 @@ def test_pairs_must_be_pairs(value, part):
 def test_a_column_of_too_many_values_is_refused_before_they_are_read(monkeypatch):
     monkeypatch.setattr(json_codec, "collect", lambda *arguments: pytest.fail("they are read"))
     for inputs in ({"text": ["a"] * (LINES + 1)}, ["a"] * (LINES + 1)):
-        with pytest.raises(RequestError, match=f"has {LINES + 1} rows; this server takes {LINES}"):
+        with pytest.raises(RequestError, match=f"has {LINES + 1} rows; this server takes at most {LINES}"):
             arrays({"inputs": inputs}, TEXT)
 
 
 def test_answers_are_by_row_or_by_column():
     text, score = np.array(["ü".encode(), b"\xff"], object), np.array([-0.5, 0.0], np.float32)
     both = {"score": score, "text": text}
-    assert json.loads(write_answer(both, True)) == {
+    assert json.loads(written(both, is_by_row=True)) == {
         "predictions": [{"score": -0.5, "text": "ü"}, {"score": 0.0, "text": "\ufffd"}]
     }
-    assert json.loads(write_answer(both, False)) == {"outputs": {"score": [-0.5, 0.0], "text": ["ü", "\ufffd"]}}
-    assert json.loads(write_answer({"text": text}, True)) == {"predictions": ["ü", "\ufffd"]}
-    assert json.loads(write_answer({"text_bytes": text}, False)) == {"outputs": [{"b64": "w7w="}, {"b64": "/w=="}]}
+    assert json.loads(written(both, is_by_row=False)) == {"outputs": {"score": [-0.5, 0.0], "text": ["ü", "\ufffd"]}}
+    assert json.loads(written({"text": text}, is_by_row=True)) == {"predictions": ["ü", "\ufffd"]}
+    assert json.loads(written({"text_bytes": text}, is_by_row=False)) == {"outputs": [{"b64": "w7w="}, {"b64": "/w=="}]}
     with pytest.raises(RequestError, match="by column"):
-        write_answer({"count": np.array(3)}, True)
+        written({"count": np.array(3)}, is_by_row=True)

@@ -16,7 +16,7 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from export.server import grpc_api, rest_api
+from export.server import json_codec, protobuf_codec
 from export.server.batcher import Batcher
 from export.server.options import ServerOptions
 from export.server.process import local_server
@@ -287,8 +287,8 @@ def test_an_error_of_the_server_is_logged_on_one_line_and_not_told(server, predi
     def fail(*arguments):
         raise ValueError("secret\nWARNING forged \x1b[31m")
 
-    monkeypatch.setattr(rest_api, "write_answer", fail)
-    monkeypatch.setattr(grpc_api, "tensor_of", fail)
+    monkeypatch.setattr(json_codec.JsonCodec, "write", fail)
+    monkeypatch.setattr(protobuf_codec.ProtobufCodec, "write", fail)
     response = post(server, {"inputs": ["a"]})
     assert response.status_code == 500 and "secret" not in response.text
     with pytest.raises(grpc.RpcError) as error:
