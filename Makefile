@@ -1,4 +1,5 @@
 # make demo        a fresh machine to a translated sentence
+# make install     everything into .venv, with the command .venv/bin/keras-transformer
 # make serve       serves what the demo exported, with a page at http://localhost:8501/
 # make check       in about a minute on two cores: the tests that start no process and train nothing for long
 # make test        in about TEST_MINUTES minutes: every law of this project's own code
@@ -18,6 +19,7 @@ ATTACK_REQUESTS ?= 10000
 SEED ?= 1
 
 python := $(VENV)/bin/python
+program := $(VENV)/bin/keras-transformer
 pytest := $(python) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 runs := runs/numbers
 exports := exports/numbers
@@ -27,33 +29,34 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 install: $(VENV)/installed
 
-$(VENV)/installed: requirements.txt
+$(VENV)/installed: requirements.txt pyproject.toml setup.py
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Python 3.11, 3.12 or 3.13 is needed, this is %d.%d. Say which: make PYTHON=python3.12" % v)'
 	@echo "Installing everything into $(VENV): about 2 GB, some minutes."
 	$(PYTHON) -m venv $(VENV)
 	$(python) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(python) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
 
 demo: install
-	$(python) -m train configs/numbers.toml $(DEMO_OPTIONS)
+	$(program) train configs/numbers.toml $(DEMO_OPTIONS)
 	@echo
 	@echo "Scores on unseen numbers. Read the line 'exact': BLEU counts groups of four words, and a number is one word."
-	$(python) -m train.evaluate $(runs)
+	$(program) evaluate $(runs)
 	@echo
 	rm -rf $(exports)
-	$(python) -m export $(runs) --to $(exports)
+	$(program) export $(runs) --to $(exports)
 	@echo
 	@echo "two hundred and forty-one, translated from $(exports):"
-	@echo "two hundred and forty-one" | $(python) -m export.translate $(exports)
+	@echo "two hundred and forty-one" | $(program) translate-export $(exports)
 	@echo
 	@echo "The same from a server: make serve. Its page is at http://localhost:8501/, and this line asks it:"
 	@echo "curl -d '{\"instances\": [{\"text\": \"two hundred and forty-one\"}]}' http://localhost:8501/v1/models/numbers:predict"
 
 serve: install
-	$(python) -m export.serve $(exports)
+	$(program) serve $(exports)
 
 multi30k: install
-	$(python) -m train.data.multi30k $(if $(FROM),--from '$(FROM)')
+	$(program) multi30k $(if $(FROM),--from '$(FROM)')
 
 check: install
 	$(pytest) -m "not slow and not release"
@@ -84,4 +87,4 @@ race-peer: .race/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .race .pytest_cache $(runs) $(exports)
+	rm -rf $(VENV) .race .pytest_cache keras_transformer_mt.egg-info $(runs) $(exports)

@@ -35,7 +35,9 @@ def counts_in(clients: str) -> list[int]:
 
 @app.command()
 def main(
-    export: Annotated[pathlib.Path, typer.Argument(metavar="EXPORT", help="The folder that `python -m export` wrote.")],
+    export: Annotated[
+        pathlib.Path, typer.Argument(metavar="EXPORT", help="The folder that `keras-transformer export` wrote.")
+    ],
     seconds: Annotated[float, typer.Option(min=0.1, help="How long each number of clients asks.")] = 60.0,
     clients: Annotated[str, typer.Option(help="Numbers of clients, separated by commas.")] = "1,8,64",
     data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k: test_2016 is asked.")] = pathlib.Path(

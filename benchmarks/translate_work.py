@@ -27,7 +27,7 @@ SIZES = {
 }
 SOURCE_TOKENS, TARGET_TOKENS = 24, 25  # EOS included, so 24 tokens and EOS come out
 SENTENCES = 128
-EXPORTS = {  # folder -> arguments of `python -m export`, without RUN and --to
+EXPORTS = {  # folder -> arguments of `keras-transformer export`, without RUN and --to
     **{
         f"saved_model_{precision}_beam{beam}": ["--signature", "serving_default", "--beam-size", str(beam), *extra]
         for precision, extra in (("float32", []), ("bfloat16", ["--precision", "bfloat16"]))
@@ -76,7 +76,7 @@ def random_work(folder: pathlib.Path, size: str, sentences: int = SENTENCES) -> 
 
 
 def export(work: Work, names: list[str]) -> dict[str, str]:
-    """Run `python -m export` for each of EXPORTS in `names`. Returns the messages of those that failed, by name."""
+    """Run `keras-transformer export` for each of EXPORTS in `names`. Returns the messages of the failures, by name."""
     extra_length = (work.forced - SOURCE_TOKENS) if work.forced else SearchOptions.extra_length
 
     def failure(name: str) -> str | None:

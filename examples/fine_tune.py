@@ -3,9 +3,9 @@
     python examples/fit.py runs/fit
     python examples/fine_tune.py [RUN [NEW_RUN]]        EPOCHS=1 makes it short
 
-RUN (runs/fit, or any run of `python -m train configs/numbers.toml`) says "einhundertsieben" for 107. Here it learns a
-house style from its own translations: "hundertsieben", with every other number as before. On 2 CPU cores it takes
-45 s of processor time; the end of its output:
+RUN (runs/fit, or any run of `keras-transformer train configs/numbers.toml`) says "einhundertsieben" for 107. Here it
+learns a house style from its own translations: "hundertsieben", with every other number as before. On 2 CPU cores it
+takes 45 s of processor time; the end of its output:
 
     one hundred and twenty-three -> hundertdreiundzwanzig
     two hundred and ninety-four -> zweihundertvierundneunzig

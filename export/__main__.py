@@ -1,4 +1,4 @@
-"""`python -m export RUN --to FOLDER`: write an export, read it back, compare it with the Translator, publish it.
+"""`keras-transformer export RUN --to FOLDER`: write an export, compare it with the Translator, publish it.
 
 The functions that need TensorFlow import it themselves, so that `--help` answers at once.
 """

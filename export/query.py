@@ -1,4 +1,4 @@
-"""`python -m export.query --url URL`: translate with a served model.
+"""`keras-transformer query --url URL`: translate with a served model.
 
 The command imports TensorFlow only for gRPC, so that a question over REST is answered at once.
 """

@@ -1,4 +1,4 @@
-"""`python -m export.serve FOLDER`: a server with TensorFlow Serving's REST and gRPC APIs, without Docker.
+"""`keras-transformer serve FOLDER`: a server with TensorFlow Serving's REST and gRPC APIs, without Docker.
 
 The command imports TensorFlow itself, so that `--help` answers at once.
 """

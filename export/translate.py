@@ -1,4 +1,4 @@
-"""`python -m export.translate FOLDER`: translate with an export alone, without its run folder and the model's code.
+"""`keras-transformer translate-export FOLDER`: translate with an export alone, without its run folder.
 
 The command imports TensorFlow itself, so that `--help` answers at once.
 """

@@ -39,12 +39,16 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
     folder = pathlib.Path(folder)
     if not folder.is_dir():
         kind = "is a file" if folder.exists() else "does not exist"
-        raise ExportError(f"{folder} {kind}; it must be a folder that `python -m export RUN --to FOLDER` wrote.")
+        raise ExportError(
+            f"{folder} {kind}; it must be a folder that `keras-transformer export RUN --to FOLDER` wrote."
+        )
     if is_version(folder):
         return folder
     complete = [number for number in versions(folder) if is_version(folder / str(number))]
     if not complete:
-        raise ExportError(f"{folder} holds no exported version. `python -m export RUN --to {folder}` writes one.")
+        raise ExportError(
+            f"{folder} holds no exported version. `keras-transformer export RUN --to {folder}` writes one."
+        )
     return folder / str(complete[-1])
 
 

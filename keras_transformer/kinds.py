@@ -57,8 +57,9 @@ def config_of(model: "keras.Model") -> BaseModelConfig:
     for weight in model.weights:
         if "int" in weight.dtype:
             raise ConfigError(
-                f"{weight.path} is {weight.dtype}, as after `quantize`; float weights are needed. Give the model as it "
-                "was before; `python -m export --format ctranslate2 --quantization int8` searches with integers."
+                f"{weight.path} is {weight.dtype}, as after `quantize`; float weights are needed. Give the model as "
+                "it was before. `keras-transformer export --format ctranslate2 --quantization int8` searches with "
+                "integers."
             )
     return config
 

@@ -35,7 +35,7 @@ class RunFolder:
     def check_exists(self) -> None:
         """Raises ConfigError if there is no such folder."""
         if not self.path.is_dir():
-            raise ConfigError(f"There is no run folder {self.path}. `python -m train CONFIG` makes one.")
+            raise ConfigError(f"There is no run folder {self.path}. `keras-transformer train CONFIG` makes one.")
 
     def refuse_own_file(self, option: str, path: pathlib.Path) -> None:
         """Raises ConfigError if `path`, to which a command would write by its `option`, is a file of this run."""

@@ -1,4 +1,4 @@
-"""A model and its tokenizer as a run folder, and back: without training it by `python -m train`."""
+"""A model and its tokenizer as a run folder, and back: without training it by `keras-transformer train`."""
 
 import os
 import pathlib
@@ -28,23 +28,23 @@ def save_run(
     check_lines: Iterable[str] = (),
     inference: Inference = UNKNOWN,
 ) -> None:
-    """Write a model and its tokenizer as a run folder, which every command but `python -m train` opens.
+    """Write a model and its tokenizer as a run folder, which every command but `keras-transformer train` opens.
 
-    check_lines: source sentences, such as some of the validation set, on which `python -m export` compares what it
-    writes with the Translator; without any, it asks for `--check FILE`.
+    check_lines: source sentences, such as some of the validation set, on which `keras-transformer export` compares what
+    it writes with the Translator; without any, it asks for `--check FILE`.
     inference: whether the model writes text, as most do, or trees; how commands search for its outputs unless they are
     told otherwise; and how many tokens its longest training sentence had, beyond which `translate` warns.
 
     A folder that save_run or a script wrote is overwritten. While it is, it cannot be opened: model.json comes last.
     Raises TypeError if the model is neither a Transformer nor a RecurrentModel, and ConfigError, before anything is
     written, if the tokenizer is of another vocabulary, a weight is an integer, NaN or infinite, a line of `check_lines`
-    is more than one line, a value of `inference` makes no sense, or the folder is a run of `python -m train`, whose
-    checkpoints and report are of other weights.
+    is more than one line, a value of `inference` makes no sense, or the folder is a run of `keras-transformer train`,
+    whose checkpoints and report are of other weights.
     """
     config = config_of(transformer)
     folder = RunFolder(path)
     if folder.config.exists() or folder.has_begun():
-        raise ConfigError(f"{folder.path} is a run folder of `python -m train`: save into another folder.")
+        raise ConfigError(f"{folder.path} is a run folder of `keras-transformer train`: save into another folder.")
     check_vocabulary(config, tokenizer)
     inference.check()
     lines = list_of_lines(check_lines)
@@ -95,7 +95,7 @@ def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
         if not file.exists():
             raise ConfigError(
                 f"{folder.path} has no {file.name}: it is not a run folder, or its training has not finished. "
-                "`python -m train CONFIG` finishes it."
+                "`keras-transformer train CONFIG` finishes it."
             )
     folder.check_tokenizer()
     tokenizer = Tokenizer(folder.tokenizer)

@@ -1,4 +1,4 @@
-"""`python -m train CONFIG`: train, or continue a run.
+"""`keras-transformer train CONFIG`: train, or continue a run.
 
 TensorFlow is imported by the command, so that `--help` answers at once.
 """

@@ -1,4 +1,4 @@
-"""`python -m train.compare RUN RUN ...`: runs side by side, with the settings in which they differ.
+"""`keras-transformer compare RUN RUN ...`: runs side by side, with the settings in which they differ.
 
 It reads only what the run folders hold, and needs neither TensorFlow nor Keras.
 """

@@ -1,4 +1,4 @@
-"""`python -m train.distil RUN`: of a model's translations of a text, those nearest to the references.
+"""`keras-transformer distil RUN`: of a model's translations of a text, those nearest to the references.
 
 They are chosen as in sequence-level interpolation (Kim and Rush 2016, section 3.3), where they replace the references.
 A model that is trained on them beside the real pairs learns from references and from another model at once.

@@ -1,4 +1,4 @@
-"""`python -m train.evaluate RUN`: translate a test set with a trained run and score the translations.
+"""`keras-transformer evaluate RUN`: translate a test set with a trained run and score the translations.
 
 TensorFlow is imported by the command, so that `--help` answers at once.
 """

@@ -1,4 +1,4 @@
-"""`python -m train.projector RUN`: write the embeddings of a trained run for TensorBoard's projector.
+"""`keras-transformer projector RUN`: write the embeddings of a trained run for TensorBoard's projector.
 
 Training does so too, at its end. TensorFlow is imported by the command, so that `--help` answers at once.
 """

@@ -1,4 +1,4 @@
-"""This project's training step, built as `python -m train` builds it."""
+"""This project's training step, built as `keras-transformer train` builds it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""This project in the race: `python -m train`."""
+"""This project in the race: `keras-transformer train`."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""CTranslate2, on the model that `python -m export --format ctranslate2` wrote.
+"""CTranslate2, on the model that `keras-transformer export --format ctranslate2` wrote.
 
 It searches with its own length penalty and stops as it does by default. The settings of the exported README.md find
 more of the Translator's translations, and take longer.
@@ -49,7 +49,7 @@ class CTranslate2:
 
 def load(folder: pathlib.Path, compute_type: str) -> CTranslate2:
     if not (folder / f"ctranslate2_{compute_type}").is_dir():
-        raise UserError(f"`python -m export --format ctranslate2` has not written a model in {compute_type}.")
+        raise UserError(f"`keras-transformer export --format ctranslate2` has not written a model in {compute_type}.")
     return CTranslate2(folder, compute_type)
 
 

@@ -32,6 +32,6 @@ def exported(folder: pathlib.Path, precision: str, beam_size: int) -> pathlib.Pa
 
 def load(folder: pathlib.Path, precision: str) -> SavedModel:
     if not exported(folder, precision, 4).is_dir():
-        raise UserError(f"`python -m export` has not written a SavedModel in {precision}.")
-    tune_for_translation()  # as `python -m export.translate` does
+        raise UserError(f"`keras-transformer export` has not written a SavedModel in {precision}.")
+    tune_for_translation()  # as `keras-transformer translate-export` does
     return SavedModel(folder, precision)

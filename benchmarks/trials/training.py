@@ -81,7 +81,7 @@ def copy_updates(source: pathlib.Path, path: pathlib.Path) -> None:
 
 
 def training_arguments(trial: Trial, path: pathlib.Path) -> list[str]:
-    """The arguments of `python -m train`: without a test set, into `path`."""
+    """The arguments of `keras-transformer train`: without a test set, into `path`."""
     settings = [*trial.settings, f"run_folder={json.dumps(str(path))}"]
     return [str(trial.config), *(part for setting in settings for part in ("--set", setting))]
 

@@ -1,4 +1,4 @@
-"""A client of TensorFlow Serving, and of `python -m export.serve`: lines of text in, translations out."""
+"""A client of TensorFlow Serving, and of `keras-transformer serve`: lines of text in, translations out."""
 
 import concurrent.futures
 import time

@@ -16,7 +16,7 @@ from ..versions import ExportError, find_version
 
 
 class ExportedTranslator:
-    """Translates with a SavedModel that `python -m export` wrote.
+    """Translates with a SavedModel that `keras-transformer export` wrote.
 
     `ExportedTranslator(folder)` opens the newest version in `folder`, or `folder` itself if it is a version.
     Sentences are translated in batches of similar length; translations come back in the order of the sentences.

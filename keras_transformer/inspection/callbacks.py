@@ -1,6 +1,6 @@
 """Callbacks that inspect a Transformer while it trains: scores, sample translations, pictures of attention.
 
-They work with stock `model.fit`, after each epoch, and in `python -m train`, after each validation.
+They work with stock `model.fit`, after each epoch, and in `keras-transformer train`, after each validation.
 """
 
 import importlib.util
@@ -30,7 +30,7 @@ GREEDY = SearchOptions(beam_size=1)
 
 
 class Writer(Protocol):
-    """What an Inspection writes to: the log of a run of `python -m train`, or a LogFolder."""
+    """What an Inspection writes to: the log of a run of `keras-transformer train`, or a LogFolder."""
 
     def write(self, step: int, values: dict[str, float | str]) -> None:
         """Write numbers and texts (Markdown) by name; the part of the name before the first "/" is the writer."""

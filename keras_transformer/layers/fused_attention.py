@@ -1,6 +1,7 @@
 """Attention in one kernel of cuDNN, for the JAX backend on an NVIDIA GPU.
 
-The kernel never holds the scores in memory. TensorFlow has no such kernel: `python -m train` never reaches this file.
+The kernel never holds the scores in memory. TensorFlow has no such kernel: `keras-transformer train` never reaches this
+file.
 """
 
 import keras

@@ -1,6 +1,6 @@
 """The page: a translation and how it came about, in one HTML text that loads nothing.
 
-`python -m export.serve` shows it at `/`; with an explanation inside, it is a file that needs no server.
+`keras-transformer serve` shows it at `/`; with an explanation inside, it is a file that needs no server.
 """
 
 import base64

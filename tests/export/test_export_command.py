@@ -1,4 +1,4 @@
-"""`python -m export`: a comparison before each version is published, every option, one sentence per mistake."""
+"""`keras-transformer export`: a comparison before each version is published, every option, one sentence per mistake."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""`python -m export.translate`: each line of input gives a line of output, from an export alone."""
+"""`keras-transformer translate-export`: each line of input gives a line of output, from an export alone."""
 
 import shutil
 import signal

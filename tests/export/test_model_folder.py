@@ -37,7 +37,7 @@ def folder(tmp_path, written):
 
 
 def publish(version, path):
-    """As `python -m export` does: a whole version appears in one step."""
+    """As `keras-transformer export` does: a whole version appears in one step."""
     shutil.copytree(version, path.with_name(f".unfinished-{path.name}")).rename(path)
 
 

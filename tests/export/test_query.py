@@ -1,4 +1,4 @@
-"""`python -m export.query` as a process: a server that hangs up is not the end of it, a reader that does is."""
+"""`keras-transformer query` as a process: a server that hangs up is not the end of it, a reader that does is."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""`python -m export.serve`: a process that answers, drains at SIGTERM, and one sentence per mistake."""
+"""`keras-transformer serve`: a process that answers, drains at SIGTERM, and one sentence per mistake."""
 
 import re
 import signal

@@ -1,4 +1,4 @@
-"""`python -m train.compare`: runs side by side, and a user's mistakes."""
+"""`keras-transformer compare`: runs side by side, and a user's mistakes."""
 
 import functools
 import json

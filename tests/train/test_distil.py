@@ -1,4 +1,4 @@
-"""`python -m train.distil`: the translation nearest to the reference, of each sentence, and a user's mistakes."""
+"""`keras-transformer distil`: the translation nearest to the reference, of each sentence, and a user's mistakes."""
 
 import functools
 import itertools

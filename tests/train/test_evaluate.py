@@ -1,4 +1,4 @@
-"""`python -m train.evaluate` from end to end: a run's own test set, files of one's own, and a user's mistakes."""
+"""`keras-transformer evaluate` from end to end: a run's own test set, files of one's own, and a user's mistakes."""
 
 import functools
 import json

@@ -239,7 +239,7 @@ def test_the_page_is_written_with_the_options_of_the_configuration(write, config
     )
     assert text.endswith(f"## Configuration\n\n```toml\n{config.to_toml()}```\n")
     assert "| licence | CC0-1.0 |" in text and "| weights | 9 bytes" in text
-    assert "python -m train config.toml --set run_folder=runs/run_again" in text
+    assert "keras-transformer train config.toml --set run_folder=runs/run_again" in text
     assert "data.validation, beam 7" in write(test=False)
 
 

@@ -50,7 +50,10 @@ def test_there_is_none_outside_git_nor_inside_another_project(checkout, tmp_path
 def test_the_command_takes_the_configuration_of_the_page_to_a_new_run_folder(tmp_path):
     folder = run_folder(tmp_path / "my run", [Part(0, "abc", {})])
     lines = reproduction_lines(folder, TrainingConfig(seed=7))
-    assert lines[1:3] == ["git checkout abc", "python -m train config.toml --set 'run_folder=runs/my run_again'"]
+    assert lines[1:3] == [
+        "git checkout abc",
+        "keras-transformer train config.toml --set 'run_folder=runs/my run_again'",
+    ]
     assert "Its seed, 7, decides the first weights" in "".join(lines) and lines[-1] == "Commit: abc."
 
 
@@ -61,7 +64,7 @@ def test_a_run_that_started_from_another_has_its_first_weights_from_there(tmp_pa
 
 def test_without_a_history_the_page_does_not_know_the_commit(tmp_path):
     lines = reproduction_lines(RunFolder(tmp_path / "mine"), TrainingConfig())
-    assert lines[1].startswith("python -m train config.toml ") and "not known" in lines[-1]
+    assert lines[1].startswith("keras-transformer train config.toml ") and "not known" in lines[-1]
 
 
 def test_a_run_that_was_only_interrupted_is_one_run(tmp_path):

@@ -1,4 +1,4 @@
-"""`python -m train` from end to end: what a run leaves behind, continuing and stopping it, and a user's mistakes."""
+"""`keras-transformer train` from end to end: what a run leaves behind, how it goes on and stops, a user's mistakes."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""`python -m train.data.multi30k`: put the Multi30k corpus into data/multi30k, each file checked by its SHA-256.
+"""`keras-transformer multi30k`: put the Multi30k corpus into data/multi30k, each file checked by its SHA-256.
 
 Multi30k (Elliott et al. 2016; French: Elliott et al. 2017), task 1: one English, German and French description of each
 of 31,014 images of Flickr30k, for non-commercial research and education.

@@ -78,11 +78,13 @@ def read_run(path: pathlib.Path) -> Run:
     """Read a run folder. Raises ConfigError if it is none, InputError if a file in it is damaged."""
     folder = RunFolder(path)
     if not path.is_dir():
-        raise ConfigError(f"There is no folder {path}. Name run folders, which `python -m train` prints at its end.")
+        raise ConfigError(
+            f"There is no folder {path}. Name run folders, which `keras-transformer train` prints at its end."
+        )
     if not folder.config.is_file():
         raise ConfigError(
-            f"{path} is no run folder: it has no {folder.config.name}. Name run folders, which `python -m train` "
-            "prints at its end."
+            f"{path} is no run folder: it has no {folder.config.name}. Name run folders, which `keras-transformer "
+            "train` prints at its end."
         )
     settings = effective_settings(load_recorded(folder.config))
     curves = read_curves(folder.metrics)

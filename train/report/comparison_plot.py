@@ -1,4 +1,4 @@
-"""The picture of `python -m train.compare --plot`: the curves of several runs over each other."""
+"""The picture of `keras-transformer compare --plot`: the curves of several runs over each other."""
 
 import pathlib
 from collections.abc import Sequence

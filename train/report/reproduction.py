@@ -26,7 +26,7 @@ def reproduction_lines(folder: RunFolder, training: TrainingConfig) -> list[str]
     decided = "the order of the text" if training.start_from else "the first weights, the order of the text"
     repeated = "" if len(parts) < 2 else ", if the same is changed at the same steps"
     lines += [
-        shlex.join(["python", "-m", "train", folder.config.name, "--set", f"run_folder=runs/{name}_again"]),
+        shlex.join(["keras-transformer", "train", folder.config.name, "--set", f"run_folder=runs/{name}_again"]),
         "```",
         "",
         f"`{folder.config.name}` is the configuration at the end of this page, with every override and default; save "

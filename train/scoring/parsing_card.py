@@ -1,4 +1,4 @@
-"""All statistics of the trees that a run writes: what `python -m train.evaluate` prints, and what report.md has."""
+"""All statistics of the trees that a run writes: what `keras-transformer evaluate` prints, and what report.md has."""
 
 import bisect
 import collections

@@ -1,4 +1,4 @@
-"""All statistics of one set of translations: what `python -m train.evaluate` prints and what report.md has of them."""
+"""All statistics of one set of translations: what `keras-transformer evaluate` prints and report.md has."""
 
 import dataclasses
 import time

@@ -1,4 +1,4 @@
-"""The picture of `python -m train.evaluate --plot`: scores with their intervals, and where they are won and lost."""
+"""The picture of `keras-transformer evaluate --plot`: scores with their intervals, and where they are won and lost."""
 
 import pathlib
 

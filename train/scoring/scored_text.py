@@ -1,4 +1,4 @@
-"""The text that `python -m train.evaluate` scores: a run's own test set, or files; and what it is compared with."""
+"""The text that `keras-transformer evaluate` scores: a run's own test set, or files; and what it is compared with."""
 
 import logging
 import pathlib
