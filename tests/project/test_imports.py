@@ -19,7 +19,16 @@ FORBIDDEN = {
 ROOMS = (  # of train/, in the direction of imports
     *("config", "workers", "data", "step", "loop", "scoring", "record", "validation", "cost", "report", "top"),
 )
-EXPORT_ROOMS = ("versions", "client", "graph", "server", "certificate", "ctranslate2", "top")  # of export/, likewise
+EXPORT_ROOMS = (
+    "versions",
+    "task",
+    "client",
+    "graph",
+    "server",
+    "certificate",
+    "ctranslate2",
+    "top",
+)  # of export/, likewise
 MAY_IMPORT_TENSORFLOW = {
     f"keras_transformer.{name}"
     for name in ("datasets", "parallel", "recurrent.loop", "replicas", "scorer", "tokenizer", "translator")

@@ -1,0 +1,58 @@
+"""`--format ctranslate2`: a model folder for CTranslate2, with the tokenizer and a README.md."""
+
+import dataclasses
+import logging
+import pathlib
+from typing import Annotated
+
+import typer
+
+from keras_transformer.commands.console import quiet_imports
+from keras_transformer.commands.signals import signals_raise
+
+from ..task import Task
+from ..versions import ExportError, unfinished_version
+
+log = logging.getLogger("export")
+
+
+@dataclasses.dataclass(frozen=True)
+class CTranslate2:
+    """A model in a folder of its own, which must not exist yet.
+
+    It must give the translations of the Translator the same scores. If its weights are quantized, the difference is
+    only printed.
+    """
+
+    quantization: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE", help="With --format ctranslate2: the type of its weights, for example int8."),
+    ] = None
+
+    def export(self, task: Task) -> pathlib.Path:
+        if task.options.coverage_penalty:
+            raise ExportError(
+                f"The coverage penalty is {task.options.coverage_penalty}, and the README.md of --format ctranslate2 "
+                "searches without one: give --coverage-penalty 0, or --format saved_model."
+            )
+        with quiet_imports():
+            from keras_transformer.translator import Translator
+
+            from . import convert
+
+        convert.require(self.quantization)
+        folder = task.folder.resolve()  # the end of a link, or ".", can be replaced
+        convert.refuse_existing(folder)
+        transformer, tokenizer = task.load_run()
+        lines = task.lines()
+        translator = Translator(transformer, tokenizer, task.options, max_source_tokens=task.max_source_tokens)
+        with signals_raise(), unfinished_version(folder.parent) as unfinished:
+            convert.write_model(transformer, tokenizer, unfinished, self.quantization)
+            convert.write_readme(unfinished, folder.name, translator, transformer.transformer_config)
+            if lines:
+                log.info("written; comparing it with the Translator on %d lines", len(lines))
+                comparison = convert.compare_scores(unfinished, translator, lines)
+                print(comparison)
+                if not self.quantization:
+                    convert.refuse_other_scores(comparison)
+            return unfinished.rename(folder)

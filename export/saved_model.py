@@ -1,0 +1,68 @@
+"""`--format saved_model`: a numbered version that TensorFlow Serving serves, with a certificate."""
+
+import dataclasses
+import logging
+import pathlib
+from typing import Annotated
+
+import typer
+
+from keras_transformer.commands.console import quiet_imports
+from keras_transformer.commands.options import Precision
+from keras_transformer.commands.signals import signals_raise
+from keras_transformer.run_folder import RunFolder
+
+from .task import Task
+from .versions import publish, refuse_version, unfinished_version
+
+log = logging.getLogger("export")
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedModel:
+    """The next version in a folder of versions. It must translate as the Translator of the same precision does."""
+
+    precision: Precision = "float32"
+    alignment_layer: Annotated[
+        int | None,
+        typer.Option(
+            help="The decoder block, counted from 1, whose attention aligns words in the signature translate.",
+            show_default="the last but one",
+        ),
+    ] = None
+    signatures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--signature",
+            metavar="NAME",
+            help="Write this signature alone; repeat the option for several. serving_default alone loads sooner.",
+            show_default="all five",
+        ),
+    ] = None
+
+    def export(self, task: Task) -> pathlib.Path:
+        refuse_version(task.folder)
+        with quiet_imports():
+            from keras_transformer.translator import Translator, in_precision
+
+            from .certificate.certificate import certify, summary
+            from .graph.operations import refuse_xla
+            from .graph.served_graph import ServedGraph
+            from .graph.version_folder import write_saved_model
+
+        transformer, tokenizer = task.load_run()
+        transformer = in_precision(transformer, self.precision)
+        lines = task.lines()
+        limits = {"max_source_tokens": task.max_source_tokens}
+        translator = Translator(transformer, tokenizer, task.options, precision=self.precision, **limits)
+        with quiet_imports():  # the tokenizer prints a notice
+            limit = translator.max_source_tokens
+            graph = ServedGraph(transformer, tokenizer, task.options, limit, self.alignment_layer)
+        with signals_raise(), unfinished_version(task.folder) as unfinished:
+            write_saved_model(graph, tokenizer, unfinished, tuple(self.signatures or ()))
+            refuse_xla(unfinished)
+            if lines:
+                log.info("written; comparing each runtime with the Translator on %d lines", len(lines))
+                run = RunFolder(task.run)
+                print(summary(certify(unfinished, run, translator, lines, self.precision, graph.alignment_layer)))
+            return publish(unfinished)

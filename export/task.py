@@ -1,0 +1,71 @@
+"""What to export, whatever the format: a run, how it searches, and the sentences on which the export is compared."""
+
+import itertools
+import pathlib
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.files import read_lines
+
+from .versions import ExportError
+
+if TYPE_CHECKING:  # it takes seconds to import
+    import keras
+
+    from keras_transformer.tokenizer import Tokenizer
+
+MOST_SENTENCES = 500  # to compare on
+
+
+class Task(NamedTuple):
+    """An export that the command line asks for.
+
+    run: the run folder. folder: where the export is written. options: how it searches. max_source_tokens: longer
+    sentences are truncated to this number of tokens. sentences: the file of source sentences on which the export is
+    compared with the run; None: it is not compared.
+    """
+
+    run: pathlib.Path
+    folder: pathlib.Path
+    options: SearchOptions
+    max_source_tokens: int
+    sentences: pathlib.Path | None
+
+    def load_run(self) -> tuple["keras.Model", "Tokenizer"]:
+        """Return the trained model and its tokenizer, ready for the comparison. Raises UserError if there is no run.
+
+        GPUs then multiply float32 as such, and not in TF32, whose scores are too far from those of processors.
+        """
+        import tensorflow as tf
+
+        from keras_transformer.saved_run import load_run
+
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+        return load_run(self.run)
+
+    def lines(self) -> list[str]:
+        """Return the sentences to compare on, none without a comparison. Raises ExportError if the file has none."""
+        path = self.sentences
+        if path is None:
+            return []
+        if not path.is_file():
+            raise ExportError(
+                f"There is no file {path} to compare the export on: give sentences with --check FILE, "
+                "or publish without comparing with --no-check."
+            )
+        with path.open("rb") as stream:
+            lines = list(itertools.islice(read_lines(stream, path), MOST_SENTENCES))
+        if not any(line.strip() for line in lines):
+            raise ExportError(f"{path} has no sentence to compare the export on.")
+        return lines
+
+
+class Format(Protocol):
+    """A format of exports: a dataclass whose fields are the options that this format adds to the command."""
+
+    def export(self, task: Task) -> pathlib.Path:
+        """Write the export and compare it with the run. Return its path.
+
+        Raises UserError if the run cannot be opened, if the export cannot be written, and if it does not compute what
+        the run computes; then nothing is published.
+        """

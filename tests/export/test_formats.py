@@ -1,0 +1,46 @@
+"""The table of formats: the command has the options of each, and refuses those of another one."""
+
+import inspect
+
+import pytest
+
+from export.__main__ import app, export
+from export.formats import FORMATS, FormatArguments, flag_of, options_of
+from export.versions import ExportError
+from tests.support.commands import assert_one_sentence, invoke
+
+OPTIONS = options_of(*FORMATS.values())
+DEFAULTS = {name: option.default for name, option in OPTIONS.items()}
+
+
+def test_the_command_has_the_options_of_every_format():
+    assert set(OPTIONS) <= set(inspect.signature(export).parameters)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_gets_its_own_options_and_no_other(name):
+    own = {option: "typed" for option in options_of(FORMATS[name])}
+    assert vars(FormatArguments(name, DEFAULTS | own).chosen()) == own
+    assert vars(FormatArguments(name, DEFAULTS).chosen()) == {option: DEFAULTS[option] for option in own}
+    for option in set(OPTIONS) - set(own):
+        with pytest.raises(ExportError, match=f"{flag_of(OPTIONS[option])} typed is for --format"):
+            FormatArguments(name, DEFAULTS | {option: "typed"}).chosen()
+
+
+def test_an_option_that_several_formats_have_is_the_same_in_each():
+    for kind in FORMATS.values():
+        assert options_of(kind).items() <= OPTIONS.items()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--quantization", "int8"], ["--quantization int8", "--format ctranslate2", "--precision"]),
+        (["--format", "ctranslate2", "--precision", "bfloat16"], ["--precision bfloat16", "--format saved_model"]),
+        (["--format", "ctranslate2", "--alignment-layer", 1], ["--alignment-layer 1", "--format saved_model"]),
+        (["--format", "ctranslate2", "--signature", "score"], ["--signature score", "--format saved_model"]),
+    ],
+)
+def test_an_option_of_another_format_is_one_sentence(tmp_path, arguments, words):
+    assert_one_sentence(invoke(app, "no run", "--to", tmp_path / "to", *arguments), *words)
+    assert not (tmp_path / "to").exists()
