@@ -28,21 +28,23 @@ def refuse_one_string(lines: Iterable[str]) -> None:
 
 
 def list_of_lines(lines: Iterable[str], name: str = "Line") -> list[str]:
-    """Return `lines` as a list; errors call them by `name`.
+    """Return `lines` as a list. Errors call a line `name` and its number.
 
-    Raises TypeError if it is one string, whose letters would become sentences, or if a line is none, and InputError if
-    a line has half of a character that UTF-16 writes as two (a lone surrogate), which UTF-8 cannot express.
+    Raises TypeError if `lines` is one string, whose letters would become sentences, or if a line is not a string.
+    Raises InputError if a line has a lone surrogate: half of a character of UTF-16, which UTF-8 cannot express.
     """
     refuse_one_string(lines)
     lines = list(lines)
     for number, line in enumerate(lines, 1):
         if not isinstance(line, str):
-            raise TypeError(f"{name} {number} is {line!r:.60}; a line is a string.")
+            raise TypeError(f"{name} {number} must be a string. Received: {line!r:.60}")
         if why := why_no_text(line, f"{name} {number}"):
             raise InputError(why)
     return lines
 
 
 def why_no_text(line: str, name: str) -> str:
-    """A sentence about the line, called `name`, if it has a lone surrogate; "" if all of it are characters."""
-    return f"{name} has a lone surrogate, which is no character: {line[:60]!a}." if SURROGATE.search(line) else ""
+    """Return a sentence about the line, called `name`, if it has a lone surrogate, else ""."""
+    if not SURROGATE.search(line):
+        return ""
+    return f"{name} has a lone surrogate, half of a character, in {line[:60]!a}: remove it, or write the character."

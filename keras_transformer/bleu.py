@@ -179,7 +179,10 @@ def score(
     Raises ValueError if there is nothing to score, or not one reference per translation.
     """
     if len(translations) != len(references) or not translations:
-        raise ValueError(f"{len(translations):,} translations and {len(references):,} references: each needs one.")
+        raise ValueError(
+            "Scoring needs at least one translation, and one reference per translation. Received: "
+            f"{len(translations):,} translations and {len(references):,} references."
+        )
     count = len(references)
     resamples = affordable(resamples, count) if count > 1 else 0
     hits = sum(ours == theirs for ours, theirs in zip(translations, references, strict=True))

@@ -88,12 +88,12 @@ def _usable(encoded, longest, skip_unusable):
     too_long = len(encoded) - len(usable) - blank
     if blank or too_long:
         most = max(max(map(len, pair)) for pair in encoded) + 1
-        found = f"{blank} of {len(encoded)} pairs have a blank side and {too_long} are longer than {longest} tokens"
+        problem = f"{blank} of {len(encoded)} pairs have a blank side and {too_long} are longer than {longest} tokens"
         if not skip_unusable:
-            raise InputError(f"{found} (the longest has {most}): extend lengths, or pass skip_unusable=True.")
-        log.warning("%s (the longest has %d); they are left out", found, most)
+            raise InputError(f"{problem} (the longest has {most}): extend lengths, or pass skip_unusable=True.")
+        log.warning("%s (the longest has %d); they are left out", problem, most)
     if not usable:
-        raise InputError(f"There is no pair to make a dataset of: {len(encoded)} pairs were given.")
+        raise InputError(f"No pair is left to make a dataset of. Received: {len(encoded)} pairs.")
     return usable
 
 

@@ -13,7 +13,7 @@ from keras_transformer.batching import list_of_lines
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage
-from keras_transformer.decoding.scores import NO_NUMBERS
+from keras_transformer.decoding.scores import NAN_PROBABILITIES
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.errors import UserError
 from keras_transformer.kinds import config_of, incremental_decoder
@@ -98,7 +98,7 @@ class Explainer:
         hypotheses, scores = ops.convert_to_numpy(found.ids[0]), ops.convert_to_numpy(found.scores[0])
         rows = list(different_outputs(self.tokenizer, hypotheses, scores).values())[: self.options.n_best]
         if not rows:
-            raise UserError(f"The sentence {NO_NUMBERS}")
+            raise UserError(f"The sentence {NAN_PROBABILITIES}")
         hypotheses, scores = hypotheses[rows], scores[rows]
         made = self._forced(np.repeat([ids], len(rows), axis=0), hypotheses)
         return Explanation(

@@ -51,14 +51,14 @@ def config_of(model: "keras.Model") -> BaseModelConfig:
     config = getattr(model, "model_config", None)
     if not isinstance(config, tuple(CONFIGS.values())):
         raise TypeError(
-            f"A Transformer or a RecurrentModel is needed. Received: {model!r}. The model that with_attention returns "
-            "shares its weights with the one that it was made of: give that one."
+            f"The model must be a Transformer or a RecurrentModel. Received: {model!r}. If with_attention returned it, "
+            "give the model that with_attention was called with: it has the same weights."
         )
     for weight in model.weights:
         if "int" in weight.dtype:
             raise ConfigError(
-                f"{weight.path} is {weight.dtype}, as after `quantize`; float weights are needed. Give the model as "
-                "it was before. `keras-transformer export --format ctranslate2 --quantization int8` searches with "
+                f"The weights must be floats, but {weight.path} is {weight.dtype}, as after `quantize`: give the model "
+                "as it was before. `keras-transformer export --format ctranslate2 --quantization int8` searches with "
                 "integers."
             )
     return config

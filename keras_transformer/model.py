@@ -200,7 +200,7 @@ def encoder(transformer: Transformer) -> keras.Model:
     Raises TypeError for a model that is no Transformer.
     """
     if not hasattr(transformer, "transformer_config"):
-        raise TypeError(f"encoder takes a Transformer apart. Received: {transformer!r}")
+        raise TypeError(f"encoder needs a Transformer. Received: {transformer!r}")
     config = transformer.transformer_config
     if config.norm == "pre":
         memory = transformer.get_layer("encoder_norm").output

@@ -19,8 +19,8 @@ def check_vocabulary(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
     """Raises ConfigError if the model and the tokenizer do not have as many pieces as each other."""
     if config.vocab_size != tokenizer.vocab_size:
         raise ConfigError(
-            f"The model has a vocabulary of {config.vocab_size} and the tokenizer one of {tokenizer.vocab_size}: "
-            "they do not belong together."
+            f"The model has a vocabulary of {config.vocab_size} pieces and the tokenizer one of "
+            f"{tokenizer.vocab_size}: give the tokenizer that the model was trained with."
         )
 
 
@@ -28,8 +28,8 @@ def check_backend(name: str) -> None:
     """Raises ConfigError, which names the class, if Keras computes with another backend than its graphs do."""
     if (backend := keras.backend.backend()) != "tensorflow":
         raise ConfigError(
-            f"{name} computes with TensorFlow, and the backend of Keras is {backend}: write the model with save_run, "
-            "and open it where KERAS_BACKEND is tensorflow."
+            f"{name} computes with TensorFlow, but the backend of Keras is {backend}: write the model with save_run, "
+            "and open it in a process with KERAS_BACKEND=tensorflow."
         )
 
 

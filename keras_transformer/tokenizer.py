@@ -100,7 +100,7 @@ class _Parts:
         try:
             for number, sentence in enumerate(self.sentences, 1):
                 if not isinstance(sentence, str):
-                    raise TypeError(f"Sentence {number} is {sentence!r:.60}; a sentence is a string.")
+                    raise TypeError(f"Sentence {number} must be a string. Received: {sentence!r:.60}")
                 if why := why_no_text(sentence, f"Sentence {number}"):
                     raise TokenizerError(why)
                 for start in range(0, len(sentence), TRAINING_CHARACTERS):
@@ -111,10 +111,10 @@ class _Parts:
 
 
 def check_symbols(symbols: Sequence[str]) -> None:
-    """Raises TokenizerError for a symbol that is empty, given twice, or a piece that every tokenizer has for itself."""
+    """Raises TokenizerError for a symbol that is empty, given twice, or a piece that every tokenizer has."""
     for number, symbol in enumerate(symbols):
         if not symbol or symbol in symbols[:number] or OWN_PIECE.fullmatch(symbol):
-            why = "is empty, stands twice, or is a piece that every tokenizer has for itself"
+            why = "is empty, is given twice, or is a piece that every tokenizer has"
             raise TokenizerError(f"{symbol!r} cannot be a symbol: it {why}.")
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions, check_coverage
-from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
+from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.search import search
 from keras_transformer.errors import UserError
 from keras_transformer.kinds import build_model, config_of, joint_decoder
@@ -158,8 +158,8 @@ class Translator:
         map_batches(translate_batch, lengths, self.batch_size)
         if lost := [index for index in encoded if not results[index]]:
             raise UserError(
-                f"Line {first_line + lost[0]} {NO_NUMBERS} Take an earlier checkpoint, or train again at a lower "
-                "learning rate."
+                f"Line {first_line + lost[0]} {NAN_PROBABILITIES} Take an earlier checkpoint, or train again at a "
+                "lower learning rate."
             )
         return results
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_transformer.batching import BYTES_PER_TOKEN
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage
-from keras_transformer.decoding.scores import NEVER, NO_NUMBERS
+from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
@@ -95,7 +95,7 @@ class ServedGraph(tf.Module):
             found = search(self._decoder, padded(tf.gather(ids, indices)), self.options)
             best = found.scores[:, 0]
             with tf.control_dependencies(
-                [tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [f"A line {NO_NUMBERS}"])]
+                [tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [f"A line {NAN_PROBABILITIES}"])]
             ):
                 return {"translation": self.tokenizer.decode(found.ids[:, 0]), "score": tf.identity(best)}
 

@@ -5,7 +5,9 @@ from keras import ops
 LEAST_COVERED = 1e-4  # attention to a source token; less counts as this, so that its logarithm is finite
 NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums of it stay finite
 
-NO_NUMBERS = "has no translation: the model's probabilities are no numbers, as weights do that are too large."
+NAN_PROBABILITIES = (
+    "has no translation: the model's probabilities are NaN, which happens when weights have grown too large."
+)
 
 
 def length_penalty(length, alpha: float):

@@ -24,7 +24,7 @@ from keras_transformer.inspection.retrying_file import RetryingFile
 log = logging.getLogger("keras_transformer")
 
 NAME = re.compile(r"events\.out\.tfevents\.(\d+)\..*\.run")  # of an EventFile; files of other programs end otherwise
-DAMAGED = "damaged_events"  # what was no whole event in the files of a folder; TensorBoard does not read it
+DAMAGED = "damaged_events"  # bytes of the folder's files that are not complete events; TensorBoard does not read it
 SCALAR = scalar_pb("", 0.0).value[0]
 
 
@@ -130,7 +130,11 @@ def read_events(path: pathlib.Path) -> Iterator[Event]:
         with open(aside, "ab") as file:
             file.write(lost)
         log.warning(
-            "%s is damaged: %d of its %d bytes are no whole event; moved them to %s", path, len(lost), size, aside.name
+            "%s is damaged: moved %d of its %d bytes, which are not complete events, to %s",
+            path,
+            len(lost),
+            size,
+            aside.name,
         )
 
 

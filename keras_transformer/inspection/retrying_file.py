@@ -31,7 +31,7 @@ class RetryingFile:
             self.refused += 1
         else:
             if self.refused:
-                log.info("%s can be written again; its last %d records have been made up for", self.path, self.refused)
+                log.info("%s can be written again, and has the %d records that were refused", self.path, self.refused)
             self.refused = 0
 
     def flush(self) -> None:

@@ -32,7 +32,7 @@ def check_rules(options: SearchOptions) -> None:
     for name in filter(is_asked.get, is_asked):
         raise ConfigError(
             f"{name} is {getattr(options, name)} (--{name.replace('_', '-')}), which contradicts a search that writes "
-            "trees alone (--constrained): give one of them."
+            "only trees (--constrained): give one of them."
         )
 
 
@@ -42,7 +42,7 @@ def check_pieces(pieces: Sequence[str]) -> None:
     roots = {piece[1:] for piece in pieces if is_opening(piece)}
     if not roots & {symbol[1:] for symbol in after_space if is_closing(symbol)} or not any(map(is_leaf, after_space)):
         raise ConfigError(
-            "A search that writes trees alone (--constrained) needs a tokenizer with a piece for each bracket, such as "
+            "A search that writes only trees (--constrained) needs a tokenizer with a piece for each bracket, such as "
             "'(S' and ')S', and for a word, such as 'XX', but this one lacks them: take a run trained on a treebank."
         )
 

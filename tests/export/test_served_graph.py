@@ -39,7 +39,7 @@ def test_a_line_whose_probabilities_are_no_numbers_is_refused_in_a_sentence(pair
     transformer, tokenizer = pair
     huge = Transformer(transformer.transformer_config)
     huge.set_weights([np.asarray(weight) * 1e30 for weight in transformer.get_weights()])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="probabilities are no numbers"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="probabilities are NaN"):
         asker(ServedGraph(huge, tokenizer, OPTIONS, LONGEST))("serving_default", LINES)
 
 

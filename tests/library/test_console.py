@@ -200,7 +200,7 @@ def test_a_list_of_lines_is_not_one_string():
     with pytest.raises(TypeError, match="one string. Received: 'two'"):
         list_of_lines("two")
     for other in (None, math.nan, b"two"):
-        with pytest.raises(TypeError, match=f"Prefix 2 is {other!r}; a line is a string."):
+        with pytest.raises(TypeError, match=f"Prefix 2 .*{other!r}"):
             list_of_lines(["one", other], "Prefix")
 
 

@@ -170,7 +170,7 @@ def test_models_of_different_kinds_and_shapes_translate_together(runs):
     alone = Translator(transformer, tokenizer, OPTIONS)
     scores = [one.score for one in together.translate(SENTENCES)]
     assert np.isfinite(scores).all() and scores != [one.score for one in alone.translate(SENTENCES)]
-    with pytest.raises(TypeError, match="A Transformer or a RecurrentModel is needed"):
+    with pytest.raises(TypeError, match="must be a Transformer or a RecurrentModel"):
         Translator([transformer, "runs/other"], tokenizer)
 
 
@@ -186,7 +186,7 @@ def test_one_member_whose_probabilities_are_no_numbers_is_one_sentence(runs):
     transformer, tokenizer = load_run(runs[0])
     broken, _ = load_run(runs[1])
     broken.weights[-1].assign(np.full(broken.weights[-1].shape, np.nan, "float32"))
-    with pytest.raises(UserError, match="Line 1 has no translation: the model's probabilities are no numbers"):
+    with pytest.raises(UserError, match="Line 1 has no translation: the model's probabilities are NaN"):
         Translator([transformer, broken], tokenizer, OPTIONS).translate(SENTENCES[:2])
 
 

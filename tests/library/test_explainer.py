@@ -115,7 +115,7 @@ def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair):
     model = Transformer(pair[0].transformer_config)
     for weight in model.weights:
         weight.assign(1e30 * np.ones(weight.shape))
-    with pytest.raises(UserError, match="The sentence has no translation: the model's probabilities are no numbers"):
+    with pytest.raises(UserError, match="The sentence has no translation: the model's probabilities are NaN"):
         Explainer(model, pair[1], OPTIONS).explain(SENTENCE)
 
 

@@ -141,10 +141,10 @@ def test_a_loaded_model_trains_what_the_saved_one_trained(config, tmp_path):
 def test_what_is_no_model_of_these_kinds_and_integers_are_refused_in_a_sentence(use):
     model = build_model(SMALL)
     for other in (with_attention(model), "model", None):
-        with pytest.raises(TypeError, match=r"A Transformer or a RecurrentModel is needed\. Received: "):
+        with pytest.raises(TypeError, match=r"must be a Transformer or a RecurrentModel\. Received: "):
             use(other)
     model.quantize("int8")
-    with pytest.raises(ConfigError, match="is int8, as after `quantize`; float weights are needed"):
+    with pytest.raises(ConfigError, match="is int8, as after `quantize`"):
         use(model)
 
 

@@ -121,7 +121,7 @@ def refused(error, sentence, model, tokenizer, path, **options):
 
 def test_a_model_without_a_configuration_is_refused(tokenizer, tmp_path):
     model = with_attention(transformer_of(tokenizer))
-    refused(TypeError, "shares its weights with the one", model, tokenizer, tmp_path / "run")
+    refused(TypeError, "must be a Transformer or a RecurrentModel", model, tokenizer, tmp_path / "run")
 
 
 def test_weights_that_are_not_finite_are_refused(tokenizer, tmp_path):
@@ -132,7 +132,7 @@ def test_weights_that_are_not_finite_are_refused(tokenizer, tmp_path):
 
 def test_another_vocabulary_is_refused(tokenizer, tmp_path):
     config = kt.TransformerConfig(vocab_size=tokenizer.vocab_size + 1, d_ff=16, num_heads=2, **SIZES)
-    refused(kt.ConfigError, "do not belong together", Transformer(config), tokenizer, tmp_path / "run")
+    refused(kt.ConfigError, "has a vocabulary of", Transformer(config), tokenizer, tmp_path / "run")
 
 
 def test_a_check_line_of_two_lines_and_a_single_string_are_refused(tokenizer, tmp_path):

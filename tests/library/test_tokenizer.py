@@ -162,9 +162,9 @@ def test_training_without_text_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        ("a \ud800", TokenizerError, r"Sentence 3 has a lone surrogate, which is no character: 'a \\ud800'"),
-        (b"bytes", TypeError, "Sentence 3 is b'bytes'; a sentence is a string"),
-        (3, TypeError, "Sentence 3 is 3; a sentence"),
+        ("a \ud800", TokenizerError, r"Sentence 3 has a lone surrogate.*'a \\ud800'"),
+        (b"bytes", TypeError, "Sentence 3 .*b'bytes'"),
+        (3, TypeError, "Sentence 3 .*3"),
     ],
 )
 def test_a_sentence_that_is_no_text_is_named(tmp_path, wrong, error, message):

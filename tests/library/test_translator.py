@@ -66,7 +66,7 @@ def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair, monkey
         return Hypotheses(source_ids[:, None, :], tf.cast(scores, tf.float32)[:, None])
 
     monkeypatch.setattr(translator_module, "search", search)
-    with pytest.raises(UserError, match="Line 12 has no translation: the model's probabilities are no numbers"):
+    with pytest.raises(UserError, match="Line 12 has no translation: the model's probabilities are NaN"):
         Translator(*pair).translate(["", "the fox"], first_line=11)
 
 
