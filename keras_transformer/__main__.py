@@ -67,7 +67,7 @@ def help_text(prog_name: str) -> str:
     lines = [
         f"Usage: {prog_name} COMMAND [OPTIONS] [ARGUMENTS]",
         "",
-        "Train a Transformer on pairs of sentences, translate with it, export and serve it.",
+        "Train a Transformer on sentence pairs, translate with it, export and serve it.",
     ]
     for group, commands in GROUPS.items():
         lines += ["", f"{group}:", *(f"  {name:{width}}{command.help}" for name, command in commands.items())]

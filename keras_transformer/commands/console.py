@@ -50,8 +50,8 @@ def quiet_imports(without: Sequence[str] = ()) -> Iterator[None]:
     """Within, hide what native libraries print to stderr while they load, and collect no garbage.
 
     No import finds the packages in `without`. Modules leave hardly any garbage, and looking for it takes a fifth of the
-    time of importing TensorFlow and Keras. If an exception other than UserError is raised, what was hidden is printed
-    after all, because it may show the cause.
+    time of importing TensorFlow and Keras. If an exception is raised that does not name its cause, as UserError and
+    ModuleNotFoundError do, what was hidden is printed after all.
 
     TensorFlow 2.21 prints lines at its import that no log level silences.
     """
@@ -62,9 +62,9 @@ def quiet_imports(without: Sequence[str] = ()) -> Iterator[None]:
         os.dup2(held.fileno(), 2)
         try:
             yield
-        except UserError:  # its message names the cause
+        except (UserError, ModuleNotFoundError):
             raise
-        except Exception:  # goes on to the caller, with what was held back to explain it
+        except Exception:
             held.seek(0)
             os.write(stderr, held.read())
             raise

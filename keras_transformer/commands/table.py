@@ -38,9 +38,9 @@ GROUPS = {
         ),
     },
     "Export and serve": {
-        "export": Command("export.__main__", "export", "Export a run, and check that the export translates alike."),
+        "export": Command("export.__main__", "serve", "Export a run, and check that the export translates alike."),
         "translate-export": Command(
-            "export.translate", "export", "Translate standard input line by line with an export alone."
+            "export.translate", "serve", "Translate standard input line by line with an export alone."
         ),
         "serve": Command("export.serve", "serve", "Serve an export over HTTP and gRPC, with a page to try it."),
         "query": Command("export.query", "serve", "Translate standard input line by line with a server."),

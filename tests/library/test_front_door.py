@@ -94,18 +94,3 @@ def test_an_unknown_name_is_an_attribute_error_that_names_it():
         kt.Transfomer  # noqa: B018
     with pytest.raises(ImportError, match="Transfomer"):
         exec("from keras_transformer import Transfomer")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("module", ["keras_transformer", "train", "train.evaluate", "export"])
-def test_help_imports_neither_keras_nor_tensorflow(module):
-    script = f"""
-import contextlib, io, json, runpy, sys
-sys.argv = ["command", "--help"]
-with contextlib.redirect_stdout(io.StringIO()) as help, contextlib.suppress(SystemExit):
-    runpy.run_module({module!r}, run_name="__main__")
-print(json.dumps({{"help": help.getvalue(), "modules": sorted(sys.modules)}}))
-"""
-    found = in_a_process_of_its_own(script)
-    assert "--help" in found["help"]
-    assert not set(found["modules"]) & {"keras", "tensorflow"}

@@ -69,6 +69,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "references_page": "docs/references.md",
     "scaling": "docs/scaling.md",
     "search_options": "SearchOptions, from a script to translations",
+    "program": "the command keras-transformer",
     "serving_files": "serving/ and docs/serving.md",
     "serving_runtime": "an export in TensorFlow's C++ runtime",
     "several_languages": "tags of target languages, from text to translations",
