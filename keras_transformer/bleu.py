@@ -91,14 +91,16 @@ class Score:
     signature: str
     undefined: str = ""  # why the value means nothing; empty if it means something
     mean: float | None = None  # of the bootstrap's resamples
-    margin: float | None = (
-        None  # half of their 95 per cent confidence interval, which is mean - margin .. mean + margin
-    )
+    margin: float | None = None  # half of their 95 per cent confidence interval: mean - margin to mean + margin
 
     def __str__(self) -> str:
         if self.undefined:
             return "n/a"
         return f"{self.value:.2f}" if self.margin is None else f"{self.value:.2f} ± {self.margin:.2f}"
+
+    @property
+    def has_interval(self) -> bool:
+        return self.margin is not None and not self.undefined
 
     @property
     def note(self) -> str:
@@ -107,13 +109,12 @@ class Score:
 
     def as_json(self) -> dict[str, Any]:
         """Return what JSON holds of it; the value is null if it is undefined."""
-        has_interval = self.margin is not None and not self.undefined
         return {
             "name": self.name,
             "form": self.form,
             "value": None if self.undefined else self.value,
-            "margin": self.margin if has_interval else None,
-            "interval": [self.mean - self.margin, self.mean + self.margin] if has_interval else None,
+            "margin": self.margin if self.has_interval else None,
+            "interval": [self.mean - self.margin, self.mean + self.margin] if self.has_interval else None,
             "signature": self.signature,
             "undefined": self.undefined or None,
         }
@@ -151,6 +152,16 @@ class Scores:
         score = self.first("BLEU")
         return f"n/a ({score.undefined})" if score.undefined else f"{score.value:.2f}"
 
+    @property
+    def quality(self) -> float:
+        """The number by which weights are chosen: BLEU in its first form; 0 if it is undefined."""
+        return self.bleu
+
+    @property
+    def quality_text(self) -> str:
+        """The same as logs show it."""
+        return f"BLEU {self.bleu_text}"
+
     def plotted(self) -> dict[str, float]:
         """Return the numbers for curves, by name."""
         return {"bleu": self.plotted_bleu, "chrf": self.chrf, "exact": self.exact}
@@ -164,6 +175,14 @@ class Scores:
             for value, score in zip(values, self.measured, strict=True)
         ]
         return [*lines, f"exact {self.exact:.2f} per cent of {self.sentences:,} sentences"]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what JSON holds of them."""
+        return {
+            "sentences": self.sentences,
+            "scores": [score.as_json() for score in self.measured],
+            "exact": self.exact,
+        }
 
 
 def score(

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from keras_transformer.inference import TEXT, TREES
 from keras_transformer.model_config import ConfigError
@@ -20,6 +20,8 @@ class Outputs:
 
     search: the values that the run has for options of the search which are left out.
     """
+
+    name: ClassVar[str]
 
     run: str | os.PathLike
     search: Mapping[str, Any]
@@ -50,6 +52,8 @@ class Outputs:
 class Text(Outputs):
     """Translations: a line is read and written as it is."""
 
+    name = TEXT
+
     def read(self, lines):
         return lines
 
@@ -73,6 +77,8 @@ class Text(Outputs):
 class Trees(Outputs):
     """Trees over the words of a line. The model reads words between spaces and writes a line of brackets."""
 
+    name = TREES
+
     def read(self, lines):
         return parsed_sentences(lines)
 
@@ -95,7 +101,7 @@ class Trees(Outputs):
             raise ConfigError("--draw needs the package nltk, which is not installed: pip install nltk.") from None
 
 
-KINDS = {TEXT: Text, TREES: Trees}
+KINDS = {kind.name: kind for kind in (Text, Trees)}
 
 
 def outputs_of(run: str | os.PathLike) -> Outputs:

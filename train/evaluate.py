@@ -8,12 +8,11 @@ from keras_transformer.commands.signals import end_on_signals
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
-import dataclasses
 import json
 import os
 import pathlib
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,13 +29,16 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
-from keras_transformer.outputs import Trees, outputs_of
+from keras_transformer.outputs import Outputs, outputs_of
 from keras_transformer.run_folder import RunFolder
 
 from .config.data import DataSection, TreebankData
-from .data.corpus import CorpusError
-from .data.files import aligned_pairs, check_sides
+from .data.files import check_sides
 from .scoring.output_files import check_not_read, check_picture, check_plain_text, check_writable
+
+if TYPE_CHECKING:  # they take a second
+    from .scoring.card import Card
+    from .scoring.scorecard import Scorecard
 
 app = command_app()
 
@@ -93,59 +95,42 @@ def evaluate(
         runs = [run, *ensemble]
         check_files(runs, source, reference, against, output, plot)
         outputs = outputs_of(run)
-        writes_trees = isinstance(outputs, Trees)
-        if constrained:
-            outputs.check_constrained()
-        if writes_trees:
-            check_tree_options(source=source, tokenised=tokenised, plot=plot)
-        check_kinds(run, writes_trees, against)
+        check_options(outputs, source, tokenised, plot, constrained)
+        check_same_outputs(run, against)
         options = SearchOptions(**search.with_run_defaults(outputs.search))
-        settings = {name: getattr(options, name) for name in RUN_OPTIONS}
-        if ensemble:
-            settings["ensemble"] = [str(one) for one in ensemble]
-        settings |= {"precision": precision} | ({"constrained": constrained} if writes_trees else {})
         with quiet_imports():
-            from keras_transformer.bleu import tokenised_bleu
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
 
-            from .scoring.breakdown import training_splits
-            from .scoring.scorecard import evaluator_of, translate_timed
-            from .scoring.scored_text import ScoredText, data_of_run, other_translations, text_of_run
+            from .scoring.card import translate_timed
+            from .scoring.outputs import SCORED
+            from .scoring.scored import opponent_of
+            from .scoring.scored_text import data_of_run
             from .scoring.significance import check_paired_test
 
         check_paired_test(paired_test)
         tune_for_translation()
 
         def load(*paths: pathlib.Path) -> Translator:
-            settings = {"trees_only": True} if constrained else {}
-            return Translator.load(paths, options, batch_size=batch_size, precision=precision, **settings)
+            return Translator.load(paths, options, batch_size=batch_size, precision=precision, trees_only=constrained)
 
-        translator = load(*runs)
-        data = data_of_run(run, has_text=source is not None)
+        translator, kind = load(*runs), SCORED[outputs.name]
+        data = data_of_run(run, has_files=source is not None)
         if output:
             check_not_read("--output", output, files_of(data))
-        if writes_trees:
-            card = evaluated_trees(translator, data, output, against, load, paired_test)
-            show(card, run, "data.test", settings, as_json)
-            return
-        given = ScoredText(f"{source} and {reference}", aligned_pairs(source, reference)) if source else None
-        text = given or text_of_run(data, output)
-        theirs = other_translations(against, text.pairs, load) if against else None
-        timed = translate_timed(translator, text.pairs)
+        scored = kind.of_run(data, output, (source, reference) if source else None, tokenised)
+        opponent = opponent_of(against, scored, load) if against else None
+        timed = translate_timed(translator, scored.pairs)
         if output:
-            write_lines(output, [sample.translation for sample in timed.samples])
-        language = data.target_language if data else ""
-        tokenizers = [translator.tokenizer, *([theirs.tokenizer] if theirs and theirs.tokenizer else [])]
-        evaluator = evaluator_of(tokenizers, language, lambda: training_splits(data), timed.samples)
-        if tokenised:
-            evaluator = dataclasses.replace(evaluator, length_bleu=tokenised_bleu(language))
-        card = evaluator.scorecard(timed)
-        if theirs:
-            card = evaluator.compared(card, str(against), theirs.translations, paired_test)
-        show(card, run, text.name, settings, as_json)  # first: whatever happens to the picture, the scores are there
+            write_lines(output, scored.written([sample.translation for sample in timed.samples]))
+        card = scored.score(timed, translator.tokenizer, opponent, paired_test)
+        settings = {name: getattr(options, name) for name in RUN_OPTIONS}
+        if ensemble:
+            settings["ensemble"] = [str(path) for path in ensemble]
+        settings |= {"precision": precision, **kind.settings(constrained)}
+        show(card, run, scored.name, settings, as_json)  # first: if the picture fails, the scores are there
         if plot:
-            draw(card, str(run), plot)
+            draw_scorecard(card, str(run), plot)
 
 
 def files_of(data: DataSection | None) -> list[pathlib.Path]:
@@ -157,83 +142,34 @@ def files_of(data: DataSection | None) -> list[pathlib.Path]:
     return [pathlib.Path(os.path.expanduser(path)) for path in getattr(data, "paths", ())]
 
 
-def show(card: Any, run: pathlib.Path, text: str, settings: dict[str, Any], as_json: bool) -> None:
-    """Print a Scorecard or a ParsingCard, for a person or as one JSON object, after what was scored and the search."""
+def show(card: "Card", run: pathlib.Path, text: str, settings: dict[str, Any], as_json: bool) -> None:
+    """Print a Card, for a person or as one JSON object, after what was scored and the search."""
     if as_json:
         print(json.dumps({"run": str(run), "text": text, **settings, **card.as_json()}, ensure_ascii=False))
         return
-    words = {name: " and ".join(value) if isinstance(value, list) else value for name, value in settings.items()}
-    search = (f"{name.replace('_', ' ').removesuffix(' size')} {value}" for name, value in words.items())
+    texts = {name: " and ".join(value) if isinstance(value, list) else value for name, value in settings.items()}
+    search = (f"{name.replace('_', ' ').removesuffix(' size')} {value}" for name, value in texts.items())
     print("\n".join([f"{text}, {', '.join(search)}:", *card.lines()]))
 
 
-def evaluated_trees(
-    translator: Any,
-    data: DataSection,
-    output: pathlib.Path | None,
-    against: pathlib.Path | None,
-    load: Callable[[pathlib.Path], Any],
-    paired_test: str,
-) -> Any:
-    """The ParsingCard of the test set of a treebank. The trees are written to `output` with the treebank's tags."""
-    from .data.prepare import load_corpus
-    from .scoring.parsing_card import parsing_card, tagged_trees
-    from .scoring.scorecard import translate_timed
-    from .scoring.tree_comparison import compare_trees
-
-    corpus = load_corpus(data)
-    pairs, trees = list(corpus.test), corpus.test.trees
-    theirs = other_trees(against, pairs, trees, load) if against else None
-    timed = translate_timed(translator, pairs)
-    ours = [sample.translation for sample in timed.samples]
-    if output:
-        write_lines(output, tagged_trees(trees, ours))
-    card = parsing_card(timed, trees, corpus.train.trees)
-    if theirs is None:
-        return card
-    return dataclasses.replace(card, comparison=compare_trees(str(against), trees, ours, theirs, paired_test))
+def check_options(
+    outputs: Outputs, source: pathlib.Path | None, tokenised: bool, plot: pathlib.Path | None, constrained: bool
+) -> None:
+    """Raises ConfigError for an option that is of another kind of outputs than those of the run."""
+    for option, value in (("--source", source), ("--tokenised", tokenised), ("--plot", plot)):
+        if value:
+            outputs.check_text(f"{option} is for text: leave it out.")
+    if constrained:
+        outputs.check_constrained()
 
 
-def other_trees(
-    against: pathlib.Path, pairs: list[tuple[str, str]], trees: list, load: Callable[[pathlib.Path], Any]
-) -> list[str]:
-    """The outputs that --against names, as lines of brackets: of another run, or the trees of a file, as --output has.
-
-    Raises CorpusError if the file has not one tree over the words of each sentence.
-    """
-    from keras_transformer.samples import translate_pairs
-
-    from .data.files import lines_of
-    from .data.trees import read_trees
-
-    if against.is_dir():
-        return [sample.translation for sample in translate_pairs(load(against), pairs)]
-    found = list(read_trees("\n".join(lines_of(against)), str(against)))
-    if len(found) != len(trees):
-        raise CorpusError(f"--against {against} has {len(found):,} trees, but there are {len(trees):,} sentences.")
-    for number, (one, tree) in enumerate(zip(found, trees, strict=True), 1):
-        if len(one.words) != len(tree.words):
-            raise CorpusError(
-                f"--against {against}: tree {number:,} has {len(one.words)} words and its sentence "
-                f"{len(tree.words)}: give the trees in the order of the sentences."
-            )
-    return [one.pair[1] for one in found]
-
-
-def check_tree_options(**given: Any) -> None:
-    """Raises ConfigError for an option that is of text, since the run writes trees."""
-    if names := [name for name, value in given.items() if value]:
-        raise ConfigError(
-            f"--{names[0]} is for runs that translate text, and this one was trained on a treebank, whose test trees "
-            "are scored: leave it out."
-        )
-
-
-def check_kinds(run: pathlib.Path, has_trees: bool, against: pathlib.Path | None) -> None:
+def check_same_outputs(run: pathlib.Path, against: pathlib.Path | None) -> None:
     """Raises ConfigError if one of two runs writes trees and the other one text, which no measure compares."""
-    if against and against.is_dir() and isinstance(outputs_of(against), Trees) != has_trees:
+    if against is None or not against.is_dir():
+        return
+    ours, theirs = (outputs_of(path).name for path in (run, against))
+    if ours != theirs:
         RunFolder(run).check_exists()
-        ours, theirs = ("trees", "text") if has_trees else ("text", "trees")
         raise ConfigError(
             f"{run} writes {ours} and --against {against} writes {theirs}: compare it with a run that writes {ours}."
         )
@@ -261,7 +197,7 @@ def check_files(
         check_not_read("--output", output, (source, reference, *runs, against))
 
 
-def draw(card: Any, name: str, path: pathlib.Path) -> None:
+def draw_scorecard(card: "Scorecard", name: str, path: pathlib.Path) -> None:
     """Draw a Scorecard, of the run called `name`, into a file. Raises ConfigError if the file cannot be written."""
     from .scoring.scorecard_plot import plot_scorecard
 
@@ -271,7 +207,7 @@ def draw(card: Any, name: str, path: pathlib.Path) -> None:
         raise ConfigError(f"--plot {path} cannot be written: {error.strerror}.") from None
 
 
-def write_lines(path: pathlib.Path, texts: list[str]) -> None:
+def write_lines(path: pathlib.Path, texts: Sequence[str]) -> None:
     """One line per text. Raises ConfigError if the file cannot be written."""
     try:
         path.write_text("".join(f"{on_one_line(text)}\n" for text in texts), encoding="utf-8")

@@ -77,7 +77,7 @@ def test_given_files_are_scored_line_by_line(folder, tmp_path):
     result = evaluate_command(folder, *files, "--beam-size", 1)
     assert result.exit_code == 0, result.output
     first, *bleu, chrf, exact = result.stdout.splitlines()[:6]
-    search = "beam 1, length penalty 0.6, coverage penalty 0.0, extra length 50, precision float32"
+    search = "beam 1, length penalty 0.6, extra length 50, coverage penalty 0.0, precision float32"
     assert first == f"{files[1]} and {files[3]}, {search}:"
     assert [line.startswith("BLEU n/a ") for line in bleu] == [True] * 3 and "no reference has four tokens" in bleu[0]
     assert chrf.startswith("chrF ") and "nc:6" in chrf and exact.endswith(" per cent of 3 sentences")
@@ -162,9 +162,9 @@ def test_the_search_options_arrive(folder, files, loaded):
     assert loaded == [
         (
             ((folder,), SearchOptions(beam_size=7, length_penalty=0.25, extra_length=9, coverage_penalty=0.5)),
-            {"batch_size": 5, "precision": "bfloat16"},
+            {"batch_size": 5, "precision": "bfloat16", "trees_only": False},
         ),
-        (((folder,), SearchOptions()), {"batch_size": BATCH_SIZE, "precision": "float32"}),
+        (((folder,), SearchOptions()), {"batch_size": BATCH_SIZE, "precision": "float32", "trees_only": False}),
     ]
 
 

@@ -22,8 +22,10 @@ from train.config.translation import TranslationConfig
 from train.data.prepare import load_corpus
 from train.data.trees import read_trees
 from train.loop.best import score_of
-from train.scoring.parsing_card import parsing_card, tagged_trees
-from train.scoring.scorecard import Timed
+from train.scoring.brackets import ValidatedTrees
+from train.scoring.card import TimedTranslations
+from train.scoring.parsing_card import parsing_card
+from train.scoring.scored_trees import ScoredTrees
 from train.validation.selection import Candidate
 from train.validation.validation import Validation
 
@@ -68,7 +70,8 @@ class Gold:
 
 def card_of(outputs, text=TREES):
     trees = list(read_trees(text, "text"))[: len(outputs)]
-    timed = Timed([Sample(*tree.pair, output) for tree, output in zip(trees, outputs, strict=True)], seconds=2.0)
+    samples = [Sample(*tree.pair, output) for tree, output in zip(trees, outputs, strict=True)]
+    timed = TimedTranslations(samples, seconds=2.0)
     return parsing_card(timed, trees, list(read_trees(text, "text")))
 
 
@@ -103,19 +106,20 @@ def test_the_card_for_programs_has_the_shape_of_other_scorecards():
 
 def test_written_trees_have_the_words_and_tags_of_the_treebank():
     (tree, *_) = read_trees(TREES, "text")
-    assert tagged_trees([tree], [""]) == ["(S (DT the) (NNS time) (VBP bark) (. .))"]
+    scored = ScoredTrees("text", [tree.pair], [tree], [tree])
+    assert scored.written([""]) == ["(S (DT the) (NNS time) (VBP bark) (. .))"]
 
 
 def test_of_trees_f1_is_the_quality_and_bleu_is_not():
     perfect, wrong = (card_of([output]).scores for output in ("(S (NP XX XX )NP (VP XX )VP XX )S", "(X XX XX XX XX )X"))
     validations = [
-        Validation(loss, 1.0, 1.0, scores_of(bleu), [], brackets)
+        Validation(loss, 1.0, 1.0, ValidatedTrees(brackets, scores_of(bleu)), [])
         for loss, bleu, brackets in ((2.0, 10.0, perfect), (1.0, 90.0, wrong))
     ]
     best, other = (Candidate("weights", {}, validation) for validation in validations)
     assert (best.quality, other.quality) == (100.0, 0.0) and "F1 100.00" in str(best) and "BLEU" not in str(best)
     assert [score_of(validation, "f1") for validation in validations] == [100.0, 0.0]
-    assert math.isnan(score_of(validations[0]._replace(brackets=None), "f1"))
+    assert math.isnan(score_of(validations[0]._replace(scores=scores_of(10.0)), "f1"))
     assert validations[0].plotted().items() >= {"bracketing_f1": 100.0, "well_formed": 100.0, "bleu": 10.0}.items()
 
 
@@ -180,7 +184,7 @@ def test_evaluate_repeats_the_report_and_writes_trees(parsed, tmp_path):
 def test_against_another_run_or_its_trees_in_a_file(parsed, tmp_path):
     assert invoke(train.evaluate.app, parsed, "--output", tmp_path / "out.mrg").exit_code == 0
     by_file = invoke(train.evaluate.app, parsed, "--against", tmp_path / "out.mrg")
-    assert by_file.exit_code == 0 and "No two trees differ in F1." in by_file.stdout, by_file.output
+    assert by_file.exit_code == 0 and "No two trees differ in sentence F1." in by_file.stdout, by_file.output
     found = json.loads(invoke(train.evaluate.app, parsed, "--against", parsed, "--json").stdout)["against"]
     assert [(one["name"], one["p_value"]) for one in found["differences"]] == [
         ("F1", 1.0), ("precision", 1.0), ("recall", 1.0),
@@ -206,7 +210,7 @@ def test_trees_of_other_sentences_are_no_comparison(parsed, tmp_path, text, part
 def test_evaluate_prints_what_the_right_trees_would_have(parsed, monkeypatch):
     monkeypatch.setattr(Translator, "load", lambda *arguments, **settings: Gold())
     first, *lines = invoke(train.evaluate.app, parsed).stdout.splitlines()
-    assert first.startswith("data.test, beam 3, length penalty 0.3, coverage penalty 0.0, extra length 20, ")
+    assert first.startswith("data.test, beam 3, length penalty 0.3, extra length 20, coverage penalty 0.0, ")
     assert lines[0].startswith("F1 90.91") and "well-formed 75.00 per cent" in lines[2]
 
 
@@ -234,7 +238,7 @@ def test_trees_are_not_compared_with_text(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--tokenised"], ["--plot", "x.png"]])
 def test_options_of_text_are_refused(parsed, arguments):
-    assert_one_sentence(invoke(train.evaluate.app, parsed, *arguments), arguments[0], "treebank")
+    assert_one_sentence(invoke(train.evaluate.app, parsed, *arguments), arguments[0], f"{parsed} writes trees")
 
 
 @pytest.mark.slow

@@ -24,14 +24,16 @@ from train.data.spread import spread
 from train.loop.progress import Progress
 from train.report import report
 from train.scoring.breakdown import WordCounts
-from train.scoring.scorecard import Evaluator, Timed
+from train.scoring.card import TimedTranslations
+from train.scoring.scorecard import Evaluator
+from train.scoring.scored_text import ScoredText
 from train.validation.selection import Candidate, Selection
 from train.validation.validation import Sample, Validation
 
 TINY = preset("tiny").replace(vocab_size=300)
 PROGRESS = Progress(step=2_600, seconds=3_725.0, core_seconds=3 * 3_725.0, target_tokens=1_234_567.0, skipped=[7, 900])
 PAIRS = [("five", "fünf"), ("six", "sechs")]
-TIMED = Timed([Sample("five", "fünf", "fünf"), Sample("six", "sechs", "sex")], seconds=4.0)
+TIMED = TimedTranslations([Sample("five", "fünf", "fünf"), Sample("six", "sechs", "sex")], seconds=4.0)
 
 
 def encoded(count, source_length, target_length, **skipped):
@@ -118,7 +120,7 @@ def test_a_table_of_results_finds_seed_time_machine_and_the_last_commit(tmp_path
 
 
 def test_the_page_says_what_the_model_is_for_and_what_not(config):
-    text = report.use_text(config)
+    text = report.use_text(config, ScoredText.use)
     assert "en to de" in text and "more than 60 source or 64 target tokens" in text and "It is not for" in text
 
 

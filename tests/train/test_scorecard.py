@@ -10,8 +10,10 @@ from keras_transformer.samples import Sample
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.scoring import scorecard_plot
 from train.scoring.breakdown import WordCounts, words_of
-from train.scoring.scorecard import INTERVAL_NOTE, LOWERCASE_NOTE, Evaluator, Timed
+from train.scoring.card import TimedTranslations
+from train.scoring.scorecard import LOWERCASE_NOTE, Evaluator
 from train.scoring.scorecard_plot import plot_scorecard
+from train.scoring.tables import INTERVAL_NOTE
 
 SAMPLES = [Sample("one two three", *pair) for pair in zip(REFERENCES, TRANSLATIONS, strict=True)]
 COUNTED = WordCounts(words_of(REFERENCES), "the training text (4 pairs)")
@@ -21,7 +23,7 @@ COUNTED = WordCounts(words_of(REFERENCES), "the training text (4 pairs)")
 def cards():
     """The Scorecard of some translations, and the same compared with others."""
     evaluator = Evaluator("de", COUNTED)
-    card = evaluator.scorecard(Timed(SAMPLES, seconds=2.0))
+    card = evaluator.scorecard(TimedTranslations(SAMPLES, seconds=2.0))
     return card, evaluator.compared(card, "runs/other", OTHERS, "bootstrap")
 
 
@@ -45,20 +47,22 @@ def test_a_comparison_names_the_other_its_test_every_form_and_the_lines(cards):
     for line, found in zip(table[1:], cards[1].comparison.differences, strict=True):
         assert line.startswith(f"  {found.name}, {found.form} ") and line.endswith(f"  {found.p_value:.4f}")
         assert f"{found.ours - found.theirs:+.2f}" in line
-    assert "The 3 sentences that differ most, by sentence chrF:" in lines
+    assert "The 3 translations that differ most, by sentence chrF:" in lines
     first = lines.index("  sentence 3")
     assert REFERENCES[2] in lines[first + 2] and TRANSLATIONS[2] in lines[first + 3] and "Kind" in lines[first + 4]
 
 
 def test_the_others_are_broken_down_as_if_they_were_ours(cards):
     theirs = [sample._replace(translation=text) for sample, text in zip(SAMPLES, OTHERS, strict=True)]
-    assert cards[1].comparison.breakdown == Evaluator("de", COUNTED).scorecard(Timed(theirs, 1.0)).breakdown
+    assert cards[1].comparison.breakdown == Evaluator("de", COUNTED).scorecard(TimedTranslations(theirs, 1.0)).breakdown
     assert cards[1].comparison.breakdown != cards[1].breakdown == cards[0].breakdown
 
 
 def test_a_model_in_lower_case_is_broken_down_in_lower_case_and_scored_as_it_is():
     cased = [Sample("One two three", "Ein Hund läuft hier", "ein hund läuft hier")]
-    card = Evaluator("de", WordCounts(words_of(["ein hund"]), "t"), is_lowercase=True).scorecard(Timed(cased, 1.0))
+    card = Evaluator("de", WordCounts(words_of(["ein hund"]), "t"), is_lowercase=True).scorecard(
+        TimedTranslations(cased, 1.0)
+    )
     raw, lowered = card.scores.measured[:2]
     assert raw.value < 50 and lowered.value == pytest.approx(100) == card.breakdown.lengths[0].bleu.value
     assert [(found.occurrences, found.words, found.found) for found in card.breakdown.frequencies] == [
@@ -72,7 +76,9 @@ def test_others_are_compared_with_a_model_in_lower_case_in_lower_case():
     ours = [Sample("One two three", "Ein Hund läuft hier", text) for text in ("ein hund läuft", "ein kind läuft hier")]
     evaluator = Evaluator("de", COUNTED, is_lowercase=True)
     theirs = ["Ein Hund läuft", "Ein Hund läuft hier"]
-    comparison = evaluator.compared(evaluator.scorecard(Timed(ours, 1.0)), "other", theirs, "bootstrap").comparison
+    comparison = evaluator.compared(
+        evaluator.scorecard(TimedTranslations(ours, 1.0)), "other", theirs, "bootstrap"
+    ).comparison
     assert [(found.line, found.theirs) for found in comparison.lines] == [(2, "ein hund läuft hier")]
     lowered = [Sample("One two three", "ein hund läuft hier", text.lower()) for text in theirs]
     assert comparison.breakdown == evaluator.break_down(lowered)
@@ -116,7 +122,7 @@ def test_the_form_of_bins_of_lengths_is_the_evaluators(cards):
 
 def test_an_undefined_bleu_is_neither_compared_nor_noted():
     evaluator = Evaluator("de", COUNTED)
-    card = evaluator.scorecard(Timed([Sample("two", "zwei", "zwei"), Sample("one", "eins", "ein")], 1.0))
+    card = evaluator.scorecard(TimedTranslations([Sample("two", "zwei", "zwei"), Sample("one", "eins", "ein")], 1.0))
     card = evaluator.compared(card, "other", ["zwei", "eins"], "bootstrap")
     assert [found.name for found in card.comparison.differences] == ["chrF"]
     assert [line.split()[:2] for line in card.lines()[:3]] == [["BLEU", "n/a"]] * 3
@@ -159,7 +165,7 @@ def test_every_score_is_a_point_with_its_interval(monkeypatch, cards):
 
 
 def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):
-    card = Evaluator("de", COUNTED).scorecard(Timed([Sample("two", "zwei", "zwei")], 1.0))
+    card = Evaluator("de", COUNTED).scorecard(TimedTranslations([Sample("two", "zwei", "zwei")], 1.0))
     scores, _, bleu, chrf = panels(monkeypatch, card).axes
     assert [text.get_text() for text in bleu.texts] == ["n/a"] and [text.get_text() for text in chrf.texts] == ["100"]
     assert bleu.get_title().endswith("n/a: no reference has four tokens") and bleu.get_ylim() == (0, 100)

@@ -7,7 +7,7 @@ import pytest
 
 from train.data.trees import read_trees
 from train.scoring.brackets import counts_of, rates
-from train.scoring.tree_comparison import compare_trees, differences
+from train.scoring.tree_comparison import bracket_differences, compare_trees
 
 GOLD, FLAT = "(S (NP XX XX )NP (VP XX )VP XX )S", "(S XX XX XX XX )S"
 TREES = list(
@@ -37,7 +37,7 @@ def test_randomization_is_the_share_of_all_exchanges_with_a_difference_as_large(
         other = np.where(np.array(exchange)[:, np.newaxis], ours, theirs)
         every.append(rates(one.sum(0)) - rates(other.sum(0)))
     precision, recall, f1 = (np.abs(every) >= np.abs(observed) - 1e-9).mean(0)
-    found = [one.p_value for one in differences(ours, theirs, "randomization")]
+    found = [one.p_value for one in bracket_differences(ours, theirs, "randomization")]
     assert found == pytest.approx([f1, precision, recall], abs=0.02)
 
 
@@ -47,27 +47,27 @@ def test_the_bootstrap_of_counts_is_that_of_drawn_sentences():
     found = rates(ours[drawn].sum(1)) - rates(theirs[drawn].sum(1))
     observed = rates(ours.sum(0)) - rates(theirs.sum(0))
     precision, recall, f1 = (np.abs(found - found.mean(0)) >= np.abs(observed)).mean(0)
-    p_values = [one.p_value for one in differences(ours, theirs, "bootstrap")]
+    p_values = [one.p_value for one in bracket_differences(ours, theirs, "bootstrap")]
     assert p_values == pytest.approx([f1, precision, recall], abs=0.05)
 
 
 @pytest.mark.parametrize("paired_test", ["bootstrap", "randomization"])
 def test_equal_parsers_do_not_differ_and_clear_differences_are_seen(paired_test):
     ours, theirs = random_counts(3, 40)
-    assert [one.p_value for one in differences(ours, ours, paired_test)] == [1.0] * 3
+    assert [one.p_value for one in bracket_differences(ours, ours, paired_test)] == [1.0] * 3
     better = np.stack([theirs[:, 2], theirs[:, 2], theirs[:, 2]], 1)
-    f1 = differences(better, theirs, paired_test)[0]
+    f1 = bracket_differences(better, theirs, paired_test)[0]
     assert f1.ours == 100.0 and f1.p_value < 0.01
-    mirrored = differences(theirs, better, paired_test)[0]
+    mirrored = bracket_differences(theirs, better, paired_test)[0]
     assert (mirrored.ours, mirrored.theirs) == (f1.theirs, f1.ours) and mirrored.p_value < 0.01
 
 
 @pytest.mark.parametrize("paired_test", ["bootstrap", "randomization"])
 def test_one_tree_is_never_significant(paired_test):
     ours, theirs = np.array([[9.0, 9, 9]]), np.array([[1.0, 9, 9]])
-    assert [one.p_value for one in differences(ours, theirs, paired_test)] == [1.0] * 3
+    assert [one.p_value for one in bracket_differences(ours, theirs, paired_test)] == [1.0] * 3
     same = np.array([[5.0, 9, 9]])
-    f1 = differences(np.concatenate([ours, same]), np.concatenate([theirs, same]), paired_test)[0]
+    f1 = bracket_differences(np.concatenate([ours, same]), np.concatenate([theirs, same]), paired_test)[0]
     assert f1.p_value == 1.0
 
 
@@ -84,4 +84,4 @@ def test_the_trees_that_differ_most_are_shown_with_the_treebanks():
     assert (
         "Against other, with a paired randomization test" in printed and "tree 8" in printed and first.theirs in printed
     )
-    assert compare_trees("other", TREES, ours, ours).sentences() == ["No two trees differ in F1."]
+    assert compare_trees("other", TREES, ours, ours).sentences() == ["No two trees differ in sentence F1."]

@@ -53,8 +53,8 @@ def validator(transformer):
     return validator_of(transformer, validation_sentences=2)
 
 
-def validator_of(transformer, split=PLAIN, **translation):
-    corpus = types.SimpleNamespace(validation=split, target_language="zh")
+def validator_of(transformer, split=PLAIN, outputs="text", **translation):
+    corpus = types.SimpleNamespace(validation=split, target_language="zh", outputs=outputs)
     data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=PAIRS)
     return Validator(transformer, data, TranslationConfig(**translation), xla=False)
 
@@ -127,7 +127,7 @@ def test_the_basis_of_a_score_is_the_text_and_the_search(transformer):
     ]
     assert len({validator.scores_basis for validator in [first, *others]}) == 6
     assert first.scores_basis == digest(TEXTS, (1, 0.6, 50), "zh")  # as runs of before the coverage penalty have it
-    corpus = types.SimpleNamespace(validation=PLAIN, target_language="zh")
+    corpus = types.SimpleNamespace(validation=PLAIN, target_language="zh", outputs="text")
     smoothed = Transformer(TINY.replace(label_smoothing=0.2))
     target = dataclasses.replace(PAIRS.target, ids=np.where(PAIRS.target.ids == EOS, EOS, 7))
     for model, pairs in ((smoothed, PAIRS), (transformer, dataclasses.replace(PAIRS, target=target))):
@@ -147,12 +147,13 @@ def test_translations_are_compared_with_the_trees_of_their_own_sentences(transfo
     trees = [Tree((f"w{n}", "b"), ("NN", "VB"), ("(S", f"(L{n}", "XX", f")L{n}", "XX", ")S")) for n in range(20)]
     split = Split("validation", lambda: (tree.pair for tree in trees))
     split.trees = trees
-    validator = validator_of(transformer, split, validation_sentences=3)
+    validator = validator_of(transformer, split, "trees", validation_sentences=3)
     tree_of = {tree.pair[0]: types.SimpleNamespace(text=tree.pair[1]) for tree in trees}
     validator.bleu.translator = types.SimpleNamespace(translate=lambda sources: [tree_of[line] for line in sources])
-    validator.bleu.inspect()
-    assert len({sample.translation for sample in validator.bleu.samples}) == validator.brackets().sentences == 3
-    assert validator.brackets().f1.value == validator.brackets().exact == 100
+    text_scores = validator.bleu.inspect()
+    brackets = validator.output_scores(text_scores, validator.bleu.samples).brackets
+    assert len({sample.translation for sample in validator.bleu.samples}) == brackets.sentences == 3
+    assert brackets.f1.value == brackets.exact == 100
 
 
 # the interval of perplexity

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from keras_transformer.errors import UserError
+from keras_transformer.inference import TEXT
 
 from ..workers.tf_config import Worker
 
@@ -90,6 +91,7 @@ class Corpus:
     source_language: str
     target_language: str
     symbols: tuple[str, ...] = ()  # texts that are one piece of the tokenizer each: tags <2de>, brackets " (NP"
+    outputs: str = TEXT  # what a model of it writes
 
 
 def own_shards(split: Split, worker: Worker) -> tuple[Split, ...]:

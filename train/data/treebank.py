@@ -92,7 +92,8 @@ def treebank_corpus(data: TreebankData) -> Corpus:
         if not split.trees:
             raise CorpusError(f"{split.name} has no tree: {split.part}.")
         log.info("%s: %s trees, %s", split.name, f"{len(split.trees):,}", split.part)
-    return Corpus(*splits, data.source_language, data.target_language, symbols_of_trees(splits[0].trees, data.leaves))
+    symbols = symbols_of_trees(splits[0].trees, data.leaves)
+    return Corpus(*splits, data.source_language, data.target_language, symbols, data.outputs)
 
 
 def symbols_of_trees(trees: Iterable[Tree], leaves: str = "XX") -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from ..config.training import TrainingConfig
 from ..workers.workers import Workers
 from .progress import Progress
 
+CURVE_OF = {"f1": "bracketing_f1"}  # names of a metric in metrics.jsonl, if it is another one there
 UNKNOWN = ""  # the basis of a score in a checkpoint of before it was recorded
 FIELDS = ("best_metric", "best_basis", "best_score", "best_step", "validations_since_best")  # of Progress
 
@@ -50,9 +51,7 @@ def score_of(validation: Any, metric: str) -> float:
     """How good a validation is: the higher, the better; NaN if it is undefined."""
     if metric == "loss":
         return -validation.loss
-    if metric == "f1":
-        return validation.brackets.f1.value if validation.brackets else math.nan
-    return validation.scores.chrf if metric == "chrf" else validation.scores.plotted_bleu
+    return validation.scores.plotted().get(CURVE_OF.get(metric, metric), math.nan)
 
 
 def has_score(validation: Any, training: TrainingConfig) -> bool:

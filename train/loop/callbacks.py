@@ -175,7 +175,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
         self.records.metrics.write(step, values)
         log.info(
             "validation at step %d: loss %.3f  perplexity %.2f  %s  exact %.1f%%  e.g. %r",
-            step, validation.loss, validation.perplexity, validation.quality_text, validation.scores.exact,
+            step, validation.loss, validation.perplexity, validation.scores.quality_text, validation.scores.exact,
             validation.samples[0].translation,
         )  # fmt: skip
 

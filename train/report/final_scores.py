@@ -3,17 +3,16 @@
 import contextlib
 import math
 
-from keras_transformer.bleu import Scores
 from keras_transformer.run_folder import RunFolder
 
 from ..config.run import RunConfig
 from ..loop.metrics_log import MetricsLog
-from ..scoring.brackets import BracketingScores
+from ..scoring.card import OutputScores
 from .curves import read_curves
 
 
 def record_final_scores(
-    folder: RunFolder, config: RunConfig | None, step: int, scores: Scores | BracketingScores, loss: float
+    folder: RunFolder, config: RunConfig | None, step: int, scores: OutputScores, loss: float
 ) -> None:
     """Record the scores of the report and the validation loss of the kept weights as "final/..." of the last step.
 

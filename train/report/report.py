@@ -21,14 +21,15 @@ from ..config.data import DataSection, FilesData
 from ..config.run import RunConfig
 from ..config.training import TrainingConfig
 from ..cost.cost import corpus_flops, parameter_count
-from ..data.corpus import WHOLE_TEXT, Split, skipped_sentence
+from ..data.corpus import skipped_sentence
 from ..data.prepare import PreparedData
 from ..data.spread import spread
-from ..data.statistics import data_table, own_part
+from ..data.statistics import data_table
 from ..loop.progress import Progress, duration
 from ..record.history import history
-from ..scoring.parsing_card import ParsingCard, parsing_card
-from ..scoring.scorecard import Scorecard, Timed, evaluator_of, translate_timed
+from ..scoring.card import Card, TimedTranslations, translate_timed
+from ..scoring.outputs import SCORED
+from ..scoring.scored import Use
 from ..validation.selection import Selection
 from .curves import plot_curves, read_curves
 from .reproduction import reproduction_lines
@@ -39,30 +40,30 @@ PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "sacreble
 
 def write_report(
     config: RunConfig, folder: RunFolder, data: PreparedData, progress: Progress, selection: Selection, devices: str
-) -> Scorecard | ParsingCard:
+) -> Card:
     """Translate the test set (the validation set if there is none) with the run folder's weights.
 
     Writes report.md, the same scores for programs to scores.json, and curves.png if there are metrics. Returns the
-    statistics.
+    Card with the scores.
     """
     split = data.corpus.test or data.corpus.validation
     options = config.translation.search_options(config.translation.beam_size)
     transformer, tokenizer = load_run(folder.path)
     translator = Translator(transformer, tokenizer, options, config.translation.batch_size)
-    timed = translate_timed(translator, list(split))
-    card = scored(config.data, data, split, timed)
+    scored = SCORED[config.data.outputs].of_split(split, config.data, data)
+    timed = translate_timed(translator, scored.pairs)
+    card = scored.score(timed, data.tokenizer)
     curves = read_curves(folder.metrics, progress.step)
     if curves:
         plot_curves(curves, folder.path.name, folder.curves)
     model = transformer.model_config
-    quality = "F1" if split.trees is not None else "BLEU"
     sections = [
         f"# {folder.path.name}",
         f"{languages(config.data)}.",
-        "## Use\n\n" + use_text(config),
+        "## Use\n\n" + use_text(config, scored.use),
         "## Scores\n\n" + scores_text(split.name, card, options, selection, split.skipped),
         "## Training\n\n" + training_table(config.training, data, model, progress, devices),
-        *[f"![Loss, {quality} and learning rate over the steps](curves.png)"] * bool(curves),
+        *[f"![Loss, {scored.quality} and learning rate over the steps](curves.png)"] * bool(curves),
         "## Size and speed\n\n" + cost_table(model, folder.weights, curves, timed, progress, devices),
         "## Data\n\n" + data_table(config.data, data),
         "## How to repeat it\n\n" + "\n".join(reproduction_lines(folder, config.training)),
@@ -76,16 +77,6 @@ def write_report(
     return card
 
 
-def scored(config: DataSection, data: PreparedData, split: Split, timed: Timed) -> Scorecard | ParsingCard:
-    """The statistics of the translations of a split; of trees if it has them."""
-    if split.trees is not None:
-        return parsing_card(timed, split.trees, data.corpus.train.trees)
-    own_text = data.corpus.train.shards[: len(data.train.shards)]  # the chief, who writes this, has the first shards
-    name = own_part(data) or WHOLE_TEXT
-    evaluator = evaluator_of([data.tokenizer], config.target_language, lambda: own_text, timed.samples, name)
-    return evaluator.scorecard(timed)
-
-
 def languages(data: DataSection) -> str:
     """ "en to de", or the first training files if the configuration names no languages: "train.en to train.de"."""
     if data.source != "files" or data.source_language != FilesData.model_fields["source_language"].default:
@@ -95,29 +86,25 @@ def languages(data: DataSection) -> str:
     return named + (f", and {len(others)} more" if others else "")
 
 
-def use_text(config: RunConfig) -> str:
+def use_text(config: RunConfig, use: Use) -> str:
     """What the model is for and what it is not for."""
     rows = config.training.row_lengths
-    does, done = f"translates single sentences, {languages(config.data)},", "translated"
-    risk = ", as in medicine or law: a translation may leave out, add or change something, and read well nevertheless."
-    if config.data.source == "treebank":
-        does = "parses single sentences, with words and punctuation divided by spaces as in the treebank,"
-        done, risk = "parsed", ": a tree may be wrong and look right."
     return "\n".join([
-        f"It {does} of the kind that it was trained on (see Data). No training sentence had more than {rows.source} "
-        f"source or {rows.target} target tokens, the end of sentence included.",
+        f"It {use.does.format(languages=languages(config.data))} of the kind that it was trained on (see Data). "
+        f"No training sentence had more than {rows.source} source or {rows.target} target tokens, the end of sentence "
+        "included.",
         "",
         "It is not for",
         "",
         "- text of another kind: how good it is there has not been measured;",
-        f"- documents: each sentence is {done} without those around it;",
-        f"- use without a reader who checks, where a mistake could do harm{risk}",
+        f"- documents: each sentence is {use.done} without those around it;",
+        f"- use without a reader who checks, where a mistake could do harm{use.risk}",
     ])  # fmt: skip
 
 
 def scores_text(
     name: str,
-    card: Scorecard | ParsingCard,
+    card: Card,
     options: SearchOptions,
     selection: Selection,
     skipped: collections.Counter | None = None,
@@ -153,7 +140,7 @@ def training_json(training: TrainingConfig, folder: RunFolder, progress: Progres
 
 def scores_json(
     name: str,
-    card: Scorecard | ParsingCard,
+    card: Card,
     options: SearchOptions,
     selection: Selection,
     parameters: int,
@@ -205,7 +192,7 @@ def cost_table(
     transformer_config: BaseModelConfig,
     weights: pathlib.Path,
     curves: dict[str, np.ndarray],
-    timed: Timed,
+    timed: TimedTranslations,
     progress: Progress,
     devices: str,
 ) -> str:

@@ -16,11 +16,11 @@ import collections
 import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_transformer.bleu import RESAMPLES, Score
+from keras_transformer.bleu import RESAMPLES, Score, Scores
 from keras_transformer.parsing.linear import Constituent, closing, constituents, is_tree, opening, repaired, symbols_of
 
 from ..data.trees import TOP, Tree
@@ -56,6 +56,16 @@ class BracketingScores:
     def measured(self) -> tuple[Score, ...]:
         return self.f1, self.precision, self.recall
 
+    @property
+    def quality(self) -> float:
+        """The number by which weights are chosen: F1."""
+        return self.f1.value
+
+    @property
+    def quality_text(self) -> str:
+        """The same as logs show it."""
+        return f"F1 {self.f1}"
+
     def plotted(self) -> dict[str, float]:
         """The numbers for metrics.jsonl, by name."""
         return {
@@ -72,6 +82,42 @@ class BracketingScores:
             f"exact {self.exact:.2f} per cent of {self.with_words:,} trees",
             f"well-formed {self.well_formed:.2f} per cent of the raw outputs; the others were repaired before scoring",
         ]
+
+    def as_json(self) -> dict[str, Any]:
+        """What a program reads."""
+        return {
+            "sentences": self.sentences,
+            "scores": [score.as_json() for score in self.measured],
+            "exact": self.exact,
+            "well_formed": self.well_formed,
+        }
+
+
+class ValidatedTrees(NamedTuple):
+    """The scores of validated trees: of their brackets, which decide, and of the same lines taken for text."""
+
+    brackets: BracketingScores
+    text: Scores
+
+    @property
+    def measured(self) -> tuple[Score, ...]:
+        return *self.brackets.measured, *self.text.measured
+
+    @property
+    def exact(self) -> float:
+        """Per cent of the lines that equal their reference letter by letter."""
+        return self.text.exact
+
+    @property
+    def quality(self) -> float:
+        return self.brackets.quality
+
+    @property
+    def quality_text(self) -> str:
+        return self.brackets.quality_text
+
+    def plotted(self) -> dict[str, float]:
+        return self.text.plotted() | self.brackets.plotted()
 
 
 def bracketing_scores(trees: Sequence[Tree], outputs: Sequence[str], resamples: int = 0) -> BracketingScores:

@@ -1,30 +1,27 @@
-"""All statistics of one set of translations: what `keras-transformer evaluate` prints and report.md has."""
+"""The statistics of translations: scores in all forms, where they are won and lost, and a comparison with others."""
 
 import dataclasses
-import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from keras_transformer.bleu import (
     CHRF,
     LOWER_CHRF,
     RESAMPLES,
     Measure,
-    Scores,
     all_measures,
     lower_bleu,
     raw_bleu,
     score,
 )
-from keras_transformer.commands.console import on_one_line
-from keras_transformer.samples import Sample, translate_pairs
+from keras_transformer.samples import Sample
 from keras_transformer.tokenizer import Tokenizer, lower_case
-from keras_transformer.translator import Translator
 
 from ..data.corpus import WHOLE_TEXT, Split
 from .breakdown import Breakdown, WordCounts, break_down, words_known
-from .significance import PairedComparison, differences, largest_differences
-from .tables import INTERVAL_NOTE, Table
+from .card import Card, TimedTranslations
+from .significance import Comparison, differences, largest_differences
+from .tables import Table
 
 LOWERCASE_NOTE = (
     "a model here writes lower case alone: tables are of lower-cased text; scores of raw text that is not lower-cased, "
@@ -32,86 +29,34 @@ LOWERCASE_NOTE = (
 )
 
 
-class Timed(NamedTuple):
-    """Translations of a test set, and how long they took."""
-
-    samples: list[Sample]
-    seconds: float  # the preparation of the search included
-
-    @property
-    def rate(self) -> float:
-        """Sentences per second."""
-        return len(self.samples) / self.seconds
-
-    def line(self) -> str:
-        return f"speed {self.rate:.1f} sentences/s: {self.seconds:.1f} s, preparation of the search included"
-
-
 @dataclasses.dataclass(frozen=True)
-class Comparison(PairedComparison):
+class TextComparison(Comparison):
     """Other translations of the same sentences, and how they differ; `lines` are LineDifferences."""
 
     breakdown: Breakdown
-
-    def sentences(self) -> list[str]:
-        """The lines that differ most, as printed lines."""
-        if not self.lines:
-            return ["No two translations differ in sentence chrF."]
-        lines = [f"The {len(self.lines)} sentences that differ most, by sentence chrF:"]
-        for found in self.lines:
-            lines += [
-                f"  sentence {found.line}",
-                f"    source            {on_one_line(found.source)}",
-                f"    reference         {on_one_line(found.reference)}",
-                f"    this   chrF {found.our_chrf:5.1f} {on_one_line(found.ours)}",
-                f"    other  chrF {found.their_chrf:5.1f} {on_one_line(found.theirs)}",
-            ]
-        return lines
+    noun = "translations"
+    measure = "sentence chrF"
 
     def as_json(self) -> dict[str, Any]:
         return {**super().as_json(), **self.breakdown.as_json()}
 
 
 @dataclasses.dataclass(frozen=True)
-class Scorecard:
+class Scorecard(Card):
     """The statistics of one set of translations, and of how they differ from another."""
 
-    timed: Timed
-    scores: Scores
     breakdown: Breakdown
-    comparison: Comparison | None = None
     is_lowercase: bool = False  # whether the breakdown is of lower-cased text
 
-    def lines(self) -> list[str]:
-        """What a person reads: a few lines of scores, then tables."""
-        lines = self.score_lines()
-        for table in self.tables():
-            lines += ["", *table.lines()]
-        if self.comparison:
-            lines += ["", *self.comparison.table().lines(), "", *self.comparison.sentences()]
-        return lines
-
-    def score_lines(self) -> list[str]:
-        has_intervals = any(found.margin is not None and not found.undefined for found in self.scores.measured)
-        notes = [INTERVAL_NOTE] * has_intervals + [LOWERCASE_NOTE] * self.is_lowercase
-        return [*self.scores.lines(), *notes, self.timed.line()]
+    def notes(self) -> list[str]:
+        return super().notes() + [LOWERCASE_NOTE] * self.is_lowercase
 
     def tables(self) -> list[Table]:
         """The breakdown as tables, with columns of the other translations if there are any."""
         return self.breakdown.tables(self.comparison.breakdown if self.comparison else None)
 
-    def as_json(self) -> dict[str, Any]:
-        """What a program reads."""
-        return {
-            "sentences": self.scores.sentences,
-            "scores": [found.as_json() for found in self.scores.measured],
-            "exact": self.scores.exact,
-            "is_lowercase": self.is_lowercase,
-            "seconds": self.timed.seconds,
-            "sentences_per_second": self.timed.rate,
-            **self.breakdown.as_json(),
-            "against": self.comparison.as_json() if self.comparison else None,
-        }
+    def details(self) -> dict[str, Any]:
+        return {"is_lowercase": self.is_lowercase, **self.breakdown.as_json()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,20 +74,20 @@ class Evaluator:
     length_bleu: Measure | None = None
     is_lowercase: bool = False
 
-    def scorecard(self, timed: Timed) -> Scorecard:
+    def scorecard(self, timed: TimedTranslations) -> Scorecard:
         """Score translations in all forms, with confidence intervals."""
         _, references, translations = zip(*timed.samples, strict=True)
         scores = score(translations, references, all_measures(self.language), RESAMPLES)
         return Scorecard(timed, scores, self.break_down(timed.samples), is_lowercase=self.is_lowercase)
 
     def compared(self, card: Scorecard, name: str, theirs: Sequence[str], paired_test: str) -> Scorecard:
-        """Return the Scorecard with a Comparison with other translations, called `name`, by each defined measure."""
+        """Return the Scorecard with a TextComparison: other translations, called `name`, by each defined measure."""
         samples = card.timed.samples
         _, references, ours = zip(*samples, strict=True)
         pairs = zip(all_measures(self.language), card.scores.measured, strict=True)
-        measures = [measure for measure, found in pairs if not found.undefined]
+        measures = [measure for measure, own_score in pairs if not own_score.undefined]
         others = [sample._replace(translation=text) for sample, text in zip(samples, theirs, strict=True)]
-        comparison = Comparison(
+        comparison = TextComparison(
             name,
             paired_test,
             differences(ours, theirs, references, measures, paired_test),
@@ -177,10 +122,3 @@ def evaluator_of(
     case = next((tokenizer for tokenizer in tokenizers if tokenizer.is_lowercase), tokenizers[0])
     counted = words_known(splits, [sample.reference for sample in samples], language, case.restored, text)
     return Evaluator(language, counted, is_lowercase=case.is_lowercase)
-
-
-def translate_timed(translator: Translator, pairs: list[tuple[str, str]]) -> Timed:
-    """Translate the source of each (source, reference), and measure how long that takes."""
-    started = time.perf_counter()
-    samples = translate_pairs(translator, pairs)
-    return Timed(samples, time.perf_counter() - started)

@@ -3,21 +3,22 @@
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import sacrebleu
 from sacrebleu.significance import PairedTest
 
 from keras_transformer.bleu import MOST_RESAMPLED, RESAMPLES, Measure, affordable
+from keras_transformer.commands.console import on_one_line
 from keras_transformer.config import ConfigError
 
 from .tables import Table
 
 
 class Resampling(NamedTuple):
-    """A paired test as sacreBLEU knows it."""
+    """How a paired test draws other sets of outputs."""
 
-    abbreviation: str
+    abbreviation: str  # sacreBLEU's name
     resamples: int
     most: int  # sentences of all resamples together, which must fit in memory
 
@@ -27,8 +28,6 @@ PAIRED_TESTS = {
     "bootstrap": Resampling("bs", RESAMPLES, MOST_RESAMPLED),  # Koehn 2004
     "randomization": Resampling("ar", 10_000, 10 * MOST_RESAMPLED),  # Riezler and Maxwell 2005
 }
-
-
 DRAWN = re.compile(r"(ar|bs):\d+\|seed:\d+|[\d,]+ resamples, seed \d+")  # in a signature: how often, and from what
 
 
@@ -49,7 +48,7 @@ class Difference(NamedTuple):
 
 
 class LineDifference(NamedTuple):
-    """One sentence that two sets of translations translate differently."""
+    """A sentence with two translations that differ."""
 
     line: int  # counted from 1, without pairs that were left out
     source: str
@@ -59,26 +58,46 @@ class LineDifference(NamedTuple):
     our_chrf: float  # of this sentence alone, per cent
     their_chrf: float
 
+    def printed(self) -> list[str]:
+        """The lines that a person reads."""
+        return [
+            f"  sentence {self.line}",
+            f"    source            {on_one_line(self.source)}",
+            f"    reference         {on_one_line(self.reference)}",
+            f"    this   chrF {self.our_chrf:5.1f} {on_one_line(self.ours)}",
+            f"    other  chrF {self.their_chrf:5.1f} {on_one_line(self.theirs)}",
+        ]
+
 
 @dataclasses.dataclass(frozen=True)
-class PairedComparison:
-    """Other outputs for the same sentences, and how they differ."""
+class Comparison:
+    """Other outputs for the same sentences, and how they differ. A kind of outputs has a subclass."""
+
+    noun: ClassVar[str]  # what the outputs are called
+    measure: ClassVar[str]  # by which the outputs for one sentence differ
 
     name: str  # of the run folder or the file
     paired_test: str
     differences: list[Difference]
     lines: list[Any]  # the sentences that differ most, as NamedTuples
 
+    def sentences(self) -> list[str]:
+        """The sentences that differ most, as printed lines."""
+        if not self.lines:
+            return [f"No two {self.noun} differ in {self.measure}."]
+        heading = f"The {len(self.lines)} {self.noun} that differ most, by {self.measure}:"
+        return [heading, *(line for difference in self.lines for line in difference.printed())]
+
     def table(self) -> Table:
         rows = [
             (
-                f"{found.name}, {found.form}",
-                f"{found.ours:.2f}",
-                f"{found.theirs:.2f}",
-                f"{found.ours - found.theirs:+.2f}",
-                found.verdict,
+                f"{difference.name}, {difference.form}",
+                f"{difference.ours:.2f}",
+                f"{difference.theirs:.2f}",
+                f"{difference.ours - difference.theirs:+.2f}",
+                difference.verdict,
             )
-            for found in self.differences
+            for difference in self.differences
         ]
         title = f"Against {self.name}, with a paired {self.paired_test} test"
         if drawn := DRAWN.search(self.differences[0].signature if self.differences else ""):
@@ -89,8 +108,8 @@ class PairedComparison:
         return {
             "name": self.name,
             "paired_test": self.paired_test,
-            "differences": [found._asdict() for found in self.differences],
-            "lines": [found._asdict() for found in self.lines],
+            "differences": [difference._asdict() for difference in self.differences],
+            "lines": [line._asdict() for line in self.lines],
         }
 
 
@@ -136,9 +155,9 @@ def difference(
         test_type=resampling.abbreviation,
         n_samples=resamples or 1,
     )
-    signatures, found = test()
+    signatures, results = test()
     ((name, signature),) = signatures.items()  # sacreBLEU's own name, such as "chrF2"
-    their_result, our_result = found[name]
+    their_result, our_result = results[name]
     p_value = our_result.p_value if resamples else None
     if our_result.score == their_result.score:
         p_value = 1.0
@@ -162,10 +181,10 @@ def largest_differences(
     BLEU of one sentence is 0 or rests on smoothing unless four words in a row are right.
     """
     chrf = sacrebleu.metrics.CHRF()
-    found = []
+    differing = []
     for line, ((source, reference, ours), other) in enumerate(zip(samples, theirs, strict=True), start=1):
         if ours != other:
             scores = (chrf.sentence_score(text, [reference]).score for text in (ours, other))
-            found.append(LineDifference(line, source, reference, ours, other, *scores))
-    found.sort(key=lambda line: -abs(line.our_chrf - line.their_chrf))
-    return [line for line in found[:count] if line.our_chrf != line.their_chrf]
+            differing.append(LineDifference(line, source, reference, ours, other, *scores))
+    differing.sort(key=lambda line: -abs(line.our_chrf - line.their_chrf))
+    return [line for line in differing[:count] if line.our_chrf != line.their_chrf]

@@ -9,14 +9,14 @@ from keras_transformer.parsing.linear import penn_tree, repaired, symbols_of
 
 from ..data.trees import Tree
 from .brackets import MEASURES, SIGNATURE, counts_of, rates
-from .significance import DEFAULT_TEST, PAIRED_TESTS, Difference, PairedComparison, least_p_value
+from .significance import DEFAULT_TEST, PAIRED_TESTS, Comparison, Difference, least_p_value
 
 SEED = 12345  # sacreBLEU's
 AT_ONCE = 1_000  # resamples that are in memory together
 
 
 class TreeDifference(NamedTuple):
-    """One sentence that two parsers parse differently."""
+    """A sentence with two trees that differ."""
 
     line: int  # counted from 1
     reference: str  # in the Penn format, as the two below
@@ -25,23 +25,21 @@ class TreeDifference(NamedTuple):
     our_f1: float  # of this sentence alone, per cent
     their_f1: float
 
+    def printed(self) -> list[str]:
+        """The lines that a person reads."""
+        return [
+            f"  tree {self.line}",
+            f"    treebank        {self.reference}",
+            f"    this   F1 {self.our_f1:5.1f} {self.ours}",
+            f"    other  F1 {self.their_f1:5.1f} {self.theirs}",
+        ]
 
-class TreeComparison(PairedComparison):
+
+class TreeComparison(Comparison):
     """Other trees over the same sentences, and how they differ; `lines` are TreeDifferences."""
 
-    def sentences(self) -> list[str]:
-        """The sentences that differ most, as printed lines."""
-        if not self.lines:
-            return ["No two trees differ in F1."]
-        lines = [f"The {len(self.lines)} trees that differ most, by F1 of the sentence:"]
-        for found in self.lines:
-            lines += [
-                f"  tree {found.line}",
-                f"    treebank        {found.reference}",
-                f"    this   F1 {found.our_f1:5.1f} {found.ours}",
-                f"    other  F1 {found.their_f1:5.1f} {found.theirs}",
-            ]
-        return lines
+    noun = "trees"
+    measure = "sentence F1"
 
 
 def compare_trees(
@@ -49,10 +47,11 @@ def compare_trees(
 ) -> TreeComparison:
     """Compare two sets of outputs, lines of brackets, for the sentences of `trees`; `theirs` is called `name`."""
     counts = counts_of(trees, ours), counts_of(trees, theirs)
-    return TreeComparison(name, paired_test, differences(*counts, paired_test), largest(trees, ours, theirs, *counts))
+    differing = largest_tree_differences(trees, ours, theirs, *counts)
+    return TreeComparison(name, paired_test, bracket_differences(*counts, paired_test), differing)
 
 
-def differences(ours: np.ndarray, theirs: np.ndarray, paired_test: str) -> list[Difference]:
+def bracket_differences(ours: np.ndarray, theirs: np.ndarray, paired_test: str) -> list[Difference]:
     """F1, precision and recall of two parsers, each with the p-value of a two-sided paired test.
 
     ours, theirs: counts (sentences, 3) of right, found and expected phrases. The p-value is the probability of a
@@ -62,13 +61,15 @@ def differences(ours: np.ndarray, theirs: np.ndarray, paired_test: str) -> list[
     """
     observed = rates(ours.sum(0)) - rates(theirs.sum(0))
     resamples = PAIRED_TESTS[paired_test].resamples
-    generator, found = np.random.default_rng(SEED), []
-    for start in range(0, resamples, AT_ONCE):
-        found.append(resampled(generator, ours, theirs, min(AT_ONCE, resamples - start), paired_test))
-    found = np.concatenate(found)
+    generator = np.random.default_rng(SEED)
+    parts = [
+        resampled(generator, ours, theirs, min(AT_ONCE, resamples - start), paired_test)
+        for start in range(0, resamples, AT_ONCE)
+    ]
+    drawn = np.concatenate(parts)
     if paired_test == "bootstrap":
-        found -= found.mean(0)
-    at_least = (np.abs(found) >= np.abs(observed) - 1e-9).sum(0)
+        drawn -= drawn.mean(0)
+    at_least = (np.abs(drawn) >= np.abs(observed) - 1e-9).sum(0)
     least = least_p_value(max(1, int((ours != theirs).any(1).sum())))
     p_values = np.where(observed == 0, 1.0, np.maximum((at_least + 1) / (resamples + 1), least)).tolist()
     signature = f"{SIGNATURE}; {paired_test}, {resamples:,} resamples, seed {SEED}"
@@ -89,7 +90,7 @@ def resampled(
     return rates(ours.sum(0) + exchanged) - rates(theirs.sum(0) - exchanged)
 
 
-def largest(
+def largest_tree_differences(
     trees: Sequence[Tree],
     ours: Sequence[str],
     theirs: Sequence[str],

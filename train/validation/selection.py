@@ -35,11 +35,11 @@ class Candidate(NamedTuple):
 
     @property
     def quality(self) -> float:
-        """Validation BLEU, or F1 of trees, as printed: a difference that nobody can see decides nothing."""
-        return round(self.validation.quality, 2)
+        """The quality of the validated outputs as printed: a difference that nobody can see decides nothing."""
+        return round(self.validation.scores.quality, 2)
 
     def __str__(self) -> str:
-        return f"{self.name}: validation {self.validation.quality_text}, loss {self.validation.loss:.4f}"
+        return f"{self.name}: validation {self.validation.scores.quality_text}, loss {self.validation.loss:.4f}"
 
 
 class Selection(NamedTuple):
@@ -57,8 +57,8 @@ def select_weights(
 ) -> Selection:
     """Write the best candidate to model.weights.h5 (section 6.1 averages 5 checkpoints for base, 20 for big).
 
-    The best one has the highest BLEU (of trees, F1) or, if that is the same, the lowest loss. BLEU comes first because
-    label smoothing makes the loss of averaged weights, which are less sure of themselves, look worse than they
+    The best one has the highest quality (BLEU, or F1 of trees) or, if that is the same, the lowest loss. Quality comes
+    first: averaged weights are less sure of themselves, and label smoothing makes their loss look worse than they
     translate.
     """
     candidates = [

@@ -8,7 +8,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.bleu import Scores
 from keras_transformer.inspection.callbacks import BleuScore
 from keras_transformer.losses import TokenSums, perplexity, token_sums
 from keras_transformer.samples import Sample
@@ -18,7 +17,8 @@ from ..data.batches import padded_batches
 from ..data.encoding import EncodedPairs, Sentences
 from ..data.prepare import PreparedData
 from ..data.spread import spread
-from ..scoring.brackets import BracketingScores, bracketing_scores
+from ..scoring.card import OutputScores
+from ..scoring.outputs import SCORED
 
 ROWS = 64  # sentence pairs per validation batch, at most
 NORMAL_95 = 1.959964  # within so many standard errors 95 per cent of a normal distribution lie
@@ -30,22 +30,11 @@ class Validation(NamedTuple):
     loss: float  # label-smoothed cross-entropy, nats per target token
     perplexity: float  # exp(negative log-likelihood per target token)
     token_accuracy: float  # share of target tokens that have the highest logit, in [0, 1]
-    scores: Scores  # of the translations of the sample
-    samples: list[Sample]  # its sentences and their translations
-    brackets: BracketingScores | None = None  # of the trees that these translations are; None if they are no trees
+    scores: OutputScores  # of the outputs for the sample
+    samples: list[Sample]  # its sentences and the outputs for them
     perplexity_interval: tuple[float, float] | None = None  # of 95 per cent; None of a single sentence
     loss_basis: str = ""  # digest of what the loss is of; losses of another one cannot be compared
-    scores_basis: str = ""  # the same of the scores and brackets: of the sample and of how it is translated
-
-    @property
-    def quality(self) -> float:
-        """What decides first which weights are better: BLEU, or F1 of the brackets of trees."""
-        return self.scores.bleu if self.brackets is None else self.brackets.f1.value
-
-    @property
-    def quality_text(self) -> str:
-        """The same as logs show it."""
-        return f"BLEU {self.scores.bleu_text}" if self.brackets is None else f"F1 {self.brackets.f1}"
+    scores_basis: str = ""  # the same of the scores: of the sample and of how it is translated
 
     def plotted(self) -> dict[str, float]:
         """All numbers for metrics.jsonl, by name."""
@@ -54,7 +43,6 @@ class Validation(NamedTuple):
             "perplexity": self.perplexity,
             "token_accuracy": self.token_accuracy,
             **self.scores.plotted(),
-            **(self.brackets.plotted() if self.brackets else {}),
         }
 
 
@@ -76,8 +64,9 @@ class Validator:
     ):
         self.pairs, self.most_positions = data.validation, most_positions
         self.sums_of_rows = row_sums(transformer, xla)
-        texts = spread(list(data.corpus.validation), translation.validation_sentences)
-        self.trees = spread(data.corpus.validation.trees or [], translation.validation_sentences)
+        split, count = data.corpus.validation, translation.validation_sentences
+        texts = spread(list(split), count)
+        self.output_scores = SCORED[data.corpus.outputs].validation(split, count)
         options = translation.search_options(translation.validation_beam_size)
         language = data.corpus.target_language
         self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size, language)
@@ -92,24 +81,17 @@ class Validator:
     def __call__(self) -> Validation:
         of_pairs = sums_of_pairs(self.sums_of_rows, self.pairs, self.most_positions)
         sums = TokenSums(*of_pairs.sum(0).tolist())
-        scores = self.bleu.inspect()
+        text_scores = self.bleu.inspect()
         return Validation(
             loss=sums.loss / sums.tokens,
             perplexity=perplexity(sums.nll / sums.tokens),
             token_accuracy=sums.correct / sums.tokens,
-            scores=scores,
+            scores=self.output_scores(text_scores, self.bleu.samples),
             samples=self.bleu.samples,
-            brackets=self.brackets(),
             perplexity_interval=perplexity_interval(*TokenSums(*of_pairs.T)[1::2]),
             loss_basis=self.loss_basis,
             scores_basis=self.scores_basis,
         )
-
-    def brackets(self) -> BracketingScores | None:
-        """The scores of the latest translations as trees; None if the text is no treebank."""
-        if not self.trees:
-            return None
-        return bracketing_scores(self.trees, [sample.translation for sample in self.bleu.samples])
 
 
 def ids_of(sentences: Sentences) -> tuple[bytes, bytes]:

@@ -1,0 +1,108 @@
+"""What all kinds of outputs have in common once they are scored: how long they took, their scores, and a comparison."""
+
+import dataclasses
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from keras_transformer.bleu import Score
+from keras_transformer.samples import Sample, translate_pairs
+
+from .significance import Comparison
+from .tables import INTERVAL_NOTE, Table
+
+if TYPE_CHECKING:  # it imports TensorFlow
+    from keras_transformer.translator import Translator
+
+
+class TimedTranslations(NamedTuple):
+    """Translations of a test set, and how long they took."""
+
+    samples: list[Sample]
+    seconds: float  # the preparation of the search included
+
+    @property
+    def rate(self) -> float:
+        """Sentences per second."""
+        return len(self.samples) / self.seconds
+
+    def line(self) -> str:
+        return f"speed {self.rate:.1f} sentences/s: {self.seconds:.1f} s, preparation of the search included"
+
+
+def translate_timed(translator: "Translator", pairs: list[tuple[str, str]]) -> TimedTranslations:
+    """Translate the source of each (source, reference), and measure how long that takes."""
+    started = time.perf_counter()
+    samples = translate_pairs(translator, pairs)
+    return TimedTranslations(samples, time.perf_counter() - started)
+
+
+class OutputScores(Protocol):
+    """The scores of one set of outputs."""
+
+    @property
+    def measured(self) -> tuple[Score, ...]:
+        """Every score, the most important one first."""
+
+    @property
+    def quality(self) -> float:
+        """The number by which weights are chosen, in per cent."""
+
+    @property
+    def quality_text(self) -> str:
+        """Name and value of the quality, as logs show them."""
+
+    def plotted(self) -> dict[str, float]:
+        """The numbers for metrics.jsonl, by name."""
+
+    def lines(self) -> list[str]:
+        """What a person reads."""
+
+    def as_json(self) -> dict[str, Any]:
+        """What a program reads."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Card:
+    """All statistics of one set of outputs: what `train.evaluate` prints, and what report.md has of them.
+
+    A kind of outputs has a subclass, with its tables.
+    """
+
+    timed: TimedTranslations
+    scores: OutputScores
+    comparison: Comparison | None = dataclasses.field(default=None, kw_only=True)  # with other outputs
+
+    def tables(self) -> list[Table]:
+        """Where the scores are won and lost."""
+        raise NotImplementedError
+
+    def details(self) -> dict[str, Any]:
+        """What a program reads of the tables."""
+        raise NotImplementedError
+
+    def notes(self) -> list[str]:
+        """What must be known to read the scores."""
+        return [INTERVAL_NOTE] * any(score.has_interval for score in self.scores.measured)
+
+    def score_lines(self) -> list[str]:
+        """The scores, how to read them, and the speed."""
+        return [*self.scores.lines(), *self.notes(), self.timed.line()]
+
+    def lines(self) -> list[str]:
+        """What a person reads: a few lines of scores, then tables."""
+        lines = self.score_lines()
+        for table in self.tables():
+            lines += ["", *table.lines()]
+        if self.comparison:
+            lines += ["", *self.comparison.table().lines(), "", *self.comparison.sentences()]
+        return lines
+
+    def as_json(self) -> dict[str, Any]:
+        """What a program reads."""
+        return {
+            **self.scores.as_json(),
+            "seconds": self.timed.seconds,
+            "sentences_per_second": self.timed.rate,
+            **self.details(),
+            "against": self.comparison.as_json() if self.comparison else None,
+        }

@@ -1,0 +1,103 @@
+"""Sentences with references on which a run is scored, whatever it writes; and the outputs that it is compared with."""
+
+import dataclasses
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+from keras_transformer.bleu import Scores
+from keras_transformer.samples import Sample, translate_pairs
+from keras_transformer.tokenizer import Tokenizer
+
+from ..config.data import DataSection
+from ..data.corpus import Split
+from ..data.prepare import PreparedData
+from .card import Card, OutputScores, TimedTranslations
+
+if TYPE_CHECKING:  # it imports TensorFlow
+    from keras_transformer.translator import Translator
+
+
+class Opponent(NamedTuple):
+    """The outputs that --against names."""
+
+    name: str  # of a run folder or a file
+    outputs: list[str]
+    tokenizer: Tokenizer | None = None  # of the run; None for a file
+
+
+class Use(NamedTuple):
+    """What report.md says of the use of a model."""
+
+    does: str  # "It ..."; {languages} stands for those of the run
+    done: str  # to a sentence
+    risk: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Scored:
+    """Sentences with references, and how outputs for them are scored. Each kind of outputs is a subclass.
+
+    name: as printed, "data.test". pairs: sentences and references.
+    """
+
+    quality: ClassVar[str]  # the measure by which weights are chosen
+    use: ClassVar[Use]
+
+    name: str
+    pairs: list[tuple[str, str]]
+
+    @classmethod
+    def of_run(
+        cls,
+        data: DataSection | None,
+        output: pathlib.Path | None,
+        files: tuple[pathlib.Path, pathlib.Path] | None = None,
+        is_tokenised: bool = False,
+    ) -> Self:
+        """What `train.evaluate` scores: two files, sentences and references, or the test set of the section `data`.
+
+        output: where the outputs will be written, for the log. is_tokenised: see ScoredText.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def of_split(cls, split: Split, config: DataSection, data: PreparedData) -> Self:
+        """What report.md scores: a split of a run, whose training text is in memory."""
+        raise NotImplementedError
+
+    @classmethod
+    def validation(cls, split: Split, count: int) -> Callable[[Scores, Sequence[Sample]], OutputScores]:
+        """Return what turns the text scores and samples of `count` validated pairs of a split into their OutputScores.
+
+        Logs and the choice of weights go by these.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    def settings(is_constrained: bool) -> dict[str, Any]:
+        """The options of `train.evaluate`, by name, that are of this kind of outputs alone."""
+        raise NotImplementedError
+
+    def read(self, path: pathlib.Path) -> list[str]:
+        """The outputs in a file, as `written` makes them. Raises CorpusError unless it has one for each sentence."""
+        raise NotImplementedError
+
+    def written(self, outputs: Sequence[str]) -> Sequence[str]:
+        """The lines that --output gets."""
+        raise NotImplementedError
+
+    def score(
+        self, timed: TimedTranslations, tokenizer: Tokenizer, opponent: Opponent | None = None, paired_test: str = ""
+    ) -> Card:
+        """Return the Card of these outputs, with a comparison if there is an opponent. tokenizer: of the model."""
+        raise NotImplementedError
+
+
+def opponent_of(against: pathlib.Path, scored: Scored, load: Callable[[pathlib.Path], "Translator"]) -> Opponent:
+    """The outputs that --against names: those of another run, which `load` opens, or those in a file."""
+    if not against.is_dir():
+        return Opponent(str(against), scored.read(against))
+    translator = load(against)
+    outputs = [sample.translation for sample in translate_pairs(translator, scored.pairs)]
+    return Opponent(str(against), outputs, translator.tokenizer)

@@ -1,0 +1,82 @@
+"""Trees that are scored: of the sentences of a treebank."""
+
+import dataclasses
+
+from keras_transformer.parsing.linear import penn_tree, repaired, symbols_of
+
+from ..data.corpus import CorpusError
+from ..data.files import lines_of
+from ..data.prepare import load_corpus
+from ..data.spread import spread
+from ..data.trees import Tree, read_trees
+from .brackets import ValidatedTrees, bracketing_scores
+from .parsing_card import parsing_card
+from .scored import Scored, Use
+from .significance import DEFAULT_TEST
+from .tree_comparison import compare_trees
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoredTrees(Scored):
+    """Sentences and their trees; outputs are lines of brackets. training_trees: those that a model is trained on."""
+
+    quality = "F1"
+    use = Use(
+        does="parses single sentences, with words and punctuation divided by spaces as in the treebank,",
+        done="parsed",
+        risk=": a tree may be wrong and look right.",
+    )
+
+    trees: list[Tree]
+    training_trees: list[Tree]
+
+    @classmethod
+    def of_run(cls, data, output, files=None, is_tokenised=False):
+        corpus = load_corpus(data)
+        return cls(corpus.test.name, list(corpus.test), corpus.test.trees, corpus.train.trees)
+
+    @classmethod
+    def of_split(cls, split, config, data):
+        return cls(split.name, list(split), split.trees, data.corpus.train.trees)
+
+    @classmethod
+    def validation(cls, split, count):
+        trees = spread(split.trees, count)
+
+        def scores_of(text_scores, samples):
+            return ValidatedTrees(bracketing_scores(trees, [sample.translation for sample in samples]), text_scores)
+
+        return scores_of
+
+    @staticmethod
+    def settings(is_constrained):
+        return {"constrained": is_constrained}
+
+    def read(self, path):
+        trees = list(read_trees("\n".join(lines_of(path)), str(path)))
+        if len(trees) != len(self.trees):
+            raise CorpusError(
+                f"--against {path} has {len(trees):,} trees, but there are {len(self.trees):,} sentences."
+            )
+        for number, (theirs, tree) in enumerate(zip(trees, self.trees, strict=True), 1):
+            if len(theirs.words) != len(tree.words):
+                raise CorpusError(
+                    f"--against {path}: tree {number:,} has {len(theirs.words)} words and its sentence "
+                    f"{len(tree.words)}: give the trees in the order of the sentences."
+                )
+        return [tree.pair[1] for tree in trees]
+
+    def written(self, outputs):
+        """The outputs as trees of the Penn format, repaired, with the treebank's words and tags: what EVALB reads."""
+        return [
+            penn_tree(repaired(symbols_of(output), len(tree.words)), tree.words, tree.tags)
+            for tree, output in zip(self.trees, outputs, strict=True)
+        ]
+
+    def score(self, timed, tokenizer, opponent=None, paired_test=DEFAULT_TEST):
+        card = parsing_card(timed, self.trees, self.training_trees)
+        if opponent is None:
+            return card
+        outputs = [sample.translation for sample in timed.samples]
+        comparison = compare_trees(opponent.name, self.trees, outputs, opponent.outputs, paired_test)
+        return dataclasses.replace(card, comparison=comparison)
