@@ -8,7 +8,7 @@ import functools
 import inspect
 import pathlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -23,9 +23,9 @@ class SearchArguments(NamedTuple):
     values: dict[str, Any]  # by field of SearchOptions
     typed: frozenset[str]  # the fields that stand on the command line; the others have their default
 
-    def with_run_defaults(self, run_defaults: dict[str, Any] | None) -> dict[str, Any]:
+    def with_run_defaults(self, run_defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values; of those that were not typed, the run's own, if it has them."""
-        return self.values | (run_defaults or {}) | {name: self.values[name] for name in self.typed}
+        return {**self.values, **run_defaults, **{name: self.values[name] for name in self.typed}}
 
 
 def takes_search_options(*names: str, **defaults: Any) -> Callable[[Callable], Callable]:

@@ -38,23 +38,23 @@ def beam_search(
     A finished hypothesis keeps its slot, so the beam of the live ones narrows by one. A beam of 1 is greedy search.
 
     The search of a sentence ends when all slots are taken, or when no live hypothesis can still enter the `n_best`.
-    Its log-probability can only fall and its coverage be complete at best, so log P over the penalty of the longest
-    allowed output bounds its score.
-    A hypothesis that reaches its limit must end there and pays the log-probability of EOS.
+    The log-probability of a live hypothesis can only fall, and its coverage be complete at best, so log P over the
+    penalty of the longest allowed output bounds its score. A hypothesis that reaches its limit must end there, and pays
+    the log-probability of EOS.
 
-    The cost of a step depends on how long outputs are, not on how long they may become: the search makes room as it
-    needs it. If shapes may change, sentences whose search has ended leave, and cost nothing from then on.
+    The cost of a step depends on how long outputs are, not on how long they may become: the search makes room when it
+    needs room. If shapes may change, a sentence leaves the batch when its search ends, and costs nothing from then on.
 
     Args:
         step: function of DecoderState, tokens int (B, K), position int () -> logits (B * K, V), DecoderState; row
             b * K + k of the logits belongs to hypothesis k of sentence b.
         decoder: the state before the first step, without room. It counts attention if beta is above 0.
-        rules: what each sentence asks for, as in `rules.py`; in place of what `options` says, if both do. `limits` is
-            always there, from 1 to max_length.
+        rules: per-sentence settings (rules.py); they override `options`. `limits` is always there, from 1 to
+            max_length.
         max_length: L, an int; an int tensor if shapes may change.
         options: how to search; K is options.beam_size.
-        static_shapes: no shape changes from step to step, as XLA and JAX need it. Room then doubles, in one loop
-            each, and sentences stay.
+        static_shapes: no shape changes from step to step, as XLA and JAX need it. The search then runs in loops whose
+            room doubles from one to the next, and no sentence leaves.
 
     Returns ids (B, K, L) and scores (B, K).
     """
@@ -69,7 +69,7 @@ def beam_search(
 def initial_state(decoder: DecoderState, rules: Rules, beam_size: int) -> BeamState:
     """Return the state before the first step, without room for tokens.
 
-    One hypothesis per sentence is live, or all if they draw: they then go different ways by themselves.
+    One hypothesis per sentence is live; all are if they draw, since each then draws other tokens.
     """
     limits = ops.cast(rules["limits"], "int32")
     sentences = ops.shape(limits)[0]
@@ -114,22 +114,22 @@ def rooms(max_length: int) -> Iterator[int]:
 
 def search_while_any_is_left(advance: Callable, state: BeamState, max_length) -> Hypotheses:
     """Search with shapes that change: a sentence leaves soon after its search has ended."""
-    everyone, state = of_changing_shapes(state)
-    results = state.finished  # all places of all sentences, as long as the longest output so far
+    all_rows, state = of_changing_shapes(state)
+    results = state.finished  # of all sentences, as long as the longest output so far
 
-    def any_left(rows, results, *state):
+    def is_any_left(rows, results, *state):
         return ops.any(is_searching(BeamState(*state)))
 
     def some_steps(rows, results, *state):
         state = BeamState(*state)
         last, enough = state.position + STRETCH, ops.shape(rows)[0] * 7 // 8
 
-        def goes_on(*state):
+        def are_most_left(*state):
             state = BeamState(*state)
             left = ops.sum(ops.cast(is_searching(state), "int32"))
             return ops.logical_and(state.position < last, left > enough)
 
-        state = BeamState(*ops.while_loop(goes_on, advance, state))
+        state = BeamState(*ops.while_loop(are_most_left, advance, state))
         places = ops.expand_dims(rows, 1)
         results = Hypotheses(
             ops.scatter_update(of_length(results.ids, ops.shape(state.finished.ids)[2]), places, state.finished.ids),
@@ -138,17 +138,17 @@ def search_while_any_is_left(advance: Callable, state: BeamState, max_length) ->
         left = ops.cast(ops.nonzero(is_searching(state))[0], "int32")
         return ops.take(rows, left, axis=0), results, *of_sentences(state, left)
 
-    _, results, *_ = ops.while_loop(any_left, some_steps, (everyone, results, *state))
+    _, results, *_ = ops.while_loop(is_any_left, some_steps, (all_rows, results, *state))
     return results._replace(ids=of_length(results.ids, max_length))
 
 
 def of_changing_shapes(state: BeamState):
-    """Return the numbers of all sentences, and the same state without static shapes.
+    """Return the numbers of all sentences, int32 (B,), and the same state with shapes that are not known.
 
-    In a loop of TensorFlow, a static shape must not change.
+    A loop of TensorFlow may change a shape only if it is not known when the graph is traced.
     """
-    everyone = ops.cast(ops.nonzero(state.rules["limits"] > 0)[0], "int32")
-    return everyone, longer(of_sentences(state, everyone), 0 * ops.shape(everyone)[0])
+    all_rows = ops.cast(ops.nonzero(state.rules["limits"] > 0)[0], "int32")
+    return all_rows, longer(of_sentences(state, all_rows), 0 * ops.shape(all_rows)[0])
 
 
 def longer(state: BeamState, positions: int) -> BeamState:
@@ -168,7 +168,7 @@ def of_length(ids, length):
 
 
 def of_sentences(state: BeamState, rows) -> BeamState:
-    """Return the state of some sentences alone: rows int (any number,)."""
+    """Return the state of the sentences in `rows` alone, int (any number,)."""
 
     def chosen(leaf):
         return ops.take(leaf, rows, axis=0)
@@ -236,7 +236,7 @@ def continued(state: BeamState, candidates: Candidates) -> BeamState:
 
 
 def without_ended(state: BeamState, alpha, beta: float) -> BeamState:
-    """Move hypotheses that end in EOS to `finished`, which keeps the best K. Each of them takes one slot for good.
+    """Move hypotheses that end in EOS to `finished`, which keeps the best K. Each of them takes a slot for good.
 
     `alpha` is a number, or one per sentence (B,).
     """

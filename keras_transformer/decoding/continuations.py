@@ -12,7 +12,7 @@ from keras_transformer.tokens import EOS, PAD, SPECIAL
 def best_continuations(state: BeamState, logits) -> Candidates:
     """Select the K best continuations per sentence: logits (B * K, V).
 
-    If some sentence has a rule that needs the probability of every token, they are all computed, else only the best.
+    If a sentence has a rule that needs the probability of every token, it computes them all, else those of the best.
     """
     if not any(name in state.rules for name in CHANGING):
         return best_by_logits(state, logits)
@@ -28,7 +28,7 @@ def best_continuations(state: BeamState, logits) -> Candidates:
 def best_by_logits(state: BeamState, logits) -> Candidates:
     """Select the best tokens of each hypothesis by logit, then the K best continuations per sentence.
 
-    Tokens that may not come are dropped from somewhat more than the K best of a hypothesis: that leaves at least K.
+    Of each hypothesis, it takes so many more than K that at least K are left without those that may not come.
     """
     beam_size, vocab_size, rules = state.log_probs.shape[1], logits.shape[-1], state.rules
     per_hypothesis = min(beam_size + len(SPECIAL) + ("min_lengths" in rules), vocab_size)
@@ -50,26 +50,33 @@ def best_by_logits(state: BeamState, logits) -> Candidates:
     tokens = ops.where(is_forced, forced, tokens)
     # What is forbidden must stay below everything allowed, even after a hypothesis of low probability.
     log_probs = ops.where(is_allowed, best_logits - log_normalisers, NEVER)
-    log_probs = ops.reshape(state.log_probs, (-1, 1)) + log_probs
-    per_sentence = (-1, beam_size * per_hypothesis)
-    log_probs, chosen = selected(ops.reshape(log_probs, per_sentence), beam_size)  # (B, K)
-    is_chosen = ops.expand_dims(chosen, 2) == ops.reshape(ops.arange(per_sentence[1]), (1, 1, -1))
-    tokens = ops.sum(ops.where(is_chosen, ops.expand_dims(ops.reshape(tokens, per_sentence), 1), 0), axis=2)
-    return Candidates(log_probs, chosen // per_hypothesis, tokens)
+    return best_of_siblings(ops.reshape(state.log_probs, (-1, 1)) + log_probs, tokens, beam_size)
 
 
 def best_by_rules(state: BeamState, logits) -> Candidates:
     """Select the K best continuations per sentence under all rules, or what its hypotheses draw."""
     beam_size, vocab_size = state.log_probs.shape[1], logits.shape[-1]
     log_probs = changed_log_probs(state, logits)
-    totals = ops.expand_dims(state.log_probs, 2) + log_probs
-    best, chosen = selected(ops.reshape(totals, (-1, beam_size * vocab_size)), beam_size)
-    candidates = Candidates(best, chosen // vocab_size, chosen % vocab_size)
+    totals = ops.reshape(ops.expand_dims(state.log_probs, 2) + log_probs, (-1, vocab_size))
+    candidates = best_of_siblings(*selected(totals, min(beam_size, vocab_size)), beam_size)
     if "temperatures" not in state.rules:
         return candidates
     draws = ops.expand_dims(is_drawing(state.rules), 1)
     pairs = zip(drawn(state, log_probs), candidates, strict=True)
     return Candidates(*(ops.where(draws, draw, candidate) for draw, candidate in pairs))
+
+
+def best_of_siblings(log_probs, tokens, beam_size: int) -> Candidates:
+    """Select the K best continuations per sentence among the N best of each hypothesis, its siblings.
+
+    Shapes: log_probs of whole hypotheses float32 (B * K, N), best first; tokens int32 (B * K, N).
+    """
+    siblings = tokens.shape[1]
+    per_sentence = (-1, beam_size * siblings)
+    log_probs, chosen = selected(ops.reshape(log_probs, per_sentence), beam_size)  # (B, K)
+    is_chosen = ops.expand_dims(chosen, 2) == ops.reshape(ops.arange(per_sentence[1]), (1, 1, -1))
+    tokens = ops.sum(ops.where(is_chosen, ops.expand_dims(ops.reshape(tokens, per_sentence), 1), 0), axis=2)
+    return Candidates(log_probs, chosen // siblings, tokens)
 
 
 def of_hypotheses(rule, beam_size: int):

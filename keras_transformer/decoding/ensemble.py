@@ -33,8 +33,8 @@ class EnsembleDecoder:
 
         P(y_t | x, y_<t) = 1/M sum_m P_m(y_t | x, y_<t)
 
-    A search sees one decoder, a function of (state, token). Its logits are the logarithm of that mean, so that their
-    softmax is the mean itself.
+    To a search it is one decoder, a function of (state, token). Its logits are the logarithm of that mean, so their
+    softmax is the mean.
     """
 
     def __init__(self, decoders: list[Any]):

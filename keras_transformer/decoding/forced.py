@@ -1,4 +1,4 @@
-"""The log-probability of outputs that are given: the decoder once over all their positions."""
+"""The log-probability of given outputs: the decoder once over all their positions (teacher forcing)."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ ATTENTIONS = {  # by kind, the blocks that attend and the name of their weights
 
 
 class Forced(NamedTuple):
-    """What the model makes of given outputs."""
+    """What a model computes for given outputs."""
 
     log_probs: Any  # float32 (B, T): natural log-probability of each token, 0 where the output has none
     attention: dict[str, Any]  # weights by "decoder_block_N/memory", (B, h, T, S), and so on: see `with_attention`
@@ -35,13 +35,13 @@ class Forced(NamedTuple):
 
 
 class ForcedDecoder:
-    """A model that computes what it makes of given outputs, all positions at once (teacher forcing)."""
+    """A model that computes the log-probability of given outputs, all positions at once."""
 
     def __init__(self, transformer: keras.Model):
         self.model = with_attention(transformer)
 
     def __call__(self, source_ids, target_ids) -> Forced:
-        """Compute the log-probability of each token of given outputs.
+        """Compute the log-probability of each token of given outputs, and the attention of every block.
 
         Shapes: source_ids int (B, S), pieces and EOS, then PAD; target_ids int (B, T), T at least 1, tokens and EOS,
         then PAD.

@@ -1,7 +1,7 @@
 """What each sentence may ask of the search, and how likely each next token is under those rules.
 
-Rules are tensors by name; a rule that no sentence can ask for is absent, and costs nothing. Each option of
-`decoding/options.py` that names a rule has one value per sentence there, (B,), int32 or float32. Besides:
+Rules are tensors by name. A rule that no sentence can ask for is absent, and costs nothing. Each option that names a
+rule (decoding/options.py) has one value per sentence, (B,), int32 or float32. There are two more:
 
     limits    int32 (B,)     tokens of the longest output, EOS included; always there
     prefixes  int32 (B, P)   how the output must begin, then PAD
@@ -18,17 +18,17 @@ from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
 from keras_transformer.tokens import EOS, PAD, SPECIAL
 
-OF_SEARCH = ("beam_sizes", "length_penalties", "n_best")  # `beam_search` takes them from its options if they are absent
+OF_SEARCH = ("beam_sizes", "length_penalties", "n_best")  # if absent, `beam_search` reads its options
 CHANGING = ("no_repeat_ngram_sizes", "repetition_penalties", "temperatures")  # rules that need every probability
 
 
 def rules_of(options: SearchOptions, sentences) -> Rules:
-    """Return the rules that differ from the defaults of `options`, alike for all sentences; `sentences` is B."""
+    """Return a rule for each of these options that does not have its default: the same value for B `sentences`."""
     rules = {}
     for option in OPTIONS.values():
         decisive = OPTIONS[option.needs or option.name]
-        is_asked = getattr(options, decisive.name) != decisive.default
-        if is_asked and option.rule and option.rule not in OF_SEARCH:
+        has_effect = getattr(options, decisive.name) != decisive.default
+        if has_effect and option.rule and option.rule not in OF_SEARCH:
             dtype = "int32" if option.is_whole else "float32"
             rules[option.rule] = ops.full((sentences,), getattr(options, option.name), dtype=dtype)
     return rules
@@ -37,7 +37,7 @@ def rules_of(options: SearchOptions, sentences) -> Rules:
 def forced_tokens(state: BeamState):
     """Return the token that each sentence must take now, or PAD if it may choose: int32 (B,).
 
-    EOS at the limit, even in a prefix: positions that are learned may end before it does.
+    At the limit it must take EOS, even inside a prefix: a prefix may be longer than the learned positions.
     """
     is_at_limit = state.rules["limits"] == state.position + 1
     forced = ops.where(is_at_limit, EOS, PAD)
@@ -57,8 +57,8 @@ def is_drawing(rules: dict):
 
 def is_changing(rules: dict):
     """Return whether any sentence has one of the rules CHANGING: bool ()."""
-    nobody = {"no_repeat_ngram_sizes": 0, "repetition_penalties": 1.0, "temperatures": 0.0}
-    return ops.any(ops.stack([ops.any(rules[name] != nobody[name]) for name in CHANGING if name in rules]))
+    defaults = {option.rule: option.default for option in OPTIONS.values()}
+    return ops.any(ops.stack([ops.any(rules[name] != defaults[name]) for name in CHANGING if name in rules]))
 
 
 def changed_log_probs(state: BeamState, logits):
@@ -74,8 +74,8 @@ def changed_log_probs(state: BeamState, logits):
     log_probs = ops.reshape(ops.log_softmax(logits, axis=-1), (sentences, hypotheses, vocab_size))
     is_output = ops.arange(length) < state.position  # (T,)
 
-    def with_any(chosen):
-        """bool (B, K, T), a choice among the tokens of the output -> bool (B, K, V)"""
+    def tokens_at(chosen):
+        """Return which tokens stand at the chosen places of the outputs: bool (B, K, T) -> bool (B, K, V)."""
         rows = ops.reshape(ops.arange(sentences * hypotheses) * vocab_size, (sentences, hypotheses, 1))
         places = ops.reshape(rows + state.ids, (-1, 1))
         counts = ops.scatter(
@@ -84,25 +84,25 @@ def changed_log_probs(state: BeamState, logits):
         return ops.reshape(counts, (sentences, hypotheses, vocab_size)) > 0
 
     if "repetition_penalties" in rules:
-        has = with_any(ops.broadcast_to(is_output, (sentences, hypotheses, length)))
-        log_probs = ops.where(has, log_probs * of_each(rules["repetition_penalties"]), log_probs)
-    words = ops.arange(vocab_size)
-    is_allowed = ops.expand_dims(words > max(SPECIAL), 0)  # (1, V)
+        is_repeated = tokens_at(ops.broadcast_to(is_output, (sentences, hypotheses, length)))
+        log_probs = ops.where(is_repeated, log_probs * of_each(rules["repetition_penalties"]), log_probs)
+    tokens = ops.arange(vocab_size)
+    is_allowed = ops.expand_dims(tokens > max(SPECIAL), 0)  # (1, V)
     if "min_lengths" in rules:
         is_too_early = ops.expand_dims(state.position + 1 < rules["min_lengths"], 1)
-        is_allowed = ops.logical_and(is_allowed, ops.logical_not(ops.logical_and(is_too_early, words == EOS)))
+        is_allowed = ops.logical_and(is_allowed, ops.logical_not(ops.logical_and(is_too_early, tokens == EOS)))
     is_allowed = ops.expand_dims(is_allowed, 1)  # (B or 1, 1, V)
     if "no_repeat_ngram_sizes" in rules:
-        is_allowed = ops.logical_and(is_allowed, ops.logical_not(with_any(completes_ngram(state, is_output))))
-        is_stuck = ops.logical_not(ops.any(is_allowed, axis=-1, keepdims=True))  # every word has come: the output ends
-        is_allowed = ops.logical_or(is_allowed, ops.logical_and(is_stuck, words == EOS))
+        is_allowed = ops.logical_and(is_allowed, ops.logical_not(tokens_at(completes_ngram(state, is_output))))
+        is_stuck = ops.logical_not(ops.any(is_allowed, axis=-1, keepdims=True))  # no token is left: the output ends
+        is_allowed = ops.logical_or(is_allowed, ops.logical_and(is_stuck, tokens == EOS))
     forced = of_each(forced_tokens(state))
-    is_allowed = ops.where(forced == PAD, is_allowed, words == forced)
+    is_allowed = ops.where(forced == PAD, is_allowed, tokens == forced)
     return ops.where(is_allowed, log_probs, NEVER)
 
 
 def completes_ngram(state: BeamState, is_output):
-    """Return which tokens of an output, if they came again now, would repeat n tokens: bool (B, K, T).
+    """Return which tokens of an output would repeat a sequence of n tokens if they came again now: bool (B, K, T).
 
     Such a token follows an earlier occurrence of the last n - 1 tokens.
     """
@@ -110,19 +110,19 @@ def completes_ngram(state: BeamState, is_output):
     size = of_each(state.rules["no_repeat_ngram_sizes"])
     before = ops.full((sentences, hypotheses, LONGEST_NGRAM), -1, dtype="int32")
     ids = ops.concatenate([before, state.ids], axis=2)
-    found = ops.logical_and(size > 0, is_output)
+    would_repeat = ops.logical_and(size > 0, is_output)
     for distance in range(1, LONGEST_NGRAM):
         last = ops.expand_dims(ops.take(ids, LONGEST_NGRAM + state.position - distance, axis=2), 2)
         earlier = ids[:, :, LONGEST_NGRAM - distance : LONGEST_NGRAM - distance + length]
         same = ops.logical_and(earlier == last, earlier >= 0)
-        found = ops.logical_and(found, ops.logical_or(same, distance >= size))
-    return found
+        would_repeat = ops.logical_and(would_repeat, ops.logical_or(same, distance >= size))
+    return would_repeat
 
 
 def drawn(state: BeamState, log_probs) -> Candidates:
     """Let each hypothesis draw its next token: log_probs (B, K, V) of `changed_log_probs`.
 
-    The log-probabilities are not of the distribution that is drawn from, but those that were given.
+    Candidates keep these log-probabilities, which are not those of the distribution that is drawn from.
     """
     rules = state.rules
     hypotheses, vocab_size = log_probs.shape[1:]

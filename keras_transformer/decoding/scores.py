@@ -3,7 +3,7 @@
 from keras import ops
 
 LEAST_COVERED = 1e-4  # attention to a source token; less counts as this, so that its logarithm is finite
-NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums of it stay finite
+NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums stay finite
 
 NAN_PROBABILITIES = (
     "has no translation: the model's probabilities are NaN, which happens when weights have grown too large."
@@ -21,9 +21,9 @@ def length_penalty(length, alpha: float):
 def log_coverage(attended, is_source):
     """Return sum_i log(min(attended_i, 1)): 0 if every token of the source was attended to in full, else less.
 
-    Times beta it is the coverage penalty of Wu et al. 2016, eq. 14. `attended` is the sum of the attention weights that
-    a source token has received from all tokens of an output, EOS included: the mean over the heads of the last
-    decoder block. Less than LEAST_COVERED counts as that.
+    Times beta, it is the coverage penalty of Wu et al. 2016, eq. 14. `attended` is the sum of the attention weights
+    that a source token got from all tokens of an output, EOS included, in the mean of the heads of the last decoder
+    block. A sum below LEAST_COVERED counts as LEAST_COVERED.
 
     Shapes: attended (..., S), is_source bool, broadcast to it -> (...).
     """
@@ -34,8 +34,8 @@ def log_coverage(attended, is_source):
 def log_normaliser(logits, highest, highest_token):
     """Return log(sum(exp(logits))): a token's log-probability is its logit minus this.
 
-    It is the highest logit minus the logarithm of its probability: one softmax, in place of a difference, an
-    exponential and a sum that each pass through memory.
+    It is the highest logit minus the logarithm of its probability. That takes one softmax, not a difference, an
+    exponential and a sum that each read all logits from memory.
 
     Shapes: logits (N, V), highest (N, 1), highest_token int32 (N,) -> (N, 1).
     """

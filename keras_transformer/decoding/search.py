@@ -27,13 +27,12 @@ def search(
     An output has at most as many tokens as its source plus `extra_length`, or `max_positions` if positions are learned
     and that is less; both counts include EOS. The output of a source without tokens is EOS alone.
 
-    `rules`: what each sentence asks for in place of `options`, as in `decoding/rules.py`; its `limits` can only lower
-    the longest output. A prefix is always completed, and EOS follows it at the latest if it is as long as the limit;
-    but one as long as all learned positions loses its last token to EOS. Sentences draw independently of each other,
-    whatever their seeds, unless they have the same source and seed.
+    `rules`: per-sentence settings (rules.py); they override `options`, but `limits` can only lower the longest output.
+    A prefix is never cut by the limit, except by the number of learned positions: there EOS replaces its last token.
+    Sentences draw independently of each other, whatever their seeds, unless they have the same source and seed.
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.
-    `static_shapes`: no shape changes from step to step, as XLA needs it. None means: on the JAX backend only.
+    `static_shapes`: no shape changes from step to step, as XLA needs it. None means True on the JAX backend alone.
     Returns ids (B, K, S + extra_length), or longer if a prefix is, and scores (B, K).
     """
     if static_shapes is None:
@@ -47,7 +46,7 @@ def larger(length, other):
 
 
 class SearchStart(NamedTuple):
-    """What `beam_search` takes: see there."""
+    """The first arguments of `beam_search`."""
 
     step: Callable
     decoder: DecoderState
@@ -68,8 +67,8 @@ def start_search(
     if "limits" in rules:
         limits = ops.minimum(limits, rules["limits"])
     if "prefixes" in rules:
-        of_prefixes = ops.sum(ops.cast(rules["prefixes"] != PAD, "int32"), axis=1)
-        limits = ops.maximum(limits, ops.where(lengths > 0, of_prefixes + 1, 1))
+        prefix_lengths = ops.sum(ops.cast(rules["prefixes"] != PAD, "int32"), axis=1)
+        limits = ops.maximum(limits, ops.where(lengths > 0, prefix_lengths + 1, 1))
         max_length = larger(max_length, ops.shape(rules["prefixes"])[1] + 1)
     if decoder.config.position_limit is not None:
         limits = ops.minimum(limits, decoder.config.position_limit)

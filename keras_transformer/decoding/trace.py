@@ -20,31 +20,31 @@ EXPLAINED_TOKENS = 64  # of a sentence and of its output, where they are shown: 
 class Continuations(NamedTuple):
     """N hypotheses that a search looked at, in the order of the steps. All are (N,).
 
-    First come those that a step kept, in the order of their slots, then the others: of each live hypothesis the
-    continuations that the model finds best, before any rule.
+    Of each step, those that it kept come first, in the order of their slots. Then come others: of each live hypothesis
+    the continuations that are most probable for the model, before any rule.
     """
 
     steps: Any  # int32: number of tokens before the last one
     parents: Any  # int32: the slot of the hypothesis that is continued
     slots: Any  # int32: the slot of this one from now on, or DROPPED
     tokens: Any  # int32: the last token
-    log_probs: Any  # float32: natural log-probability of the whole hypothesis; the repetition penalty is in that of
-    # those that were kept, and not in the last token of the others
+    log_probs: Any  # float32: natural log-probability of the whole hypothesis, with the repetition penalty if it was
+    # kept; of the others, the last token is without it
 
 
 def traced_search(
     decoder: IncrementalDecoder, source_ids, options: SearchOptions, rules: Rules | None = None
 ) -> tuple[Hypotheses, Continuations]:
-    """Do what `search` does for one sentence, and return what it looked at beside what it found.
+    """Search as `search` does, for one sentence, and return its Hypotheses and the Continuations that it looked at.
 
     Shapes: source_ids int (1, S). The shapes of the search change, so it does not run under XLA.
     """
     step, start, rules, _ = start_search(decoder, source_ids, options, static_shapes=False, rules=rules)
-    everyone, state = of_changing_shapes(initial_state(start, rules, options.beam_size))
-    none = 0 * everyone[:0]
+    all_rows, state = of_changing_shapes(initial_state(start, rules, options.beam_size))
+    none = 0 * all_rows[:0]
     nothing = Continuations(none, none, none, none, ops.cast(none, "float32"))
 
-    def goes_on(seen, *state):
+    def is_left(seen, *state):
         return ops.any(is_searching(BeamState(*state)))
 
     def one_step(seen, *state):
@@ -55,7 +55,7 @@ def traced_search(
         seen = Continuations(*(ops.concatenate(pair) for pair in zip(seen, new, strict=True)))
         return seen, *settled(after, options)
 
-    seen, *state = ops.while_loop(goes_on, one_step, (nothing, *state))
+    seen, *state = ops.while_loop(is_left, one_step, (nothing, *state))
     return BeamState(*state).finished, seen
 
 

@@ -1,4 +1,4 @@
-"""The page: a translation and how it came about, in one HTML text that loads nothing.
+"""The page: a translation and how the model found it, as one HTML text that loads nothing.
 
 `keras-transformer serve` shows it at `/`; with an explanation inside, it is a file that needs no server.
 """
@@ -36,9 +36,9 @@ def page(data: dict[str, Any]) -> str:
 
 
 def content_security_policy(data: dict[str, Any]) -> str:
-    """Return which code may run and what may be asked: the page's own script, and only its own server, if any.
+    """Return the policy that lets the page run its own script and ask its own server, if any, and nothing else.
 
-    https://www.w3.org/TR/CSP3/ describes it. What is injected in spite of all care does not run.
+    See https://www.w3.org/TR/CSP3/. Code that is injected in spite of all escaping does not run.
     """
     server = "'self'" if data["explanation"] is None else "'none'"
     return (

@@ -1,10 +1,10 @@
-// Answers of the server, brought into the one form that is drawn: an explanation.
+// Answers of the server as an explanation, the one form that the page draws.
 //
 //   source, options          what was asked
 //   source_pieces            pieces of the sentence, the end included
 //   truncated                whether the sentence was longer than the model takes
 //   translations             best first: text, score, log_probability, pieces, piece_log_probabilities
-//   target_pieces            those that attention is of; without them, the pieces of the best translation
+//   target_pieces            the pieces that attend; if missing, those of the best translation
 //   attention                memory, encoder, decoder, each [layer][head][row][column]; or null
 //   beam                     step, parent, slot, piece, log_probability; slot -1 was dropped; or null
 
@@ -13,7 +13,7 @@ const isMissing = (score) => score < -1e8;
 const itemsOf = (value) => (Array.isArray(value) ? value : String(value).split(" ").filter((item) => item !== ""));
 const numbersOf = (value) => itemsOf(value).map(Number);
 
-/** Return the explanation that a row of the signature `translate` has: translations alone. */
+/** Return a row of the signature `translate` as an explanation that has translations alone. */
 function fromTranslate(row, source, options) {
   const translations = row.translations
     .map((text, rank) => ({
@@ -27,7 +27,7 @@ function fromTranslate(row, source, options) {
   return { source, options, truncated: row.truncated, translations, source_pieces: null, attention: null, beam: null };
 }
 
-/** Return `explanation` with what a row of the signature `explain` adds to it. */
+/** Return `explanation` with attention and beam from a row of the signature `explain`. */
 function withExplain(explanation, row) {
   const source = itemsOf(row.source_pieces), target = itemsOf(row.pieces), heads = Number(row.heads);
   const cut = (numbers, rows, columns) => inLayers(numbersOf(numbers), heads, rows.length, columns.length);
@@ -64,6 +64,6 @@ function beamOf(row) {
 /** Return the pieces of the translation whose attention and beam an explanation has. */
 const explainedPieces = (explanation) => explanation.target_pieces ?? explanation.translations[0].pieces;
 
-/** Whether attention and beam are of a shorter text: the signature `explain` reads and writes fewer tokens. */
+/** Return whether attention and beam belong to a shorter text: `explain` reads and writes fewer tokens. */
 const isExplainedInPart = (explanation) =>
   explainedPieces(explanation).join(" ") !== explanation.translations[0].pieces.join(" ");

@@ -1,4 +1,4 @@
-// Elements: how they are made, and how one moves among them with the pointer, a finger or the arrow keys.
+// Elements: how to make them, and how to move among them with the pointer, a finger or the arrow keys.
 
 const SVG = "http://www.w3.org/2000/svg";
 const byId = (id) => document.getElementById(id);
@@ -22,7 +22,7 @@ function filled(node, attributes, children) {
 }
 
 /**
- * Let one explore `cells` inside `root`: Tab enters at one of them, the arrow keys move on.
+ * Make `cells` inside `root` explorable: Tab enters at one of them, the arrow keys move on.
  *
  * `neighbour(cell, key)` is the cell to which a key leads, or nothing; `show(cell)` is called with the cell that has the
  * pointer or the focus.

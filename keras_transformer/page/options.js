@@ -33,7 +33,7 @@ function control(option) {
   );
 }
 
-/** Say so if the page begins with another value than the default. */
+/** Name the value with which the page begins, if it is not the default. */
 const beginningOf = (option) =>
   initialOf(option) === option.default ? "" : `This page begins with ${initialOf(option)}.`;
 

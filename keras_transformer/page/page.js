@@ -1,4 +1,4 @@
-// The page: what is typed is asked, what is answered is drawn.
+// The page: it asks what is typed, and draws what is answered.
 
 const PAUSE = 250; // milliseconds without typing before the server is asked
 const PATIENCE = 1000; // milliseconds without an answer before the page shows that it waits
@@ -18,7 +18,7 @@ function start() {
   else startWithServer();
 }
 
-/** Show what is in the file; there is nothing to ask and nobody to answer. */
+/** Show the explanation in the file; there is no server to ask. */
 function startAsFile(explanation) {
   for (const id of ["sentence", "programs", "reset"]) byId(id).hidden = true;
   byId("sentence-label").replaceWith(element("h2", {}, "Sentence"));
@@ -67,7 +67,7 @@ function askSoon() {
   waiting = setTimeout(askNow, PAUSE);
 }
 
-/** Ask what the page shows; an earlier question that has no answer yet is given up. */
+/** Ask for what the page shows, and give up an earlier request that has no answer yet. */
 async function askNow() {
   clearTimeout(waiting);
   asking.abort();
@@ -89,7 +89,7 @@ async function askNow() {
   }
 }
 
-/** Show the translation of a text, and then its reasons: they cost more. */
+/** Show the translation of a text first, then attention and beam, which cost more. */
 async function askFor(text, options, signal) {
   const begin = performance.now();
   const answer = await patiently(ask(url, bodyOf(SIGNATURE, text, options), signal)).catch((error) => {
@@ -104,7 +104,7 @@ async function askFor(text, options, signal) {
   showReasons(withExplain(explanation, reasons));
 }
 
-/** Wait for an answer; if that takes long, show that the page does. */
+/** Wait for an answer; if it takes long, show that the page waits. */
 async function patiently(answer) {
   const timer = setTimeout(() => (byId("answer-note").textContent = "still waiting for the server"), PATIENCE);
   return answer.finally(() => clearTimeout(timer));
@@ -151,7 +151,7 @@ function show(explanation) {
   showReasons(explanation);
 }
 
-/** Show attention and beam once they are there; until then those of an earlier sentence are pale. */
+/** Show attention and beam once they are there. Until then, those of an earlier sentence are pale. */
 function showReasons(explanation) {
   const isThere = explanation.attention !== null;
   for (const id of ["attention", "beam"]) byId(id).classList.toggle("pending", !isThere);
@@ -163,7 +163,7 @@ function showReasons(explanation) {
   drawBeam(explanation);
 }
 
-/** Copy a request; where pages may not write to the clipboard, as without TLS, select it. */
+/** Copy a request, or select it if the page may not write to the clipboard, as without TLS. */
 async function copy(button) {
   const request = byId(button.dataset.copy);
   if (navigator.clipboard) await navigator.clipboard.writeText(request.textContent);

@@ -25,13 +25,13 @@ function textOf(pieces) {
   return words.join("").replaceAll(SPACE, " ").trim();
 }
 
-/** Write a number with so many digits after the point, and with a minus sign that is as wide as a plus. */
+/** Write a number with this many digits after the point, and with a real minus sign. */
 function fixed(number, digits) {
   const text = number.toFixed(digits);
   return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "\u2212");
 }
 
-/** Write a probability in per cent; what is not quite nothing or all is not written so. */
+/** Write a probability in per cent; only 0 is 0%, and only 1 is 100%. */
 function percent(probability) {
   const rounded = Math.round(100 * probability);
   if (rounded === 0 && probability > 0) return "<1%";

@@ -20,7 +20,7 @@ async function ask(url, body, signal) {
   throw new Error(answer.error ?? `The server answered ${response.status}.`);
 }
 
-/** Return an object of JSON; an empty one for anything else, which a proxy in between may answer. */
+/** Return an object of JSON, or an empty one for anything else, such as the answer of a proxy. */
 function parsed(text) {
   try {
     return Object(JSON.parse(text));
@@ -36,7 +36,7 @@ function curlLine(url, body) {
 
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** Write the request as lines of Python; a string of JSON is one of Python too. */
+/** Write the request as lines of Python, in which a string of JSON is a string too. */
 function pythonLines(url, body) {
   const [instance] = body.instances;
   const inputs = Object.entries(instance).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);

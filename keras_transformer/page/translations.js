@@ -21,7 +21,7 @@ function alternative(translation, rank, choose) {
 const numbered = (name, value) =>
   element("span", { class: "number" }, element("small", {}, `${name} `), fixed(value, 2));
 
-/** Draw the tokens of a translation with their probabilities: as height of a bar, in per cent, and on demand exactly. */
+/** Draw the tokens of a translation with their probabilities: as a bar, in per cent, and in full for one at a time. */
 function drawTokens(place, readout, translation) {
   const { pieces, piece_log_probabilities: logs } = translation;
   const cells = pieces.map((piece, i) => token(piece, logs[i]));

@@ -1,10 +1,11 @@
-"""A decoder that writes nothing but trees, around one that knows of none.
+"""A decoder that writes trees only, around any other decoder.
 
-A search sees a decoder as a function of (state, token). This one adds to the state what the tokens so far have opened,
-and gives every symbol that would make the output no tree (see linear.py) a logit at which it is never chosen. What is
+A search sees a decoder as a function of (state, token). This one adds to the state which brackets are open, and gives
+each symbol with which the output could not become a tree (see linear.py) a logit at which it is never chosen. What is
 forbidden does not make the rest more probable: a score stays the model's own log-probability.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,13 +24,13 @@ DEEPEST = 100  # brackets that may be open at once; the deepest tree of the Penn
 
 
 def check_rules(options: SearchOptions) -> None:
-    """Raises ConfigError for a rule that may forbid the only token that a tree can go on with, or allow another one."""
-    is_asked = {
+    """Raises ConfigError for a rule that may forbid the only token with which a tree goes on, or allow another one."""
+    contradicts = {
         "min_length": options.min_length > 1,
         "no_repeat_ngram_size": options.no_repeat_ngram_size > 0,
         "repetition_penalty": options.repetition_penalty < 1,  # which raises the score of what is forbidden
     }
-    for name in filter(is_asked.get, is_asked):
+    for name in filter(contradicts.get, contradicts):
         raise ConfigError(
             f"{name} is {getattr(options, name)} (--{name.replace('_', '-')}), which contradicts a search that writes "
             "only trees (--constrained): give one of them."
@@ -37,7 +38,7 @@ def check_rules(options: SearchOptions) -> None:
 
 
 def check_pieces(pieces: Sequence[str]) -> None:
-    """Raises ConfigError unless a line can begin with an opening bracket that can be closed, and has leaves."""
+    """Raises ConfigError unless some pieces open and close a bracket at the beginning of a line, and one is a leaf."""
     after_space = {piece[1:] for piece in pieces if piece.startswith(SPACE)}
     roots = {piece[1:] for piece in pieces if is_opening(piece)}
     if not roots & {symbol[1:] for symbol in after_space if is_closing(symbol)} or not any(map(is_leaf, after_space)):
@@ -81,11 +82,12 @@ class TreeState(NamedTuple):
 
 
 class TreeDecoder:
-    """The decoder of a run on a treebank, with whose logits every hypothesis that ends is a tree over its sentence.
+    """The decoder of a run on a treebank. Every hypothesis that ends with its logits is a tree over its sentence.
 
-    pieces: the written form of every token. options: of the search, whose longest output a tree must fit into; a
-    sentence whose flat tree would not is not constrained. Raises ConfigError for options that may forbid the only token
-    that a tree can go on with, and if no tree can be written with the pieces.
+    A tree must fit into the longest output. A sentence is not constrained if even its flat tree would not fit.
+
+    pieces: the written form of every token. options: of the search. Raises ConfigError for options that may forbid the
+    only token with which a tree can go on, and if no tree can be written with the pieces.
     """
 
     def __init__(self, decoder: Any, pieces: Sequence[str], options: SearchOptions):
@@ -165,22 +167,19 @@ class TreeDecoder:
         )
         may_end = ops.logical_and(ops.logical_not(is_inside), left == 0)
 
-        def each(is_possible, of_tokens):  # (B, K), (V,) -> (B, K, V)
-            return ops.logical_and(ops.expand_dims(is_possible, 2), of_tokens)
+        def both(of_hypotheses, of_tokens):  # (B, K), (V,) -> (B, K, V)
+            return ops.logical_and(ops.expand_dims(of_hypotheses, 2), of_tokens)
 
         opens = self.opens > 0
         may_come = (
-            each(
+            both(
                 ops.logical_and(may_open, ops.logical_not(is_begun)),
                 ops.logical_and(opens, ops.logical_not(self.begins_word)),
             ),
-            each(ops.logical_and(may_open, is_inside), ops.logical_and(opens, self.begins_word)),
-            each(ops.logical_and(left > 0, is_inside), self.is_leaf),
+            both(ops.logical_and(may_open, is_inside), ops.logical_and(opens, self.begins_word)),
+            both(ops.logical_and(left > 0, is_inside), self.is_leaf),
             ops.expand_dims(label, 2) == self.closes,
-            each(may_end, ops.arange(self.opens.shape[0]) == EOS),
+            both(may_end, ops.arange(self.opens.shape[0]) == EOS),
             ops.expand_dims(ops.broadcast_to(words + 3 > room, ops.shape(left)), 2),  # not constrained
         )
-        allowed = may_come[0]
-        for more in may_come[1:]:
-            allowed = ops.logical_or(allowed, more)
-        return allowed
+        return functools.reduce(ops.logical_or, may_come)

@@ -67,4 +67,4 @@ def test_a_runs_own_options_are_the_defaults_of_what_was_not_typed():
     assert search.with_run_defaults({"beam_size": 7, "length_penalty": 0.1, "extra_length": 9}) == {
         "beam_size": 4, "length_penalty": 0.1, "extra_length": 9,
     }  # fmt: skip
-    assert search.with_run_defaults(None) == search.values
+    assert search.with_run_defaults({}) == search.values

@@ -72,12 +72,20 @@ def test_an_option_is_a_rule_of_a_sentence_and_served_or_has_a_reason_why_not():
         assert bool(option.rule) != bool(option.not_served) and option.help.endswith(".")
 
 
-@pytest.mark.parametrize("option", [{"top_k": 5}, {"top_p": 0.9}])
-def test_what_is_drawn_from_means_nothing_unless_something_is_drawn(option):
-    [(name, value)] = option.items()
-    with pytest.raises(ConfigError, match=f"{name} is {value} and temperature is 0"):
-        SearchOptions(**option)
-    assert SearchOptions(temperature=1.0, **option).temperature == 1.0
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"n_best": 5, "beam_size": 4}, {"beam_size": 5}),
+        ({"min_length": 5, "max_length": 4}, {"max_length": None}),
+        ({"top_k": 5, "temperature": 0.0}, {"temperature": 1.0}),
+        ({"top_p": 0.9, "temperature": 0.0}, {"temperature": 1.0}),
+    ],
+)
+def test_two_options_that_contradict_each_other_are_named_with_their_values(wrong, right):
+    (name, value), (other, other_value) = wrong.items()
+    with pytest.raises(ConfigError, match=f"{name} is {value} and {other} is {other_value}: {name} "):
+        SearchOptions(**wrong)
+    assert getattr(SearchOptions(**wrong | right), name) == value
 
 
 @pytest.mark.slow
