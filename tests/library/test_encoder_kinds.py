@@ -22,7 +22,8 @@ from tests.support.runs import SENTENCES, random_run, write_config
 from tests.support.training import TINY, train, training_model
 from train.__main__ import app
 from train.config.training import RowLengths
-from train.cost.cost import encoder_sublayer_flops, forward_flops, memory_bytes, parameter_count
+from train.cost.cost import forward_flops, memory_bytes, parameter_count
+from train.cost.transformer_cost import encoder_sublayer_flops
 
 KINDS = {
     "convolutional": dict(encoder_layer="convolutional", kernel_size=5),

@@ -5,9 +5,10 @@ import math
 import pytest
 
 from keras_transformer.config import PRESETS, TABLE_3, TransformerConfig, base, big
+from keras_transformer.kinds import CONFIGS
 from keras_transformer.model import Transformer
 from tests.support.models import SMALL
-from train.cost.cost import forward_flops, parameter_count, training_flops
+from train.cost.cost import FORMULAS, forward_flops, parameter_count, training_flops
 
 ONES = TransformerConfig(
     vocab_size=1, encoder_layers=1, decoder_layers=1, d_model=1, d_ff=1, num_heads=1, positions="learned"
@@ -103,3 +104,10 @@ def test_rows_without_a_printed_number_of_parameters_have_as_many_as_base(name):
 
 def test_learned_positions_add_one_table_per_side():
     assert parameter_count(TABLE_3["E_learned_positions"]) - parameter_count(base) == 2 * 1024 * 512
+
+
+def test_every_kind_of_model_has_its_formulas():
+    assert set(FORMULAS) == set(CONFIGS)
+    for formulas in FORMULAS.values():
+        assert callable(formulas.forward_flops) and callable(formulas.parameter_count)
+        assert callable(formulas.kept_per_row)

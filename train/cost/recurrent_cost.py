@@ -1,4 +1,4 @@
-"""What training a recurrent model costs, from shapes alone: the counterparts of the formulas in cost.py."""
+"""What a recurrent model costs, from its shapes alone: matrix products, weights, and memory."""
 
 from keras_transformer.recurrent.config import RecurrentConfig
 
@@ -25,7 +25,7 @@ def forward_flops(config: RecurrentConfig, source_length: float, target_length: 
 
 
 def is_fed(config: RecurrentConfig) -> bool:
-    """Return whether the decoder reads an attentional state or a context beside the token."""
+    """True if the decoder reads an attentional state or a context beside the token."""
     return config.feeds_input or config.attention == "additive"
 
 

@@ -1,0 +1,72 @@
+"""What a Transformer costs, from its shapes alone: matrix products (Table 2 of the paper), weights, and memory."""
+
+from keras_transformer.config import TransformerConfig
+
+from ..config.training import RowLengths
+
+
+def forward_flops(config: TransformerConfig, source_length: float, target_length: float) -> float:
+    """FLOPs of the matrix products for one sentence pair of these lengths, which attends to its own tokens only."""
+    d_model, projections = config.d_model, attention_projections(config)
+    feed_forward = 4 * d_model * config.d_ff
+    attended = 2 * config.num_heads * (config.d_k + config.d_v)  # per query and key: their product, the weighted value
+    encoder_block = source_length * (feed_forward + encoder_sublayer_flops(config, source_length))
+    decoder_block = target_length * (
+        3 * projections + feed_forward + (target_length + source_length) * attended
+    )  # self-attention has queries, outputs, keys and values; attention to the encoder's output queries and outputs
+    decoder_block += source_length * projections  # the encoder's output as keys and values
+    logits = 2 * target_length * d_model * config.vocab_size
+    return config.encoder_layers * encoder_block + config.decoder_layers * decoder_block + logits
+
+
+def attention_projections(config: TransformerConfig) -> int:
+    """FLOPs per position of the projections to queries and outputs together, or to keys and values together."""
+    return 2 * config.d_model * config.num_heads * (config.d_k + config.d_v)
+
+
+def encoder_sublayer_flops(config: TransformerConfig, length: float) -> float:
+    """FLOPs per position of what mixes the `length` positions of a sentence in an encoder block: Table 1, divided by n.
+
+    Restricted self-attention counts the keys that a position may attend to; its blocks multiply up to twice as many.
+    """
+    if config.encoder_layer == "convolutional":
+        return 2 * config.kernel_size * config.d_model**2
+    if config.encoder_layer == "recurrent":  # three gates, each a product with the input and one with the state
+        return 12 * config.d_model**2
+    keys = min(length, config.neighbourhood) if config.encoder_layer == "restricted" else length
+    return 2 * attention_projections(config) + 2 * config.num_heads * (config.d_k + config.d_v) * keys
+
+
+def parameter_count(config: TransformerConfig) -> int:
+    """Number of trainable weights.
+
+    An attention has d_model h (2 d_k + 2 d_v) weights, a feed-forward network 2 d_model d_ff + d_ff + d_model, a
+    LayerNorm 2 d_model; an encoder block one attention and two norms, a decoder block two and three. In place of
+    attention, a convolution has k d_model^2 + d_model weights and a GRU 6 d_model^2 + 6 d_model.
+    """
+    d_model, heads = config.d_model, config.num_heads
+    projected = heads * (2 * config.d_k + config.d_v)
+    attention = d_model * (projected + heads * config.d_v)
+    if config.attention_bias:
+        attention += projected + d_model
+    feed_forward = 2 * d_model * config.d_ff + config.d_ff + d_model
+    norm = 2 * d_model
+    sublayers = {"convolutional": config.kernel_size * d_model**2 + d_model, "recurrent": 6 * d_model**2 + 6 * d_model}
+    sublayer = sublayers.get(config.encoder_layer, attention)
+    blocks = config.encoder_layers * (sublayer + feed_forward + 2 * norm)
+    blocks += config.decoder_layers * (2 * attention + feed_forward + 3 * norm)
+    tables = config.vocab_size * d_model * (1 if config.shared_embeddings else 3)
+    tables += 2 * config.max_positions * d_model if config.positions == "learned" else 0
+    return blocks + tables + (2 * norm if config.norm == "pre" else 0)
+
+
+def kept_per_row(config: TransformerConfig, lengths: RowLengths) -> int:
+    """Numbers of a row that the backward pass keeps, without the logits.
+
+    Per position of a block about 8 arrays of d_model and 2 of d_ff, which a decoder block has twice, and per head and
+    attention the scores of the positions it sees, twice. Every kind of encoder block counts as one with self-attention,
+    which keeps the most.
+    """
+    arrays, scores = 8 * config.d_model + 2 * config.d_ff, 2 * config.num_heads
+    encoder = lengths.source * config.encoder_layers * (arrays + scores * lengths.source)
+    return encoder + lengths.target * config.decoder_layers * (2 * arrays + scores * (lengths.source + lengths.target))
