@@ -13,7 +13,9 @@ from sacrebleu.significance import PairedTest
 RESAMPLES = 1_000  # of the bootstrap, as the command `sacrebleu` takes
 FEWEST_RESAMPLES = 100
 USUAL_TOKENIZER = "13a"  # of sacreBLEU: words between spaces, punctuation alone
-UNSPACED = {"zh": "zh", "yue": "zh"} | dict.fromkeys(("ja", "th", "lo", "km", "my", "bo"), "char")  # written without
+UNSPACED = {"zh": "zh", "yue": "zh"} | dict.fromkeys(
+    ("ja", "th", "lo", "km", "my", "bo"), "char"
+)  # languages written without spaces
 MOST_RESAMPLED = 5_000_000  # sentences of all resamples together: sacreBLEU holds their counts in 72 bytes each
 
 logging.getLogger("sacrebleu").setLevel(logging.WARNING)  # it logs each step of a paired test
@@ -212,12 +214,12 @@ def score(
 def score_by(measure: Measure, translations: Sequence[str], references: Sequence[str], resamples: int = 0) -> Score:
     """Return the Score of one measure, with a confidence interval from so many resamples."""
     metric, lines, expected = measure.metric(), measure.texts(translations), measure.texts(references)
-    found = metric.corpus_score(lines, [expected])
+    result = metric.corpus_score(lines, [expected])
     signature, mean, margin = str(metric.get_signature()), None, None
-    undefined = why_undefined(metric, found, expected)
+    undefined = why_undefined(metric, result, expected)
     if resamples > 1:
         signature, mean, margin = confidence(measure, lines, expected, resamples)
-    return Score(measure.name, measure.form, found.score, signature, undefined, mean, margin)
+    return Score(measure.name, measure.form, result.score, signature, undefined, mean, margin)
 
 
 def confidence(
@@ -229,21 +231,21 @@ def confidence(
     the same, but raises TypeError if chrF is 0 in some resamples and not in others.
     """
     test = PairedTest([("", lines)], {measure.name: measure.metric()}, [references], "bs", n_samples=resamples)
-    signatures, found = test()
+    signatures, results = test()
     ((name, signature),) = signatures.items()  # sacreBLEU's own name, such as "chrF2"
-    (result,) = found[name]
+    (result,) = results[name]
     return str(signature), float(result.mean), float(result.ci)
 
 
 def why_undefined(
-    metric: sacrebleu.metrics.base.Metric, found: sacrebleu.metrics.base.Score, references: Sequence[str]
+    metric: sacrebleu.metrics.base.Metric, result: sacrebleu.metrics.base.Score, references: Sequence[str]
 ) -> str:
     """Return why this metric says nothing about translations of these references; empty if it says something.
 
     BLEU multiplies the shares of matching sequences of one to four tokens. If no reference has four tokens, it is 0
     for every translation, that of the reference itself included.
     """
-    if not isinstance(metric, sacrebleu.metrics.BLEU) or found.counts[-1]:
+    if not isinstance(metric, sacrebleu.metrics.BLEU) or result.counts[-1]:
         return ""
     has_sequence = metric.corpus_score(references, [references]).totals[-1]
     return "" if has_sequence else "no reference has four tokens"

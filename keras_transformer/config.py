@@ -15,7 +15,7 @@ ACTIVATIONS = (  # the activations of Keras that keep the width and need no othe
     "soft_shrink", "softmax", "softplus", "softsign", "sparse_plus", "sparse_sigmoid", "sparsemax", "squareplus",
     "swish", "tanh", "tanh_shrink",
 )  # fmt: skip
-MEANT_FOR = {  # fields that mean something for one value of another field alone
+MEANT_FOR = {  # fields that have a meaning only with this value of this other field
     "kernel_size": ("encoder_layer", "convolutional"),
     "dilated": ("encoder_layer", "convolutional"),
     "neighbourhood": ("encoder_layer", "restricted"),
@@ -85,7 +85,7 @@ class TransformerConfig(BaseModelConfig):
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> "TransformerConfig":
-        """As BaseModelConfig has it; a field of an older file that means nothing beside the others is skipped."""
+        """As in BaseModelConfig, but skip the fields of an older file that have no meaning beside the others."""
         read = {
             name: value
             for name, value in values.items()

@@ -43,7 +43,7 @@ def dataset_from_pairs(
         labels          pieces, EOS          5 6 8 EOS PAD PAD
 
     There is one shape per length, so that a compiled model compiles once per length. The last batch of a length is
-    filled with empty rows, which count nothing in `LabelSmoothedCrossentropy`, `TokenAccuracy` and `Perplexity`.
+    filled with empty rows, which do not count in `LabelSmoothedCrossentropy`, `TokenAccuracy` and `Perplexity`.
 
     Args:
         pairs: (source, target) sentences.

@@ -62,7 +62,7 @@ class Explainer:
 
         Explainer.load("runs/numbers").explain("two hundred").translations[0].pieces
 
-    Of a sentence, at most EXPLAINED_TOKENS tokens are read, and as many are written. Raises ConfigError for a coverage
+    Reads at most EXPLAINED_TOKENS tokens of a sentence, and writes at most as many. Raises ConfigError for a coverage
     penalty of a model that does not attend to its source.
     """
 
@@ -92,39 +92,40 @@ class Explainer:
             raise ConfigError("The sentence is blank: give one with words.")
         limit = min(self.options.max_length or self.most_tokens, self.most_tokens)
         rules = {"limits": ops.convert_to_tensor([limit], dtype="int32")}
-        if begin := encoded_prefix(self.tokenizer, prefix, self.most_tokens):
-            rules["prefixes"] = ops.convert_to_tensor([begin], dtype="int32")
-        found, seen = traced_search(self._decoder, ops.convert_to_tensor([ids], dtype="int32"), self.options, rules)
-        hypotheses, scores = ops.convert_to_numpy(found.ids[0]), ops.convert_to_numpy(found.scores[0])
+        if prefix_ids := encoded_prefix(self.tokenizer, prefix, self.most_tokens):
+            rules["prefixes"] = ops.convert_to_tensor([prefix_ids], dtype="int32")
+        source_ids = ops.convert_to_tensor([ids], dtype="int32")
+        finished, continuations = traced_search(self._decoder, source_ids, self.options, rules)
+        hypotheses, scores = ops.convert_to_numpy(finished.ids[0]), ops.convert_to_numpy(finished.scores[0])
         rows = list(different_outputs(self.tokenizer, hypotheses, scores).values())[: self.options.n_best]
         if not rows:
             raise UserError(f"The sentence {NAN_PROBABILITIES}")
         hypotheses, scores = hypotheses[rows], scores[rows]
-        made = self._forced(np.repeat([ids], len(rows), axis=0), hypotheses)
+        forced = self._forced(np.repeat([ids], len(rows), axis=0), hypotheses)
         return Explanation(
             source=sentence,
             options=dataclasses.asdict(self.options) | {"target_prefix": prefix},
             source_pieces=self._pieces_of(ids),
             truncated=len(self.tokenizer.encode(sentence)) >= self.most_tokens,
             translations=[
-                self._translation(*row) for row in zip(hypotheses, scores, np.array(made.log_probs), strict=True)
+                self._translation(*row) for row in zip(hypotheses, scores, np.array(forced.log_probs), strict=True)
             ],
-            attention=self._attention(made, np.count_nonzero(hypotheses[0] != PAD)),
-            beam=self._beam(seen),
+            attention=self._attention(forced, np.count_nonzero(hypotheses[0] != PAD)),
+            beam=self._beam(continuations),
         )
 
     def _translation(self, ids, score, log_probs) -> ExplainedTranslation:
         ids = tokens_of(ids)
-        log_probs = [float(one) for one in log_probs[: len(ids)]]
+        log_probs = [float(log_prob) for log_prob in log_probs[: len(ids)]]
         return ExplainedTranslation(
             self.tokenizer.decode(ids), float(score), sum(log_probs), self._pieces_of(ids), log_probs
         )
 
-    def _attention(self, made: Forced, length: int) -> dict[str, list]:
+    def _attention(self, forced: Forced, length: int) -> dict[str, list]:
         """Return the weights of the best output, which has `length` tokens, with three decimals."""
 
         def weights(kind: str, queries: int | None, keys: int | None) -> list:
-            of_blocks = (np.asarray(of_block[0], np.float64) for of_block in made.weights_of(kind))
+            of_blocks = (np.asarray(of_block[0], np.float64) for of_block in forced.weights_of(kind))
             return [np.round(of_block[:, :queries, :keys], 3).tolist() for of_block in of_blocks]
 
         return {
@@ -133,7 +134,7 @@ class Explainer:
             "decoder": weights("decoder", length, length),
         }
 
-    def _beam(self, seen: Continuations) -> list[dict[str, Any]]:
+    def _beam(self, continuations: Continuations) -> list[dict[str, Any]]:
         return [
             {
                 "step": int(step),
@@ -142,7 +143,7 @@ class Explainer:
                 "piece": self._pieces[int(token)],
                 "log_probability": round(float(log_prob), 4),
             }
-            for step, parent, slot, token, log_prob in zip(*(np.array(leaf) for leaf in seen), strict=True)
+            for step, parent, slot, token, log_prob in zip(*(np.array(leaf) for leaf in continuations), strict=True)
         ]
 
     def _pieces_of(self, ids: Iterable[int]) -> list[str]:

@@ -22,7 +22,7 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
     Raises what the file system raises, as OSError with the name of the file.
     """
     path = pathlib.Path(path)
-    if path.is_dir():  # so is ".", which has no name beside which to write
+    if path.is_dir():  # so is ".", which `with_name` below refuses
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     part = path.with_name(path.name + ".part")
     try:

@@ -79,17 +79,17 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
 
         model.compile(optimizer, loss=LabelSmoothedCrossentropy(smoothing=0.1))
 
-    A label 0 (PAD) is padding and counts nothing. Value and gradient are those of the training step of `train`:
+    A label 0 (PAD) is padding and does not count. Value and gradient are those of the training step of `train`:
     `token_sums(...).loss / token_sums(...).tokens`.
 
     **On several replicas** (tf.distribute) they are the same as on one, also if the replicas hold different numbers of
-    real tokens or of rows. That takes three things which `compile` does not do for a loss of your own:
+    real tokens or of rows. A loss function of your own does not have that, for three reasons:
 
-    - Keras sums gradients over replicas but divides only those losses by their number that it reduces itself. A loss
+    - Keras sums gradients over replicas, but divides a loss by their number only if it reduces the loss itself. A
       function that returns a scalar, such as a mean over real tokens, therefore trains with twice the gradient on two
       replicas, and logs twice the loss.
     - The mean of the replicas' means is not the mean over all tokens. So the tokens are counted over all replicas.
-    - What Keras logs is the mean of the replicas' values, weighted by their rows, but these are parts of one sum.
+    - Keras logs the mean of the replicas' values, weighted by their rows, but these values are parts of one sum.
 
     `fit` logs the mean over batches of this mean, weighted by rows, as it does for every loss; `Perplexity` and
     `TokenAccuracy` divide by tokens once, at the end of the epoch.

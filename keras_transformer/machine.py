@@ -26,13 +26,13 @@ def processor_and_cores() -> str:
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """Name -> version of Python and of those packages that are installed."""
-    found = {"python": platform.python_version()}
+    versions_by_name = {"python": platform.python_version()}
     for package in packages:
         try:
-            found[package] = importlib.metadata.version(package)
+            versions_by_name[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions_by_name
 
 
 def processor_cores() -> int:

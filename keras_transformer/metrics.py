@@ -10,7 +10,7 @@ from keras_transformer.tokens import PAD
 
 
 class TokenMean(keras.metrics.Metric):
-    """The mean of a value over all real tokens since the last reset; a label 0 (PAD) is padding and counts nothing.
+    """The mean of a value over all real tokens since the last reset; a label 0 (PAD) is padding and does not count.
 
     Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B,), (B, 1) or (B, T), which weights tokens.
     The state is two sums over tokens, so it does not matter how tokens are spread over batches and replicas. They are

@@ -28,7 +28,7 @@ def tune_for_translation() -> None:
 
 
 def map_batches(translate: Callable[[list[int]], None], lengths: dict[int, int], batch_size: int) -> None:
-    """Call `translate` for batches of similar length, in as many threads as batches serve the machine best.
+    """Call `translate` for batches of items of similar length, several batches at once: see `searches_at_once`.
 
     `lengths`: the length of each item by its number. `translate` gets the numbers of a batch, at most `batch_size`.
     Raises what a call raises.

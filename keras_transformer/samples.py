@@ -31,7 +31,7 @@ def translate_pairs(translator: "Translator", pairs: Sequence[tuple[str, str]]) 
 def inspected_table(samples: Sequence[Sample], before: Sequence[Sample] | None = None, shown: int = SHOWN) -> str:
     """Return the first samples, and the worst and the best one of all, as a Markdown table, each with its chrF.
 
-    before: the same sentences as they were translated before; None marks no change. The worst and the best sample are
+    before: earlier translations of the same sentences; None: no word is marked. The worst and the best sample are
     those with the lowest and the highest chrF; of equal ones, the first.
     """
     chrf = sacrebleu.metrics.CHRF()
@@ -48,7 +48,7 @@ def inspected_table(samples: Sequence[Sample], before: Sequence[Sample] | None =
 
 
 def changes(before: str, now: str) -> str:
-    """Return the text `now` as Markdown: words that `before` has not are bold, words that are left out in brackets.
+    """Return the text `now` as Markdown: words that are new are bold, words that were left out stand in brackets.
 
     changes("a red dog runs", "a dog ran")  ->  "a *[−red]* dog **ran**"
     """

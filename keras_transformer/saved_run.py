@@ -35,7 +35,7 @@ def save_run(
     inference: whether the model writes text, as most do, or trees; how commands search for its outputs unless they are
     told otherwise; and how many tokens its longest training sentence had, beyond which `translate` warns.
 
-    A folder that save_run or a script wrote is overwritten. While it is, it cannot be opened: model.json comes last.
+    A folder that save_run or a script wrote is overwritten. It cannot be opened meanwhile, as model.json comes last.
     Raises TypeError if the model is neither a Transformer nor a RecurrentModel, and ConfigError, before anything is
     written, if the tokenizer is of another vocabulary, a weight is an integer, NaN or infinite, a line of `check_lines`
     is more than one line, a value of `inference` makes no sense, or the folder is a run of `keras-transformer train`,
@@ -86,8 +86,8 @@ def save_weights(transformer: keras.Model, path: pathlib.Path) -> None:
 def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
     """Return the model, a Transformer or a RecurrentModel, and the Tokenizer of a run folder.
 
-    The model is float32, as its file is, whatever the global dtype policy. Raises UserError if a
-    file is missing or damaged.
+    The model is float32, as its file is, whatever the global dtype policy. Raises UserError if a file is missing or
+    damaged.
     """
     folder = RunFolder(path)
     folder.check_exists()
@@ -135,10 +135,10 @@ def with_weights(transformer: keras.Model, path: str | os.PathLike) -> keras.Mod
             f"{path} is damaged, or does not hold the weights of the model that model.json describes: "
             f"{first_line_of(error)}"
         ) from None
-    if held != len(transformer.weights):  # Keras leaves out what the model has no place for
+    if held != len(transformer.weights):  # Keras ignores arrays that the model has no place for
         raise ConfigError(
-            f"{path} does not hold the weights of the model that model.json describes: it has {held}, and that model "
-            f"{len(transformer.weights)}."
+            f"{path} does not hold the weights of the model that model.json describes: it has {held} arrays, and that "
+            f"model has {len(transformer.weights)}."
         )
     for weight in transformer.weights:
         if not np.isfinite(weight.numpy()).all():
@@ -148,7 +148,7 @@ def with_weights(transformer: keras.Model, path: str | os.PathLike) -> keras.Mod
 
 def arrays_in(path: str | os.PathLike) -> int:
     """The number of arrays of layers in a file of weights; Keras puts those of the optimizer beside them."""
-    found = []
+    names = []
     with h5py.File(path) as file:
-        file["layers"].visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
-    return len(found)
+        file["layers"].visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+    return len(names)

@@ -55,7 +55,7 @@ class LinearCooldown(keras.optimizers.schedules.LearningRateSchedule):
 
     Of `steps` updates, the last `cooldown_steps` take a rate that falls linearly to 0: the factor of the first of them
     is 1, of the last 1 / cooldown_steps. After `steps` updates the rate is 0. In mixed_float16 a step whose gradients
-    overflow is no update, so as many as there were are missing at the end. Hägele et al. (2024) compare such ends.
+    overflow is not an update, so training ends as many updates before that. Hägele et al. (2024) compare cool-downs.
 
     Raises ValueError unless 0 < cooldown_steps <= steps.
     """

@@ -53,8 +53,8 @@ class Scorer:
         scorer = Scorer.load("runs/numbers")
         scorer.score(["two hundred"], ["zweihundert"])[0].log_probability
 
-    Args: as for Translator, also for what is raised; `length_penalty` is alpha and
-    `coverage_penalty` beta of `beam_search`. A source is truncated as there.
+    Args and errors: those of Translator. `length_penalty` is alpha of `beam_search`, and `coverage_penalty` is beta. A
+    source is truncated as by Translator.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class Scorer:
         forced, batch = ForcedDecoder(transformer), tf.TensorSpec((None, None), tf.int32)
 
         def log_probs_and_coverage(source, target) -> tuple:
-            made = forced(source, target)
-            coverage = made.log_coverage(source) if coverage_penalty else tf.zeros(tf.shape(source)[:1])
-            return made.log_probs, coverage
+            outputs = forced(source, target)
+            coverage = outputs.log_coverage(source) if coverage_penalty else tf.zeros(tf.shape(source)[:1])
+            return outputs.log_probs, coverage
 
         self._forced = tf.function(log_probs_and_coverage, input_signature=[batch, batch], autograph=False)
 
@@ -118,15 +118,15 @@ class Scorer:
             for first in range(0, len(indices), rows):
                 some = indices[first : first + rows]
                 sources, targets = (padded([ids[index] for index in some]) for ids in (source_ids, target_ids))
-                made = (of_pairs.numpy() for of_pairs in self._forced(sources, targets))
-                for index, log_probs, coverage in zip(some, *made, strict=True):
+                values = (of_pairs.numpy() for of_pairs in self._forced(sources, targets))
+                for index, log_probs, coverage in zip(some, *values, strict=True):
                     results[index] = self._scored(target_ids[index], log_probs, float(coverage))
 
         map_batches(score_batch, lengths, self.batch_size)
         return results
 
     def _scored(self, ids: list[int], log_probs, log_coverage: float) -> ScoredPair:
-        log_probs = tuple(float(one) for one in log_probs[: len(ids)])
+        log_probs = tuple(float(log_prob) for log_prob in log_probs[: len(ids)])
         total = sum(log_probs)
         penalty = float(length_penalty_of(len(ids), self.length_penalty))
         score = total / penalty + self.coverage_penalty * log_coverage

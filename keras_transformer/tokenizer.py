@@ -55,7 +55,7 @@ def train_tokenizer(
 
     The same sentences in the same order give the same file.
     Raises TokenizerError if the sentences have too few pieces for `vocab_size`, need more, or have a lone surrogate,
-    and if a symbol cannot be kept; TypeError if the sentences are one string, or one of them is none.
+    and if a symbol cannot be kept. Raises TypeError if `sentences` is one string, or a sentence is not a string.
     """
     refuse_one_string(sentences)
     check_symbols(symbols)
@@ -91,7 +91,7 @@ def train_tokenizer(
 
 
 class _Parts:
-    """Sentences in parts of TRAINING_CHARACTERS. `error`: why they ended, which the trainer would garble."""
+    """Sentences in parts of TRAINING_CHARACTERS. `error`: the exception that ended them; the trainer garbles it."""
 
     def __init__(self, sentences: Iterable[str]):
         self.sentences, self.error = sentences, None
@@ -132,7 +132,7 @@ def lower_case_rules() -> Iterator[str]:
 
 @contextlib.contextmanager
 def file_of_rules() -> Iterator[str]:
-    """The path of a temporary file with the lines of `lower_case_rules`: SentencePiece reads them from a file alone."""
+    """The path of a temporary file with the lines of `lower_case_rules`: SentencePiece reads them only from a file."""
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
         rules.writelines(lower_case_rules())
         rules.flush()
@@ -140,7 +140,7 @@ def file_of_rules() -> Iterator[str]:
 
 
 def without_path_of_rules(model: bytes) -> bytes:
-    """A SentencePiece model that does not tell from which file its rules came, a temporary one; it holds the rules."""
+    """Remove the path of the temporary file of rules from a SentencePiece model, which holds the rules themselves."""
     proto = model_proto(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     return proto.SerializeToString()
@@ -197,10 +197,10 @@ class Tokenizer:
             raise TokenizerError(f"The tokenizer {path} cannot be read: {error.strerror}.") from None
         except (RuntimeError, UnicodeDecodeError):
             raise TokenizerError(f"{path} is not a SentencePiece model, or is damaged.") from None
-        found = {name: getattr(self._processor, f"{name}_id")() for name in SPECIAL_IDS}
-        if found != SPECIAL_IDS:
+        special_ids = {name: getattr(self._processor, f"{name}_id")() for name in SPECIAL_IDS}
+        if special_ids != SPECIAL_IDS:
             raise TokenizerError(
-                f"{path} has the special ids {_listed(found)}, but this model needs {_listed(SPECIAL_IDS)}: "
+                f"{path} has the special ids {_listed(special_ids)}, but this model needs {_listed(SPECIAL_IDS)}: "
                 "train it with these ids, or leave tokenizer.model out to have one trained."
             )
 
@@ -222,7 +222,7 @@ class Tokenizer:
 
     @property
     def is_bpe(self) -> bool:
-        """Whether it is one of byte-pair encoding (Sennrich et al. 2016)."""
+        """Whether the model is one of byte-pair encoding (Sennrich et al. 2016)."""
         return self._proto.trainer_spec.model_type == self._proto.trainer_spec.BPE
 
     @functools.cached_property
@@ -241,7 +241,7 @@ class Tokenizer:
 
     @functools.cached_property
     def is_lowercase(self) -> bool:
-        """Whether it makes all text lower case."""
+        """Whether the tokenizer makes all text lower case."""
         return self.decode(self.encode("A")) == "a"
 
     def restored(self, texts: Iterable[str]) -> list[str]:

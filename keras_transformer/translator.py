@@ -45,9 +45,9 @@ class Translator:
         translator = Translator.load("runs/numbers")
         translator.translate(["two hundred and forty-one"])[0].text
 
-    Sentences are sorted by length into batches, and as many batches as there are processor cores are searched at the
-    same time; translations come back in the order of the sentences. Products of one thread then serve best: commands
-    call `tune_for_translation()` before anything else of TensorFlow, and so should a script that translates much.
+    Sentences are sorted by length into batches, and one batch per processor core is searched at the same time.
+    Translations come back in the order of the sentences. A script that translates much should call
+    `tune_for_translation()` before it uses TensorFlow, as the commands do: each product then takes one thread.
 
     Args:
         transformer, tokenizer: a trained pair. In place of one model, several over the same pieces may be given: an
@@ -57,11 +57,11 @@ class Translator:
         max_source_tokens: longer sentences are truncated to this number of tokens, EOS included, with a warning
             that names the line; at most 512, and at most `max_positions` if positions are learned.
         precision: "float32" or "bfloat16", of the weights and the matrix products; softmax, LayerNorm and scores are
-            float32 in any case. The weights of a Transformer of another precision are copied here; those of one of
-            the same precision are read at each search. None means the precision of the Transformer.
-        trained_tokens: tokens that a source sentence of the training text had at most, EOS included; what is longer is
+            float32 in any case. None means the precision of the Transformer. If the Transformer has another precision,
+            its weights are copied now; otherwise each search reads them as they then are.
+        trained_tokens: tokens of the longest source sentence of the training text, EOS included. Longer lines are
             counted in `longer_than_trained`. None: not known.
-        trees_only: of a run on a treebank: forbid during the search what would make an output no tree over the words.
+        trees_only: search only for outputs that are trees over the words; for a run that was trained on a treebank.
 
     Raises ConfigError for a coverage penalty of a model that does not attend to its source, and if the backend of Keras
     is not TensorFlow.
@@ -88,7 +88,7 @@ class Translator:
         decoder = joint_decoder([in_precision(model, precision or model.precision) for model in models])
         self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
         self.batch_size, self.max_source_tokens = batch_size, longest_source(decoder.config, max_source_tokens)
-        self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, since this Translator was made
+        self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, of all texts so far
         self._longest_output = decoder.config.position_limit or LONGEST_SOURCE
         if trees_only:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
@@ -177,8 +177,8 @@ class Translator:
     def _read(self, ids: np.ndarray, scores: np.ndarray) -> list[Translation]:
         """Return the hypotheses of one sentence, ids (K, L) and scores (K,), as Translations with different texts."""
         rows = different_outputs(self.tokenizer, ids, scores).items()
-        found = [Translation(text, float(scores[row]), tokens_of(ids[row])) for text, row in rows]
-        return found[: self.options.n_best]
+        translations = [Translation(text, float(scores[row]), tokens_of(ids[row])) for text, row in rows]
+        return translations[: self.options.n_best]
 
 
 def different_outputs(tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray) -> dict[str, int]:

@@ -12,7 +12,7 @@ from keras_transformer.tokens import EOS, PAD, SPECIAL
 def best_continuations(state: BeamState, logits) -> Candidates:
     """Select the K best continuations per sentence: logits (B * K, V).
 
-    If a sentence has a rule that needs the probability of every token, it computes them all, else those of the best.
+    The probabilities of all tokens are computed only if some sentence has a rule that needs them.
     """
     if not any(name in state.rules for name in CHANGING):
         return best_by_logits(state, logits)
@@ -28,7 +28,7 @@ def best_continuations(state: BeamState, logits) -> Candidates:
 def best_by_logits(state: BeamState, logits) -> Candidates:
     """Select the best tokens of each hypothesis by logit, then the K best continuations per sentence.
 
-    Of each hypothesis, it takes so many more than K that at least K are left without those that may not come.
+    Takes a few more than the K best tokens of each hypothesis and drops those that may not come: at least K are left.
     """
     beam_size, vocab_size, rules = state.log_probs.shape[1], logits.shape[-1], state.rules
     per_hypothesis = min(beam_size + len(SPECIAL) + ("min_lengths" in rules), vocab_size)

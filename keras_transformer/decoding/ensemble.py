@@ -40,7 +40,7 @@ class EnsembleDecoder:
     def __init__(self, decoders: list[Any]):
         self.decoders = tuple(decoders)
         configs = [decoder.config for decoder in self.decoders]
-        self.config = min(configs, key=lambda config: config.position_limit or math.inf)  # what no member can exceed
+        self.config = min(configs, key=lambda config: config.position_limit or math.inf)  # the lowest limit of all
 
     def step_weights(self) -> tuple[Any, ...]:
         return tuple(decoder.step_weights() for decoder in self.decoders)

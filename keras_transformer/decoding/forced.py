@@ -9,7 +9,7 @@ from keras_transformer.decoding.scores import log_coverage
 from keras_transformer.kinds import with_attention
 from keras_transformer.tokens import BOS, PAD
 
-ATTENTIONS = {  # by kind, the blocks that attend and the name of their weights
+ATTENTIONS = {  # kind: the blocks that attend, and the name of their weights
     "memory": ("decoder", "memory"),  # the decoder to the source
     "encoder": ("encoder", "self"),
     "decoder": ("decoder", "self"),

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-LEAST_COVERED = 1e-4  # attention to a source token; less counts as this, so that its logarithm is finite
+LEAST_COVERED = 1e-4  # attention to a source token counts as at least this, so that its logarithm is finite
 NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums stay finite
 
 NAN_PROBABILITIES = (

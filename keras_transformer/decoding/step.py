@@ -118,7 +118,7 @@ class IncrementalDecoder:
     `start(source_ids, hypotheses)` runs the encoder once and returns a TransformerState without entries.
     `step(weights, state, tokens, position)` returns the logits of the next token and the state one position later;
     `weights` is what `step_weights()` returns, computed once per search. The state grows by one entry per
-    hypothesis and step. If it must not, because shapes are static, `has_room` says that `longer` has made room.
+    hypothesis and step. If shapes are static, it must not grow: `longer` makes room first, and `has_room` is True.
     """
 
     def __init__(self, transformer: Transformer):
@@ -137,10 +137,10 @@ class IncrementalDecoder:
         )
 
     def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> TransformerState:
-        """Run the encoder. The state has no entries yet; if it `counts_attention`, it is asked for its `log_coverage`.
+        """Run the encoder. The state has no entries yet; with `counts_attention` it keeps what `log_coverage` needs.
 
-        Shapes: source_ids int (B, S), PAD after the end of each sentence. Of a row of PAD alone the decoder reads 0, as
-        in training.
+        Shapes: source_ids int (B, S), PAD after the end of each sentence. If a row has only PAD, the decoder reads 0
+        from it, as in training.
         """
         source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
         segments = ops.cast(ops.not_equal(source_ids, PAD), "int32")

@@ -77,8 +77,8 @@ class AttentionReader:
 
     def __call__(self) -> list[PairAttention]:
         """Compute the attention of all pairs at once. Returns that of each, without padding."""
-        made = self.forced(self.source_ids, self.target_ids)
-        of_blocks = {kind: list(map(as_float32, made.weights_of(kind))) for kind in ATTENTIONS}
+        forced = self.forced(self.source_ids, self.target_ids)
+        of_blocks = {kind: list(map(as_float32, forced.weights_of(kind))) for kind in ATTENTIONS}
         weights = {kind: np.stack(each, axis=1) for kind, each in of_blocks.items() if each}
         return [
             pair.with_weights({kind: of_pairs[row] for kind, of_pairs in weights.items()})
@@ -124,10 +124,10 @@ def head_measures(pairs: Sequence[PairAttention]) -> dict[str, float]:
     number of keys. A head that copies has nearly all of its weight on one position: "previous", "same" or "next" is
     near 1. Query t of the decoder reads piece t - 1 and writes piece t; its "same" position is what it reads.
     """
-    found = {}
+    means = {}
     for kind in pairs[0].weights:
         for name, measure in MEASURES[kind].items():
             per_query = np.concatenate([measure(pair.weights[kind]) for pair in pairs], axis=-1)  # (layers, h, queries)
             for (block, head), value in np.ndenumerate(per_query.mean(axis=-1, dtype=np.float64)):
-                found[f"{kind}_{block + 1}_head_{head + 1}/{name}"] = float(value)
-    return found
+                means[f"{kind}_{block + 1}_head_{head + 1}/{name}"] = float(value)
+    return means

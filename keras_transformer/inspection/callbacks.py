@@ -43,7 +43,7 @@ class Inspection(keras.callbacks.Callback):
     """Writes to TensorBoard what `inspect(step)` finds; `model.fit` calls it after each epoch, from epoch 0.
 
     log: the folder that `keras.callbacks.TensorBoard` writes to, or any other, in which the inspection makes a
-    subfolder with its `name`, a run of TensorBoard; or a Writer. One inspection of a kind can write to a folder.
+    subfolder with its `name`, a run of TensorBoard; or a Writer. A folder takes one inspection of each kind.
     """
 
     name = ""
@@ -76,9 +76,9 @@ class BleuScore(keras.callbacks.Callback):
         pairs: sentences and their references, which are compared in lower case if the tokenizer makes all text so.
         options: how to search; greedy by default.
         batch_size: sentences translated together, at most.
-        language: of the translations, such as "zh"; BLEU splits some into characters, which have no spaces.
+        language: of the translations, such as "zh". BLEU splits languages without spaces into characters.
 
-    Attributes: `samples` and `scores`, of the last time.
+    Attributes: `samples` and `scores` of the last epoch.
     """
 
     def __init__(
@@ -123,8 +123,8 @@ class SampleTranslations(Inspection):
         samples = SampleTranslations(bleu, "logs")
         transformer.fit(dataset, epochs=50, callbacks=[bleu, samples])
 
-    Words that changed since the last time are marked; the first time nothing is. It translates nothing itself: list it
-    after the BleuScore whose translations it shows.
+    Words that changed since the last epoch are marked. It does not translate itself: list it after the BleuScore whose
+    translations it shows.
 
     Args:
         bleu: a BleuScore, or anything else that has `samples`.
@@ -137,7 +137,7 @@ class SampleTranslations(Inspection):
     def __init__(self, bleu: BleuScore, log: str | os.PathLike | Writer, shown: int = SHOWN):
         super().__init__(log)
         self.bleu, self.shown = bleu, shown
-        self.before: tuple[int, list[Sample]] | None = None  # step and samples of the last time
+        self.before: tuple[int, list[Sample]] | None = None  # step and samples of the last epoch
 
     def inspect(self, step: int) -> None:
         samples = self.bleu.samples
@@ -176,10 +176,12 @@ class AttentionPictures(Inspection):
         self.read_attention = AttentionReader(transformer, tokenizer, self.pairs)
 
     def inspect(self, step: int) -> None:
-        found = self.read_attention()
-        self.log.write(step, {f"validation/attention/{name}": value for name, value in head_measures(found).items()})
+        attention = self.read_attention()
+        self.log.write(
+            step, {f"validation/attention/{name}": value for name, value in head_measures(attention).items()}
+        )
         for order, kind in enumerate(ATTENTIONS, 1):
-            for number, (pair, texts) in enumerate(zip(found, self.pairs, strict=True), 1):
+            for number, (pair, texts) in enumerate(zip(attention, self.pairs, strict=True), 1):
                 if kind not in pair.weights:
                     continue  # a convolutional encoder, or a recurrent model, has no such attention
                 tag = f"attention_pictures/{order}_{kind}_sentence_{number}"

@@ -9,7 +9,7 @@ from keras_transformer.inspection.event_file import EventFile, event_files, read
 
 
 class LogFolder:
-    """A folder with an event file for TensorBoard, which is made when something is written first.
+    """A folder with an event file for TensorBoard, which the first write creates.
 
     What an earlier process wrote there stays.
     """

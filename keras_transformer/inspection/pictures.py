@@ -81,7 +81,7 @@ def draw_attention(pair: PairAttention, kind: str) -> Picture:
     """Draw the weights of one kind, "memory", "encoder" or "decoder": a panel per layer and head, one colour scale."""
     weights, rows, columns = pair.weights[kind], labels(pair.queries(kind)), labels(pair.keys(kind))
     grid = Grid.of(weights, rows, columns)
-    image = drawn(texts_of(grid, TITLES[kind], rows, columns), grid.size) // 2  # a grey of the palette
+    image = rendered(texts_of(grid, TITLES[kind], rows, columns), grid.size) // 2  # a grey of the palette
     copy_labels(image, grid)
     for layer, head in np.ndindex(grid.layers, grid.heads):
         paint(image, grid.corner(layer, head), weights[layer, head])
@@ -121,7 +121,7 @@ def texts_of(grid: Grid, title: str, rows: list[str], columns: list[str]) -> Ite
         yield row + BAR * (1 - shade**0.5), column + 1.4, str(shade), {"va": "center"}
 
 
-def drawn(texts: Iterator[tuple[float, float, str, dict]], size: tuple[int, int]) -> np.ndarray:
+def rendered(texts: Iterator[tuple[float, float, str, dict]], size: tuple[int, int]) -> np.ndarray:
     """Draw texts, black on white. Returns their brightness, uint8 (height * CELL, width * CELL).
 
     A character that no font has becomes a box, without a warning for each.

@@ -21,8 +21,8 @@ def write_projector(tensorboard: pathlib.Path, model: keras.Model, pieces: Seque
     """Write every embedding table of a model to the folder of its event files. Returns the names of the tables.
 
     pieces: the written form of every id, in order. A model with shared embeddings has one table, "embedding", others
-    have "source_embedding", "target_embedding" and "logits". Whoever reads meanwhile finds the files as they were or
-    the new ones: each is written atomically, and the one that names the others comes last.
+    have "source_embedding", "target_embedding" and "logits". A reader always finds
+    complete files: each is replaced atomically, and the one that names the others comes last.
     """
     folder, config, tables = tensorboard / FOLDER, ProjectorConfig(), {}
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ def scaled_dot_product_attention(query, key, value, mask=None):
         mask  bool, broadcast to (B, H, Q, K); True means "may attend"
 
     Returns output (B, H, Q, d_v) and weights (B, H, Q, K), whose rows sum to 1. A query that may attend to nothing
-    has weights and output 0. Integers are taken as numbers of `keras.config.floatx()`.
+    has weights and output 0. Integers are converted to `keras.config.floatx()`.
     """
     query, key, value = map(as_floats, (query, key, value))
     d_k = ops.shape(query)[-1]
@@ -30,7 +30,7 @@ def scaled_dot_product_attention(query, key, value, mask=None):
 
 
 def as_floats(values):
-    """Return values as a tensor of floats: they stay what they are, and integers become floats."""
+    """Return values as a tensor of floats: floats keep their type, integers get `keras.config.floatx()`."""
     values = ops.convert_to_tensor(values)
     return values if keras.backend.is_float_dtype(values.dtype) else ops.cast(values, keras.config.floatx())
 
@@ -53,7 +53,7 @@ def masked_softmax(scores, mask=None):
 
 
 def at_least_float32(scores):
-    """Return scores in float32, or in float64 if they have it: finite, if those of float16 are infinite."""
+    """Return scores in float32, or in float64 if they have it. Infinite scores of float16 become finite."""
     if keras.backend.standardize_dtype(scores.dtype) == "float16":
         scores = ops.clip(scores, -LARGEST_FLOAT16, LARGEST_FLOAT16)  # the softmax of infinity would be NaN
     return ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
@@ -110,7 +110,7 @@ class MultiHeadAttention(keras.layers.Layer):
             mask = for_every_head(mask)
         heads, weights = scaled_dot_product_attention(query, keys, values, mask)
         if has_fused_kernel(query, keys, values):
-            heads = fused_attention(query, keys, values, mask)  # the compiler removes the computation of the others
+            heads = fused_attention(query, keys, values, mask)  # the compiler drops the product above
         return self.output_projection(self.concatenate_heads(heads)), weights
 
     def split_heads(self, states):

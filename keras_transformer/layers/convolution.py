@@ -17,14 +17,14 @@ def neighbours(states, segments, offsets: Sequence[int]):
     length, reach = ops.shape(states)[1], max(map(abs, offsets))
     padded_states = ops.pad(states, [[0, 0], [reach, reach], [0, 0]])
     padded_segments = ops.pad(segments, [[0, 0], [reach, reach]])
-    found = []
+    columns = []
     for offset in offsets:
         first = reach + offset
         neighbour_segments = padded_segments[:, first : first + length]
         is_inside = ops.logical_and(ops.equal(neighbour_segments, segments), ops.not_equal(segments, 0))
         neighbour = padded_states[:, first : first + length]
-        found.append(ops.where(ops.expand_dims(is_inside, 2), neighbour, ops.cast(0, neighbour.dtype)))
-    return ops.concatenate(found, axis=-1)
+        columns.append(ops.where(ops.expand_dims(is_inside, 2), neighbour, ops.cast(0, neighbour.dtype)))
+    return ops.concatenate(columns, axis=-1)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

@@ -6,7 +6,7 @@ from keras import ops
 from keras_transformer.bits import mixed
 from keras_transformer.replicas import number_of_replica, replica_count
 
-STREAM_OF_REPLICA = 0x9E3779B9  # times its number is added to the stream: far from what seeds of layers differ by
+STREAM_OF_REPLICA = 0x9E3779B9  # per replica number, added to the stream: far larger than differences between layers
 
 
 def random_bits(shape: tuple, seed):

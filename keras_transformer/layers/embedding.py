@@ -14,8 +14,8 @@ class TokenEmbedding(keras.layers.Layer):
 
     `layer(ids)` embeds and `layer(states, reverse=True)` computes logits, as in `keras.layers.ReversibleEmbedding`: one
     layer, so that both uses of the matrix stand in one functional graph. Its entries are drawn from a normal
-    distribution of variance 1 / d_model. Scaled embeddings then have variance 1, of the order of sinusoidal
-    positions, whose mean square is 1/2, and so have the logits of normalised states.
+    distribution of variance 1 / d_model. Scaled embeddings then have variance 1, like the logits of normalised
+    states. Sinusoidal positions, whose mean square is 1/2, are of the same order.
 
     Shapes: ids int (B, L) -> (B, L, d_model); states (B, L, d_model) -> logits (B, L, vocab_size).
     """
@@ -91,8 +91,9 @@ class SinusoidalPositions(PlainLayer):
 class LearnedPositions(keras.layers.Layer):
     """Add a learned vector for each position to the embedding (Gehring et al. 2017; Table 3, E).
 
-    A position beyond `max_positions - 1` gets the last vector. The commands of
-    this project refuse or cut such lengths; who calls `fit` with data of one's own must do so too.
+    A position beyond `max_positions - 1` gets the last vector. The commands of this project refuse or cut longer
+    sentences. If you call `fit` with your own data, cut them yourself.
+
     Shapes: embedded (B, L, d_model), positions int (B, L) -> (B, L, d_model).
     Raises ValueError for fewer than one position.
     """

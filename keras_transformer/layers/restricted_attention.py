@@ -73,8 +73,8 @@ def as_full_weights(weights, length):
     place = keys - queries // size * size + (size - 1) // 2  # of the key in the window of the query's block
     is_inside = ops.logical_and(place >= 0, place < window)
     place = ops.broadcast_to(ops.clip(place, 0, window - 1), (batch, heads, length, length))
-    found = ops.take_along_axis(by_query, place, axis=-1)
-    return ops.where(is_inside, found, ops.cast(0, found.dtype))
+    full = ops.take_along_axis(by_query, place, axis=-1)
+    return ops.where(is_inside, full, ops.cast(0, full.dtype))
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

@@ -23,8 +23,8 @@ def page(data: dict[str, Any]) -> str:
 
     data: "model" is its name; "options" are those of the signature `translate`, each with name, default, help, group,
     and, unless it is a text, lowest, highest and is_whole; "has_explain": the server has the signature `explain`;
-    "explanation" is None if the page asks the server from which it came, or an object that `answers.js` describes,
-    and then it asks nobody.
+    "explanation" is None if the page asks the server from which it came; otherwise an object that `answers.js`
+    describes, and the page asks no server.
     """
     parts = {
         "policy": content_security_policy(data),
@@ -32,7 +32,7 @@ def page(data: dict[str, Any]) -> str:
         "script": text_of(SCRIPTS),
         "data": json.dumps(data, allow_nan=False).replace("<", "\\u003c"),  # ASCII: U+2028 and U+2029 are escaped
     }
-    return re.sub(r"\{\{ (\w+) \}\}", lambda found: parts[found[1]], text_of(["page.html"]))
+    return re.sub(r"\{\{ (\w+) \}\}", lambda name: parts[name[1]], text_of(["page.html"]))
 
 
 def content_security_policy(data: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
-"""A decoder that writes trees only, around any other decoder.
+"""A decoder that writes only trees, around a decoder that knows nothing of trees.
 
 A search sees a decoder as a function of (state, token). This one adds to the state which brackets are open, and gives
-each symbol with which the output could not become a tree (see linear.py) a logit at which it is never chosen. What is
-forbidden does not make the rest more probable: a score stays the model's own log-probability.
+every symbol after which the output could not become a tree (see linear.py) a logit at which it is never chosen. The
+other symbols do not become more probable: a score stays the model's own log-probability.
 """
 
 import functools
@@ -24,11 +24,11 @@ DEEPEST = 100  # brackets that may be open at once; the deepest tree of the Penn
 
 
 def check_rules(options: SearchOptions) -> None:
-    """Raises ConfigError for a rule that may forbid the only token with which a tree goes on, or allow another one."""
+    """Raises ConfigError for a rule that may forbid the only token that continues a tree, or allow a forbidden one."""
     contradicts = {
         "min_length": options.min_length > 1,
         "no_repeat_ngram_size": options.no_repeat_ngram_size > 0,
-        "repetition_penalty": options.repetition_penalty < 1,  # which raises the score of what is forbidden
+        "repetition_penalty": options.repetition_penalty < 1,  # below 1 it raises the score of forbidden tokens
     }
     for name in filter(contradicts.get, contradicts):
         raise ConfigError(

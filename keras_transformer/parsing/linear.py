@@ -2,7 +2,7 @@
 
     John has a dog .        (S (NP XX )NP (VP XX (NP XX XX )NP )VP XX )S
 
-Each word is XX, whatever its part of speech, or /NN if a model shall write that too; each phrase is an opening and a
+Each word is XX, whatever its part of speech, or /NN if the model writes that too; each phrase is an opening and a
 closing bracket with its label. A list of these symbols is a tree over words if
 
 - every bracket that opens is closed by one of its own label, the last opened first,
@@ -163,15 +163,15 @@ def is_spanned(symbols: Sequence[str]) -> bool:
 
 def constituents(symbols: Iterable[str]) -> list[Constituent]:
     """The phrases of a tree, in the order of their closing brackets."""
-    found, starts, leaves = [], [], 0
+    phrases, starts, leaves = [], [], 0
     for symbol in symbols:
         if is_opening(symbol):
             starts.append(leaves)
         elif is_closing(symbol):
-            found.append(Constituent(symbol[1:], starts.pop(), leaves))
+            phrases.append(Constituent(symbol[1:], starts.pop(), leaves))
         else:
             leaves += 1
-    return found
+    return phrases
 
 
 def penn_tree(symbols: Iterable[str], words: Iterable[str], tags: Iterable[str] | None = None) -> str:

@@ -145,11 +145,11 @@ class RecurrentDecoder(keras.layers.Layer):
 
     def recur(self, layers: list, projected, scales) -> list:
         """Run the recurrent layers. Returns the parts of the state of each."""
-        found = [self.cells[0].step(layers[0], projected)]
+        states = [self.cells[0].step(layers[0], projected)]
         for number, (cell, state) in enumerate(zip(self.cells[1:], layers[1:], strict=True)):
-            below = found[-1][0] * scales[number] if scales else found[-1][0]
-            found.append(cell.step(state, cell.project(below)))
-        return found
+            below = states[-1][0] * scales[number] if scales else states[-1][0]
+            states.append(cell.step(state, cell.project(below)))
+        return states
 
     def attend(self, hidden, memory: Memory) -> tuple:
         """Score, distribution and context: hidden (N, units) -> contexts (N, units), distributions (N, S)"""

@@ -42,8 +42,8 @@ class Recurrent(keras.layers.Layer):
             cell.build(inputs_shape)
 
     def call(self, inputs, segments):
-        found = [self.run(cell, inputs, segments) for cell in self.cells]
-        return [ops.concatenate(of_directions, axis=-1) for of_directions in zip(*found, strict=True)]
+        states = [self.run(cell, inputs, segments) for cell in self.cells]
+        return [ops.concatenate(of_directions, axis=-1) for of_directions in zip(*states, strict=True)]
 
     def run(self, cell, inputs, segments) -> list:
         """Return the parts of the state after every position of one direction."""
@@ -89,11 +89,11 @@ class FinalStates(keras.layers.Layer):
         is_same = segment_mask(target_segments, source_segments)  # (B, T, S)
         ends = {"forward": last_in_segment(source_segments), "backward": first_in_segment(source_segments)}
         directions = ("forward", "backward") if self.direction == "both" else (self.direction,)
-        found = []
+        states = []
         for direction, values in zip(directions, ops.split(part, len(directions), axis=-1), strict=True):
             is_end = ops.logical_and(is_same, ops.expand_dims(ends[direction], 1))
-            found.append(ops.matmul(ops.cast(is_end, values.dtype), values))  # a sum of one
-        return ops.concatenate(found, axis=-1)
+            states.append(ops.matmul(ops.cast(is_end, values.dtype), values))  # a sum of one
+        return ops.concatenate(states, axis=-1)
 
     def compute_output_shape(
         self, part_shape: tuple, target_segments_shape: tuple, source_segments_shape: tuple | None = None

@@ -27,8 +27,8 @@ def keras_loop(step: Callable, state: list, inputs: list, collected: Sequence[in
         state = step(list(state), list(values))
         return tuple(state), tuple(state[number] for number in collected)
 
-    _, found = ops.scan(one_position, tuple(state), tuple(inputs), reverse=reverse)
-    return list(found)
+    _, outputs = ops.scan(one_position, tuple(state), tuple(inputs), reverse=reverse)
+    return list(outputs)
 
 
 def tensorflow_loop(step: Callable, state: list, inputs: list, collected: Sequence[int], reverse: bool) -> list:
@@ -44,15 +44,17 @@ def tensorflow_loop(step: Callable, state: list, inputs: list, collected: Sequen
     arrays = [tf.TensorArray(values.dtype, positions, element_shape=values.shape[1:]) for values in inputs]
     arrays = [array.unstack(values) for array, values in zip(arrays, inputs, strict=True)]
     state = list(map(tf.convert_to_tensor, state))
-    found = [tf.TensorArray(state[number].dtype, positions, element_shape=state[number].shape) for number in collected]
+    outputs = [
+        tf.TensorArray(state[number].dtype, positions, element_shape=state[number].shape) for number in collected
+    ]
 
-    def one_position(done, state, found):
+    def one_position(done, state, outputs):
         position = positions - 1 - done if reverse else done
         state = step(state, [array.read(position) for array in arrays])
-        found = [array.write(position, state[number]) for array, number in zip(found, collected, strict=True)]
-        return done + 1, state, found
+        outputs = [array.write(position, state[number]) for array, number in zip(outputs, collected, strict=True)]
+        return done + 1, state, outputs
 
-    _, _, found = tf.while_loop(
-        lambda done, state, found: done < positions, one_position, (0, state, found), maximum_iterations=length
+    _, _, outputs = tf.while_loop(
+        lambda done, state, outputs: done < positions, one_position, (0, state, outputs), maximum_iterations=length
     )
-    return [array.stack() for array in found]
+    return [array.stack() for array in outputs]
