@@ -56,6 +56,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "front_door": "import keras_transformer",
     "imports": "the map of the folders",
     "keras_hooks": "docs/keras_hooks.md",
+    "links": "the links of README.md and of every page",
     "killed": "a run that is killed and resumed",
     "lowercase": "tokenizers in lower case",
     "metrics_page": "docs/metrics.md",
