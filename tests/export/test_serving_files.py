@@ -1,4 +1,4 @@
-"""The files in serving/ are what TensorFlow Serving, Docker and Kubernetes read, and docs/serving.md explains them."""
+"""TensorFlow Serving, Docker and Kubernetes can read serving/, and docs/tensorflow_serving.md explains it."""
 
 import pathlib
 import re
@@ -12,7 +12,8 @@ from export.server.options import ServerOptions
 from tests.support.places import ROOT
 
 SERVING = ROOT / "serving"
-DOCUMENT = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "tensorflow_serving.md").read_text(encoding="utf-8")
+SERVER_PAGE = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
 INT64, BOOL, STRING, MESSAGE = 3, 8, 9, 11
 WRAPPED = {"Int64Value": INT64, "BoolValue": BOOL}
 
@@ -137,6 +138,6 @@ def test_every_option_of_the_local_server_is_explained():
     from export.serve import app
 
     options = {option for parameter in typer.main.get_command(app).params for option in parameter.opts}
-    assert [option for option in options if option.startswith("--") and f"`{option}`" not in DOCUMENT] == []
-    assert f"| `--queue-rows` | {ServerOptions().queue_rows} |" in DOCUMENT
-    assert f"| `--request-rows` | {ServerOptions().request_rows} |" in DOCUMENT
+    assert [option for option in options if option.startswith("--") and f"`{option}`" not in SERVER_PAGE] == []
+    assert f"| `--queue-rows` | {ServerOptions().queue_rows} |" in SERVER_PAGE
+    assert f"| `--request-rows` | {ServerOptions().request_rows} |" in SERVER_PAGE

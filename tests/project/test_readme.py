@@ -3,38 +3,36 @@
 import ast
 import importlib
 import re
-import shlex
 import subprocess
 
 import pytest
-import typer.main
 
-from keras_transformer import __main__ as program
+import keras_transformer as kt
+from tests.support.commands import parse
 from tests.support.places import ROOT
 from train.config.run import load_config
 
+LONGEST = 150  # lines
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+MANUAL = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+PAGES = {"README.md": README, **MANUAL}
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL)
-COMMANDS = [line.split("#")[0].strip() for language, block in BLOCKS if not language for line in block.splitlines()]
-STARTS = "python -m ", "keras-transformer "
-IN_TABLES = re.findall(r"\| `((?:python -m|keras-transformer) [^`]+)` \|", README)
-PYTHON_COMMANDS = [line for line in [*COMMANDS, *IN_TABLES] if line.startswith(STARTS)]
 
 
-def command_of(words):
-    """The click command of `keras-transformer NAME` or `python -m MODULE`, and the words after it."""
-    if words[0] == "keras-transformer":
-        return typer.main.get_command(program.module_of(words[1]).app), words[2:]
-    if words[2] == "keras_transformer":
-        return command_of(["keras-transformer", *words[3:]])
-    is_package = (ROOT / words[2].replace(".", "/")).is_dir()
-    return typer.main.get_command(importlib.import_module(words[2] + ".__main__" * is_package).app), words[3:]
+def commands_of(page):
+    """The lines of a page's blocks of commands, and what its tables have in a cell, if a program of ours runs there."""
+    blocks = [block for language, block in re.findall(r"```(\w*)\n(.*?)```", page, re.DOTALL) if not language]
+    lines = [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
+    lines += re.findall(r"\| `((?:keras-transformer|python -m) [^`]+)` \|", page)
+    commands = [line.split(" #")[0].split(" | ")[-1].strip() for line in lines]
+    return [command for command in commands if command.startswith(("keras-transformer ", "python -m "))]
 
 
-def parse(line):
-    """Parse the arguments of `line` with the command that it calls, which is not run. Returns the context of click."""
-    command, arguments = command_of(shlex.split(re.split(r" [<>|] ", line)[0]))
-    return command.make_context("command", arguments, ignore_unknown_options=False)
+COMMANDS_OF_PAGES = sorted({command for page in PAGES.values() for command in commands_of(page)})
+
+
+def test_it_is_read_in_a_minute():
+    assert len(README.splitlines()) <= LONGEST
 
 
 def test_the_configuration_for_ones_own_files_loads(tmp_path):
@@ -46,12 +44,13 @@ def test_the_configuration_for_ones_own_files_loads(tmp_path):
     assert [config.data.source_language, config.data.target_language] == ["en", "de"]
 
 
-def test_its_commands_are_found():
-    modules = {line.split()[2] for line in PYTHON_COMMANDS}
-    assert {"train", "train.evaluate", "keras_transformer", "export", "benchmarks.train_speed"} <= modules
+def test_the_commands_of_the_pages_are_found():
+    names = {line.split()[1] for line in commands_of(README)}
+    assert {"train", "translate", "evaluate", "compare", "export", "serve", "query"} <= names
+    assert any(line.startswith("python -m benchmarks.") for line in COMMANDS_OF_PAGES)
 
 
-@pytest.mark.parametrize("line", PYTHON_COMMANDS)
+@pytest.mark.parametrize("line", COMMANDS_OF_PAGES)
 def test_a_command_has_the_arguments_that_it_is_given(line):
     context = parse(line)
     assert context.params and context.args == []  # all of them were taken
@@ -59,16 +58,27 @@ def test_a_command_has_the_arguments_that_it_is_given(line):
 
 def test_a_command_that_is_wrong_would_be_noticed():
     with pytest.raises(Exception, match="(?i)no such option"):
-        parse("python -m train mine.toml --dry-runn")
+        parse("keras-transformer train mine.toml --dry-runn")
     with pytest.raises(KeyError, match="translat"):
         parse("keras-transformer translat runs/mine")
     with pytest.raises(ModuleNotFoundError):
         parse("python -m trainer mine.toml")
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"(?:^|`)make ([\w-]+)", README, re.MULTILINE))))
-def test_a_make_target_that_it_names_exists(target):
-    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+def test_the_make_targets_that_pages_name_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = {
+        target
+        for page in PAGES.values()
+        for target in re.findall(r"(?:^|[`;] ?)make ([a-z][\w-]+)", page, re.MULTILINE)
+    }
+    assert {"demo", "test", "check"} <= targets
+    assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
+
+
+def test_its_second_command_is_make_test():
+    (first, *_) = [block for language, block in BLOCKS if not language]
+    assert [line.split("#")[0].strip() for line in first.splitlines()[:2]] == ["make demo", "make test"]
 
 
 def test_make_clean_leaves_what_its_reader_trained(tmp_path):
@@ -80,24 +90,43 @@ def test_make_clean_leaves_what_its_reader_trained(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "exports", "data"}
 
 
-def test_every_file_it_links_to_or_names_is_there():
-    linked = re.findall(r"\]\((?!http)([^)#]+)\)", README)
+def test_every_file_it_names_is_there():
     named = re.findall(r"(?:configs|docs|benchmarks|examples|train|export)/[\w/]+\.\w+", README)
-    assert len(linked) >= 5 and len(named) >= 5
-    assert [path for path in linked + named if not (ROOT / path).exists()] == []
+    assert len(named) >= 5 and [path for path in named if not (ROOT / path).exists()] == []
 
 
-def test_its_layout_names_every_folder():
-    (layout,) = re.findall(r"## Layout\n\n```\n(.*?)```", README, re.DOTALL)
-    described = set(re.findall(r"^(\w+)/", layout, re.MULTILINE))
-    folders = {path.parent.name for path in ROOT.glob("[a-z]*/*.*") if path.suffix in (".py", ".toml", ".md", ".yaml")}
-    assert described == folders - {"data", "runs", "exports", "build", "dist"}
+def test_its_map_names_every_folder():
+    (section,) = re.findall(r"## Read the code\n(.*?)\n## ", README, re.DOTALL)
+    (folders,) = re.findall(r"```\n(.*?)```", section, re.DOTALL)
+    described = set(re.findall(r"^(\w+)/", folders, re.MULTILINE))
+    there = {path.parent.name for path in ROOT.glob("[a-z]*/*.*") if path.suffix in (".py", ".toml", ".md", ".yaml")}
+    assert described == there - {"data", "runs", "exports", "build", "dist"}
 
 
-@pytest.mark.parametrize("code", [block for language, block in BLOCKS if language == "python"])
-def test_its_python_imports_what_there_is(code):
-    for node in ast.walk(ast.parse(code)):
+def test_its_table_names_every_page_of_the_manual():
+    assert [name for name in MANUAL if f"](docs/{name})" not in README] == []
+
+
+def test_its_scores_are_those_of_the_table_of_results():
+    quality = next(line for line in README.splitlines() if line.startswith("| **Quality**"))
+    scores = re.findall(r"\*\*(\d+\.\d+)\*\*", quality)
+    assert len(scores) == 2 and [score for score in scores if f"**{score}** (" not in MANUAL["results.md"]] == []
+
+
+PYTHON = [
+    (name, code)
+    for name in ("README.md", "library.md")
+    for code in re.findall(r"```python\n(.*?)```", PAGES[name], re.DOTALL)
+]
+
+
+@pytest.mark.parametrize(("name", "code"), PYTHON)
+def test_python_names_what_there_is(name, code):
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             assert all(hasattr(importlib.import_module(node.module), alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
             assert all(importlib.import_module(alias.name) for alias in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "kt":
+            assert hasattr(kt, node.attr)

@@ -1,7 +1,15 @@
 """Commands called within this process, and what they must print."""
 
+import importlib
+import re
+import shlex
+
+import typer.main
 from typer.testing import CliRunner
 
+from keras_transformer.__main__ import module_of
+from keras_transformer.commands.table import COMMANDS
+from tests.support.places import ROOT
 from tests.support.processes import python
 
 
@@ -18,6 +26,23 @@ def assert_one_sentence(result, *parts):
     assert "Traceback" not in result.stderr
     for part in parts:
         assert str(part) in result.stderr
+
+
+def parse(line):
+    """Parse a line such as `keras-transformer train FILE` or `python -m benchmarks.race`; its command is not run.
+
+    Returns the context of click, whose `params` has each argument by name. Raises click's exception if an option is
+    wrong, and KeyError or ModuleNotFoundError if there is no such command.
+    """
+    program, name, *arguments = shlex.split(re.split(r" [<>] ", line)[0].replace("python -m ", "python-m "))
+    if program == "keras-transformer":
+        if name not in COMMANDS:
+            raise KeyError(f"There is no command {name}.")
+        module = module_of(name)
+    else:
+        is_package = (ROOT / name.replace(".", "/")).is_dir()
+        module = importlib.import_module(f"{name}.__main__" if is_package else name)
+    return typer.main.get_command(module.app).make_context(name, arguments, ignore_unknown_options=False)
 
 
 HELP = """
