@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from keras_transformer.commands.signals import end_on_interrupt
+from keras_transformer.commands.signals import end_on_interrupt, end_on_signals
 from keras_transformer.commands.table import COMMANDS, GROUPS
 
 DISTRIBUTION = "keras-transformer-mt"  # what pip installs
@@ -20,6 +20,7 @@ def main(prog_name: str = "keras-transformer", arguments: Sequence[str] | None =
     end_on_interrupt()  # before a command imports anything, which takes a second
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or [""]
     if name == "--help":
+        end_on_signals()
         print(help_text(prog_name))
     elif not name:
         print(help_text(prog_name), file=sys.stderr)
