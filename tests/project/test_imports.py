@@ -8,9 +8,19 @@ import re
 
 import pytest
 
+from tests.support.imports import (
+    EVERY_FILE,
+    FILE_OF,
+    MODULES,
+    PACKAGES,
+    files_of,
+    modules_imported_by,
+    name_of,
+    roots_imported_by,
+    source_of,
+)
 from tests.support.places import ROOT
 
-PACKAGES = "keras_transformer", "train", "export"
 FORBIDDEN = {
     "keras_transformer": {"train", "export", "benchmarks"},
     "train": {"export", "benchmarks"},
@@ -50,6 +60,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "equations": "docs/equations.md",
     "exact": "replicas, workers and micro-batches train alike",
     "examples": "examples/",
+    "extras": "the extras of pyproject.toml",
     "export_command": "keras-transformer export",
     "export_ctranslate2": "keras-transformer export --format ctranslate2",
     "export_translate": "keras-transformer translate-export",
@@ -86,54 +97,8 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "wheel": "the wheel in an environment of its own",
 }
 
-
-def files_of(*folders):
-    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
-
-
-def name_of(path):
-    """The dotted name of the module in a file."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in files_of(*PACKAGES)}
-EVERY_FILE = {str(path.relative_to(ROOT)): path for path in files_of(*PACKAGES, "benchmarks", "examples", "tests")}
-FILE_OF = {name_of(path): path for path in EVERY_FILE.values()}
 TREES = {file: ast.parse(path.read_text(encoding="utf-8")) for file, path in EVERY_FILE.items()}
-
 PEERS = {"torch", "jax", "scipy", "ctranslate2", "transformers", "playwright", "axe_playwright_python"}
-
-
-def source_of(node, module, is_package):
-    """The dotted name behind `from`, whole if the import is relative."""
-    if node.level == 0:
-        return node.module
-    parts = module.split(".")
-    package = parts[: len(parts) - node.level + is_package]
-    return ".".join([*package, node.module] if node.module else package)
-
-
-def imported_by(module):
-    """Dotted names of everything that a module imports, inside functions too; `from a import b` is a.b."""
-    is_package = FILE_OF[module].name == "__init__.py"
-    for node in ast.walk(MODULES[module]):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{source_of(node, module, is_package)}.{alias.name}" for alias in node.names)
-
-
-def modules_imported_by(module):
-    """Those of `imported_by` that are modules of this project; a name inside a module counts as its module."""
-    for name in imported_by(module):
-        parent = name.rpartition(".")[0]
-        if name in MODULES or parent in MODULES:
-            yield name if name in MODULES else parent
-
-
-def roots_imported_by(module):
-    return {name.split(".")[0] for name in imported_by(module)}
 
 
 def test_the_packages_are_found():

@@ -1,0 +1,87 @@
+"""The extras of the distribution: each brings what its commands import, and nothing else."""
+
+import importlib.metadata
+import re
+import sys
+import tomllib
+
+import pytest
+
+import keras_transformer as kt
+from keras_transformer.commands.table import COMMANDS
+from tests.support.imports import MODULES, PACKAGES, modules_behind, roots_imported_by
+from tests.support.places import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+# imports that a sentence stands in for if the package is missing, or that only another backend does
+OPTIONAL = {"nltk", "tensorflow_text", "tensorflow_datasets", "ctranslate2", "jax"}
+# what the requirements bring and the project imports too
+BROUGHT = {"google": "tensorflow", "h5py": "keras", "numpy": "keras", "PIL": "matplotlib", "urllib3": "requests"}
+# who imports what the project does not import itself
+IMPORTED_BY = {"httptools": "uvicorn.protocols.http.httptools_impl", "importlib-resources": "tensorflow_datasets"}
+PACKAGES_OF_MODULES = importlib.metadata.packages_distributions() | {"ctranslate2": ["ctranslate2"]}
+
+
+def modules_of(extra):
+    """The modules that an extra is for, with all that they import; "" is for the library and its commands.
+
+    Those of an extra for one option are all modules.
+    """
+    if extra not in ("", "inspection", "train", "serve"):
+        return MODULES
+    starts = [command.module for command in COMMANDS.values() if command.extra == extra]
+    if extra == "":
+        starts += [f"keras_transformer.{module}" for module in kt.MODULE_OF.values()]
+    if extra == "inspection":
+        starts += [name for name in MODULES if name.startswith("keras_transformer.inspection")]
+    return modules_behind(*starts)
+
+
+def packages_of(extra):
+    """The packages that `pip install NAME[extra]` asks for: those of the extras that it names are among them."""
+    packages = {name_of(requirement) for requirement in PROJECT["dependencies"]}
+    for requirement in EXTRAS[extra] if extra else ():
+        if named := re.fullmatch(rf"{PROJECT['name']}\[(.*)\]", requirement):
+            packages |= {package for other in named[1].split(",") for package in packages_of(other)}
+        else:
+            packages.add(name_of(requirement))
+    return packages
+
+
+def name_of(requirement):
+    return re.match(r"[\w-]+", requirement)[0].lower().replace("_", "-")
+
+
+def package_of(root):
+    """The package that brings a module."""
+    return BROUGHT.get(root) or name_of(PACKAGES_OF_MODULES[root][0])
+
+
+def foreign(modules):
+    roots = {root for module in modules for root in roots_imported_by(module)}
+    return roots - sys.stdlib_module_names - set(PACKAGES)
+
+
+@pytest.mark.parametrize("extra", ["", "inspection", "train", "serve"])
+def test_an_extra_brings_what_its_modules_import(extra):
+    may_lack = {"sacremoses"} if extra == "inspection" else set()  # only `evaluate --tokenised` needs it
+    roots = foreign(modules_of(extra)) - OPTIONAL - may_lack
+    assert {package_of(root) for root in roots} <= packages_of(extra)
+
+
+@pytest.mark.parametrize("extra", ["", *EXTRAS])
+def test_each_package_of_an_extra_is_imported(extra):
+    imported = {package_of(root) for root in foreign(modules_of(extra)) - {"jax"}} | set(IMPORTED_BY)
+    assert packages_of(extra) - packages_of("") <= imported
+
+
+def test_all_is_all():
+    assert packages_of("all") == {package for extra in EXTRAS for package in packages_of(extra)}
+
+
+def test_make_install_installs_every_extra():
+    """requirements.txt has exact versions of what the extras ask for; ctranslate2 is in requirements-peers.txt."""
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("requirements.txt", "requirements-peers.txt")]
+    pinned = {name_of(line) for text in texts for line in text.splitlines() if "==" in line}
+    assert packages_of("all") <= pinned
