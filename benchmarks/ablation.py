@@ -22,7 +22,6 @@ from keras_transformer.commands.console import exit_codes
 from train.config.data import DataSection
 from train.config.run import RunConfig, check_config, load_config
 from train.config.settings import effective_settings
-from train.data.statistics import entry_text
 
 WHOLE = "whole"
 OFF = {  # the value of a key with which a technique does nothing, or is the paper's
@@ -149,7 +148,7 @@ def without_entries(path: pathlib.Path, data: DataSection) -> list[Trial]:
     entries, trials = data.model_dump(exclude_none=True)["train"], []
     for place, entry in enumerate(data.entries("train")[1:], start=1):
         rest = inline(entries[:place] + entries[place + 1 :])
-        label = f"without {entry_text(entry)}"
+        label = f"without {entry.description}"
         trials.append(Trial(f"without_train_{place + 1}", path, (f"data.train={rest}",), label=label))
     return trials
 

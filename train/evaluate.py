@@ -9,7 +9,6 @@ if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
 import json
-import os
 import pathlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,7 +31,6 @@ from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.outputs import Outputs, outputs_of
 from keras_transformer.run_folder import RunFolder
 
-from .config.data import DataSection, TreebankData
 from .data.files import check_sides
 from .scoring.output_files import check_not_read, check_picture, check_plain_text, check_writable
 
@@ -117,7 +115,7 @@ def evaluate(
         translator, kind = load(*runs), SCORED[outputs.name]
         data = data_of_run(run, has_files=source is not None)
         if output:
-            check_not_read("--output", output, files_of(data))
+            check_not_read("--output", output, data.paths() if data else ())
         scored = kind.of_run(data, output, (source, reference) if source else None, tokenised)
         opponent = opponent_of(against, scored, load) if against else None
         timed = translate_timed(translator, scored.pairs)
@@ -131,15 +129,6 @@ def evaluate(
         show(card, run, scored.name, settings, as_json)  # first: if the picture fails, the scores are there
         if plot:
             draw_scorecard(card, str(run), plot)
-
-
-def files_of(data: DataSection | None) -> list[pathlib.Path]:
-    """The files that the configuration names, with a ~ for the home folder, and those in folders of a treebank."""
-    if isinstance(data, TreebankData):
-        from .data.treebank import files_of as files_of_treebank
-
-        return [file.path for file in files_of_treebank(data.files)]
-    return [pathlib.Path(os.path.expanduser(path)) for path in getattr(data, "paths", ())]
 
 
 def show(card: "Card", run: pathlib.Path, text: str, settings: dict[str, Any], as_json: bool) -> None:

@@ -10,12 +10,11 @@ import pytest
 from keras_transformer.config import PRESETS, TransformerConfig
 from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.places import ROOT
-from train.config.data import FilesData, NumbersData, TfdsData, TreebankData
 from train.config.model import SET_ELSEWHERE
-from train.config.run import SECTIONS, RunConfig
+from train.config.run import SECTIONS, SOURCES, RunConfig
 
 PAGE = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
-OF_DATA = {"files": FilesData, "tfds": TfdsData, "numbers": NumbersData, "treebank": TreebankData}
+OF_DATA = {section.model_fields["source"].annotation.__args__[0]: section for section in SOURCES}
 
 
 def rows_after(begin):

@@ -5,9 +5,8 @@ import re
 import pytest
 
 from tests.support.places import ROOT
-from train.config.run import KEYS, load_config
-from train.record.changes import FIXED, OWN_KEYS
-from train.record.finished import AFTER_TRAINING
+from train.config.run import KEYS, SECTIONS, RunConfig, load_config
+from train.record.changes import FIXED
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
 TRAINING_MD = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
@@ -33,4 +32,6 @@ def test_the_page_says_which_keys_may_change_within_a_run_and_after_it():
     (never,) = (row[0] for row in rows if row[1].startswith("refused: the checkpoints"))
     assert keys[never] | set(re.findall(r"`\[(\w+)\]`", never)) == {name.rstrip(".") for name in FIXED}
     after = {name for row in rows if row[2].startswith(("selects", "as above")) for name in keys[row[0]]}
-    assert after == AFTER_TRAINING | (set(OWN_KEYS) - {"training.start_from"})
+    sections = [("", RunConfig)] + [(f"{name}.", kind) for name, kinds in SECTIONS.items() for kind in kinds]
+    marked = {f"{name}{key}" for name, section in sections for key in (*section.PATHS, *section.AFTER_TRAINING)}
+    assert after == marked - {"training.start_from"}

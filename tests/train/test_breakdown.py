@@ -6,7 +6,8 @@ import pytest
 
 from keras_transformer.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
 from keras_transformer.samples import Sample
-from train.config.data import FilesData, TfdsData
+from train.config.sources.files import FilesData
+from train.config.sources.tfds import TfdsData
 from train.data.corpus import Corpus, CorpusError, Split
 from train.scoring import breakdown
 from train.scoring.breakdown import (

@@ -16,7 +16,7 @@ from keras_transformer.tokens import EOS
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import python
 from tests.support.runs import write_config
-from train.config.data import FilesData
+from train.config.sources.files import FilesData
 from train.config.training import RowLengths
 from train.data.cache import CorpusCache
 from train.data.corpus import CorpusError, Split
@@ -217,7 +217,7 @@ import logging, resource, sys
 from keras_transformer.commands.console import exit_codes
 from keras_transformer.tokenizer import Tokenizer
 from train.data.cache import CorpusCache
-from train.config.data import FilesData
+from train.config.sources.files import FilesData
 from train.config.training import RowLengths
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus

@@ -7,8 +7,8 @@ import lzma
 import pytest
 
 from tests.support.places import MULTI30K_CONFIGS
-from train.config.data import FilesData
 from train.config.run import load_config
+from train.config.sources.files import FilesData
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus, load_test_split
 

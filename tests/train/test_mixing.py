@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from train.config.data import FilesData
+from train.config.sources.files import FilesData
 from train.config.tokenizer import TokenizerConfig
 from train.config.training import TrainingConfig
 from train.data.batches import FIELDS

@@ -3,10 +3,10 @@
 import pydantic
 import pytest
 
-from train.config.data import NumbersData
+from train.config.sources.numbers import NumbersData
 from train.data.corpus import CorpusError
-from train.data.numbers import draw_numbers
 from train.data.prepare import load_corpus
+from train.data.sources.numbers import draw_numbers
 
 
 def numbers(**changes):

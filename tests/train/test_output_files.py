@@ -3,8 +3,8 @@
 import pytest
 
 from keras_transformer.config import ConfigError
-from train.config.data import FilesData, TreebankData
-from train.evaluate import files_of
+from train.config.sources.files import FilesData
+from train.config.sources.treebank import TreebankData
 from train.scoring.output_files import check_not_read
 
 
@@ -20,9 +20,5 @@ def test_a_file_of_the_configuration_is_not_written_whatever_it_is_called_there(
         named = "~/trees" if kind == "folder of trees" else "~/trees/wsj_2301.mrg"
         data, path = TreebankData(source="treebank", files=[named]), "trees/wsj_2301.mrg"
     with pytest.raises(ConfigError, match=f"--output .*{path} is one of the files to be read"):
-        check_not_read("--output", tmp_path / path, files_of(data))
-    check_not_read("--output", tmp_path / "trees/new", files_of(data))
-
-
-def test_a_run_without_a_configuration_reads_no_files():
-    assert files_of(None) == []
+        check_not_read("--output", tmp_path / path, data.paths())
+    check_not_read("--output", tmp_path / "trees/new", data.paths())

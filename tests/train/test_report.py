@@ -13,8 +13,9 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.run_folder import RunFolder
 from tests.support.runs import CONFIG
 from tests.support.training import scores_of
-from train.config.data import FilesData, NumbersData
 from train.config.run import load_config
+from train.config.sources.files import FilesData
+from train.config.sources.numbers import NumbersData
 from train.config.training import RowLengths, TrainingConfig
 from train.cost.cost import parameter_count, training_flops
 from train.data.batches import Padding
@@ -188,7 +189,7 @@ FILES = {"source": "files", "train": [["a/train.en", "a/train.de"]], "validation
     ],
 )
 def test_the_languages_are_the_given_ones_or_the_training_files(data, expected):
-    assert report.languages(data) == expected
+    assert data.languages == expected
 
 
 @pytest.mark.parametrize(

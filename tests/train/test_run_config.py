@@ -6,8 +6,8 @@ import pytest
 
 from keras_transformer.config import ConfigError, preset
 from tests.support.places import CONFIGS
-from train.config.data import FilesData
 from train.config.run import load_config
+from train.config.sources.files import FilesData
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
 FILES = 'run_folder = "runs/x"\n[data]\nsource = "files"\ntrain = [["a.en", "a.de"]]\nvalidation = ["b.tsv"]\n'
@@ -149,7 +149,7 @@ def test_a_run_that_starts_from_another_has_its_tokenizer_unless_it_names_one(lo
         ("model.dropout=0.1", "there is no key model.dropout; did you mean training.dropout?"),
         ("nothing.like.it=1", "there is no key nothing."),
         ("data.train=x", "there is no key data.train if data.source is 'numbers'."),
-        ("data.source=web", "data.source is 'web': ", "'numbers', 'files', 'tfds'"),
+        ("data.source=web", "data.source is 'web'; ", "'files', 'numbers', 'tfds'"),
         ("data.maximum=many", "data.maximum is 'many': ", "integer"),
         ("training.steps=many", "training.steps is 'many': ", "integer"),
         ("training.steps=", "training.steps is '': ", "integer"),
@@ -286,4 +286,4 @@ def test_a_file_that_is_missing_or_cannot_be_read_is_named(tmp_path):
 def test_the_paths_of_text_files_are_those_of_every_split():
     entry = {"files": ["c.en", "c.de"], "tag": "<BT>"}
     data = FilesData(source="files", train=[["a.en", "a.de"], entry], validation=["b.tsv"], test=[{"files": "d.tsv"}])
-    assert data.paths == ["a.en", "a.de", "c.en", "c.de", "b.tsv", "d.tsv"]
+    assert list(map(str, data.paths())) == ["a.en", "a.de", "c.en", "c.de", "b.tsv", "d.tsv"]

@@ -2,7 +2,7 @@
 
 import pathlib
 
-from train.config.data import FilesData
+from train.config.sources.files import FilesData
 from train.scoring.scored_text import pairs_of_test_set
 
 

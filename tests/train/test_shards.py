@@ -10,7 +10,9 @@ import pytest
 from keras_transformer.config import ConfigError
 from tests.support.models import pieces_of
 from tests.support.training import copying_pairs
-from train.config.data import FilesData, NumbersData, TfdsData
+from train.config.sources.files import FilesData
+from train.config.sources.numbers import NumbersData
+from train.config.sources.tfds import TfdsData
 from train.config.tokenizer import TokenizerConfig
 from train.config.training import TrainingConfig
 from train.data.batches import FIELDS, PackedBatches
@@ -279,16 +281,6 @@ def test_a_prepared_tfds_set_is_divided_into_even_parts(tmp_path):
         return load_corpus(data).train
 
     assert_shards_divide(load, 4)
-
-
-def test_a_folder_of_text_files_cannot_be_divided_into_shards(tmp_path):
-    pytest.importorskip("tensorflow_datasets")
-    for name in ("en.train.txt", "de.train.txt"):
-        (tmp_path / name).write_text("a\nb\n")
-    languages = {"source_language": "en", "target_language": "de"}
-    data = TfdsData(source="tfds", name="x", data_dir=str(tmp_path), shards=2, **languages)
-    with pytest.raises(CorpusError, match='read from beginning to end.*data.source = "files"'):
-        load_corpus(data)
 
 
 def test_one_shard_has_the_batches_of_the_whole_corpus(prepare, entries):

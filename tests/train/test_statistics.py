@@ -6,10 +6,12 @@ import types
 import numpy as np
 import pytest
 
-from train.config.data import FilesData, NumbersData, TfdsData
+from train.config.sources.files import FilesData
+from train.config.sources.numbers import NumbersData
+from train.config.sources.tfds import TfdsData
 from train.data import statistics as corpus_statistics
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences
-from train.data.statistics import data_table, length_sentence, piece_counts, text_of, vocabulary_rows
+from train.data.statistics import data_table, length_sentence, piece_counts, vocabulary_rows
 
 PIECES = ["<pad>", "<unk>", "<s>", "</s>", "<0x00>", "<0xFF>", "a", "b"]
 TOKENIZER = types.SimpleNamespace(vocab_size=8, pieces=lambda: PIECES)
@@ -65,14 +67,16 @@ def test_the_vocabulary_has_pieces_in_use_and_bytes(monkeypatch):
     ],
 )
 def test_the_text_is_named(config, text):
-    assert text_of(config) == text
+    assert config.description == text
 
 
 @pytest.mark.parametrize(("licence", "row"), [("CC-BY-4.0", "CC-BY-4.0"), (None, "not given")])
 def test_the_licence_is_the_configurations_or_not_given(licence, row):
     data = types.SimpleNamespace(
         train=TRAIN, validation=VALIDATION, tokenizer=TOKENIZER,
-        corpus=types.SimpleNamespace(train=types.SimpleNamespace(shards=(1, 2))),
+        corpus=types.SimpleNamespace(
+            train=types.SimpleNamespace(shards=(1, 2), description=""), validation=None, test=None
+        ),
         batches=types.SimpleNamespace(padding=types.SimpleNamespace(total=0.01234)),
     )  # fmt: skip
     table = data_table(NumbersData(source="numbers", licence=licence), data)

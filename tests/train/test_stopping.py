@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from keras_transformer.errors import Interrupted
-from train.data.numbers import spell
+from train.data.sources.numbers import spell
 from train.loop.stopping import StopRequest, interrupted_by_signals
 
 

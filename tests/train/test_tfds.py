@@ -4,10 +4,10 @@ import types
 
 import pytest
 
-from train.config.data import TfdsData
-from train.data import tfds
+from train.config.sources.tfds import TfdsData
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus
+from train.data.sources import tfds
 
 
 @pytest.fixture
@@ -109,3 +109,8 @@ def test_another_direction_of_a_tfds_set_is_another_fingerprint(tmp_path):
     assert forward != fingerprint("en", "de", train_split="validation")
     (tmp_path / "de.train.txt").write_text("a\nlonger\n", encoding="utf-8")
     assert forward != fingerprint("en", "de")
+
+
+def test_a_folder_of_text_files_cannot_be_divided_into_shards(folder):
+    with pytest.raises(CorpusError, match='read from beginning to end.*data.source = "files"'):
+        load_corpus(tfds_data(folder, shards=2))

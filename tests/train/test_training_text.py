@@ -12,7 +12,8 @@ import pytest
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.training import copying_pairs
-from train.config.data import FilesData, NumbersData
+from train.config.sources.files import FilesData
+from train.config.sources.numbers import NumbersData
 from train.config.tokenizer import TokenizerConfig
 from train.config.training import TrainingConfig
 from train.data.encoding import EncodedShards

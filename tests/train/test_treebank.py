@@ -8,11 +8,11 @@ import pytest
 from keras_transformer.tokenizer import Tokenizer
 from tests.support.places import TREEBANK
 from tests.support.segmentation import drawn_by
-from train.config.data import TreebankData
+from train.config.sources.treebank import TreebankData
 from train.config.tokenizer import TokenizerConfig
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus, load_test_split
-from train.data.treebank import parts_of
+from train.data.sources.treebank import parts_of
 from train.data.trees import category, read_trees
 from train.data.vocabulary import prepare_tokenizer
 

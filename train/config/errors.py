@@ -27,6 +27,8 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str | os.PathLike],
         return f"{where(key)}: {key} is missing{source}."
     if kind == "value_error":  # one of our own validators, whose message has the value in it
         return f"{where(key)}: {key}: {finding['ctx']['error']}."
+    if kind == "union_tag_invalid":
+        return f"{where(key)}: {key} is {found!r}; it must be one of {finding['ctx']['expected_tags']}."
     message = finding["msg"]
     return f"{where(key)}: {key} is {found!r}: {message[0].lower()}{message[1:]}."
 

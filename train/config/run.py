@@ -1,11 +1,14 @@
 """The run configuration: one TOML file, checked where it is read."""
 
 import functools
+import importlib
 import os
 import pathlib
+import pkgutil
 import tomllib
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
+from typing import Annotated, Any, Union
 
 import pydantic
 import tomli_w
@@ -16,7 +19,8 @@ from keras_transformer.inference import TREES
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 
-from .data import DataSection, FilesData, NumbersData, TfdsData, TreebankData
+from . import sources
+from .data import DataSection
 from .errors import sentence, set_by
 from .model import ModelConfig
 from .section import PathText, Section
@@ -25,12 +29,23 @@ from .training import TrainingConfig
 from .translation import TranslationConfig
 
 
+def sections_in(package: ModuleType) -> tuple[type[DataSection], ...]:
+    """The sections `data`, one per file of a package."""
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return tuple(sorted(DataSection.__subclasses__(), key=lambda section: section.__name__))
+
+
+SOURCES = sections_in(sources)
+
+
 class RunConfig(Section):
     """The whole file: two paths and the sections."""
 
+    PATHS = ("run_folder", "cache_folder")
     run_folder: PathText
     cache_folder: PathText | None = None  # encoded text, for several runs; None: `cache_path`
-    data: DataSection
+    data: Annotated[Union[SOURCES], pydantic.Field(discriminator="source")]  # noqa: UP007
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
@@ -56,12 +71,17 @@ class RunConfig(Section):
         """The same with the number of pieces that the tokenizer of the run has: one that is given has its own."""
         return self.model_copy(update={"tokenizer": self.tokenizer.model_copy(update={"vocab_size": vocab_size})})
 
+    def keys_in(self, mark: str) -> set[str]:
+        """The keys that the sections list in "PATHS" or in "AFTER_TRAINING": {"data.train", ...}."""
+        sections = {"": self} | {f"{name}.": getattr(self, name) for name in SECTIONS}
+        return {f"{prefix}{key}" for prefix, section in sections.items() for key in getattr(section, mark)}
+
     def to_toml(self) -> str:
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
 
 SECTIONS = {
-    "data": (NumbersData, FilesData, TfdsData, TreebankData),
+    "data": SOURCES,
     "tokenizer": (TokenizerConfig,),
     "model": (ModelConfig,),
     "training": (TrainingConfig,),

@@ -13,6 +13,7 @@ from .section import PathText, Section
 class TokenizerConfig(Section):
     """The joint vocabulary of both languages."""
 
+    PATHS = ("model",)
     vocab_size: int = pydantic.Field(8_000, ge=260)  # 4 special ids and 256 bytes come first
     model: PathText | None = None  # a SentencePiece .model file to use instead of training one
     lowercase: bool = False  # of one that is trained: make all text lower case, and so all translations
@@ -22,13 +23,8 @@ class TokenizerConfig(Section):
 def check_tokenizer(tokenizer: TokenizerConfig, data: DataSection, where: Callable[[str], str]) -> None:
     """Raises ConfigError for a tokenizer that would change the symbols of the text: brackets of trees, or tags.
 
-    where: says of a key where it was set.
+    where: from a key to the file or option that set it.
     """
-    has_tags = data.source == "files" and bool(data.tags)
-    for key, what, is_found in (
-        ("lowercase", 'data.source is "treebank", whose labels have capitals', data.source == "treebank"),
-        ("dummy_prefix", 'data.source is "treebank", whose trees begin without a space', data.source == "treebank"),
-        ("dummy_prefix", "data.train has tags, which would stand between that space and the first word", has_tags),
-    ):
-        if getattr(tokenizer, key) and is_found:
-            raise ConfigError(f"{where(f'tokenizer.{key}')}: tokenizer.{key} is true, but {what}: leave it out.")
+    for key, reason in data.unfit_tokenizer.items():
+        if getattr(tokenizer, key):
+            raise ConfigError(f"{where(f'tokenizer.{key}')}: tokenizer.{key} is true, but {reason}: leave it out.")

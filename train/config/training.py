@@ -21,6 +21,12 @@ class RowLengths(NamedTuple):
 class TrainingConfig(Section):
     """How weights are found: batches, schedule, regularisation, checkpoints (Vaswani et al. 2017, section 5)."""
 
+    PATHS = ("start_from",)
+    AFTER_TRAINING = (  # they choose among weights, measure them, or write down what happens
+        "average_checkpoints", "keep_checkpoints", "keep_best", "checkpoint_every", "validate_every", "best_metric",
+        "patience", "log_every", "picture_sentences", "histograms_every", "profile_steps", "on_divergence", "xla",
+    )  # fmt: skip
+
     steps: int = pydantic.Field(100_000, ge=1)  # updates
     tokens_per_batch: int = pydantic.Field(25_000, ge=1)  # target positions per update, in rows of row_length
     micro_batches: int = pydantic.Field(1, ge=1)  # parts in which a device processes its rows, to save memory

@@ -34,9 +34,12 @@ class Split:
     mixed: the Splits of its weighted entries with their weights, if an epoch is to take shares of them; see Mixture.
 
     trees: of a treebank, the train.data.trees.Tree of each pair; None for other text.
+
+    description: which part of its source it is, for report.md; "" if the configuration tells.
     """
 
     trees: list | None = None
+    description = ""
 
     def __init__(
         self,

@@ -2,10 +2,12 @@
 
 import collections
 import dataclasses
+import importlib
 import itertools
 import logging
 import math
 import pathlib
+from types import ModuleType
 
 import numpy as np
 
@@ -16,20 +18,16 @@ from keras_transformer.tokenizer import Tokenizer
 from ..config.data import DataSection
 from ..config.training import RowLengths, TrainingConfig
 from ..workers.tf_config import ONLY_WORKER, Worker
+from . import sources
 from .batches import PackedBatches, ShardedBatches
 from .cache import CorpusCache
 from .corpus import Corpus, Split, own_shards, skipped_sentence
 from .encoding import EncodedPairs, EncodedShards, Sentences, encode_corpus
-from .files import files_splits, files_test_split
 from .mixing import Mixture
-from .numbers import numbers_splits
 from .segmentation import BpeDropout
-from .tfds import tfds_splits
-from .treebank import treebank_corpus
 
 log = logging.getLogger("train")
 
-SPLITS = {"files": files_splits, "numbers": numbers_splits, "tfds": tfds_splits}
 MOST_CHECK_LINES = 500  # source sentences that the run folder keeps, for `export` to try what it wrote
 
 
@@ -49,18 +47,24 @@ def load_corpus(data: DataSection) -> Corpus:
 
     Raises CorpusError for what can be seen without reading every sentence, such as a missing file.
     """
-    if data.source == "treebank":
-        return treebank_corpus(data)
-    tags = data.tags if data.source == "files" else ()
-    return Corpus(*SPLITS[data.source](data), data.source_language, data.target_language, tags)
+    return reader_of(data).read_corpus(data)
 
 
 def load_test_split(data: DataSection) -> Split:
-    """The Split that scores are of: the test set, or the validation set if there is none. Needs no training files."""
-    if data.source == "files":
-        return files_test_split(data)
-    corpus = load_corpus(data)
+    """The Split that scores are of: the test set, or the validation set if there is none.
+
+    A reader that needs no training text for it has a function `read_test_split`.
+    """
+    reader = reader_of(data)
+    if hasattr(reader, "read_test_split"):
+        return reader.read_test_split(data)
+    corpus = reader.read_corpus(data)
     return corpus.test or corpus.validation
+
+
+def reader_of(data: DataSection) -> ModuleType:
+    """The module in sources/ that reads this section: it has the name that `data.source` has."""
+    return importlib.import_module(f"{sources.__name__}.{data.source}")
 
 
 def prepare_data(

@@ -7,7 +7,7 @@ import numpy as np
 from keras_transformer.inspection.markdown import table
 from keras_transformer.tokenizer import Tokenizer
 
-from ..config.data import DataSection, FilesEntry
+from ..config.data import DataSection
 from .corpus import WHOLE_TEXT, Corpus, skipped_sentence
 from .encoding import EncodedPairs, EncodedShards
 from .prepare import PreparedData
@@ -24,9 +24,9 @@ def data_table(config: DataSection, data: PreparedData) -> str:
     """
     part = own_part(data)
     return table(
-        ("text", text_of(config)),
+        ("text", config.description),
         ("licence", config.licence or "not given (the configuration key data.licence)"),
-        *(division_rows(data.corpus) if config.source == "treebank" else []),
+        *split_rows(data.corpus),
         *([("what follows is of", f"{part}, not of those of the others")] if part else []),
         ("training pairs", counts(data.train)),
         ("validation pairs", counts(data.validation)),
@@ -37,36 +37,16 @@ def data_table(config: DataSection, data: PreparedData) -> str:
     )
 
 
-def text_of(config: DataSection) -> str:
-    """Name the training text: its files, its set in TFDS, or the numbers that were spelled out."""
-    if config.source == "numbers":
-        return f"numbers from {config.minimum:,} to {config.maximum:,}, spelled out by num2words"
-    if config.source == "tfds":
-        return f"{config.name} of TensorFlow Datasets, split {config.train_split}"
-    if config.source == "treebank":
-        return f"trees of {', '.join(config.files)}"
-    return ", ".join(map(entry_text, config.entries("train")))
-
-
 def own_part(data: PreparedData) -> str:
     """Name the part of the training text that this worker has read; "" if it is the whole."""
     own, everyone = len(data.train.shards), len(data.corpus.train.shards)
     return f"the first worker's {own} of {everyone} shards of {WHOLE_TEXT}" if own < everyone else ""
 
 
-def division_rows(treebank: Corpus) -> list[tuple[str, str]]:
-    """Rows of a table: which trees the splits of a treebank have."""
-    splits = treebank.train, treebank.validation, treebank.test
-    return [(split.name.removeprefix("data."), f"{len(split.trees):,} trees: {split.part}") for split in splits]
-
-
-def entry_text(entry: FilesEntry) -> str:
-    """Name the files of an entry, with its tag and its weight: "a.en and a.de (tag <BT>, weight 2)"."""
-    files = entry.files if isinstance(entry.files, str) else " and ".join(entry.files)
-    options = [f"tag {entry.tag}"] * bool(entry.tag)
-    if entry.weight is not None:
-        options.append(f"weight {entry.weight:g}")
-    return f"{files} ({', '.join(options)})" if options else files
+def split_rows(corpus: Corpus) -> list[tuple[str, str]]:
+    """Rows of a table: which parts of their source the splits are, if the configuration does not tell."""
+    splits = [split for split in (corpus.train, corpus.validation, corpus.test) if split and split.description]
+    return [(split.name.removeprefix("data."), split.description) for split in splits]
 
 
 def counts(pairs: EncodedPairs | EncodedShards) -> str:

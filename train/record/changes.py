@@ -1,6 +1,7 @@
 """The run folder of a training: which configuration may begin and continue it."""
 
 import dataclasses
+import json
 import logging
 import pathlib
 import tomllib
@@ -28,10 +29,6 @@ FIXED = (  # sections and keys that decide what a weight means, or which arrays 
 BEFORE_THEY_WERE_KEYS = {  # what a config.toml without them was trained with
     "model.kind": FIRST_KIND, "tokenizer.lowercase": False, "tokenizer.dummy_prefix": False,
 }  # fmt: skip
-OWN_KEYS = (  # paths, which may differ between workers
-    "run_folder", "cache_folder", "data.train", "data.validation", "data.test", "data.files", "data.data_dir",
-    "tokenizer.model", "training.start_from",
-)  # fmt: skip
 
 
 def write_configuration(folder: RunFolder, config: RunConfig, transformer_config: BaseModelConfig) -> None:
@@ -140,9 +137,8 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
     if "'mixed_float16'" in changes.get("training.precision", ()):  # which alone scales its loss
         fixed["training.precision"] = changes["training.precision"]
     refuse(folder, fixed)
-    entries_are_alike = entry_marks(recorded) == entry_marks(flattened(config.to_toml()))
-    moved = [key for key in OWN_KEYS if key != "data.train" or entries_are_alike]
-    refuse_untrained(folder, config, changes, moved)
+    beside = [beside_paths(config, values) for values in (recorded, flattened(config.to_toml()))]
+    refuse_untrained(folder, config, changes, config.keys_in("PATHS") - differing_keys(*beside).keys())
     refuse_another_start(folder, recorded.get("training.start_from"), config.training.start_from)
     for key, (before, now) in changes.items():
         log.info("the configuration has changed since this run began: %s was %s and is %s", key, before, now)
@@ -201,8 +197,8 @@ def refuse_another_start(folder: RunFolder, before: str | None, now: str | None)
 
 def check_same_on_all_workers(config: RunConfig, workers: Workers) -> None:
     """Raises ConfigError on a worker whose configuration differs from the chief's; paths may differ."""
-    chief = workers.text_of_chief(config.to_toml())
-    found = differing_keys(*(without_paths(flattened(toml)) for toml in (config.to_toml(), chief)))
+    own = without_paths(config)
+    found = differing_keys(own, json.loads(workers.text_of_chief(json.dumps(own))))
     different = [f"{key} is {here} here and {there} there" for key, (here, there) in found.items()]
     if different:
         raise ConfigError(
@@ -211,18 +207,17 @@ def check_same_on_all_workers(config: RunConfig, workers: Workers) -> None:
         )
 
 
-def without_paths(values: dict[str, Any]) -> dict[str, Any]:
-    """Return what all workers must have alike: of the training files their tags and weights, not where they are."""
-    marks = entry_marks(values)
-    alike = {key: value for key, value in values.items() if key not in OWN_KEYS}
-    marked = any(tag or weight for tag, weight in marks)  # then each file's place matters
-    return alike | {"data.train": [f"tag {tag!r}, weight {weight}" for tag, weight in marks] if marked else []}
+def without_paths(config: RunConfig) -> dict[str, Any]:
+    """What all workers must have alike: of the training files their tags and weights, not where they are."""
+    values, paths = flattened(config.to_toml()), config.keys_in("PATHS")
+    marked = {key: marks for key, marks in beside_paths(config, values).items() if any(marks)}
+    return {key: value for key, value in values.items() if key not in paths} | marked
 
 
-def entry_marks(values: dict[str, Any]) -> list[tuple[str, float | None]]:
-    """Return the tag and the weight of each entry of `data.train`."""
-    tables = [entry if isinstance(entry, dict) else {} for entry in values.get("data.train", ())]
-    return [(entry.get("tag", ""), entry.get("weight")) for entry in tables]
+def beside_paths(config: RunConfig, values: dict[str, Any]) -> dict[str, list[str]]:
+    """What the paths in flat values say beside where files are, as the source of `config` reads them."""
+    section = {key.removeprefix("data."): value for key, value in values.items() if key.startswith("data.")}
+    return {f"data.{key}": value for key, value in config.data.beside_paths(section).items()}
 
 
 def differing_keys(one: dict[str, Any], other: dict[str, Any]) -> Changes:

@@ -14,13 +14,6 @@ from ..loop.progress import Progress
 from .history import Changes, history, joined
 
 SECTIONS = ("translation.", "model.")  # all of them: another model has been refused before
-AFTER_TRAINING = {  # what chooses among weights, and measures them
-    "data.licence", "data.validation_split", "data.test_split", "data.validation_sections", "data.test_sections",
-    "training.average_checkpoints", "training.keep_checkpoints", "training.keep_best", "training.checkpoint_every",
-    "training.validate_every", "training.best_metric", "training.patience", "training.log_every",
-    "training.picture_sentences", "training.histograms_every", "training.profile_steps", "training.on_divergence",
-    "training.xla",
-}  # fmt: skip
 
 
 class Standing(NamedTuple):
@@ -48,12 +41,13 @@ def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, pat
     for part in reversed(history(folder)):
         if part.step >= progress.step:  # a process that trained nothing: the weights are of what was before it
             changes = joined(part.changes, changes)
+    after_training = config.keys_in("AFTER_TRAINING")
     untrained = [
         f"{key} was {before} and is {now}"
         for key, (before, now) in changes.items()
-        if key not in AFTER_TRAINING and key not in paths and not key.startswith(SECTIONS)
+        if key not in after_training and key not in paths and not key.startswith(SECTIONS)
         if key in KEYS and not is_default(config, key, before, now) and not is_of_preset(config, key, before, now)
-        if not is_where_it_stands(key, config, progress) and not is_name_of_language(config, key)
+        if not is_where_it_stands(key, config, progress)
     ]
     if untrained:
         raise ConfigError(
@@ -69,11 +63,6 @@ def is_where_it_stands(key: str, config: RunConfig, progress: Progress) -> bool:
     """
     training = config.training
     return key == "training.steps" and training.steps == progress.step and not training.cooldown_steps
-
-
-def is_name_of_language(config: RunConfig, key: str) -> bool:
-    """Whether a key only names a language. Of text from files the name decides no pair, only how BLEU finds words."""
-    return key in ("data.source_language", "data.target_language") and config.data.source in ("files", "treebank")
 
 
 def is_default(config: RunConfig, key: str, before: str, now: str) -> bool:

@@ -17,7 +17,6 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
 from keras_transformer.translator import Translator
 
-from ..config.data import DataSection, FilesData
 from ..config.run import RunConfig
 from ..config.training import TrainingConfig
 from ..cost.cost import corpus_flops, parameter_count
@@ -59,7 +58,7 @@ def write_report(
     model = transformer.model_config
     sections = [
         f"# {folder.path.name}",
-        f"{languages(config.data)}.",
+        f"{config.data.languages}.",
         "## Use\n\n" + use_text(config, scored.use),
         "## Scores\n\n" + scores_text(split.name, card, options, selection, split.skipped),
         "## Training\n\n" + training_table(config.training, data, model, progress, devices),
@@ -77,20 +76,11 @@ def write_report(
     return card
 
 
-def languages(data: DataSection) -> str:
-    """ "en to de", or the first training files if the configuration names no languages: "train.en to train.de"."""
-    if data.source != "files" or data.source_language != FilesData.model_fields["source_language"].default:
-        return f"{data.source_language} to {data.target_language}"
-    first, *others = [entry.files for entry in data.entries("train")]
-    named = f"{first}, source to target" if isinstance(first, str) else " to ".join(first)
-    return named + (f", and {len(others)} more" if others else "")
-
-
 def use_text(config: RunConfig, use: Use) -> str:
     """What the model is for and what it is not for."""
     rows = config.training.row_lengths
     return "\n".join([
-        f"It {use.does.format(languages=languages(config.data))} of the kind that it was trained on (see Data). "
+        f"It {use.does.format(languages=config.data.languages)} of the kind that it was trained on (see Data). "
         f"No training sentence had more than {rows.source} source or {rows.target} target tokens, the end of sentence "
         "included.",
         "",

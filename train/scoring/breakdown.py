@@ -215,6 +215,4 @@ def training_splits(data: DataSection | None) -> tuple[Split, ...]:
     """The Splits of the training text of a configuration. Downloads nothing. Raises CorpusError, for None as well."""
     if data is None:
         raise CorpusError("the run has no config.toml")
-    if data.source == "tfds":
-        data = data.model_copy(update={"download": False})
-    return load_corpus(data).train.shards
+    return load_corpus(data.offline()).train.shards

@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeVar
 
 from keras_transformer.parsing.linear import constituents, pieces_of_labels, tagged_leaf
 
-from ..config.data import TreebankData, sections_of
-from .corpus import Corpus, CorpusError, Pair, Split
-from .files import file_stamp
-from .trees import Tree, read_trees
+from ...config.sources.treebank import TreebankData, sections_of
+from ..corpus import Corpus, CorpusError, Pair, Split
+from ..files import file_stamp
+from ..trees import Tree, read_trees
 
 log = logging.getLogger("train")
 
@@ -61,7 +61,7 @@ class TreebankFile(NamedTuple):
 
 
 class TreebankSplit(Split):
-    """A Split of trees. `trees` are those of its pairs, in their order; `part` says which ones, for a report."""
+    """A Split of trees. trees: those of its pairs, in their order. part: which ones these are, in words."""
 
     def __init__(self, name: str, part: str, files: Iterable[TreebankFile], trees: list[Tree], leaves: str):
         paths = sorted({file.path for file in files})
@@ -75,9 +75,10 @@ class TreebankSplit(Split):
 
         super().__init__(f"data.{name}", read, fingerprint)
         self.part, self.trees = part, trees
+        self.description = f"{len(trees):,} trees: {part}"
 
 
-def treebank_corpus(data: TreebankData) -> Corpus:
+def read_corpus(data: TreebankData) -> Corpus:
     """Read all trees that one of the three splits needs, and log how many each has.
 
     The brackets of the training trees are symbols of the tokenizer. Raises CorpusError for files that are missing or

@@ -7,14 +7,14 @@ import random
 from collections.abc import Iterator
 from importlib.metadata import version
 
-from ..config.data import NumbersData
-from .corpus import CorpusError, Pair, Split
+from ...config.sources.numbers import NumbersData
+from ..corpus import Corpus, CorpusError, Pair, Split
 
 SHORT = 100  # numbers below it are the words that others are made of: they are always in the training set
 
 
-def numbers_splits(data: NumbersData) -> tuple[Split, Split, Split]:
-    """The training, validation and test Splits, which have no number in common.
+def read_corpus(data: NumbersData) -> Corpus:
+    """The Corpus of spelled numbers, whose splits have no number in common.
 
     Raises CorpusError if num2words lacks a language, or if more pairs are asked for than there are numbers.
     """
@@ -33,10 +33,12 @@ def numbers_splits(data: NumbersData) -> tuple[Split, Split, Split]:
     numbers = iter(chosen)
     train, validation, test = (list(itertools.islice(numbers, size)) for size in sizes.values())
     shards = (_split("train", train[shard :: data.shards], data) for shard in range(data.shards))
-    return (
+    return Corpus(
         Split.of_shards("data.train_pairs", shards),
         _split("validation", validation, data),
         _split("test", test, data),
+        data.source_language,
+        data.target_language,
     )
 
 

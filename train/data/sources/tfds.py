@@ -7,13 +7,13 @@ from types import ModuleType
 from keras_transformer.commands.console import on_one_line
 from keras_transformer.errors import first_line_of
 
-from ..config.data import TfdsData
-from .corpus import CorpusError, Pair, Split
-from .files import file_stamp
+from ...config.sources.tfds import TfdsData
+from ..corpus import Corpus, CorpusError, Pair, Split
+from ..files import file_stamp
 
 
-def tfds_splits(data: TfdsData) -> tuple[Split, Split, Split | None]:
-    """The training, validation and test Splits; test is None if `test_split` is empty.
+def read_corpus(data: TfdsData) -> Corpus:
+    """The Corpus of a set; it has no test Split if `test_split` is empty.
 
     Downloads and prepares the set if necessary. The languages of `data` decide the direction, not the name of the set:
     wmt14_translate/de-en also serves en to de. Raises CorpusError if the set lacks a language or split, or cannot be
@@ -22,10 +22,12 @@ def tfds_splits(data: TfdsData) -> tuple[Split, Split, Split | None]:
     builder = _folder_builder(data) if _is_translate_folder(data.data_dir) else _prepared_builder(data)
     _check_direction(builder, data)
     train = (_split(builder, data, "train", part) for part in _train_parts(builder, data))
-    return (
+    return Corpus(
         Split.of_shards("data.train_split", train),
         _split(builder, data, "validation", data.validation_split),
         _split(builder, data, "test", data.test_split) if data.test_split else None,
+        data.source_language,
+        data.target_language,
     )
 
 

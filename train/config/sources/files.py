@@ -1,0 +1,148 @@
+"""The section `data` of text files."""
+
+import itertools
+import pathlib
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from keras_transformer.tokens import OWN_PIECE
+
+from ..data import DataSection
+from ..section import Section
+
+
+class FilesEntry(Section):
+    """An entry of text files with options, as a table: {files = ["a.en", "a.de"], tag = "<2de>", weight = 2}."""
+
+    files: list[str] | str
+    tag: str = ""  # stands before every source sentence: a piece of the tokenizer that marks a language or an origin
+    weight: float | None = pydantic.Field(None, gt=0)  # share of the training pairs of an epoch; None: 1 if others have
+
+    @pydantic.field_validator("tag")
+    @classmethod
+    def check_tag(cls, tag: str) -> str:
+        if any(character.isspace() or character == "\u2581" for character in tag):
+            raise ValueError(f"{tag!r} has a space in it; a tag is one piece, such as <2de>")
+        if OWN_PIECE.fullmatch(tag):
+            raise ValueError(f"{tag!r} is a piece that every tokenizer has for itself; choose another, such as <2de>")
+        return tag
+
+    @property
+    def description(self) -> str:
+        """Its files, tag and weight in words: "a.en and a.de (tag <BT>, weight 2)"."""
+        options = [f"tag {self.tag}"] * bool(self.tag)
+        if self.weight is not None:
+            options.append(f"weight {self.weight:g}")
+        return f"{self.names} ({', '.join(options)})" if options else self.names
+
+    @property
+    def names(self) -> str:
+        """Its files in words: "a.en and a.de"."""
+        return self.files if isinstance(self.files, str) else " and ".join(self.files)
+
+
+def kind_of_entry(entry: Any) -> str:
+    """Return which kind of entry a value is: for messages, before it is checked."""
+    return "pair" if isinstance(entry, list) else "tsv" if isinstance(entry, str) else "table"
+
+
+Entry = Annotated[
+    Annotated[list[str], pydantic.Tag("pair")]
+    | Annotated[str, pydantic.Tag("tsv")]
+    | Annotated[FilesEntry, pydantic.Tag("table")],
+    pydantic.Discriminator(kind_of_entry),
+]
+
+
+class FilesData(DataSection):
+    """Line-aligned text files, or TSV files with source and target in the first two columns; `.gz` is decompressed.
+
+    Each split is a list of entries. An entry is [source file, target file], or one TSV file, or a FilesEntry. Entry i
+    of the training text belongs to shard i mod `shards`.
+    """
+
+    PATHS = ("train", "validation", "test")
+    AFTER_TRAINING = (*DataSection.AFTER_TRAINING, "source_language", "target_language")  # names: they decide no pair
+
+    source: Literal["files"]
+    source_language: str = "source"
+    target_language: str = "target"
+    train: list[Entry] = pydantic.Field(min_length=1)
+    validation: list[Entry] = pydantic.Field(min_length=1)
+    test: list[Entry] = []
+    train_pairs: int | None = pydantic.Field(None, ge=1)  # the first so many of them; None: all
+
+    @pydantic.field_validator("train", "validation", "test", mode="before")
+    @classmethod
+    def check_entries(cls, entries: Any) -> Any:
+        def is_entry(entry: Any) -> bool:
+            if isinstance(entry, list):
+                return all(isinstance(path, str) for path in entry)
+            return isinstance(entry, str | dict | FilesEntry)
+
+        if not isinstance(entries, list) or not all(map(is_entry, entries)):
+            raise ValueError(f"expected a list of [source file, target file] or of TSV files, found {entries!r}")
+        return entries
+
+    @pydantic.model_validator(mode="after")
+    def check_train_pairs(self) -> "FilesData":
+        if self.train_pairs and self.shards > 1:
+            raise ValueError(f"train_pairs {self.train_pairs} needs shards = 1: it counts the pairs of the whole text")
+        if self.train_pairs and any(entry.weight is not None for entry in self.entries("train")):
+            raise ValueError(
+                f"train_pairs {self.train_pairs} and a weight of an entry do not go together: leave one out"
+            )
+        return self
+
+    @pydantic.field_validator("validation", "test")
+    @classmethod
+    def check_weights(cls, entries: list[Entry]) -> list[Entry]:
+        if any(isinstance(entry, FilesEntry) and entry.weight is not None for entry in entries):
+            raise ValueError("an entry has a weight; only entries of data.train have")
+        return entries
+
+    def all_entries(self) -> Iterator[FilesEntry]:
+        """The entries of every split."""
+        return itertools.chain.from_iterable(map(self.entries, ("train", "validation", "test")))
+
+    def entries(self, split: str) -> list[FilesEntry]:
+        """The entries of "train", "validation" or "test", each as a FilesEntry."""
+        entries = getattr(self, split)
+        return [entry if isinstance(entry, FilesEntry) else FilesEntry(files=entry) for entry in entries]
+
+    @property
+    def description(self) -> str:
+        return ", ".join(entry.description for entry in self.entries("train"))
+
+    @property
+    def languages(self) -> str:
+        """The languages, or the first training files if the section names none: "train.en to train.de"."""
+        if self.source_language != type(self).model_fields["source_language"].default:
+            return super().languages
+        first, *others = [entry.files for entry in self.entries("train")]
+        named = f"{first}, source to target" if isinstance(first, str) else " to ".join(first)
+        return named + (f", and {len(others)} more" if others else "")
+
+    def paths(self) -> list[pathlib.Path]:
+        files = itertools.chain.from_iterable(
+            [entry.files] if isinstance(entry.files, str) else entry.files for entry in self.all_entries()
+        )
+        return [pathlib.Path(path).expanduser() for path in files]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """All tags, each once, in the order of the entries."""
+        return tuple(dict.fromkeys(entry.tag for entry in self.all_entries() if entry.tag))
+
+    @property
+    def unfit_tokenizer(self) -> dict[str, str]:
+        reason = "data.train has tags, which would stand between that space and the first word"
+        return {"dummy_prefix": reason} if self.tags else {}
+
+    @classmethod
+    def beside_paths(cls, values: Mapping[str, Any]) -> dict[str, list[str]]:
+        tables = [entry if isinstance(entry, dict) else {} for entry in values.get("train", ())]
+        marks = [(table.get("tag", ""), table.get("weight")) for table in tables]
+        return {"train": [f"tag {tag!r}, weight {weight}" if tag or weight else "" for tag, weight in marks]}

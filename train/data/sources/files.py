@@ -1,0 +1,99 @@
+"""Sentence pairs from text files: the entries of `data.train`, `data.validation` and `data.test`."""
+
+import itertools
+import pathlib
+from collections.abc import Iterable, Iterator
+
+from ...config.sources.files import FilesData, FilesEntry
+from ..corpus import Corpus, CorpusError, Pair, Split
+from ..files import file_stamp, read_aligned, read_columns
+
+
+def read_corpus(data: FilesData) -> Corpus:
+    """The Corpus of the files, whose tags are symbols of the tokenizer.
+
+    Checks at once that every file exists, so that a missing test set is reported before hours of training. The files
+    of several training shards are an exception: each worker has only its own, which `own_shards` checks.
+    """
+    if len(data.train) < data.shards:
+        raise CorpusError(
+            f"data.shards is {data.shards}, but data.train has {len(data.train)} entries, and a shard needs at least "
+            f"one: divide the files by lines, both sides alike, for example with split -n r/{data.shards} FILE "
+            "(unpack a .gz first)."
+        )
+    entries = data.entries("train")
+    train = [_train_split(entries[shard :: data.shards], data.train_pairs) for shard in range(data.shards)]
+    validation = _split("validation", data.entries("validation"))
+    test = _split("test", data.entries("test")) if data.test else None
+    for split in (train[0] if data.shards == 1 else None, validation, test):
+        if split is not None:
+            split.fingerprint()
+    train = Split.of_shards("data.train", train)
+    return Corpus(train, validation, test, data.source_language, data.target_language, data.tags)
+
+
+def read_test_split(data: FilesData) -> Split:
+    """The test Split, or the validation Split if there is no test set. Needs none of the other files."""
+    name = "test" if data.test else "validation"
+    split = _split(name, data.entries(name))
+    split.fingerprint()
+    return split
+
+
+def _train_split(entries: list[FilesEntry], most_pairs: int | None) -> Split:
+    """The Split of training entries, which is mixed from Splits of its entries if any of them has a weight."""
+    mixed = ()
+    if any(entry.weight is not None for entry in entries):
+        parts = [_split("train", [entry], of=f" of {entry.names}") for entry in entries]
+        mixed = zip(parts, [1.0 if entry.weight is None else entry.weight for entry in entries], strict=True)
+    return _split("train", entries, most_pairs, mixed)
+
+
+def _split(
+    name: str,
+    entries: list[FilesEntry],
+    most_pairs: int | None = None,
+    mixed: Iterable[tuple[Split, float]] = (),
+    of: str = "",
+) -> Split:
+    """The Split of these entries, or of their first `most_pairs` pairs. of: what follows its key in messages."""
+    paths, tags = [_paths(name, entry.files) for entry in entries], [entry.tag for entry in entries]
+
+    def read() -> Iterator[Pair]:
+        texts = (tagged(_read(name, entries, files), tag) for files, tag in zip(paths, tags, strict=True))
+        return itertools.islice(itertools.chain.from_iterable(texts), most_pairs)
+
+    def fingerprint() -> dict:
+        files = {"source": "files", "files": [[file_stamp(path, name) for path in entry] for entry in paths]}
+        return files | ({"tags": tags} if any(tags) else {}) | ({"pairs": most_pairs} if most_pairs else {})
+
+    return Split(f"data.{name}{of}", read, fingerprint, mixed=mixed)
+
+
+def tagged(pairs: Iterable[Pair], tag: str) -> Iterator[Pair]:
+    """Put the tag before every source sentence; an empty one stays empty."""
+    if not tag:
+        return iter(pairs)
+    return ((tag + source if source.strip() else source, target) for source, target in pairs)
+
+
+def _paths(name: str, files: list[str] | str) -> list[pathlib.Path]:
+    """The paths of one entry: source and target, or one TSV file."""
+    paths = [pathlib.Path(path).expanduser() for path in ([files] if isinstance(files, str) else files)]
+    if not isinstance(files, str) and len(paths) != 2:
+        raise CorpusError(
+            f"data.{name} has an entry of {len(paths)} files, {files}: an entry is [source file, target file] or one "
+            "TSV file."
+        )
+    if len(paths) == 2 and paths[0].resolve() == paths[1].resolve():
+        raise CorpusError(f"data.{name} names {paths[0]} as source and as target: name the file of each side.")
+    return paths
+
+
+def _read(name: str, entries: list[FilesEntry], paths: list[pathlib.Path]) -> Iterator[Pair]:
+    if len(paths) == 2:
+        return read_aligned(*paths)
+    hint, files = "", [entry.files for entry in entries[:2]]
+    if len(files) == 2 and isinstance(files[0], str) and isinstance(files[1], str):
+        hint = f' If {files[0]} and {files[1]} belong together, write [["{files[0]}", "{files[1]}"]].'
+    return read_columns(paths[0], hint=f"data.{name} reads a file that stands alone as TSV.{hint}")
