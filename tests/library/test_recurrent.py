@@ -92,8 +92,8 @@ def test_dropout_of_the_decoder_is_between_its_recurrent_layers_and_in_training_
 def test_attention_sees_no_padding_and_no_other_segment():
     weights = as_numpy(with_attention(model_of("dot"))(PACKED)["decoder_block_1/memory"])[:, 0]
     target, source = PACKED["target_segments"][:, :, None], PACKED["source_segments"][:, None]
-    is_own = (target == source) & (target > 0)
-    assert (weights[~is_own] == 0).all() and (weights[is_own] > 0).all()
+    is_same_segment = (target == source) & (target > 0)
+    assert (weights[~is_same_segment] == 0).all() and (weights[is_same_segment] > 0).all()
     assert_close(weights.sum(-1), PACKED["target_segments"] > 0)
 
 

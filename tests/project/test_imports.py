@@ -3,6 +3,7 @@
 import ast
 import functools
 import graphlib
+import itertools
 import pathlib
 import re
 
@@ -99,6 +100,15 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
 
 TREES = {file: ast.parse(path.read_text(encoding="utf-8")) for file, path in EVERY_FILE.items()}
 PEERS = {"torch", "jax", "scipy", "ctranslate2", "transformers", "playwright", "axe_playwright_python"}
+
+
+def test_each_file_on_the_way_to_the_softmax_imports_the_next_one():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    paths = re.findall(r"^\d\. `(.*)\.py`", page.partition("## From a command to the softmax")[2], re.MULTILINE)
+    modules = [path.replace("/", ".") for path in paths]
+    assert (modules[0], modules[-1]) == ("train.__main__", "keras_transformer.layers.attention")
+    for module, next_module in itertools.pairwise(modules):
+        assert next_module in modules_imported_by(module)
 
 
 def test_the_packages_are_found():
