@@ -35,15 +35,15 @@ def query(
         typer.Option(metavar="URL", help="http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME."),
     ],
     scores: WithScores = False,
-    rows_per_request: Annotated[int, typer.Option(help="Lines in a request, at most.")] = 32,
-    requests_at_once: Annotated[int, typer.Option(help="Requests in flight.")] = 4,
+    rows_per_request: Annotated[int, typer.Option(help="Lines per request, at most.")] = 32,
+    requests_at_once: Annotated[int, typer.Option(help="Requests in flight, at most.")] = 4,
     deadline: Annotated[float, typer.Option(help="Seconds for a request, with all its attempts.")] = 60.0,
 ):
     """Translate standard input line by line with a server.
 
     The server is `keras-transformer serve` or `tensorflow_model_server`. Writes one line to standard output per line of
-    input, in their order, as UTF-8. A request that the server is too busy for is sent again; any other error ends the
-    command with one sentence.
+    input, in their order, as UTF-8. A request is sent again if the server is too busy; any other error ends the command
+    with one sentence.
     """
     with exit_codes():
         with quiet_imports():

@@ -13,7 +13,7 @@ import os
 import pathlib
 import sys
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -21,6 +21,9 @@ from keras_transformer.commands.console import command_app, exit_codes, prepare_
 
 from .server.options import ServerOptions
 from .versions import find_version
+
+if TYPE_CHECKING:  # it takes a second to import
+    from .server.process import Address
 
 DEFAULTS = ServerOptions()
 log = logging.getLogger("export")
@@ -33,26 +36,26 @@ def serve(
         pathlib.Path,
         typer.Argument(metavar="FOLDER", help="The folder of an export; the model has its name."),
     ],
-    port: Annotated[int, typer.Option(help="Of the REST API; 0 is any free one.")] = DEFAULTS.port,
-    grpc_port: Annotated[int, typer.Option(help="Of the gRPC API; 0 is any free one.")] = DEFAULTS.grpc_port,
-    host: Annotated[str, typer.Option(help="Where to listen: 0.0.0.0 is every network.")] = DEFAULTS.host,
-    workers: Annotated[int, typer.Option(help="Batches computed at the same time, a thread each.")] = DEFAULTS.workers,
+    port: Annotated[int, typer.Option(help="Port of the REST API; 0 is any free port.")] = DEFAULTS.port,
+    grpc_port: Annotated[int, typer.Option(help="Port of the gRPC API; 0 is any free port.")] = DEFAULTS.grpc_port,
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is all networks.")] = DEFAULTS.host,
+    workers: Annotated[int, typer.Option(help="Batches computed at once, one thread each.")] = DEFAULTS.workers,
     batch_rows: Annotated[int, typer.Option(help="Lines computed together, at most.")] = DEFAULTS.batch_rows,
-    request_rows: Annotated[int, typer.Option(help="Lines of a request, at most.")] = DEFAULTS.request_rows,
+    request_rows: Annotated[int, typer.Option(help="Lines per request, at most.")] = DEFAULTS.request_rows,
     queue_rows: Annotated[
-        int, typer.Option(help="Lines that wait, at most; beyond them the answer is 503 or RESOURCE_EXHAUSTED.")
+        int, typer.Option(help="Lines that wait, at most; beyond, the answer is 503 or RESOURCE_EXHAUSTED.")
     ] = DEFAULTS.queue_rows,
-    body_bytes: Annotated[int, typer.Option(help="Length of a request, at most.")] = DEFAULTS.body_bytes,
+    body_bytes: Annotated[int, typer.Option(help="Bytes per request, at most.")] = DEFAULTS.body_bytes,
     deadline: Annotated[float, typer.Option(help="Seconds until an answer, at most.")] = DEFAULTS.deadline,
     drain_seconds: Annotated[
-        float, typer.Option(help="Seconds that requests in flight have after SIGTERM.")
+        float, typer.Option(help="Seconds after SIGTERM in which requests in flight are answered.")
     ] = DEFAULTS.drain_seconds,
-    poll_seconds: Annotated[float, typer.Option(help="How often to look for a new version.")] = DEFAULTS.poll_seconds,
+    poll_seconds: Annotated[float, typer.Option(help="Seconds between looks for a version.")] = DEFAULTS.poll_seconds,
 ):
     """Serve an export over HTTP and gRPC, with a page to try it.
 
     Serves the highest version in FOLDER until SIGTERM or Ctrl-C, with the APIs of `tensorflow_model_server`. A new
-    version in FOLDER takes its place between two requests; one that cannot be loaded is logged. Requests that wait are
+    version in FOLDER replaces it between two requests; if it cannot be loaded, this is logged. Requests that wait are
     computed together. docs/serving.md explains every option.
     """
     with exit_codes():
@@ -77,12 +80,12 @@ def serve(
             model = ModelFolder(folder)
         is_answered = run_until_signal(model, options, announce)
     if not is_answered:
-        typer.echo(f"Error: Requests were cut off: they took more than {drain_seconds:g} seconds to answer.", err=True)
+        typer.echo(f"Error: Some requests were not answered within --drain-seconds {drain_seconds:g}.", err=True)
     end_at_once(0 if is_answered else 1)
 
 
-def announce(address) -> None:
-    """Print how to ask, once the server answers."""
+def announce(address: "Address") -> None:
+    """Print the URLs of a server that has started."""
     log.info("serving %s; Ctrl-C ends it", address.name)
     print(f"page  {address.page_url}")
     print(f"REST  {address.url}:predict")
@@ -90,9 +93,9 @@ def announce(address) -> None:
 
 
 def end_at_once(code: int) -> NoReturn:
-    """End the process. Left to itself, Python waits for batches that are still computed, whoever gave up on them."""
+    """End the process at once: Python's own end would wait for abandoned batches that are still computed."""
     logging.shutdown()
-    for stream in filter(None, (sys.stdout, sys.stderr)):  # None is closed
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # a closed one is None
         stream.flush()
     os._exit(code)
 

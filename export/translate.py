@@ -42,7 +42,7 @@ def translate(
 ):
     """Translate standard input line by line with an export alone.
 
-    Writes one line to standard output per line of input, an empty one for an empty one; both are UTF-8. The options
+    Writes one line to standard output per line of input, an empty line for an empty line; both are UTF-8. The options
     of the search, and the length to which longer lines are truncated, were set by `keras-transformer export`.
     """
     with exit_codes():

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from keras_transformer.errors import UserError
 
 SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
-UNFINISHED = ".unfinished-"  # the beginning of the name of a version that is being written
-SECONDS_TO_LOCK = 60  # an unfinished version that is younger may not be locked yet
+UNFINISHED = ".unfinished-"  # how the name of a version begins while it is written
+SECONDS_TO_LOCK = 60  # a younger unfinished version may not be locked yet
 CERTIFICATE = "certificate.json"  # in a version, if it was compared with its run
 WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # the path in a version that TensorFlow Serving reads
 
@@ -22,15 +22,16 @@ log = logging.getLogger("export")
 
 
 class ExportError(UserError):
-    """An export that cannot be written, or cannot be used; the message gives the reason."""
+    """An export that cannot be written or used; the message gives the reason."""
 
 
-def versions(folder: str | os.PathLike) -> list[int]:
+def version_numbers(folder: str | os.PathLike) -> list[int]:
     """Return the version numbers in `folder`, ascending, incomplete versions included."""
     return sorted(int(child.name) for child in pathlib.Path(folder).iterdir() if is_number(child.name))
 
 
 def is_number(name: str) -> bool:
+    """Return whether the name of a folder is the number of a version."""
     return name.isascii() and name.isdigit()
 
 
@@ -44,7 +45,7 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
         )
     if is_version(folder):
         return folder
-    complete = [number for number in versions(folder) if is_version(folder / str(number))]
+    complete = [number for number in version_numbers(folder) if is_version(folder / str(number))]
     if not complete:
         raise ExportError(
             f"{folder} holds no exported version. `keras-transformer export RUN --to {folder}` writes one."
@@ -53,23 +54,23 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
 
 
 def is_version(folder: pathlib.Path) -> bool:
-    """Whether a folder is an exported version."""
+    """Return whether a folder is an exported version."""
     return (folder / SAVED_MODEL).is_file()
 
 
 def refuse_version(folder: str | os.PathLike) -> None:
-    """Raises ExportError if `folder` is a version itself: nobody would find one inside it."""
+    """Raise ExportError if `folder` is a version itself: no server would find a version inside it."""
     if is_version(pathlib.Path(folder)):
         raise ExportError(f"{folder} is a version itself: name the folder above it, which holds the versions.")
 
 
 @contextlib.contextmanager
 def unfinished_version(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
-    """Within, a new folder inside `folder` to write a version into, under a name that no server takes for a version.
+    """Within, there is a new folder inside `folder` to write a version into, whose name no server takes for a version.
 
-    `publish` makes it a version. At the end it is removed if it was not published, and so is `folder` if it was
-    created here and is empty. What a killed export has left in `folder` is removed too. Raises ExportError if `folder`
-    is a file or cannot be written to.
+    `publish` makes it a version. If it was not published, it is removed at the end, and so is `folder` if it was
+    created here and is empty. The remains of killed exports in `folder` are removed first. Raises ExportError if
+    `folder` is a file or cannot be written to.
     """
     folder = pathlib.Path(folder)
     created = [path for path in (folder, *folder.parents) if not os.path.exists(path)]
@@ -104,17 +105,17 @@ def locked(path: pathlib.Path) -> int | None:
 
 
 def remove_abandoned(folder: pathlib.Path) -> None:
-    """Remove unfinished versions whose process has ended without cleaning up, as after `kill -9`."""
+    """Remove unfinished versions whose process ended without removing them, as after `kill -9`."""
     for path in folder.glob(f"{UNFINISHED}*"):
         with contextlib.suppress(OSError):  # another process may be removing it
             if time.time() - path.stat().st_mtime > SECONDS_TO_LOCK and (lock := locked(path)) is not None:
-                log.warning("removing %s, which an export that was killed has left", path)
+                log.warning("removing %s, the remains of a killed export", path)
                 shutil.rmtree(path, ignore_errors=True)
                 os.close(lock)
 
 
 def make_folder(path: pathlib.Path) -> None:
-    """Create a folder and its parents. Raises ExportError if that is impossible."""
+    """Create a folder and its parents. Raises ExportError if they cannot be created."""
     try:
         path.mkdir(parents=True)
     except (FileExistsError, NotADirectoryError):
@@ -129,7 +130,7 @@ def publish(unfinished: pathlib.Path) -> pathlib.Path:
     Returns the new path.
     """
     folder = unfinished.parent
-    number = max(versions(folder), default=0) + 1
+    number = max(version_numbers(folder), default=0) + 1
     while True:
         try:
             return unfinished.rename(folder / str(number))

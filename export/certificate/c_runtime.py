@@ -1,15 +1,19 @@
-"""Run a SavedModel as TensorFlow Serving does: through TensorFlow's C API, with no Python layer of TensorFlow at all.
+"""Run a SavedModel as TensorFlow Serving does: through TensorFlow's C API, without TensorFlow's Python layer.
 
     python export/certificate/c_runtime.py < question.json > answer.json
 
-question: library (libtensorflow_cc), operations (libraries of custom operations), folder (a version), outputs (tensor
-names from its signature), requests: for each a tensor per name, as {"type": "string", "shape": [2], "values": [...]};
-lone surrogates in a string stand for bytes that are no UTF-8.
-answer: responses, for each request {"outputs": a list of values per output} or {"error": what TensorFlow says};
-modules, which were imported to get there.
+The question has the keys
+    library      the path of libtensorflow_cc
+    operations   the paths of libraries with custom operations
+    folder       a version
+    outputs      names of tensors, from its signature
+    requests     for each request a tensor per name, as {"type": "string", "shape": [2], "values": [...]}; lone
+                 surrogates in a string stand for bytes that are not UTF-8
+and the answer
+    responses    for each request {"outputs": a list of values per output} or {"error": TensorFlow's message}
+    modules      the names of all imported modules
 
-It runs as a process of its own and imports nothing but the standard library; `CRuntime` in
-export/certificate/runtimes.py asks it.
+It runs as a process of its own and imports the standard library alone; `CRuntime` in runtimes.py starts it.
 """
 
 import ctypes
@@ -17,7 +21,7 @@ import json
 import sys
 
 STRING = 7  # TF_DataType
-NUMBERS = {  # by name: its TF_DataType and how it lies in memory
+NUMBERS = {  # by name: the TF_DataType, and the type in memory
     "float32": (1, ctypes.c_float),
     "float64": (2, ctypes.c_double),
     "int32": (3, ctypes.c_int32),
@@ -60,34 +64,36 @@ class Runtime:
         self.session = ctypes.c_void_p(session)
 
     def raise_if_failed(self):
+        """Raise RuntimeError if the last call failed."""
         if self.c.TF_GetCode(self.status) != 0:
             raise RuntimeError(self.c.TF_Message(self.status).decode())
 
     def output(self, tensor_name):
-        operation, _, index = tensor_name.partition(":")
-        found = self.c.TF_GraphOperationByName(self.graph, operation.encode())
-        if not found:
+        """Return the Output of a name such as `input:0`. Raises KeyError if the graph has no such operation."""
+        name, _, index = tensor_name.partition(":")
+        operation = self.c.TF_GraphOperationByName(self.graph, name.encode())
+        if not operation:
             raise KeyError(tensor_name)
-        return Output(found, int(index))
+        return Output(operation, int(index))
 
     def run(self, tensors, output_names):
         """Feed tensors by name. Returns one list of values per output, of bytes or of numbers, in row-major order."""
         feeds, fetches = [self.output(name) for name in tensors], [self.output(name) for name in output_names]
         values = [self.tensor(**tensor) for tensor in tensors.values()]
-        found = (ctypes.c_void_p * len(fetches))()
+        results = (ctypes.c_void_p * len(fetches))()
         self.c.TF_SessionRun(
             self.session, None,
             (Output * len(feeds))(*feeds), (ctypes.c_void_p * len(feeds))(*values), len(feeds),
-            (Output * len(fetches))(*fetches), found, len(fetches),
+            (Output * len(fetches))(*fetches), results, len(fetches),
             None, 0, None, self.status,
         )  # fmt: skip
         for value in values:
             self.c.TF_DeleteTensor(ctypes.c_void_p(value))
         self.raise_if_failed()
-        results = [self.values(ctypes.c_void_p(tensor)) for tensor in found]
-        for tensor in found:
+        arrays = [self.values(ctypes.c_void_p(tensor)) for tensor in results]
+        for tensor in results:
             self.c.TF_DeleteTensor(ctypes.c_void_p(tensor))
-        return results
+        return arrays
 
     def tensor(self, type, shape, values):
         """Return a new TF_Tensor."""
@@ -122,6 +128,7 @@ class Runtime:
 
 
 def answer(question):
+    """Return the answer to a question: see the head of this file."""
     runtime = Runtime(question["library"], question["operations"], question["folder"])
     responses = []
     for request in question["requests"]:
@@ -130,9 +137,13 @@ def answer(question):
         except RuntimeError as error:
             responses.append({"error": str(error)})
         else:
-            outputs = [[v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in o] for o in outputs]
-            responses.append({"outputs": outputs})
+            responses.append({"outputs": [[decoded(value) for value in values] for values in outputs]})
     return {"responses": responses, "modules": sorted({name.split(".")[0] for name in sys.modules})}
+
+
+def decoded(value):
+    """Return bytes as a string, and any other value as it is."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is known of a version: that every runtime translates alike, how long requests take, and of what it is made."""
+"""The certificate of a version: that each runtime translates alike, how long requests take, and what it is made of."""
 
 import datetime
 import json
@@ -19,7 +19,7 @@ from ..graph.operations import meta_graph, oldest_tensorflow, operations_in
 from ..versions import CERTIFICATE, ExportError
 from .agreement import TIES, Agreement, agreement, plural
 from .latency import latencies
-from .runtimes import CRuntime, c_library, package, served_locally
+from .runtimes import CRuntime, c_library, local_clients, package
 
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
 SEED = 1  # of the shuffled orders
@@ -29,7 +29,7 @@ Translate = Callable[[list[str]], list[Translation]]
 
 
 class Trial(NamedTuple):
-    """One way to translate the first `lines` sentences: `rows` in a batch or request, at most."""
+    """One way to translate the first `lines` sentences, with at most `rows` in a batch or request."""
 
     runtime: str
     rows: int
@@ -48,8 +48,8 @@ def certify(
 ) -> dict[str, Any]:
     """Write certificate.json into a version, and return its content.
 
-    The translations of `translator`, a Translator of the same run, are what is expected. Raises ExportError if a
-    runtime gives a line another score; equal scores with another text are ties, which rounding decides.
+    Each runtime must translate as `translator` does, a Translator of the same run. Raises ExportError if a runtime
+    gives a line another score. Another text with an equal score is a tie, which rounding decides.
     """
     expected = translator.translate(lines)
     exported = open_quietly(version)
@@ -76,20 +76,20 @@ def certify(
 
 
 def example_of(lines: list[str]) -> str:
-    """Return the first of the lines whose number of words is closest to EXAMPLE_WORDS: a server's page shows it."""
+    """Return the first line whose number of words is closest to EXAMPLE_WORDS; the page of a server shows it."""
     return min(lines, key=lambda line: abs(len(line.split()) - EXAMPLE_WORDS))
 
 
 def trials(version: pathlib.Path, exported: ExportedTranslator, lines: int) -> Iterator[Trial]:
-    """Yield the ways to translate that are compared: each runtime, large and small batches, two orders."""
+    """Yield the ways to translate that are compared: each runtime, with large and small batches, in two orders."""
     many, few = min(lines, 200), min(lines, 50)
     yield Trial("SavedModel in Python", exported.batch_size, "given", lines, exported.translate)
     yield Trial("SavedModel in Python", 7, "shuffled", many, in_batches(exported.translate, 7))
     yield Trial("SavedModel in Python", 1, "given", few, in_batches(exported.translate, 1))
-    if c_library(package("tensorflow")) is not None:  # TensorFlow for Windows has none
+    if c_library(package("tensorflow")) is not None:  # TensorFlow for Windows has no C API
         yield Trial("C API", 32, "shuffled", many, CRuntime(version, 32).translate)
         yield Trial("C API", 1, "given", few, CRuntime(version, 1).translate)
-    with served_locally(version) as clients:
+    with local_clients(version) as clients:
         for name, client in clients.items():
             yield Trial(f"local server, {name}", client.rows_per_request, "shuffled", many, client.translate)
 
@@ -109,7 +109,7 @@ def equality_in(trial: Trial, lines: list[str], expected: list[Translation], tie
 
 
 def in_batches(translate: Translate, rows: int) -> Translate:
-    """Return `translate`, asked for so many lines at a time."""
+    """Return a function that calls `translate` for so many lines at a time."""
 
     def translate_in_batches(lines: list[str]) -> list[Translation]:
         starts = range(0, len(lines), rows)
@@ -129,7 +129,7 @@ def agreement_in(trial: Trial, lines: list[str], expected: list[Translation], ti
 
 
 def summary(certificate: dict[str, Any]) -> str:
-    """Return a certificate in a few lines."""
+    """Return a certificate as a few lines for people."""
     lines = []
     for trial in certificate["equality"]:
         lines.append(

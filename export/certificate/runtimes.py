@@ -1,4 +1,4 @@
-"""The other ways to run an exported version, as translators: TensorFlow's C API, and the local server."""
+"""The other runtimes of an exported version, as translators: TensorFlow's C API and the local server."""
 
 import contextlib
 import importlib.util
@@ -20,18 +20,18 @@ from ..server.process import local_server
 from ..versions import ExportError
 from . import c_runtime
 
-PATIENCE = 3_600  # seconds for an answer of the local server: a slow machine is no difference of translations
+PATIENCE = 3_600  # seconds for an answer of the local server, so that a slow machine does not fail the comparison
 
 
 class CRuntime:
-    """Translates in a process without Python's TensorFlow, as the C++ server does.
+    """Translates in a process without TensorFlow's Python layer, as the C++ server does.
 
     Args:
         version: a version folder.
-        rows: lines in a request, at most.
-        tensorflow, tensorflow_text: the folders of these packages, of any version; those installed by default.
+        rows: lines per request, at most.
+        tensorflow, tensorflow_text: the folders of these packages, of any version; by default the installed ones.
 
-    Raises ExportError if TensorFlow comes without its C API, as on some platforms, or if the process fails.
+    Raises ExportError if the TensorFlow package has no C API, as on some platforms, or if the process fails.
     """
 
     def __init__(
@@ -44,7 +44,9 @@ class CRuntime:
         self.version, self.rows = version, rows
         self._library = c_library(tensorflow or package("tensorflow"))
         if self._library is None:
-            raise ExportError("This TensorFlow package does not ship libtensorflow_cc.")
+            raise ExportError(
+                f"The C API of TensorFlow, libtensorflow_cc, is not in {tensorflow or package('tensorflow')}."
+            )
         operations = (tensorflow_text or package("tensorflow_text")) / "python" / "ops"
         self._operations = sorted(map(str, operations.glob("*.so")))
 
@@ -65,9 +67,9 @@ class CRuntime:
         signature_name: str = "serving_default",
         outputs: tuple[str, ...] = ("translation", "score"),
     ) -> dict:
-        """Return the answers of c_runtime.py: each request has a tensor per input of the signature, by name.
+        """Return the answers of c_runtime.py to requests, which have a tensor per input of the signature, by name.
 
-        An input that is left out has its default.
+        A missing input has its default.
         """
         signature = meta_graph(self.version).signature_def[signature_name]
         question = {
@@ -99,15 +101,15 @@ def package(name: str) -> pathlib.Path:
 
 
 def c_library(tensorflow: pathlib.Path) -> pathlib.Path | None:
-    """Return the C API inside a TensorFlow package; None if it has none."""
+    """Return the library of the C API in a TensorFlow package; None if there is none."""
     return next(iter(sorted(tensorflow.glob("libtensorflow_cc.*"))), None)
 
 
 @contextlib.contextmanager
-def served_locally(version: pathlib.Path, rows: int = 16) -> Iterator[dict[str, ServingClient]]:
-    """Within, a local server of a version answers; yields a client of its REST and of its gRPC API.
+def local_clients(version: pathlib.Path, rows: int = 16) -> Iterator[dict[str, ServingClient]]:
+    """Within, a local server serves a version. Yields a client of its REST and one of its gRPC API.
 
-    `rows`: lines in a request; several requests are in flight, so that the server joins them.
+    `rows`: lines per request. Several requests are in flight, so that the server joins them.
     """
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         (pathlib.Path(folder) / "1").symlink_to(version.absolute(), target_is_directory=True)

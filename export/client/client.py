@@ -12,8 +12,8 @@ from keras_transformer.translation import Translation
 
 from .transports import ClientError, Columns, transport_to
 
-LONGEST_DEADLINE = 86_400.0  # seconds; a socket takes no endless one
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts; the wait is drawn from 0 to a doubling limit
+LONGEST_DEADLINE = 86_400.0  # seconds; a socket has no endless timeout
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts; each pause is drawn from 0 to a limit that doubles
 
 
 class ServingClient:
@@ -22,20 +22,21 @@ class ServingClient:
         client = ServingClient("http://localhost:8501/v1/models/mine")
         client.translate(["A dog runs across the field."])[0].text
 
-    A request that met a busy or restarting server, or none at all (HTTP 429, 502, 503; gRPC UNAVAILABLE and
-    RESOURCE_EXHAUSTED; a refused connection), is sent again after a random, growing pause, until it was sent `attempts`
-    times or its deadline has come. All other errors are raised at once: they would come again. Translating is
-    repeatable, so sending twice does no harm.
+    If the server is busy, restarting or absent (HTTP 429, 502, 503; gRPC UNAVAILABLE and RESOURCE_EXHAUSTED; a refused
+    connection), a request is sent again after a random, growing pause, until it was sent `attempts` times or its
+    deadline has passed. Any other error is raised at once, since it would come again. A translation can be repeated, so
+    sending a request twice does no harm.
 
     Args:
-        url: http://HOST:PORT/v1/models/NAME, with /versions/N if one version is wanted, or grpc://HOST:PORT/NAME.
-        deadline: seconds for one request with all its attempts. Over REST, an answer that has begun counts as late only
-            if the server then sends nothing for as long.
-        rows_per_request: lines in a request, at most.
-        requests_at_once: requests in flight.
-        attempts: times that a request is sent, at most; the pauses of 8 are 6 seconds together on average, 11 at most.
+        url: http://HOST:PORT/v1/models/NAME, with /versions/N for one version, or grpc://HOST:PORT/NAME.
+        deadline: seconds for one request with all its attempts. Over REST, an answer that has begun is late only if the
+            server then sends nothing for so many seconds.
+        rows_per_request: lines per request, at most.
+        requests_at_once: requests in flight, at most.
+        attempts: how often a request is sent, at most. The pauses between 8 attempts take 6 seconds on average, and 11
+            at most.
 
-    Raises ClientError if the url is none of a model.
+    Raises ClientError if the URL is not that of a model, and for an option out of range.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class ServingClient:
             if value < 1:
                 raise ClientError(f"{name} is {value}; it must be at least 1.")
         if not 0 < deadline <= LONGEST_DEADLINE:
-            raise ClientError(f"The deadline is {deadline}; it must be more than 0 seconds, and a day at most.")
+            raise ClientError(f"The deadline is {deadline}; it must be more than 0 seconds and at most a day.")
         self.transport = transport_to(url, requests_at_once)
         self.deadline, self.rows_per_request, self.requests_at_once = deadline, rows_per_request, requests_at_once
         self.attempts = attempts
@@ -62,16 +63,19 @@ class ServingClient:
             return []
         outputs = self.predict({"text": lines}, "serving_default")
         if not {"translation", "score"} <= set(outputs):
-            raise ClientError(f"The model answers {', '.join(sorted(outputs))}: it does not translate text.")
+            raise ClientError(
+                f"The model does not translate text: its outputs are {', '.join(sorted(outputs))}, not translation and "
+                "score."
+            )
         return [Translation(*pair) for pair in zip(outputs["translation"], outputs["score"], strict=True)]
 
     def predict(self, inputs: Columns, signature_name: str, options: dict[str, Any] | None = None) -> Columns:
-        """Ask any signature for rows of inputs; each list of `inputs` has one value per row.
+        """Compute any signature for rows of inputs; each list of `inputs` has one value per row.
 
-        `options` are values that hold for every row, by the name of their input. With options, even with none ({}),
-        the inputs that are left out get their defaults here, one per row: TensorFlow Serving fills them in for gRPC
-        only, and when it joins requests it wants as many rows of them as of the others. The defaults are asked for each
-        time, since another version may have others.
+        `options` are values that hold for all rows, by the name of their input. If options are given, even none ({}),
+        missing inputs get their defaults here, one per row: TensorFlow Serving fills them in for gRPC only, and if it
+        joins requests, each input must have as many rows as the others. The defaults are read each time, since another
+        version may have others.
 
         Returns one list per output. Raises ClientError.
         """
@@ -94,7 +98,7 @@ class ServingClient:
             ]
             try:
                 answers = [future.result() for future in waiting]
-            except BaseException:  # Ctrl-C too: what has not begun must not be sent any more
+            except BaseException:  # even Ctrl-C: requests that have not been sent yet must not be sent
                 executor.shutdown(wait=False, cancel_futures=True)
                 raise
         return {name: [value for answer in answers for value in answer[name]] for name in answers[0]}
@@ -108,16 +112,16 @@ class ServingClient:
         return outputs
 
     def _signature(self, name: str) -> Any:
-        """Return a signature, a SignatureDef message, of the version that is served now. Raises ClientError."""
+        """Return a signature of the served version, a SignatureDef message. Raises ClientError."""
         signatures = self._retried(self.transport.metadata)
         if name not in signatures:
             raise ClientError(f"The model has no signature {name!r}; it has {', '.join(sorted(signatures))}.")
         return signatures[name]
 
     def _retried(self, send: Callable[[float], dict[str, Any]]) -> dict[str, Any]:
-        """Send one request until it is answered, its attempts are spent or its deadline has come.
+        """Send one request until it is answered, its attempts are used up or its deadline has passed.
 
-        `send` is given the seconds until then.
+        `send` takes the seconds that are left.
         """
         until = time.monotonic() + self.deadline
         attempts = tenacity.Retrying(
@@ -130,7 +134,7 @@ class ServingClient:
 
 
 def defaults_of(signature: Any) -> dict[str, Any]:
-    """Return the value of each input of a signature that may be left out."""
+    """Return the default of each input of a signature that has one."""
     import tensorflow as tf
 
     defaults = {}
@@ -143,7 +147,7 @@ def defaults_of(signature: Any) -> dict[str, Any]:
 
 
 def as_floats(signature: Any, name: str, values: list) -> list:
-    """Return the values of an input; whole numbers as floats if the signature wants floats, as REST takes them."""
+    """Return the values of an input; if the signature takes floats, whole numbers become floats, as in REST."""
     from tensorflow.core.framework import types_pb2
 
     if name not in signature.inputs or signature.inputs[name].dtype != types_pb2.DT_FLOAT:

@@ -1,4 +1,4 @@
-"""One request to a server by REST or by gRPC, once: what came back, or why nothing did."""
+"""Send one request to a server, once, by REST or by gRPC: the answer, or the reason why there is none."""
 
 import ipaddress
 import json
@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from keras_transformer.errors import UserError
 
-LONGEST_MESSAGE = 500  # characters of what a server writes about an error
-TRANSIENT_STATUS = {429, 502, 503}  # of HTTP: too busy, or being replaced
+LONGEST_MESSAGE = 500  # characters of a server's error message
+TRANSIENT_STATUS = {429, 502, 503}  # of HTTP: the server is too busy, or restarting
 MESSAGE_BYTES = 64 << 20  # of an answer by gRPC, at most
 
 Columns = dict[str, list]
@@ -28,10 +28,10 @@ class ClientError(UserError):
 
 
 class Transport(Protocol):
-    """How requests travel. Both raise ClientError."""
+    """How requests travel. Both methods raise ClientError."""
 
     def predict(self, signature_name: str, inputs: Columns, seconds: float) -> Columns:
-        """Return the outputs, by name. Strings are str."""
+        """Return the outputs of a signature, by name. Strings are str."""
 
     def metadata(self, seconds: float) -> dict[str, Any]:
         """Return the signatures of the model, by name: SignatureDef messages."""
@@ -41,19 +41,21 @@ def transport_to(url: str, requests_at_once: int) -> Transport:
     """Return the transport to http://HOST:PORT/v1/models/NAME or grpc://HOST:PORT/NAME. Raises ClientError."""
     try:
         parts = urllib.parse.urlsplit(url)
-        parts.port  # noqa: B018 - which raises ValueError for a port that is none
+        parts.port  # noqa: B018 - raises ValueError if the port is no number
     except ValueError as error:
-        raise ClientError(f"{url} is no address: {error}.") from None
+        raise ClientError(f"{url} is not a URL: {error}.") from None
     uses_proxy = not is_loopback(parts.hostname)
     if parts.scheme in ("http", "https") and parts.hostname and re.search("/v1/models/[^/:]", parts.path):
         return RestTransport(url.removesuffix(":predict").rstrip("/"), requests_at_once, uses_proxy)
     if parts.scheme == "grpc" and parts.netloc and parts.path.strip("/"):
         return GrpcTransport(parts.netloc, urllib.parse.unquote(parts.path.strip("/")), uses_proxy)
-    raise ClientError(f"{url} is no address of a model: give http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME.")
+    raise ClientError(
+        f"{url} is not the URL of a model: give http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME."
+    )
 
 
 def is_loopback(host: str | None) -> bool:
-    """Return whether a host is this machine, which no proxy of the environment can reach for us."""
+    """Return whether a host is this machine, to which no proxy leads."""
     try:
         return host == "localhost" or ipaddress.ip_address(host or "").is_loopback
     except ValueError:
@@ -61,7 +63,7 @@ def is_loopback(host: str | None) -> bool:
 
 
 def on_one_line(message: str) -> str:
-    """Return what a server wrote as one printable line."""
+    """Return a server's message as one printable line."""
     text = " ".join(message.split())
     return "".join(character if character.isprintable() else "?" for character in text)[:LONGEST_MESSAGE]
 
@@ -83,7 +85,7 @@ class RestTransport:
         answer = self._send("POST", f"{self.url}:predict", seconds, body)
         outputs = answer.get("outputs")
         if not isinstance(outputs, dict):
-            raise ClientError(f"{self.url} answers without named outputs: is it a model that translates?")
+            raise ClientError(f"{self.url} answers without named outputs: it is not a model that translates.")
         return outputs
 
     def metadata(self, seconds: float) -> dict[str, Any]:
@@ -107,7 +109,7 @@ class RestTransport:
         except errors.ConnectionError as error:
             raise ClientError(f"{url} cannot be reached: {on_one_line(cause_of(error))}", None, True) from None
         except errors.RequestException as error:
-            raise ClientError(f"{url} cannot be asked: {on_one_line(str(error))}") from None
+            raise ClientError(f"The request to {url} failed: {on_one_line(str(error))}") from None
         try:
             content = response.json()
         except ValueError:
@@ -123,7 +125,7 @@ class RestTransport:
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the innermost reason: `Connection refused` under the layers of urllib3."""
+    """Return the innermost reason, such as `Connection refused`, without the layers of urllib3 around it."""
     while (inner := error.__context__ or error.__cause__) is not None:
         error = inner
     return str(error) or type(error).__name__
@@ -169,18 +171,19 @@ class GrpcTransport:
             return method(request, timeout=seconds)
         except self.grpc.RpcError as error:
             code, details = error.code(), error.details() or ""
-        is_too_big = "larger than max" in details  # the same code as a full queue; it will not get better
+        is_too_big = "larger than max" in details  # the code of a full queue too, but it is permanent
         transient = (self.grpc.StatusCode.UNAVAILABLE, self.grpc.StatusCode.RESOURCE_EXHAUSTED)
         message = f"grpc://{self.target}/{self.name} answers {code.name}: {on_one_line(details)}"
         raise ClientError(message, code.name, code in transient and not is_too_big)
 
 
 def encoded(values: list) -> list:
-    """Return strings as bytes. Raises UnicodeEncodeError for half of a surrogate pair."""
+    """Return the values with strings as bytes. Raises UnicodeEncodeError for half of a surrogate pair."""
     return [value.encode("utf-8") if isinstance(value, str) else value for value in values]
 
 
 def decoded(values: Any) -> Any:
+    """Return nested lists with bytes as strings."""
     if isinstance(values, list):
         return [decoded(value) for value in values]
     return values.decode("utf-8", "replace") if isinstance(values, bytes) else values

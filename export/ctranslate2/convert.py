@@ -1,7 +1,7 @@
-"""A trained Transformer as a CTranslate2 model folder: `--format ctranslate2`.
+"""Write a trained Transformer as a CTranslate2 model folder, and compare its scores.
 
-FOLDER itself is the model, as `ctranslate2.Translator(FOLDER)` expects and as CTranslate2's own converters write it.
-The numbers of versions belong to TensorFlow Serving, so there are none.
+FOLDER itself is the model, as `ctranslate2.Translator(FOLDER)` expects and as CTranslate2's own converters write it:
+numbered versions belong to TensorFlow Serving.
 """
 
 import importlib.util
@@ -35,24 +35,24 @@ def require(quantization: str | None) -> None:
 
     if quantization not in (None, *ACCEPTED_MODEL_TYPES):
         raise ExportError(
-            f"There is no quantization {quantization!r}; CTranslate2 has {', '.join(ACCEPTED_MODEL_TYPES)}."
+            f"--quantization {quantization} does not exist; CTranslate2 has {', '.join(ACCEPTED_MODEL_TYPES)}."
         )
 
 
 def refuse_existing(folder: pathlib.Path) -> None:
-    """Raise ExportError if there is anything at `folder` but an empty folder, or if it cannot be replaced."""
+    """Raise ExportError if `folder` exists and is no empty folder, or if it cannot be replaced."""
     if os.path.ismount(folder):
         raise ExportError(f"{folder} is where a file system is mounted: name a folder inside it.")
     if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
-        raise ExportError(f"{folder} exists already: name a folder that does not, or remove it first.")
+        raise ExportError(f"{folder} exists already: name a new folder, or remove this one first.")
 
 
 def write_model(
     transformer: keras.Model, tokenizer: Tokenizer, folder: pathlib.Path, quantization: str | None = None
 ) -> None:
-    """Write the model with its vocabulary, and beside it the tokenizer, into `folder`, which exists.
+    """Write the model with its vocabulary, and the tokenizer, into an existing folder.
 
-    `quantization` is one of CTranslate2's, such as "int8"; None is float32.
+    `quantization` is one of CTranslate2's, such as "int8"; None means float32.
     Raises ExportError for a model that CTranslate2 cannot express.
     """
     from .spec import model_spec
@@ -69,7 +69,7 @@ def write_model(
 
 
 def write_readme(folder: pathlib.Path, name: str, translator: Translator, config: TransformerConfig) -> None:
-    """Write README.md into `folder`: how to search with the model, to be called `name`, as the Translator does."""
+    """Write README.md into `folder`: how to translate with the model `name` as the Translator does."""
     import ctranslate2
 
     from .spec import SINUSOIDS
@@ -80,7 +80,7 @@ def write_readme(folder: pathlib.Path, name: str, translator: Translator, config
 
 
 class ScoreComparison(NamedTuple):
-    """How far the scores of the same translations are apart: the Translator's, and those of an exported model."""
+    """By how much the scores of the same translations differ between the Translator and an exported model."""
 
     lines: int
     worst: float
@@ -94,24 +94,25 @@ class ScoreComparison(NamedTuple):
 
 
 def compare_scores(folder: pathlib.Path, translator: Translator, lines: list[str]) -> ScoreComparison:
-    """Compute the scores of the Translator's translations of `lines` with an exported model as well.
+    """Let an exported model score the Translator's translations of `lines`, and compare the scores.
 
-    The searches differ (see README), so their outputs would not tell whether the weights are right.
+    The two searches differ (see readme.py), so their outputs would not show whether the weights are right.
     """
     import ctranslate2
 
     tokenizer, alpha = translator.tokenizer, translator.options.length_penalty
     pieces, longest = tokenizer.pieces(), translator.max_source_tokens - 1  # without EOS
-    pairs = [(line, found) for line, found in zip(lines, translator.translate(lines), strict=True) if found.ids]
+    translations = zip(lines, translator.translate(lines), strict=True)
+    pairs = [(line, translation) for line, translation in translations if translation.ids]
     scored = ctranslate2.Translator(str(folder)).score_batch(
         [[pieces[i] for i in tokenizer.encode(line)[:longest]] for line, _ in pairs],
-        [[pieces[i] for i in found.ids if i != EOS] for _, found in pairs],
+        [[pieces[i] for i in translation.ids if i != EOS] for _, translation in pairs],
         max_batch_size=32,
-        max_input_length=0,  # which would cut the translations too
+        max_input_length=0,  # no limit, which would cut the translations too
     )
     differences = [
-        abs(score(sum(result.log_probs), len(result.log_probs), alpha) - found.score)
-        for result, (_, found) in zip(scored, pairs, strict=True)
+        abs(score(sum(result.log_probs), len(result.log_probs), alpha) - translation.score)
+        for result, (_, translation) in zip(scored, pairs, strict=True)
     ]
     worst = max(range(len(pairs)), key=lambda index: (math.isnan(differences[index]), differences[index]))
     return ScoreComparison(len(pairs), differences[worst], pairs[worst][0])

@@ -1,4 +1,4 @@
-"""The README.md of a CTranslate2 model: the lines of Python that translate as the run does, and what differs."""
+"""The README.md of a CTranslate2 model: Python that translates as the run does, and the differences that remain."""
 
 from keras_transformer.decoding.options import SearchOptions
 
@@ -37,7 +37,7 @@ Positions in the table: {positions}. CTranslate2 refuses longer sources and outp
 
 
 def readme(name: str, version: str, options: SearchOptions, max_source_tokens: int, positions: int) -> str:
-    """Return the README.md of the model folder `name`. `positions`: rows of its table of positions."""
+    """Return the README.md of the model folder `name`, whose table of positions has so many rows."""
     search = {
         "beam_size": options.beam_size,
         "num_hypotheses": options.beam_size,

@@ -38,12 +38,11 @@ def model_spec(transformer: Transformer, tokenizer: Tokenizer) -> transformer_sp
     config = transformer.transformer_config
     if config.activation not in ACTIVATIONS:
         raise ExportError(
-            f"CTranslate2 has no activation {config.activation!r}, which model.json asks for; "
-            f"it has {', '.join(ACTIVATIONS)}."
+            f"model.json has the activation {config.activation!r}; CTranslate2 has {', '.join(ACTIVATIONS)}."
         )
     if config.encoder_layer != "self_attention":
         raise ExportError(
-            f"CTranslate2 has no {config.encoder_layer} encoder, which model.json asks for; it has self_attention."
+            f"model.json has the encoder_layer {config.encoder_layer!r}; CTranslate2 has self_attention alone."
         )
     spec = empty_spec(config)
     fill_embeddings(spec, transformer)
@@ -101,7 +100,7 @@ def fill_block(
     block: AttentionBlock,
     config: TransformerConfig,
 ) -> None:
-    """Fill in what the blocks of encoder and decoder share: self-attention and the feed-forward network."""
+    """Fill in the parts that blocks of encoder and decoder share: self-attention and the feed-forward network."""
     fill_self_attention(layer.self_attention, block.self_attention, config)
     fill_norm(layer.self_attention.layer_norm, block.self_attention_residual.norm)
     fill_feed_forward(layer.ffn, block.feed_forward)
@@ -111,7 +110,7 @@ def fill_block(
 def fill_self_attention(
     spec: attention_spec.MultiHeadAttentionSpec, attention: MultiHeadAttention, config: TransformerConfig
 ) -> None:
-    """linear 0: query, key and value; linear 1: output."""
+    """Fill in self-attention. linear 0: query, key and value; linear 1: output."""
     inputs = [attention.query_projection, attention.key_projection, attention.value_projection]
     fill_joined(spec.linear[0], inputs, config)
     fill_output(spec, attention, config)
@@ -120,14 +119,14 @@ def fill_self_attention(
 def fill_memory_attention(
     spec: attention_spec.MultiHeadAttentionSpec, attention: MultiHeadAttention, config: TransformerConfig
 ) -> None:
-    """linear 0: query; linear 1: key and value; linear 2: output."""
+    """Fill in the attention to the memory. linear 0: query; linear 1: key and value; linear 2: output."""
     fill_joined(spec.linear[0], [attention.query_projection], config)
     fill_joined(spec.linear[1], [attention.key_projection, attention.value_projection], config)
     fill_output(spec, attention, config)
 
 
 def fill_joined(spec: common_spec.LinearSpec, projections: list[keras.layers.Dense], config: TransformerConfig) -> None:
-    """Fill in projections into heads, one below the other; heads that are narrower than `head_width` get zeros."""
+    """Fill in projections into heads, one below the other; heads narrower than `head_width` are padded with zeros."""
     spec.weight = np.concatenate([widened(array(projection.kernel).T, config) for projection in projections])
     spec.bias = np.concatenate(
         [widened(bias_of(projection)[:, np.newaxis], config)[:, 0] for projection in projections]
@@ -154,16 +153,18 @@ def widened(rows: np.ndarray, config: TransformerConfig) -> np.ndarray:
 
 
 def fill_feed_forward(spec: transformer_spec.FeedForwardSpec, feed_forward: FeedForward) -> None:
+    """Fill in both linear layers of a feed-forward network."""
     for linear, dense in ((spec.linear_0, feed_forward.inner), (spec.linear_1, feed_forward.outer)):
         linear.weight, linear.bias = np.ascontiguousarray(array(dense.kernel).T), bias_of(dense)
 
 
 def fill_norm(spec: common_spec.LayerNormSpec, norm: keras.layers.LayerNormalization) -> None:
+    """Fill in a layer normalization."""
     spec.gamma, spec.beta = array(norm.gamma), array(norm.beta)
 
 
 def fill_vocabulary(spec: transformer_spec.TransformerSpec, tokenizer: Tokenizer) -> None:
-    """Name the pieces of both sides, which sequence begins an output, and that every source ends in EOS."""
+    """Fill in the pieces of both sides, the first token of an output, and that every source ends in EOS."""
     pieces = tokenizer.pieces()
     spec.register_source_vocabulary(pieces)
     spec.register_target_vocabulary(pieces)
@@ -178,4 +179,5 @@ def bias_of(dense: keras.layers.Dense) -> np.ndarray:
 
 
 def array(weight) -> np.ndarray:
+    """Return a weight in float32."""
     return np.asarray(keras.ops.convert_to_numpy(weight), np.float32)

@@ -1,4 +1,4 @@
-"""What the signature `explain` answers for a line: attention of every head, and the beam as a tree, as text.
+"""The outputs of the signature `explain`, as text: the attention of each head, and the beam as a tree.
 
 Each output is one string per line, its items separated by spaces, except `heads`:
 
@@ -6,9 +6,9 @@ Each output is one string per line, its items separated by spaces, except `heads
     heads                               int32: h, the number of attention heads
     memory_attention                    weights of the decoder's attention to the source, in the order
                                         (block, head, T, S); each row sums to 1
-    encoder_attention, decoder_attention   the same of the self-attentions: (block, head, S, S), (block, head, T, T);
+    encoder_attention, decoder_attention   likewise of self-attention: (block, head, S, S), (block, head, T, T);
                                         "" if the model has no such attention
-    beam_steps, beam_parents, beam_slots,  one item per hypothesis that the search looked at: `Continuations` in
+    beam_steps, beam_parents, beam_slots,  one item per hypothesis that the search considered: `Continuations` in
     beam_pieces, beam_log_probabilities    keras_transformer/decoding/trace.py, with pieces in place of tokens
 """
 
@@ -46,16 +46,16 @@ def explained_line(
 
     `pieces_of`: int32 (B, L) -> string (B, L). Shapes: source_ids int32 (1, S), the values of `rules` (1, ...).
     """
-    found, seen = traced_search(decoder, source_ids, options, rules)
-    best = tf.boolean_mask(found.ids[0, 0], found.ids[0, 0] != PAD)[tf.newaxis]  # (1, T)
-    made, answer = forced(source_ids, best), {"heads": tf.constant(decoder.config.num_heads)}
+    hypotheses, tree = traced_search(decoder, source_ids, options, rules)
+    best = tf.boolean_mask(hypotheses.ids[0, 0], hypotheses.ids[0, 0] != PAD)[tf.newaxis]  # (1, T)
+    forced_best, answer = forced(source_ids, best), {"heads": tf.constant(decoder.config.num_heads)}
     for kind in ATTENTIONS:
-        of_blocks = [of_block[0] for of_block in made.weights_of(kind)]
-        answer[f"{kind}_attention"] = as_text(tf.stack(of_blocks)) if of_blocks else tf.constant("")
+        weights = [of_block[0] for of_block in forced_best.weights_of(kind)]
+        answer[f"{kind}_attention"] = as_text(tf.stack(weights)) if weights else tf.constant("")
     for name, ids in (("source_pieces", source_ids), ("pieces", best)):
         answer[name] = joined(pieces_of(ids), ids != PAD)[0]
-    numbers = (seen.steps, seen.parents, seen.slots)
-    beam = (*map(tf.strings.as_string, numbers), pieces_of(seen.tokens[tf.newaxis])[0], written(seen.log_probs))
+    numbers = (tree.steps, tree.parents, tree.slots)
+    beam = (*map(tf.strings.as_string, numbers), pieces_of(tree.tokens[tf.newaxis])[0], written(tree.log_probs))
     return answer | {name: tf.strings.reduce_join(items, separator=" ") for name, items in zip(BEAM, beam, strict=True)}
 
 

@@ -1,4 +1,4 @@
-"""An export as a function from text to translations. Needs TensorFlow and tensorflow-text, but no model code."""
+"""An export as a function from text to translations. It needs TensorFlow and tensorflow-text, but no model code."""
 
 import os
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ class ExportedTranslator:
     """Translates with a SavedModel that `keras-transformer export` wrote.
 
     `ExportedTranslator(folder)` opens the newest version in `folder`, or `folder` itself if it is a version.
-    Sentences are translated in batches of similar length; translations come back in the order of the sentences.
+    Sentences are translated in batches of similar length; the translations are in the order of the sentences.
     Raises ExportError if there is no such SavedModel, or if it is damaged.
     """
 
@@ -33,7 +33,10 @@ class ExportedTranslator:
             raise ExportError(f"{self.path} cannot be loaded: {first_line_of(error)}") from None
         self._translate = self._loaded.signatures.get("serving_default")
         if self._translate is None or set(self._translate.structured_outputs) != {"translation", "score"}:
-            raise ExportError(f"{self.path} is a SavedModel, but not one that translates text.")
+            raise ExportError(
+                f"{self.path} is a SavedModel that does not translate text: it has no signature serving_default with "
+                "the outputs translation and score."
+            )
 
     def translate(self, lines: Iterable[str]) -> list[Translation]:
         """Return the translation of each line, in the order of the lines."""
@@ -51,7 +54,7 @@ class ExportedTranslator:
 
 
 def open_quietly(folder: str | os.PathLike, batch_size: int = BATCH_SIZE) -> ExportedTranslator:
-    """Open an export while what its native libraries print is hidden: the tokenizer prints at its first use."""
+    """Open an export and hide what its native libraries print: the tokenizer prints at its first use."""
     tune_for_translation()
     with quiet_imports():
         translator = ExportedTranslator(folder, batch_size)

@@ -2,11 +2,12 @@
 
 import pathlib
 
+from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from ..versions import SAVED_MODEL, ExportError
 
-OLDEST = "2.12"  # what the names below were looked up in: the registry of its C++ runtime, with tensorflow-text 2.12
+OLDEST = "2.12"  # its C++ runtime, with tensorflow-text 2.12, has all operations below in its registry
 OF_OLDEST = frozenset(
     """
     AddV2 All Any ArgMax AsString Assert AssignVariableOp BatchMatMulV2 BiasAdd BitwiseXor BroadcastTo Cast
@@ -23,13 +24,13 @@ OF_OLDEST = frozenset(
     Transpose UnicodeTranscode Unpack UnsortedSegmentSum VarHandleOp Where While
     Pad Split ZerosLike
     """.split()
-)  # the last line is of TensorFlow 1.0, whose operations every later version has
+)  # those of the last line are older: every TensorFlow since 1.0 has them
 
 
 def refuse_xla(version: pathlib.Path) -> None:
     """Raise ExportError if a version needs XLA, which TensorFlow Serving switches off."""
-    if found := xla_in(meta_graph(version)):
-        raise ExportError(f"The graph needs XLA, which a server does not have: {', '.join(sorted(found))}.")
+    if names := xla_in(meta_graph(version)):
+        raise ExportError(f"The graph needs XLA, which a server does not have: {', '.join(sorted(names))}.")
 
 
 def meta_graph(version: pathlib.Path) -> meta_graph_pb2.MetaGraphDef:
@@ -39,7 +40,7 @@ def meta_graph(version: pathlib.Path) -> meta_graph_pb2.MetaGraphDef:
 
 
 def xla_in(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
-    """Return what in a graph needs XLA: names of operations, and attributes that demand compilation."""
+    """Return what in a graph needs XLA: names of operations, and of attributes that demand compilation."""
     functions = graph.graph_def.library.function
     operations = {name for name in operations_in(graph) if name.lstrip("_").startswith("Xla")}
     owners = (*nodes_in(graph), *functions)
@@ -52,7 +53,8 @@ def operations_in(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:
     return {node.op for node in nodes_in(graph)} - own
 
 
-def nodes_in(graph: meta_graph_pb2.MetaGraphDef) -> list:
+def nodes_in(graph: meta_graph_pb2.MetaGraphDef) -> list[node_def_pb2.NodeDef]:
+    """Return the nodes of a graph and of its functions."""
     functions = graph.graph_def.library.function
     return [*graph.graph_def.node, *(node for function in functions for node in function.node_def)]
 

@@ -1,4 +1,4 @@
-"""A batch of any size, in slices of bounded cost, inside a graph."""
+"""Computes a batch of any size in slices of bounded cost, inside a graph."""
 
 from collections.abc import Callable
 
@@ -6,17 +6,17 @@ import tensorflow as tf
 
 from keras_transformer.tokens import PAD
 
-SLICE_ROWS = 64  # sentences that are searched together, at most
-SLICE_TOKENS = 2_048  # positions that they take together, at most, unless one sentence alone is longer
+SLICE_ROWS = 64  # sentences of a slice, at most
+SLICE_TOKENS = 2_048  # positions of a slice with its padding, at most, unless one sentence alone is longer
 
 
 def in_slices(lengths, run: Callable, results: dict) -> dict:
-    """Call `run` for slices of the items that have a length, sorted by it, and put what it returns into `results`.
+    """Call `run` for slices of items, sorted by length, and return `results` with its values in their places.
 
-    So memory is that of one slice, whatever the batch, and few short sentences wait for a long one.
+    So memory is that of one slice, whatever the size of the batch, and few short sentences wait for a long one.
 
     Args:
-        lengths: int32 (N,); an item of length 0 keeps what `results` says.
+        lengths: int32 (N,); an item of length 0 keeps its value in `results`.
         run: function of int32 indices (R,), R at least 1 -> a dict of tensors whose first axis is R.
         results: the same keys, with first axis N.
     """
@@ -28,32 +28,32 @@ def in_slices(lengths, run: Callable, results: dict) -> dict:
     def is_left(first, *_):
         return first < tf.size(order)
 
-    def one_slice(first, *found):
+    def one_slice(first, *arrays):
         rows = slice_rows(ordered[first : first + SLICE_ROWS])
         indices = order[first : first + rows]
         new = run(indices)
         places = indices[:, tf.newaxis]
-        found = [tf.tensor_scatter_nd_update(old, places, new[name]) for name, old in zip(names, found, strict=True)]
-        return first + rows, *found
+        arrays = [tf.tensor_scatter_nd_update(old, places, new[name]) for name, old in zip(names, arrays, strict=True)]
+        return first + rows, *arrays
 
-    _, *found = tf.while_loop(
+    _, *arrays = tf.while_loop(
         is_left, one_slice, (tf.constant(0), *(results[name] for name in names)), parallel_iterations=1
     )
-    return dict(zip(names, found, strict=True))
+    return dict(zip(names, arrays, strict=True))
 
 
 def slice_rows(lengths):
-    """Return how many of the next items, in rising order of length, one slice takes: int32 (at least 1,) -> ()."""
+    """Return how many of the next items, sorted by length, fit into one slice: int32 (at least 1,) -> int32 ()."""
     counts = tf.range(1, tf.size(lengths) + 1)
     return tf.maximum(tf.reduce_sum(tf.cast(counts * lengths <= SLICE_TOKENS, tf.int32)), 1)
 
 
 def lengths_of(ragged):
-    """Return the number of items of each row, int32 (B,)."""
+    """Return the number of items in each row of a RaggedTensor: int32 (B,)."""
     return tf.cast(ragged.row_lengths(), tf.int32)
 
 
 def padded(ids):
-    """Fill up with PAD: an int32 RaggedTensor (B, None) -> int32 (B, S), S at least 1."""
+    """Pad each row with PAD: an int32 RaggedTensor (B, None) -> int32 (B, S), S at least 1."""
     longest = tf.maximum(tf.reduce_max(ids.row_lengths()), 1)
     return ids.to_tensor(PAD, shape=tf.stack([-1, longest]))

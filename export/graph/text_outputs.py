@@ -1,10 +1,10 @@
-"""What a server answers, as text: pieces, numbers and word alignments, one string per translation."""
+"""Outputs of the served graph as text: pieces, numbers and word alignments, one string per translation."""
 
 import tensorflow as tf
 
 from keras_transformer.decoding.scores import NEVER
 
-EMPTY = {  # what `translate` returns in place of a hypothesis that there is not, by output
+EMPTY = {  # by output: what `translate` returns in place of a hypothesis that does not exist
     "translations": tf.constant(""),
     "scores": tf.constant(NEVER),
     "log_probabilities": tf.constant(NEVER),
@@ -19,8 +19,8 @@ def joined(words, is_there):
     """Join strings with spaces: string (B, L), bool (B, L) with the true ones first -> string (B,)."""
     text = tf.strings.reduce_join(tf.where(is_there, words, ""), axis=1, separator=" ")
     count = tf.reduce_sum(tf.cast(is_there, tf.int32), axis=1)
-    behind = tf.maximum(tf.shape(words)[1] - tf.maximum(count, 1), 0)  # separators; a word may be white space itself
-    return tf.strings.substr(text, tf.zeros_like(behind), tf.strings.length(text) - behind)
+    surplus = tf.maximum(tf.shape(words)[1] - tf.maximum(count, 1), 0)  # separators at the end; a word may be a space
+    return tf.strings.substr(text, tf.zeros_like(surplus), tf.strings.length(text) - surplus)
 
 
 def written(numbers):
@@ -29,7 +29,7 @@ def written(numbers):
 
 
 def without_duplicates(ids, scores, texts):
-    """Move hypotheses whose text a better one has to the end, with the score NEVER.
+    """Move each hypothesis with the text of a better one to the end, and give it the score NEVER.
 
     Shapes: ids int32 (B, K, L), scores float32 (B, K), texts string (B, K), best first; the same are returned.
     """
@@ -43,7 +43,7 @@ def without_duplicates(ids, scores, texts):
 
 
 def fill_up(values, missing, value):
-    """Append columns of `value`, as `tf.pad` does, which takes no strings: (R, n) -> (R, n + missing)."""
+    """Append columns of `value`: (R, n) -> (R, n + missing). `tf.pad` takes no strings."""
     return tf.concat([values, tf.fill([tf.shape(values)[0], missing], value)], axis=1)
 
 

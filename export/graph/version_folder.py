@@ -1,4 +1,4 @@
-"""The content of a version folder: the SavedModel, and requests that warm up a server before its first client."""
+"""Write a version folder: the SavedModel, and requests that warm up a server before its first client."""
 
 import pathlib
 from typing import TypeVar
@@ -21,13 +21,13 @@ FIRST_MERGE = 260  # 4 special ids and 256 bytes come first, then the most frequ
 def write_saved_model(
     served: ServedGraph, tokenizer: Tokenizer, folder: pathlib.Path, names: tuple[str, ...] = ()
 ) -> None:
-    """Write a ServedGraph with its signatures, or those of `names` alone, and its warm-up requests into `folder`.
+    """Write a ServedGraph with all signatures, or with those of `names` alone, and warm-up requests into `folder`.
 
-    Raises ExportError if a name is unknown or `serving_default`, with which every version translates, is not among
-    them, and if the file system refuses, for example because the disk is full.
+    Raises ExportError if a name is unknown, if `serving_default` is not among them, and if the folder cannot be
+    written, for example because the disk is full.
     """
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-    signatures = chosen(served.signatures(), names)
+    signatures = selected(served.signatures(), names)
     try:
         tf.saved_model.save(served, str(folder), signatures, options)
         write_warm_up_requests(folder, warm_up_batches(tokenizer, served.max_source_tokens), set(signatures))
@@ -35,8 +35,8 @@ def write_saved_model(
         raise ExportError(f"{folder} cannot be written: {first_line_of(error)}") from None
 
 
-def chosen(signatures: dict[str, T], names: tuple[str, ...]) -> dict[str, T]:
-    """Return the signatures of these names, or all. Raises ExportError if that is not possible."""
+def selected(signatures: dict[str, T], names: tuple[str, ...]) -> dict[str, T]:
+    """Return the signatures of these names, all of them for (). Raises ExportError for names that cannot be."""
     if unknown := sorted(set(names) - set(signatures)):
         raise ExportError(f"There is no signature {unknown[0]}: --signature can be {', '.join(signatures)}.")
     if names and "serving_default" not in names:
@@ -48,7 +48,7 @@ def chosen(signatures: dict[str, T], names: tuple[str, ...]) -> dict[str, T]:
 
 
 def warm_up_batches(tokenizer: Tokenizer, max_source_tokens: int) -> list[list[str]]:
-    """Return sentences of a few lengths: a batch of each alone, one of all, and a full batch of the shortest."""
+    """Return sentences of a few lengths: a batch of each, a batch of all, and a full batch of the shortest one."""
     lengths = sorted({min(length, max_source_tokens) for length in WARM_UP_TOKENS})
     pieces = range(min(FIRST_MERGE, tokenizer.vocab_size - 1), tokenizer.vocab_size)
     sentences = [tokenizer.decode([pieces[index % len(pieces)] for index in range(length)]) for length in lengths]
@@ -56,15 +56,15 @@ def warm_up_batches(tokenizer: Tokenizer, max_source_tokens: int) -> list[list[s
 
 
 def write_warm_up_requests(folder: pathlib.Path, batches: list[list[str]], names: set[str]) -> None:
-    """Write a TFRecord file with one PredictionLog per batch of sentences, and one per other signature of `names`.
+    """Write a TFRecord file with one PredictionLog per batch of sentences, and one per other signature in `names`.
 
-    TensorFlow Serving answers these requests when it loads the version, before any client's.
+    TensorFlow Serving answers these requests when it loads the version, before those of clients.
     """
     path = folder / WARM_UP_REQUESTS
     path.parent.mkdir()
     requests = [("serving_default", {"text": batch}) for batch in batches]
-    others = {"translate": {}, "score": {"translation": batches[0]}, "tokenize": {}, "explain": {}}
-    requests += [(name, {"text": batches[0], **more}) for name, more in others.items()]
+    further_inputs = {"translate": {}, "score": {"translation": batches[0]}, "tokenize": {}, "explain": {}}
+    requests += [(name, {"text": batches[0], **inputs}) for name, inputs in further_inputs.items()]
     with tf.io.TFRecordWriter(str(path)) as writer:
         for name, inputs in requests:
             if name in names:

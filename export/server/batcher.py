@@ -1,4 +1,4 @@
-"""Requests that wait are computed together: one batch per free worker, of requests that fit each other."""
+"""Computes waiting requests together: a free worker takes a batch of requests that fit each other."""
 
 import asyncio
 import concurrent.futures
@@ -14,7 +14,7 @@ SHORTEST_CLASS = 128  # bytes: texts up to here are of the same length
 
 
 class Work(NamedTuple):
-    """What a batch computes: its tasks agree in it. length_class: see `length_class`; None if it is computed alone."""
+    """What all tasks of a batch have in common. length_class: see `length_class`; None if a task is computed alone."""
 
     version: Version
     signature: Signature
@@ -25,7 +25,8 @@ class Work(NamedTuple):
 class Task(NamedTuple):
     """Rows that wait for a worker.
 
-    size: bytes of the inputs. result: a future with Arrays, or with a RequestError. request: of which it is a part.
+    size: bytes of the inputs. result: a future with Arrays, or with a RequestError. request: the request of which the
+    rows are a part.
     """
 
     work: Work
@@ -37,18 +38,18 @@ class Task(NamedTuple):
 
 
 class Batcher:
-    """Computes requests in a pool of threads, and waiting ones together; used from one event loop.
+    """Computes requests in a pool of threads, and joins those that wait; used from one event loop.
 
     A worker that becomes free takes the task that has waited longest, and with it all waiting tasks that fit: the same
     version, signature and outputs, texts of similar length, at most `batch_rows` rows. So a request that finds a free
-    worker never waits for company, and under load batches grow by themselves. A long text does not delay short ones,
-    since it is of another length class. Nor does a request of many parts, by more than two of them: when one begins,
-    those that are left go to the end of the queue.
+    worker never waits for other requests, and batches grow with the load. A long text does not delay short ones, since
+    it is of another length class. A long request cannot starve others: after each part, its remaining parts go to the
+    end of the queue.
 
     Args:
-        workers: batches at the same time.
-        batch_rows: rows of a batch, at most. A request with more is computed as several tasks.
-        queue_rows: rows that may wait, at most, beside the first request that waits.
+        workers: batches computed at the same time.
+        batch_rows: rows of a batch, at most. A request with more rows is computed as several tasks.
+        queue_rows: rows that may wait, at most. The first request that waits may have any number.
         queue_bytes: bytes of their inputs, at most, likewise.
     """
 
@@ -63,18 +64,15 @@ class Batcher:
     ) -> Arrays:
         """Return the outputs for every input of a signature.
 
-        Raises RequestError if too much waits already, if there is no result in `seconds`, or if the graph fails.
+        Raises RequestError if the queue is full, if there is no result within `seconds`, or if the graph fails.
         """
         tasks = self._tasks(version, signature, outputs, inputs)
-        every = [*self._waiting, *tasks]
-        limits = (
-            (sum(task.rows for task in every), self.queue_rows),
-            (sum(task.size for task in every), self.queue_bytes),
-        )
-        if self._waiting and any(found > most for found, most in limits):
-            rows = sum(task.rows for task in self._waiting)
-            raise RequestError(Code.RESOURCE_EXHAUSTED, f"{rows} rows are waiting already; try again later.")
-        self._waiting = every
+        queue = [*self._waiting, *tasks]
+        rows, size = sum(task.rows for task in queue), sum(task.size for task in queue)
+        if self._waiting and (rows > self.queue_rows or size > self.queue_bytes):
+            waiting_rows = sum(task.rows for task in self._waiting)
+            raise RequestError(Code.RESOURCE_EXHAUSTED, f"{waiting_rows} rows are waiting already; try again later.")
+        self._waiting = queue
         self._start()
         try:
             async with asyncio.timeout(seconds):
@@ -83,9 +81,10 @@ class Batcher:
             raise RequestError(Code.DEADLINE_EXCEEDED, f"There was no result within {seconds:.3g} seconds.") from None
         finally:
             self._forget(tasks)
-        return results[0] if len(results) == 1 else joined(results)
+        return results[0] if len(results) == 1 else concatenated(results)
 
     def _tasks(self, version: Version, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> list[Task]:
+        """Divide a request into tasks of at most `batch_rows` rows, or into one task that is computed alone."""
         rows = signature.rows(inputs)
         if not signature.can_join(outputs):
             work = Work(version, signature, outputs, None)
@@ -106,7 +105,7 @@ class Batcher:
         ]
 
     def _start(self) -> None:
-        """Give every free worker a batch, while there is one."""
+        """Give each free worker a batch, as long as tasks wait."""
         while self._free and self._waiting:
             batch = self._next_batch()
             self._free -= 1
@@ -127,14 +126,15 @@ class Batcher:
         return batch
 
     async def _run(self, batch: list[Task]) -> None:
+        """Compute a batch in a thread, and give each task its result."""
         loop = asyncio.get_running_loop()
         try:
             results = await loop.run_in_executor(self._pool, run_together, batch)
-        except Exception as error:  # of this server: nobody may wait for ever
+        except Exception as error:  # a fault of this server: no task may wait for ever
             results = [error] * len(batch)
         self._free += 1
         for task, result in zip(batch, results, strict=True):
-            if task.result.done():  # its client has gone
+            if task.result.done():  # cancelled: its client has left
                 continue
             if isinstance(result, Exception):
                 task.result.set_exception(result)
@@ -143,17 +143,17 @@ class Batcher:
         self._start()
 
     def _forget(self, tasks: list[Task]) -> None:
-        """Take tasks of a request that has ended out of the queue."""
+        """Remove the tasks of a request that has ended from the queue."""
         for task in tasks:
             if not task.result.done():
                 task.result.cancel()
             elif not task.result.cancelled():
-                task.result.exception()  # seen: asyncio need not report it
+                task.result.exception()  # read it, so that asyncio does not report it
         ended = {id(task) for task in tasks}
         self._waiting = [task for task in self._waiting if id(task) not in ended]
 
     def close(self) -> None:
-        """Stop the threads once they are done."""
+        """Let each thread end after its batch."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -162,26 +162,26 @@ def new_future() -> asyncio.Future:
 
 
 def size_of(inputs: Arrays) -> int:
-    """Return the bytes of inputs, those of their texts among them."""
+    """Return the bytes of inputs, with those of their texts."""
     texts = (array for array in inputs.values() if array.dtype == object)
     return sum(array.nbytes for array in inputs.values()) + sum(len(text) for array in texts for text in array.flat)
 
 
 def length_class(inputs: Arrays) -> int:
-    """Return 0 for texts up to 128 bytes, then one more for each factor of 4: texts of a class are translated together.
+    """Return 0 for texts up to 128 bytes, then one more for each factor of 4. A batch has texts of one class.
 
-    A batch takes as long as its longest text.
+    For a batch takes as long as its longest text.
     """
     longest = max((len(text) for array in inputs.values() if array.dtype == object for text in array.flat), default=0)
     return (((max(longest, 1) - 1) // SHORTEST_CLASS).bit_length() + 1) // 2
 
 
 def run_together(batch: list[Task]) -> list[Arrays | RequestError]:
-    """Return the result of each task. One that the graph refuses does not spoil the others: halves run again."""
+    """Return the result of each task. If the graph refuses a batch, its halves run again, to spare the other tasks."""
     work, total = batch[0].work, sum(task.rows for task in batch)
     inputs = batch[0].inputs
     if len(batch) > 1:
-        inputs = joined([task.inputs for task in batch])
+        inputs = concatenated([task.inputs for task in batch])
     try:
         outputs = work.version.run(work.signature, work.outputs, inputs)
         if len(batch) == 1:
@@ -196,17 +196,17 @@ def run_together(batch: list[Task]) -> list[Arrays | RequestError]:
 
 
 def repeated(inputs: Arrays, rows: int) -> Arrays:
-    """Return inputs of `rows` rows each: one of a single row is repeated."""
+    """Return inputs of `rows` rows each: an input of a single row is repeated."""
     return {name: array if len(array) == rows else np.repeat(array, rows, axis=0) for name, array in inputs.items()}
 
 
-def joined(parts: list[Arrays]) -> Arrays:
-    """Put arrays of the same names one after the other."""
+def concatenated(parts: list[Arrays]) -> Arrays:
+    """Concatenate the arrays of each name."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def split(outputs: Arrays, rows: list[int]) -> list[Arrays]:
-    """Undo `joined`: return the part of each task."""
+    """Undo `concatenated`: return the part of each task."""
     ends = np.cumsum(rows)
     return [
         {name: array[end - count : end] for name, array in outputs.items()}

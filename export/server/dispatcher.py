@@ -87,7 +87,7 @@ class Dispatcher:
         `until`: the time by which it must be answered. Raises RequestError.
         """
         signature = signature_named(version.signatures, codec.signature_name)
-        output_names = signature.chosen(codec.output_names)
+        output_names = signature.output_names(codec.output_names)
         inputs = signature.complete(codec.read(signature))
         if (rows := signature.rows(inputs)) > self.options.request_rows:
             raise too_many_rows(rows, self.options.request_rows)

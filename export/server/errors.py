@@ -1,4 +1,4 @@
-"""Why a request is not answered: a status code of gRPC, the HTTP status of the same reason, a sentence."""
+"""Why a request gets no result: a status code of gRPC, the HTTP status of the same reason, and a sentence."""
 
 import enum
 import re
@@ -7,7 +7,7 @@ import tensorflow as tf
 
 
 class Code(enum.Enum):
-    """Status codes of gRPC that this server sends: their number there, and the HTTP status of the same reason."""
+    """The status codes of gRPC that this server sends: number, and the HTTP status of the same reason."""
 
     INVALID_ARGUMENT = 3, 400
     DEADLINE_EXCEEDED = 4, 504
@@ -26,7 +26,7 @@ class Code(enum.Enum):
 
 
 class RequestError(Exception):
-    """A request that gets no result. `http_status` replaces that of the code, for statuses that gRPC does not know."""
+    """A request that gets no result. `http_status` replaces that of the code, for reasons that gRPC does not have."""
 
     def __init__(self, code: Code, message: str, http_status: int | None = None):
         super().__init__(message)
@@ -35,7 +35,7 @@ class RequestError(Exception):
 
 
 def invalid(message: str) -> RequestError:
-    """A mistake in the request: its sender must change it."""
+    """Return the error of a request that its sender must change."""
     return RequestError(Code.INVALID_ARGUMENT, message)
 
 
@@ -46,7 +46,7 @@ OF_THE_REQUEST = (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, tf.
 def from_tensorflow(error: tf.errors.OpError) -> RequestError:
     """Return an error of the graph as a RequestError.
 
-    What the graph refuses, for example an option out of range, is a mistake in the request; the message is the one of
+    If the graph refuses an input, for example an option out of range, the request is invalid; the message is that of
     the graph without the names of operations. Anything else is an error of the server.
     """
     if isinstance(error, OF_THE_REQUEST):
@@ -57,10 +57,10 @@ def from_tensorflow(error: tf.errors.OpError) -> RequestError:
 
 
 def message_of_the_graph(message: str) -> str:
-    """Return the first root error of a message of TensorFlow's runtime, without the node that raised it."""
+    """Return the first root error in a message of TensorFlow's runtime, without the node that raised it."""
     roots = re.search(r"^\s*\(0\) ?\w+: (.*)", message, re.MULTILINE)  # "2 root error(s) found."
     text = roots[1] if roots else re.split(r"\n?\s*\[\[\{\{node ", message)[0].strip()
     text = re.sub(r"^Graph execution error:\s*", "", text)
     if failed := re.search(r"assertion failed: \[(.*?)\]((?: \[.*)?)$", text, re.DOTALL):
-        text = failed[1] + failed[2]  # its sentence, and values in brackets; a place in the graph may stand before it
+        text = failed[1] + failed[2]  # the sentence, and values in brackets, without the place in the graph before them
     return " ".join(text.split())[:LONGEST_MESSAGE]

@@ -1,4 +1,4 @@
-"""An HTTP connection that waits for no client for ever, and holds no more of its requests than it should."""
+"""uvicorn's HTTP connection with limits on time and size."""
 
 import asyncio
 from typing import Any
@@ -8,26 +8,26 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from .options import ServerOptions
 
 HEADER_BYTES = 1 << 16
-PIPELINED = 100  # requests of a connection that wait for the answer to the one before
+PIPELINED = 100  # requests of a connection that wait for an earlier answer, at most
 
 
 class HttpConnection(HttpToolsProtocol):
-    """uvicorn's connection with limits that uvicorn lacks.
+    """A connection with limits that uvicorn lacks.
 
-    - **Headers.** A connection is closed if the headers of a request are not complete `seconds` after it was opened, or
-      after the request began, and if more than HEADER_BYTES of them come after the read in which they began. Trailers
-      of a chunked body are headers too. Between requests uvicorn's own limit holds.
-    - **The rest of a body** whose request has been answered, since it is refused, is read and dropped for `seconds`,
-      also if the connection is to end: a client that still sends when a socket is closed loses the answer.
-    - **Pipelined requests.** With more than PIPELINED of them the connection ends.
-    - **Unread answers.** A connection is aborted if its client has read nothing of what waits for it for `seconds`.
+    - **Headers.** The connection is closed if the headers of a request are incomplete `seconds` after it was opened or
+      after the request began. It is also closed if more than HEADER_BYTES of headers follow the read in which they
+      began. Trailers of a chunked body count as headers. Between requests, uvicorn's own limit holds.
+    - **The rest of a refused body** is read and dropped for `seconds` after the answer, even if the connection is to
+      end: a client that is still sending when its connection is closed loses the answer.
+    - **Pipelined requests.** If more than PIPELINED of them wait, the connection ends.
+    - **Unread answers.** The connection is aborted if its client reads nothing of its answer for `seconds`.
     """
 
     seconds = 10.0
 
     @classmethod
     def limited(cls, options: ServerOptions) -> type["HttpConnection"]:
-        """Return the class with the limits of the options: uvicorn creates the connections itself."""
+        """Return this class with the limit of the options: uvicorn creates the connections itself."""
         return type(cls.__name__, (cls,), {"seconds": options.header_seconds})
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -46,9 +46,9 @@ class HttpConnection(HttpToolsProtocol):
         super().connection_lost(error)
 
     def end(self) -> None:
-        """Close the connection; if a body is still coming whose request is answered, send the answer and drop it first.
+        """Close the connection; if the client is still sending a refused body, send the answer and drop the body first.
 
-        The rest has the time of headers; a second call closes at once.
+        The rest of the body has as many seconds as headers have. A second call closes at once.
         """
         if not self._sends_body or not self.cycle.response_complete or self.is_ending or self._socket.is_closing():
             self._close()
@@ -73,7 +73,7 @@ class HttpConnection(HttpToolsProtocol):
         headers_before = self._headers_begun if self._is_in_headers else None
         super().data_received(data)
         if self._header_timer is None and (self.cycle is None or self.cycle.response_complete):
-            self._header_timer = self._wait_for_headers()  # the rest of a body that was not wanted: uvicorn's ends
+            self._header_timer = self._wait_for_headers()  # the rest of a refused body
         if self._is_in_headers and self._headers_begun == headers_before:
             self._header_bytes += len(data)
             if self._header_bytes > HEADER_BYTES:
@@ -95,10 +95,10 @@ class HttpConnection(HttpToolsProtocol):
         self._header_timer = None
         super().on_headers_complete()
         if len(self.pipeline) > PIPELINED:
-            raise ValueError("too many pipelined requests")  # for the parser, whose error uvicorn answers with 400
+            raise ValueError("too many pipelined requests")  # the parser passes it on, and uvicorn answers with 400
 
     def on_chunk_header(self) -> None:
-        self._begin_headers()  # trailers follow, if it is the last one
+        self._begin_headers()  # trailers follow if this is the last chunk
 
     def on_body(self, body: bytes) -> None:
         self._is_in_headers = False
@@ -117,7 +117,7 @@ class HttpConnection(HttpToolsProtocol):
         self._watch_reader()
 
     def _watch_reader(self) -> None:
-        """Abort the connection if nothing is read of what waits in its buffer now, or later."""
+        """Abort the connection if the client reads nothing of its answer for `seconds`, now or later."""
         unread = self._socket.get_write_buffer_size()
         if unread and self._reader_timer is None:
             self._reader_timer = self.loop.call_later(self.seconds, self._abort_if_unread, unread)
@@ -131,7 +131,7 @@ class HttpConnection(HttpToolsProtocol):
 
 
 class EndingTransport:
-    """A transport whose end is its connection's: uvicorn closes it in many places."""
+    """A transport that ends as its connection does: uvicorn closes transports in many places."""
 
     def __init__(self, transport: asyncio.Transport, connection: HttpConnection):
         self._transport, self._connection = transport, connection

@@ -1,4 +1,4 @@
-"""The folder of a model, FOLDER/1, FOLDER/2, ...: which version is served, and how a new one takes its place."""
+"""The folder of a model, FOLDER/1, FOLDER/2, ...: which version is served, and how a new one replaces it."""
 
 import asyncio
 import enum
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from keras_transformer.errors import first_line_of
 
-from ..versions import ExportError, find_version, is_version, versions
+from ..versions import ExportError, find_version, is_version, version_numbers
 from .errors import Code, RequestError
 from .version import Version
 
@@ -19,7 +19,7 @@ Fingerprint = tuple[tuple[str, int, int], ...]
 
 
 class State(enum.Enum):
-    """Of a version, with the numbers of tensorflow_serving/apis/get_model_status.proto."""
+    """The state of a version, with the numbers of tensorflow_serving/apis/get_model_status.proto."""
 
     LOADING = 20
     AVAILABLE = 30
@@ -28,7 +28,7 @@ class State(enum.Enum):
 
 
 class Status(NamedTuple):
-    """error: why a version could not be loaded; empty if it could."""
+    """A state, with the reason if the version could not be loaded, else an empty `error`."""
 
     state: State
     error: str = ""
@@ -37,21 +37,21 @@ class Status(NamedTuple):
 class ModelFolder:
     """Serves the highest version of a folder that can be loaded; the model is named after the folder.
 
-    A version that appears is loaded beside the one that is served, warmed up, and takes its place between two requests.
-    The old one is closed after its last request. A version that cannot be loaded is logged once and tried again only
-    when its files have changed. If the version that is served disappears from the folder, the highest that is left
-    takes its place: removing a version rolls back. If another version takes its number, that one is served. A link may
-    be given, and turned to another folder.
+    A new version is loaded beside the served one, warmed up, and replaces it between two requests. The old version is
+    closed after its last request. A version that cannot be loaded is logged once and tried again only if its files have
+    changed. If the served version disappears from the folder, the highest of the others replaces it, so removing a
+    version rolls back. If another version takes its number, that one is served. `path` may be a link, and the link may
+    be turned to another folder.
 
     Raises ExportError if no version can be loaded.
     """
 
     def __init__(self, path: str | os.PathLike):
-        find_version(path)  # one sentence if there is none
-        self.path = pathlib.Path(os.path.abspath(path))  # a link stays one, as it may be turned
-        self.is_single = is_version(self.path)  # FOLDER/3 itself was given: no other version is served
+        find_version(path)  # raises ExportError if there is none
+        self.path = pathlib.Path(os.path.abspath(path))  # not resolved: a link may be turned
+        self.is_single = is_version(self.path)  # the path is FOLDER/3: no other version is served
         if self.is_single:
-            self.path = self.path.resolve()  # the number is in the name of the folder
+            self.path = self.path.resolve()  # the name of the folder is the number
         self.name = self.path.parent.name if self.is_single else self.path.name
         self.status: dict[int, Status] = {}
         self._broken: dict[pathlib.Path, Fingerprint] = {}
@@ -64,23 +64,23 @@ class ModelFolder:
         self.status[self._current.number] = Status(State.AVAILABLE)
 
     def version(self, number: int | None = None) -> Version:
-        """Return the version that is served. Raises RequestError if `number` is another one."""
+        """Return the served version. Raises RequestError if `number` is another one."""
         current = self._current
         if number in (None, current.number):
             return current
         raise RequestError(Code.NOT_FOUND, f"Servable not found for request: Specific({self.name}, {number})")
 
     async def watch(self, seconds: float) -> None:
-        """Look for new versions, for ever."""
+        """Look for new versions every so many seconds, for ever."""
         while True:
             await asyncio.sleep(seconds)
             try:
                 await self.refresh()
-            except Exception as error:  # for example a file system that is away for a while
+            except Exception as error:  # for example, a file system that is unavailable for a while
                 log.error("%s cannot be watched: %a", self.path, first_line_of(error))
 
     async def refresh(self) -> None:
-        """Load a better version than the one that is served, if there is one, and replace it."""
+        """Replace the served version if there is a better one."""
         old = self._current
         new = await asyncio.to_thread(self._load_best, old)
         if new is None:
@@ -89,8 +89,8 @@ class ModelFolder:
         self.status[old.number] = Status(State.UNLOADING)
         self.status[new.number] = Status(State.AVAILABLE)
         which = f"version {old.number}" if new.number != old.number else "another one of that number"
-        log.warning("%s: version %d takes the place of %s", self.path, new.number, which)
-        if old.users:  # in the background: the next version, or the one before, does not wait for them
+        log.warning("%s: version %d replaces %s", self.path, new.number, which)
+        if old.users:  # wait in the background, so that the next replacement need not wait
             waiting = asyncio.create_task(self._close_when_unused(old))
             self._closing.add(waiting)
             waiting.add_done_callback(self._closing.discard)
@@ -104,11 +104,11 @@ class ModelFolder:
 
     def _close(self, old: Version) -> None:
         old.close()
-        if self.status[old.number].state is State.UNLOADING:  # and its number is not served again
+        if self.status[old.number].state is State.UNLOADING:  # else another version with its number is served
             self.status[old.number] = Status(State.END)
 
     def _load_best(self, current: Version | None) -> Version | None:
-        """Return the highest version that can be loaded, warmed up; None if that is the current one."""
+        """Load and return the highest version that can be loaded, warmed up; None if that is the current one."""
         for path in self._candidates():
             fingerprint, is_served = fingerprint_of(path), current is not None and path == current.path
             if is_served and fingerprint in (self._served, self._broken.get(path), ()):
@@ -124,7 +124,7 @@ class ModelFolder:
                 self._broken[path] = fingerprint
                 log.error("%s", ascii(str(error))[1:-1])
                 if is_served:
-                    return None  # what is in memory serves on
+                    return None  # the current one, which is in memory, goes on serving
                 self.status[number] = Status(State.END, str(error))
                 continue
             version.warm_up()
@@ -136,17 +136,17 @@ class ModelFolder:
         """Return the complete versions, highest first."""
         if self.is_single:
             return [self.path]
-        paths = [self.path / str(number) for number in reversed(versions(self.path))]
+        paths = [self.path / str(number) for number in reversed(version_numbers(self.path))]
         return [path for path in paths if is_version(path)]
 
 
 def fingerprint_of(path: pathlib.Path) -> Fingerprint:
-    """Return names, sizes and times of the files of a version: they change when somebody writes to it."""
-    found = []
+    """Return names, sizes and times of the files of a version, which change if somebody writes to it."""
+    files = []
     for file in sorted(path.rglob("*")):
         try:
             status = file.stat()
-        except OSError:  # removed meanwhile
+        except OSError:  # removed in the meantime
             continue
-        found.append((str(file.relative_to(path)), status.st_size, status.st_mtime_ns))
-    return tuple(found)
+        files.append((str(file.relative_to(path)), status.st_size, status.st_mtime_ns))
+    return tuple(files)

@@ -1,4 +1,4 @@
-"""The limits of a local server, each with its default."""
+"""The options of a local server: where it listens, and its limits."""
 
 import dataclasses
 
@@ -11,20 +11,20 @@ WAITING_BODIES = 64
 
 @dataclasses.dataclass(frozen=True)
 class ServerOptions:
-    """What a local server accepts, and how long it works on it.
+    """What a local server accepts, and how long it works on it. All limits are maxima.
 
-    host, port, grpc_port: where it listens; port 0 is any free one.
-    workers: batches that are computed at the same time, each in one thread.
-    batch_rows: rows (lines of text) that are computed together, at most. A request with more is computed in parts.
-    request_rows: rows of one request, at most.
-    queue_rows: rows that may wait for a worker, at most. A request beyond them is refused at once.
-    body_bytes: length of a request, at most; the inputs that wait are no longer than WAITING_BODIES of them.
-    deadline: seconds from the arrival of a request to its answer, at most.
-    header_seconds: seconds that a client may take to send the headers of an HTTP request, to send the rest of a body
-        that is refused, and to read anything of an answer that waits.
-    connections: HTTP connections at the same time, at most.
-    drain_seconds: seconds that requests in flight have after SIGTERM.
-    poll_seconds: how often the folder is searched for a new version.
+    host, port, grpc_port: where it listens; port 0 is any free port.
+    workers: batches computed at the same time, each in one thread.
+    batch_rows: rows (lines of text) computed together. A request with more rows is computed in parts.
+    request_rows: rows of one request.
+    queue_rows: rows that wait for a worker. A request beyond them is refused at once.
+    body_bytes: bytes of a request. The inputs that wait have at most WAITING_BODIES times as many.
+    deadline: seconds from the arrival of a request to its answer.
+    header_seconds: seconds that a client may take to send the headers of an HTTP request, to send the rest of a refused
+        body, and to read something of its answer.
+    connections: HTTP connections at the same time.
+    drain_seconds: seconds after SIGTERM in which requests in flight are answered.
+    poll_seconds: seconds between two searches of the folder for a new version.
     """
 
     host: str = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""A server from its start to its end: both APIs in one event loop, SIGTERM, and a server beside other Python code."""
+"""A server from start to end: both APIs in one event loop, until a signal or beside other Python code."""
 
 import asyncio
 import contextlib
@@ -22,13 +22,13 @@ from .model_folder import ModelFolder
 from .options import ServerOptions
 from .rest_api import rest_application
 
-logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it would log a line for each request that is no HTTP
+logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it would log each request that is not HTTP
 
-LAST_ANSWERS = 2  # seconds for connections to close once the last request has been answered
+LAST_ANSWERS = 2  # seconds in which connections close after the last request has been answered
 
 
 class Address(NamedTuple):
-    """Where a server answers: the model's name, the address of its REST API, the target of gRPC."""
+    """Where a server answers: the name of the model, the host, and the ports of REST and gRPC."""
 
     name: str
     host: str
@@ -49,25 +49,25 @@ class Address(NamedTuple):
 
 
 def in_url(host: str) -> str:
-    """Return a host as an address has it: one with colons, of IPv6, in brackets."""
+    """Return a host as it stands in a URL: an IPv6 address, which has colons, in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 class Uvicorn(uvicorn.Server):
-    """A uvicorn server that leaves signals to `serve`."""
+    """A uvicorn server that leaves signals to `run_server`."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
 
-async def serve(
+async def run_server(
     folder: ModelFolder, options: ServerOptions, on_start: Callable[[Address], None], stop: asyncio.Event
 ) -> bool:
-    """Serve until `stop` is set, then answer what is in flight.
+    """Serve until `stop` is set, then answer the requests in flight.
 
-    `on_start` is called with the address once requests are answered. Returns whether every request was answered within
-    `drain_seconds`. Raises ExportError if a port cannot be opened.
+    Calls `on_start` with the address as soon as requests are answered. Returns whether every request was answered
+    within `drain_seconds`. Raises ExportError if a port cannot be opened.
     """
     dispatcher = Dispatcher(folder, options)
     listener = open_port(options.host, options.port)
@@ -85,7 +85,7 @@ async def serve(
             log_config=None,
             access_log=False,
             server_header=False,
-            limit_concurrency=options.connections + 1,  # uvicorn counts the one that it looks at
+            limit_concurrency=options.connections + 1,  # uvicorn counts the new one too
             timeout_graceful_shutdown=LAST_ANSWERS,
         )
     )
@@ -104,7 +104,7 @@ async def serve(
 
 
 def open_port(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raises ExportError if that is impossible."""
+    """Return a listening socket. Raises ExportError if the port cannot be opened."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
@@ -114,9 +114,9 @@ def open_port(host: str, port: int) -> socket.socket:
 
 
 def run_until_signal(folder: ModelFolder, options: ServerOptions, on_start: Callable[[Address], None]) -> bool:
-    """Serve until SIGTERM or Ctrl-C; a second signal ends the process at once. Returns what `serve` returns.
+    """Serve until SIGTERM or Ctrl-C; a second signal ends the process at once. Returns what `run_server` returns.
 
-    The process should end then: batches that nobody waits for, and a version that is loading, go on in threads.
+    The caller should then end the process: threads may still compute abandoned batches or load a version.
     """
 
     async def main() -> bool:
@@ -129,9 +129,9 @@ def run_until_signal(folder: ModelFolder, options: ServerOptions, on_start: Call
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end, number)
-        return await serve(folder, options, on_start, stop)
+        return await run_server(folder, options, on_start, stop)
 
-    return asyncio.Runner().run(main())  # asyncio.run would wait for those threads
+    return asyncio.Runner().run(main())  # asyncio.run would wait for these threads
 
 
 @contextlib.contextmanager
@@ -140,35 +140,35 @@ def local_server(path: str | os.PathLike, options: ServerOptions) -> Iterator[Ad
 
     Raises UserError if it cannot be started.
     """
-    started, failed = threading.Event(), []
-    address, loop, stop = [], [], []
+    started = threading.Event()
+    errors, addresses, loops, stops = [], [], [], []  # one item at most, from the thread of the server
 
     async def main(folder: ModelFolder) -> None:
-        stop.append(asyncio.Event())
-        loop.append(asyncio.get_running_loop())
+        stops.append(asyncio.Event())
+        loops.append(asyncio.get_running_loop())
 
-        def on_start(found: Address) -> None:
-            address.append(found)
+        def on_start(address: Address) -> None:
+            addresses.append(address)
             started.set()
 
-        await serve(folder, options, on_start, stop[0])
+        await run_server(folder, options, on_start, stops[0])
 
     def run() -> None:
         try:
             asyncio.run(main(ModelFolder(path)))
         except BaseException as error:
-            failed.append(error)
+            errors.append(error)
             started.set()
 
     thread = threading.Thread(target=run, name="local server", daemon=True)
     thread.start()
     started.wait()
-    if failed:
-        raise failed[0]
+    if errors:
+        raise errors[0]
     try:
-        yield address[0]
+        yield addresses[0]
     finally:
-        loop[0].call_soon_threadsafe(stop[0].set)
+        loops[0].call_soon_threadsafe(stops[0].set)
         thread.join()
-        if failed and sys.exc_info()[0] is None:
-            raise failed[0]
+        if errors and sys.exc_info()[0] is None:
+            raise errors[0]

@@ -1,4 +1,4 @@
-"""Answers that are messages of `tensorflow-serving-api`: the status and the metadata of a model."""
+"""The status and the metadata of a model, as messages of `tensorflow-serving-api`."""
 
 from google.protobuf import any_pb2
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2

@@ -38,38 +38,38 @@ class Signature(NamedTuple):
     outputs: dict[str, Tensor]
     defaults: Arrays
 
-    def complete(self, given: Arrays) -> Arrays:
+    def complete(self, inputs: Arrays) -> Arrays:
         """Return every input: that of the request, else its default.
 
         Raises RequestError if an input is missing, unknown, or of another type or shape than the signature's.
         """
-        self.check_names(given)
-        if missing := sorted(set(self.inputs) - set(given) - set(self.defaults)):
+        self.check_names(inputs)
+        if missing := sorted(set(self.inputs) - set(inputs) - set(self.defaults)):
             raise invalid(f"The signature {self.name!r} needs the input {missing[0]!r}, which is missing.")
-        for name, array in given.items():
-            self._check(name, array)
-        return {name: given.get(name, self.defaults.get(name)) for name in self.inputs}
+        for name, array in inputs.items():
+            dtype = self.inputs[name].dtype
+            if array.dtype != dtype.as_numpy_dtype:
+                raise invalid(f"The input {name!r} must be {dtype.name}; it is {array.dtype}.")
+            check_shape(name, self.inputs[name], array.shape)
+        return {name: inputs.get(name, self.defaults.get(name)) for name in self.inputs}
 
-    def _check(self, name: str, array: np.ndarray) -> None:
-        tensor = self.inputs[name]
-        if array.dtype != tensor.dtype.as_numpy_dtype:
-            raise invalid(f"The input {name!r} must be {tensor.dtype.name}; it is {array.dtype}.")
-        check_shape(name, tensor, array.shape)
-
-    def check_names(self, given: Iterable[str]) -> None:
+    def check_names(self, names: Iterable[str]) -> None:
         """Raise RequestError if the signature has no input of such a name."""
-        if unknown := sorted(set(given) - set(self.inputs)):
+        if unknown := sorted(set(names) - set(self.inputs)):
             raise invalid(
                 f"The signature {self.name!r} has no input {unknown[0]!r}; it has {', '.join(sorted(self.inputs))}."
             )
 
-    def chosen(self, outputs: list[str]) -> tuple[str, ...]:
-        """Return the names of the outputs to compute: those of a request's filter, or all of them if it has none."""
-        if unknown := sorted(set(outputs) - set(self.outputs)):
+    def output_names(self, wanted: Iterable[str]) -> tuple[str, ...]:
+        """Return the names of the outputs to compute: the wanted ones, or all of them if none is named.
+
+        Raises RequestError if the signature has no output of such a name.
+        """
+        if unknown := sorted(set(wanted) - set(self.outputs)):
             raise invalid(
                 f"The signature {self.name!r} has no output {unknown[0]!r}; it has {', '.join(sorted(self.outputs))}."
             )
-        return tuple(sorted(set(outputs) or self.outputs))
+        return tuple(sorted(set(wanted) or self.outputs))
 
     def can_join(self, outputs: tuple[str, ...]) -> bool:
         """Return whether requests for these outputs may be computed in one batch.

@@ -1,4 +1,4 @@
-"""One version of a SavedModel in memory: a session that computes its signatures, as a C++ server has it."""
+"""One version of a SavedModel in memory: a session that computes its signatures, as in a C++ server."""
 
 import json
 import logging
@@ -26,17 +26,17 @@ log = logging.getLogger("export.server")
 
 
 class Version:
-    """A version folder that was loaded: `FOLDER/3` is the version 3.
+    """A loaded version folder: `FOLDER/3` is the version 3.
 
-    It is a session of the graph, as TensorFlow Serving runs it, so that its memory goes when it is closed. Each `run`
-    computes in the thread that calls it; threads may call it at the same time.
+    It is a session of the graph, as in TensorFlow Serving, so closing it frees its memory. Each `run` computes in the
+    thread that calls it; several threads may call it at the same time.
 
     Raises ExportError if the folder holds no SavedModel, or a damaged one.
     """
 
     def __init__(self, path: pathlib.Path):
         self.path, self.number = path, int(path.name) if path.name.isdigit() else 1
-        self.users = 0  # requests that are being answered by it
+        self.users = 0  # requests that it is answering
         graph = tf.Graph()
         threads = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, use_per_session_threads=True
@@ -44,57 +44,57 @@ class Version:
         self._session = tf.compat.v1.Session(graph=graph, config=threads)
         try:
             definitions = meta_graph(path).signature_def
-            with graph.as_default(), quietly():
+            with graph.as_default(), without_warnings():
                 tf.compat.v1.saved_model.loader.load(self._session, ["serve"], str(path))
             self.signatures = {
                 name: read_signature(name, definition)
                 for name, definition in definitions.items()
                 if not name.startswith("__saved_model")
             }
-        except Exception as error:  # whatever a damaged file makes of itself
+        except Exception as error:  # a damaged file may cause any
             self._session.close()
             raise ExportError(f"{path} cannot be loaded: {first_line_of(error)}") from None
         self.definitions = {name: definitions[name] for name in self.signatures}
 
     def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
-        """Compute `outputs` from every input of the signature. Raises RequestError if the graph fails."""
+        """Compute `outputs` from all inputs of the signature. Raises RequestError if the graph fails."""
         fetches = [signature.outputs[name].graph_name for name in outputs]
         feeds = {signature.inputs[name].graph_name: array for name, array in inputs.items()}
         try:
             values = self._session.run(fetches, feeds, options=IN_THE_CALLING_THREAD)
         except tf.errors.OpError as error:
             raise from_tensorflow(error) from None
-        except (ValueError, TypeError) as error:  # what the session itself refuses to feed
+        except (ValueError, TypeError) as error:  # the session itself refuses an input
             raise invalid(first_line_of(error)) from None
         return dict(zip(outputs, values, strict=True))
 
     def example(self) -> str:
-        """Return a sentence of the run's validation text, as the version's certificate has it; else an empty string."""
+        """Return the example sentence of the version's certificate, or an empty string if there is none."""
         try:
             return str(json.loads((self.path / CERTIFICATE).read_text(encoding="utf-8"))["example"])
-        except (OSError, ValueError, LookupError, TypeError):  # no certificate, an older one, a damaged one
+        except (OSError, ValueError, LookupError, TypeError):  # there is none, or it is older or damaged
             return ""
 
     def warm_up(self) -> int:
-        """Answer the requests that the version carries for this purpose. Returns their number."""
+        """Answer the warm-up requests that the version contains. Returns their number."""
         count = 0
         try:
             for request in warm_up_requests(self.path):
                 signature = signature_named(self.signatures, request.model_spec.signature_name)
-                given = {name: array_of(name, tensor) for name, tensor in request.inputs.items()}
-                self.run(signature, signature.chosen([]), signature.complete(given))
+                inputs = {name: array_of(name, tensor) for name, tensor in request.inputs.items()}
+                self.run(signature, signature.output_names([]), signature.complete(inputs))
                 count += 1
-        except (RequestError, tf.errors.OpError, DecodeError) as error:  # first requests are slower then, no more
+        except (RequestError, tf.errors.OpError, DecodeError) as error:  # then the first requests are slower
             log.warning("%s: warm-up ended after %d requests: %a", self.path, count, first_line_of(error))
         return count
 
     def close(self) -> None:
-        """Release the memory. Requests must have ended."""
+        """Free the memory. All requests must have ended."""
         self._session.close()
 
 
 def warm_up_requests(path: pathlib.Path) -> Iterator[PredictRequest]:
-    """Yield the PredictRequests in the assets of a version."""
+    """Yield the requests that a version contains for its warm-up."""
     file = path / WARM_UP_REQUESTS
     if not file.exists():
         return
@@ -102,8 +102,8 @@ def warm_up_requests(path: pathlib.Path) -> Iterator[PredictRequest]:
         yield PredictionLog.FromString(record.numpy()).predict_log.request
 
 
-class quietly:
-    """Within, TensorFlow does not warn that the loader of sessions is the old one: it is the one that servers use."""
+class without_warnings:
+    """Within, TensorFlow does not warn that this loader is deprecated: it is the loader that servers use."""
 
     _lock = threading.Lock()
 

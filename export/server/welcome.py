@@ -1,4 +1,4 @@
-"""What `/` shows: a page that asks the served version, or a line for a shell if that version takes no options."""
+"""What `/` shows: a page that asks the served version, or a line of curl if that version takes no options."""
 
 import json
 import shlex

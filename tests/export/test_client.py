@@ -126,13 +126,13 @@ def test_an_address_of_no_model_is_refused(url):
 @pytest.mark.parametrize("host", ["[::1:8501", "localhost:85o1", "localhost:99999"])
 def test_an_address_that_is_none_is_refused(host):
     for url in (f"http://{host}/v1/models/m", f"grpc://{host}/m"):
-        with pytest.raises(ClientError, match="is no address: "):
+        with pytest.raises(ClientError, match="is not a URL: "):
             ServingClient(url)
 
 
 @pytest.mark.parametrize("deadline", [math.inf, math.nan, 1e10, 0.0])
 def test_a_deadline_that_no_socket_has_is_refused(deadline):
-    with pytest.raises(ClientError, match="more than 0 seconds, and a day at most"):
+    with pytest.raises(ClientError, match="more than 0 seconds"):
         ServingClient("http://localhost:1/v1/models/m", deadline=deadline)
 
 
@@ -177,7 +177,7 @@ def test_what_passes_is_tried_again(flaky):
 @pytest.mark.parametrize("end", ["/", ":predict"])
 def test_the_address_may_end_as_a_browser_or_a_command_has_it(flaky, end):
     Flaky.plan, Flaky.paths = [200], []
-    with pytest.raises(ClientError, match="is no address of a model"):
+    with pytest.raises(ClientError, match="is not the URL of a model"):
         ServingClient(f"{flaky.removesuffix('flaky')}{end}")
     assert ServingClient(f"{flaky}{end}").translate(["a"]) == [Translation("b", -1.0)]
     assert Flaky.paths == ["/v1/models/flaky:predict"]

@@ -152,7 +152,7 @@ def test_another_version_of_the_same_number_is_served(folder, written, caplog):
     shutil.rmtree(folder / "1")
     publish(written["b"], folder / "1")
     assert refresh(model) == "b" and model.status == {1: (State.AVAILABLE, "")}
-    assert "version 1 takes the place of another one of that number" in caplog.text
+    assert "version 1 replaces another one of that number" in caplog.text
     assert refresh(model) == "b" and len(caplog.records) == 1
 
 

@@ -28,7 +28,7 @@ def test_two_exports_at_the_same_time_get_two_numbers(tmp_path, monkeypatch):
     with unfinished_version(tmp_path) as one, unfinished_version(tmp_path) as other:
         (one / "saved_model.pb").touch()
         assert publish(one) == tmp_path / "1"
-        monkeypatch.setattr("export.versions.versions", lambda folder: [])  # as it was when the other one looked
+        monkeypatch.setattr("export.versions.version_numbers", lambda folder: [])  # as it was when the other one looked
         assert publish(other) == tmp_path / "2"
 
 
