@@ -7,7 +7,7 @@ import pytest
 from tests.support.places import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "benchmarks").rglob("*.md"))]
-LINK = re.compile(r"\]\((?!https?:)([^)\s#]*)(?:#([^)\s]*))?\)")
+LINK = re.compile(r"""(?:\]\(|(?:href|src)=")(?!https?:)([^)"\s#]*)(?:#([^)"\s]*))?[)"]""")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -42,6 +42,7 @@ def test_every_link_leads_somewhere():
     [
         ("[a](page.md) and [b](page.md#two-words-of-it) and [c](https://a.b/c.md#d)", []),
         ("[a](none.md)", ["none.md"]),
+        ('<a href="page.md"><img src="none.png" width="9"></a>', ["none.png"]),
         ("[a](page.md#none)", ["page.md#none"]),
         ("# Here\n[a](#here) [b](#there)", ["#there"]),
         ("```\n[a](none.md)\n```\n", []),

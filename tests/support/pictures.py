@@ -10,6 +10,7 @@ from tests.support.places import ROOT
 
 SHAPES = {  # by name: colours, window, pixels per point, and where the picture ends
     "page_light": ("light", DESK, 1.5, "#programs"),
+    "page_top": ("light", DESK, 1.5, "#attention"),
     "page_dark": ("dark", DESK, 1.5, "#programs"),
     "page_phone": ("light", {"width": 390, "height": 844}, 2, "#attention"),
 }
