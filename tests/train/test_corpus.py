@@ -95,6 +95,16 @@ def test_a_split_can_be_read_again_and_counts_anew(tmp_path):
         assert split.skipped == {"empty source": 1, "empty target": 1}
 
 
+def test_a_split_in_memory_needs_its_files_no_more(tmp_path):
+    split = load_corpus(files(tmp_path, b"a\n \nb\n", b"x\ny\nz\n")).train
+    held = split.in_memory()
+    for path in tmp_path.iterdir():
+        path.unlink()
+    for _ in range(2):
+        assert list(held) == [("a", "x"), ("b", "z")]
+        assert held.skipped == {"empty source": 1} and split.skipped == {}
+
+
 @pytest.mark.parametrize("blank", [" ", "\t", "\u3000", "\u2028"])
 def test_a_side_of_white_space_alone_is_empty(tmp_path, blank):
     split = load_corpus(files(tmp_path, f"a\n{blank}\nc\n".encode(), f"x\ny\n{blank}\n".encode())).train

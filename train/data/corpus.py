@@ -1,6 +1,7 @@
 """A corpus as three splits of sentence pairs: what every source of text returns."""
 
 import collections
+import copy
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator
@@ -63,6 +64,12 @@ class Split:
         if len(shards) == 1:
             return shards[0]
         return cls(name, lambda: itertools.chain.from_iterable(shard._read() for shard in shards), shards=shards)
+
+    def in_memory(self) -> "Split":
+        """This Split with its pairs in memory: they are read now, and never again."""
+        pairs, split = list(self._read()), copy.copy(self)
+        split._read, split.skipped = pairs.__iter__, collections.Counter()
+        return split
 
     def __iter__(self) -> Iterator[Pair]:
         self.skipped.clear()

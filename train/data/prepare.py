@@ -35,7 +35,7 @@ MOST_CHECK_LINES = 500  # source sentences that the run folder keeps, for `expor
 class PreparedData:
     """What training and validation read. `train` and `batches` are of this worker's shards only."""
 
-    corpus: Corpus
+    corpus: Corpus  # whose validation Split is in memory
     tokenizer: Tokenizer
     train: EncodedShards
     validation: EncodedPairs
@@ -81,6 +81,7 @@ def prepare_data(
     """
     cache, row_lengths = CorpusCache(cache_folder), training.row_lengths
     train = EncodedShards(encoded(split, tokenizer, row_lengths, cache) for split in own_shards(corpus.train, worker))
+    corpus = dataclasses.replace(corpus, validation=corpus.validation.in_memory())
     validation = encode_corpus(corpus.validation, tokenizer, row_lengths)
     for name, pairs in (("training", train), ("validation", validation)):
         log.info(
