@@ -27,11 +27,11 @@ def with_trees(
         words = penn_words(line)
         if words and hypotheses and not is_tree(symbols_of(hypotheses[0].text), len(words)):
             log.warning("line %d: the output was no tree over the %d words, and was repaired", number, len(words))
-        found = {}
-        for one in hypotheses:
-            tree = penn_tree(repaired(symbols_of(one.text), len(words)), words)
-            found.setdefault(tree, one._replace(text=tree))
-        trees.append(list(found.values()))
+        best_of_trees = {}
+        for hypothesis in hypotheses:
+            tree = penn_tree(repaired(symbols_of(hypothesis.text), len(words)), words)
+            best_of_trees.setdefault(tree, hypothesis._replace(text=tree))
+        trees.append(list(best_of_trees.values()))
     return trees
 
 
