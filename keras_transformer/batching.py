@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from keras_transformer.errors import InputError
 
 LONGEST_SOURCE = 512  # tokens of a source sentence, EOS included
-BYTES_PER_TOKEN = 64  # a line is cut to so many bytes per token that may be used, before it is tokenized
+BYTES_PER_TOKEN = 64  # a line is cut to this many bytes per usable token before it is tokenized
 SURROGATE = re.compile("[\ud800-\udfff]")
 BATCH_SIZE = 128  # sentences that are searched together, at most
 

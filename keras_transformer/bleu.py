@@ -212,7 +212,7 @@ def score(
 
 
 def score_by(measure: Measure, translations: Sequence[str], references: Sequence[str], resamples: int = 0) -> Score:
-    """Return the Score of one measure, with a confidence interval from so many resamples."""
+    """Return the Score of one measure, with a confidence interval from `resamples` resamples."""
     metric, lines, expected = measure.metric(), measure.texts(translations), measure.texts(references)
     result = metric.corpus_score(lines, [expected])
     signature, mean, margin = str(metric.get_signature()), None, None
@@ -252,7 +252,7 @@ def why_undefined(
 
 
 def affordable(resamples: int, sentences: int, most: int = MOST_RESAMPLED) -> int:
-    """Return `resamples`, or as many as have at most `most` sentences together; 0 if those are too few."""
+    """Return `resamples`, lowered until they have at most `most` sentences together; 0 if too few are left."""
     count = min(resamples, most // sentences)
     return count if count >= FEWEST_RESAMPLES else 0
 

@@ -40,7 +40,7 @@ def token_losses(logits, labels, smoothing=0.1):
 
     The gradient of `loss` with respect to the logits z is softmax(z) - q, written out: one pass over the logits, which
     are all that the backward pass keeps. Shapes: logits (B, T, V), labels int (B, T) -> three float32 (B, T). A label
-    outside [0, V) is an error that not every backend reports: -1 and -100 are no padding.
+    outside [0, V) is an error that not every backend reports: -1 and -100 do not mean padding.
     """
     labels = ops.convert_to_tensor(labels)
 
@@ -136,7 +136,7 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
         losses = losses * is_real
         if self.reduction != "sum_over_batch_size":
             return losses
-        # Keras divides by this replica's places and by the number of replicas; the divisor shall be all real tokens
+        # Keras divides by this replica's places and by the number of replicas; the divisor must be all real tokens
         tokens = sum_over_replicas(ops.sum(is_real))
         places = ops.cast(ops.size(losses), "float32")
         return as_logged(losses * (places * replica_count() / ops.maximum(tokens, 1.0)))

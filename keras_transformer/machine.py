@@ -36,7 +36,7 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def processor_cores() -> int:
-    """Return how many cores this process may use: of those that it may run on, as many as its container may take."""
+    """Return how many cores this process may use: those it may run on, up to the limit of its container."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, cores_of_container() or cores)
 

@@ -197,7 +197,7 @@ def final_norm_if_pre(states, name: str, config: TransformerConfig, dtype: keras
 def encoder(transformer: Transformer) -> keras.Model:
     """The encoder alone, with the same weights: source_ids and source_segments -> memory (B, S, d_model).
 
-    Raises TypeError for a model that is no Transformer.
+    Raises TypeError for any other model.
     """
     if not hasattr(transformer, "transformer_config"):
         raise TypeError(f"encoder needs a Transformer. Received: {transformer!r}")

@@ -20,7 +20,7 @@ def paper_optimizer(
     warm-up: about a tenth of all updates.
 
     options: what else `adam` takes, such as global_clipnorm, use_ema or weight_decay. With gradient_accumulation_steps,
-    `fit` makes one update of so many batches, and `warmup_steps` counts updates. The update takes the mean of the
+    `fit` makes one update from that many batches, and `warmup_steps` counts updates. The update takes the mean of the
     batches' gradients, so a token of a batch with few tokens counts more than others. In `keras-transformer train`,
     `training.micro_batches` adds up sums instead, and every token counts the same.
     """

@@ -110,7 +110,7 @@ def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
 def load_runs(paths: Sequence[str | os.PathLike]) -> tuple[list[keras.Model], Tokenizer]:
     """Return the models of several run folders, and the Tokenizer that they all have: see `load_run`.
 
-    Raises ConfigError, too, if there is no folder, or if one has another tokenizer than the first.
+    Also raises ConfigError if `paths` is empty, or if a folder has another tokenizer than the first.
     """
     if not paths:
         raise ConfigError("There is no run folder to open: give one or more.")

@@ -94,7 +94,7 @@ class Scorer:
     def score(self, sources: Iterable[str], targets: Iterable[str]) -> list[ScoredPair]:
         """Return what the model makes of each pair. A pair whose source is blank has the score 0 and no pieces.
 
-        Raises ConfigError if there are not as many targets as sources, and InputError if a target has more tokens than
+        Raises ConfigError if there is not one target per source, and InputError if a target has more tokens than
         LONGEST_TARGET, or than the model has learned positions.
         """
         sources, targets = list_of_lines(sources, "Source"), list_of_lines(targets, "Target")

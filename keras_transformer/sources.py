@@ -16,7 +16,7 @@ log = logging.getLogger("keras_transformer")
 
 
 def check_vocabulary(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
-    """Raises ConfigError if the model and the tokenizer do not have as many pieces as each other."""
+    """Raises ConfigError if the model and the tokenizer have different numbers of pieces."""
     if config.vocab_size != tokenizer.vocab_size:
         raise ConfigError(
             f"The model has a vocabulary of {config.vocab_size} pieces and the tokenizer one of "
@@ -82,7 +82,7 @@ def encoded_lines(tokenizer: Tokenizer, lines: list[str], longest: int, first_li
 
 
 def first_bytes(line: str, most: int) -> str:
-    """Return the line, cut to so many bytes of UTF-8. A character that the cut divides is gone."""
+    """Return the line, cut to `most` bytes of UTF-8. A character that the cut divides is dropped."""
     if len(line) * 4 <= most:
         return line
     return line.encode("utf-8")[:most].decode("utf-8", "ignore")

@@ -152,7 +152,7 @@ def of_changing_shapes(state: BeamState):
 
 
 def longer(state: BeamState, positions: int) -> BeamState:
-    """Return the state with room for so many tokens more."""
+    """Return the state with room for `positions` more tokens."""
     more = ops.full((*ops.shape(state.log_probs), positions), PAD, dtype="int32")
     return state._replace(
         ids=ops.concatenate([state.ids, more], axis=2),

@@ -20,7 +20,7 @@ class EnsembleState(NamedTuple):
         return EnsembleState(tuple(member.of_sentences(rows) for member in self.members))
 
     def longer(self, positions: int) -> "EnsembleState":
-        """Return the state with room for so many positions more, for a search of static shapes."""
+        """Return the state with room for `positions` more positions, for a search of static shapes."""
         return EnsembleState(tuple(member.longer(positions) for member in self.members))
 
     def log_coverage(self):

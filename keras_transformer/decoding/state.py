@@ -19,7 +19,7 @@ class DecoderState(Protocol):
         """Return the state of some sentences alone: rows int (any number,)."""
 
     def longer(self, positions: int) -> "DecoderState":
-        """Return the state with room for so many positions more, for a search of static shapes."""
+        """Return the state with room for `positions` more positions, for a search of static shapes."""
 
     def log_coverage(self) -> Any:
         """Return `log_coverage` of each hypothesis, float32 (B, K), if attention is counted."""

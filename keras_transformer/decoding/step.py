@@ -68,7 +68,7 @@ class TransformerState(NamedTuple):
         )
 
     def longer(self, positions: int) -> "TransformerState":
-        """Return the state with room for the entries of so many positions more, which belong to no past yet."""
+        """Return the state with room for the entries of `positions` more positions, which belong to no past yet."""
         hypotheses = self.is_past.shape[1]
         entries = positions * hypotheses
 

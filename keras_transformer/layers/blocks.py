@@ -138,7 +138,7 @@ class AttentionBlock(Block):
             setattr(self, f"{attention}_residual", self._residual(f"{attention}_residual"))
 
     def compute_mask(self, states, previous_mask=None):
-        """Keras' mask of real positions (B, L) stays with the states; a mask of who attends to whom does not."""
+        """Keras' mask of real positions (B, L) stays with the states; a mask (B, Q, K) does not."""
         is_of_positions = previous_mask is not None and len(previous_mask.shape) == 2
         return previous_mask if is_of_positions else None
 
@@ -194,8 +194,8 @@ class DecoderBlock(AttentionBlock):
     Args and errors: those of EncoderBlock.
 
     Shapes: states (B, T, d_model), memory (B, S, d_model), self_mask bool (B, T, T), (1, T, T) or (B, T), memory_mask
-    bool (B, T, S) or (B, S). Without `self_mask`, a position attends to itself and to those before it; with one of
-    (B, T), which says which positions are no padding, to those of them that it has. Without `memory_mask`, a mask that
+    bool (B, T, S) or (B, S). Without `self_mask`, a position attends to itself and to those before it. A `self_mask` of
+    (B, T) is True at real positions; a position then attends only to those of them. Without `memory_mask`, a mask that
     Keras carries with `memory` takes its place.
     Returns states (B, T, d_model), self-attention weights (B, h, T, T) and encoder-decoder weights (B, h, T, S).
     """

@@ -73,7 +73,7 @@ class TreeState(NamedTuple):
         return TreeState(self.decoder.of_sentences(rows), *(ops.take(leaf, rows, axis=0) for leaf in self[1:]))
 
     def longer(self, positions: int) -> "TreeState":
-        """Return the state with room for so many positions more, for a search of static shapes."""
+        """Return the state with room for `positions` more positions, for a search of static shapes."""
         return self._replace(decoder=self.decoder.longer(positions))
 
     def log_coverage(self):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 LEAF = "XX"  # each word, without its part of speech
 ROOT = "S"  # the label of the bracket that `repaired` puts around what has none
 ROUND = str.maketrans({"(": "-LRB-", ")": "-RRB-"})  # as the Penn Treebank writes brackets of the text,
-ESCAPES = ROUND | str.maketrans({"{": "-LCB-", "}": "-RCB-"})  # which are no brackets of a tree
+ESCAPES = ROUND | str.maketrans({"{": "-LCB-", "}": "-RCB-"})  # because they do not belong to the tree
 SYMBOL = re.compile(r"[()][^\s()]*|[^\s()]+")
 
 
@@ -71,7 +71,7 @@ def pieces_of_labels(
 
 
 def is_tree(symbols: Sequence[str], words: int) -> bool:
-    """Return whether the symbols are a tree over so many words."""
+    """Return whether the symbols are a tree over `words` words."""
     is_open, leaves, before = [], 0, ""
     for place, symbol in enumerate(symbols):
         if place and not is_open:
@@ -102,7 +102,7 @@ def is_leaf(symbol: str) -> bool:
 
 
 def repaired(symbols: Iterable[str], words: int) -> list[str]:
-    """Make a tree over so many words of any symbols; a tree stays as it is. No words have no tree: [].
+    """Make a tree over `words` words of any symbols; a tree stays as it is. Without words there is no tree: [].
 
     1. From left to right, a closing bracket closes those that were opened after the last open one of its label too. If
        none of its label is open, it closes the innermost one instead; if none is open at all, it is dropped. So are

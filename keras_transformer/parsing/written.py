@@ -19,8 +19,8 @@ def with_trees(
 ) -> list[list[Translation]]:
     """Replace the text of all outputs of each line by a tree over its words: `(S (NP (XX dogs)) (VP (XX bark)))`.
 
-    An output that is no tree over the words is repaired; if it is the best one of its line, a warning names the line.
-    Of outputs that become the same tree the best one stays.
+    An output that is not a tree over the words is repaired; if it is the best of its line, a warning names the line.
+    If several outputs become the same tree, the best of them stays.
     """
     trees = []
     for number, (line, hypotheses) in enumerate(zip(lines, outputs, strict=True), first_line):
