@@ -1,4 +1,4 @@
-"""A trained model as a tf.Module: text -> ids -> search -> text, in one graph."""
+"""A trained model as a graph from text to text: tokenizer, search and tokenizer again, in one tf.Module."""
 
 import keras
 import tensorflow as tf
@@ -9,6 +9,7 @@ from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.decoding.search import search
+from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.kinds import incremental_decoder
 from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
@@ -28,15 +29,15 @@ class ServedGraph(tf.Module):
 
     Args:
         transformer, tokenizer: a trained pair.
-        options: how to search if a request does not say; a request's beam_size is at most this one.
+        options: how to search by default; the beam of a request is at most as large as this one.
         max_source_tokens: longer sentences are truncated to this number of tokens, EOS included.
         alignment_layer: the decoder block, counted from 1, whose attention to the source aligns words. None means the
-            last but one, or the only one (Garg et al. 2019 found the last but one best). Alignments of a model whose
-            decoder does not attend to the source are empty.
+            last but one, which is best (Garg et al. 2019), or the only one. If the decoder does not attend to the
+            source, alignments are empty.
 
     Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
-    Raises ExportError if weights and products are neither all float32 nor all bfloat16, and ConfigError for a coverage
-    penalty of a model that does not attend to its source.
+    Raises ExportError if weights and products are neither all float32 nor all bfloat16 and if there is no such
+    alignment_layer, and ConfigError for a coverage penalty of a model that does not attend to its source.
     """
 
     def __init__(
@@ -92,153 +93,154 @@ class ServedGraph(tf.Module):
         ids, _ = self.encode(text, self.max_source_tokens)
 
         def run(indices) -> dict:
-            found = search(self._decoder, padded(tf.gather(ids, indices)), self.options)
-            best = found.scores[:, 0]
+            hypotheses = search(self._decoder, padded(tf.gather(ids, indices)), self.options)
+            best = hypotheses.scores[:, 0]
             with tf.control_dependencies(
                 [tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [f"A line {NAN_PROBABILITIES}"])]
             ):
-                return {"translation": self.tokenizer.decode(found.ids[:, 0]), "score": tf.identity(best)}
+                return {"translation": self.tokenizer.decode(hypotheses.ids[:, 0]), "score": tf.identity(best)}
 
         nothing = {"translation": tf.fill(tf.shape(text), ""), "score": tf.zeros(tf.shape(text))}
         return in_slices(lengths_of(ids), run, nothing)
 
-    def translate(self, text, **given) -> dict:
-        """Translate a batch of lines as each of them asks: `given` is one value per option, or one per line.
+    def translate(self, text, **inputs) -> dict:
+        """Translate a batch of lines; each of `inputs` has one value for all lines, or one per line.
 
-        Returns, for B lines and the K hypotheses of the largest beam, best first; what there is not, because `n_best`
-        is less or fewer outputs were found, is empty and has the score NEVER:
+        Returns, for B lines and the K hypotheses of the largest beam, best first:
 
             translations (B, K) string, scores and log_probabilities (B, K) float32
             pieces (B, K) string: the pieces of each translation, with spaces in between, EOS last
             piece_log_probabilities (B, K) string: of each piece, with spaces in between
             alignments (B, K) string: "0-0 1-2", numbers of words of the source and of the translation
             truncated (B,) bool: the line, or its prefix, was longer than the model takes
+
+        Columns beyond `n_best`, or beyond what the search found, have empty strings and the score NEVER.
         """
         ids, truncated = self.encode(text, self.max_source_tokens)
         lines = tf.size(text)
-        rules, prefixes = self.asked(given, lines)
+        rules, prefixes = self.rules_and_prefixes(inputs, lines)
         truncated |= lengths_of(prefixes) >= self.max_source_tokens
         prefixes = prefixes[:, : self.max_source_tokens - 1]
 
         def run(indices) -> dict:
-            chosen = {name: tf.gather(rule, indices) for name, rule in rules.items()}
-            chosen["prefixes"] = tf.gather(prefixes, indices).to_tensor(PAD)
+            slice_rules = {name: tf.gather(rule, indices) for name, rule in rules.items()}
+            slice_rules["prefixes"] = tf.gather(prefixes, indices).to_tensor(PAD)
             source_ids = padded(tf.gather(ids, indices))
-            return self.described(source_ids, search(self._decoder, source_ids, self.options, rules=chosen), chosen)
+            hypotheses = search(self._decoder, source_ids, self.options, rules=slice_rules)
+            return self.outputs_of(source_ids, hypotheses, slice_rules["n_best"])
 
-        places = [lines, self.options.beam_size]
-        nothing = {name: tf.fill(places, value) for name, value in EMPTY.items()}
+        nothing = {name: tf.fill([lines, self.options.beam_size], value) for name, value in EMPTY.items()}
         return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
 
-    def asked(self, given: dict, lines):
-        """Return what each of B lines asks for: rules by name, each (B,), and the tokens of the prefixes, ragged."""
-        rules = agreeing({each.rule: checked(each, given[each.name], lines) for each in self._inputs})
-        return rules, self.tokenizer.encode(of_each_line(PREFIX.name, given[PREFIX.name], lines))
+    def rules_and_prefixes(self, inputs: dict, lines):
+        """Return the rules of B lines by name, each (B,), and the tokens of their prefixes, an int32 RaggedTensor."""
+        rules = agreeing({each.rule: checked(each, inputs[each.name], lines) for each in self._inputs})
+        return rules, self.tokenizer.encode(of_each_line(PREFIX.name, inputs[PREFIX.name], lines))
 
-    def explain(self, text, **given) -> dict:
+    def explain(self, text, **inputs) -> dict:
         """Show how the best translation of each line comes about: attention, and the beam as a tree.
 
-        At most EXPLAINED_LINES lines; of each, at most EXPLAINED_TOKENS tokens are read, and as many written.
-        Returns, for B lines, what export/graph/explained.py describes, and `truncated` (B,) bool.
+        Takes at most EXPLAINED_LINES lines, and reads and writes at most EXPLAINED_TOKENS tokens of each.
+        Returns, for B lines, the outputs that explained.py describes, each (B,), and `truncated` (B,) bool.
         """
         lines = tf.size(text)
         message = f"explain takes at most {EXPLAINED_LINES} lines."
         with tf.control_dependencies([tf.debugging.Assert(lines <= EXPLAINED_LINES, [message, lines])]):
             ids, truncated = self.encode(text, min(EXPLAINED_TOKENS, self.max_source_tokens))
-        rules, prefixes = self.asked(given, lines)
+        rules, prefixes = self.rules_and_prefixes(inputs, lines)
         rules["limits"] = tf.minimum(rules["limits"], EXPLAINED_TOKENS)
         truncated |= lengths_of(prefixes) >= EXPLAINED_TOKENS
         prefixes = prefixes[:, : EXPLAINED_TOKENS - 1]
 
-        def one_line(line) -> dict:
-            chosen = {name: rule[line : line + 1] for name, rule in rules.items()}
-            chosen["prefixes"] = prefixes[line : line + 1].to_tensor(PAD)
+        def explain_line(line) -> dict:
+            line_rules = {name: rule[line : line + 1] for name, rule in rules.items()}
+            line_rules["prefixes"] = prefixes[line : line + 1].to_tensor(PAD)
             source_ids = padded(ids[line : line + 1])
+            parts = self._decoder, self._forced, self.pieces_of
             return tf.cond(
                 tf.size(ids[line]) > 0,
-                lambda: explained_line(self._decoder, self._forced, self.pieces_of, source_ids, self.options, chosen),
+                lambda: explained_line(*parts, source_ids, self.options, line_rules),
                 no_explanation,
             )
 
-        kinds = {name: tf.TensorSpec([], value.dtype) for name, value in no_explanation().items()}
-        found = tf.map_fn(one_line, tf.range(lines), fn_output_signature=kinds, parallel_iterations=1)
-        return found | {"truncated": truncated}
+        specs = {name: tf.TensorSpec([], value.dtype) for name, value in no_explanation().items()}
+        outputs = tf.map_fn(explain_line, tf.range(lines), fn_output_signature=specs, parallel_iterations=1)
+        return outputs | {"truncated": truncated}
 
-    def described(self, source_ids, found, rules: dict) -> dict:
-        """Describe the hypotheses of a slice, R sentences, in the outputs of `translate`."""
-        ids, scores = found
+    def outputs_of(self, source_ids, hypotheses: Hypotheses, n_best) -> dict:
+        """Return the outputs of `translate` for a slice: R sentences, source_ids (R, S), n_best (R,) -> each (R, K)."""
+        ids, scores = hypotheses
         texts = tf.reshape(self.tokenizer.decode(tf.reshape(ids, [-1, tf.shape(ids)[2]])), tf.shape(scores))
         ids, scores, texts = without_duplicates(ids, scores, texts)
-        is_wanted = (tf.range(self.options.beam_size) < rules["n_best"][:, tf.newaxis]) & (scores > NEVER / 2)
+        is_wanted = (tf.range(self.options.beam_size) < n_best[:, tf.newaxis]) & (scores > NEVER / 2)
         ids = tf.where(is_wanted[..., tf.newaxis], ids, PAD)
         source_pieces = self.pieces_of(source_ids)
 
-        def one_rank(rank):
+        def outputs_of_rank(rank):
             target_ids = ids[:, rank]
-            made = self._forced(source_ids, target_ids)
+            forced = self._forced(source_ids, target_ids)
             pieces = self.pieces_of(target_ids)
             has_token = target_ids != PAD
             return {
-                "log_probabilities": tf.reduce_sum(made.log_probs, axis=1),
+                "log_probabilities": tf.reduce_sum(forced.log_probs, axis=1),
                 "pieces": joined(pieces, has_token),
-                "piece_log_probabilities": joined(written(made.log_probs), has_token),
-                "alignments": self.aligned(made, source_pieces, pieces),
+                "piece_log_probabilities": joined(written(forced.log_probs), has_token),
+                "alignments": self.alignments_of(forced, source_pieces, pieces),
             }
 
-        kinds = {
+        specs = {
             name: tf.TensorSpec([None], EMPTY[name].dtype) for name in EMPTY if name not in ("scores", "translations")
         }
-        ranks = tf.range(tf.reduce_max(rules["n_best"]))
-        each = tf.map_fn(one_rank, ranks, fn_output_signature=kinds, parallel_iterations=1)  # (n, R)
+        ranks = tf.range(tf.reduce_max(n_best))
+        rows = tf.map_fn(outputs_of_rank, ranks, fn_output_signature=specs, parallel_iterations=1)  # (n, R)
         missing = self.options.beam_size - tf.size(ranks)
-        filled = {
-            name: tf.where(is_wanted, fill_up(tf.transpose(value), missing, EMPTY[name]), EMPTY[name])
-            for name, value in each.items()
+        columns = {
+            name: tf.where(is_wanted, fill_up(tf.transpose(values), missing, EMPTY[name]), EMPTY[name])
+            for name, values in rows.items()
         }
-        return filled | {
+        return columns | {
             "translations": tf.where(is_wanted, texts, EMPTY["translations"]),
             "scores": tf.where(is_wanted, scores, EMPTY["scores"]),
         }
 
-    def aligned(self, made: Forced, source_pieces, target_pieces):
+    def alignments_of(self, forced: Forced, source_pieces, target_pieces):
         """Align the words of R sentences and their outputs: string (R, S), string (R, T) -> string (R,)."""
-        attention = made.attention.get(f"decoder_block_{self.alignment_layer}/memory")  # (R, h, T, S)
+        attention = forced.attention.get(f"decoder_block_{self.alignment_layer}/memory")  # (R, h, T, S)
         if attention is None:
             return tf.fill(tf.shape(source_pieces)[:1], "")
         return alignments(tf.reduce_mean(tf.cast(attention, tf.float32), axis=1), source_pieces, target_pieces)
 
     def score(self, text, translation, length_penalty) -> dict:
-        """Compute the log-probability of given translations, line by line.
+        """Compute the log-probability of a translation of each line.
 
-        A translation that is empty is EOS alone. A line without text has the log-probability 0.
-        Shapes: all (B,), as in `translate`, for the one translation that is given; `truncated` is true of a translation
-        too that is longer than any output, of which the beginning is scored.
+        An empty translation is EOS alone. A line without text has the log-probability 0. The outputs are those of
+        `translate` for one translation per line, all (B,). Of a translation that is longer than any output, the
+        beginning is scored, and `truncated` is true.
         """
         ids, truncated = self.encode(text, self.max_source_tokens)
         lines = tf.size(text)
         alpha = checked(alpha_of(self._inputs), length_penalty, lines)
-        given = of_each_line("translation", translation, lines)
-        targets = self.tokenizer.encode(given)
+        targets = self.tokenizer.encode(of_each_line("translation", translation, lines))
         truncated |= lengths_of(targets) >= self.longest_output
         targets = with_end(targets[:, : self.longest_output - 1])
 
         def run(indices) -> dict:
             source_ids, target_ids = (padded(tf.gather(side, indices)) for side in (ids, targets))
-            made = self._forced(source_ids, target_ids)
-            total, has_token = tf.reduce_sum(made.log_probs, axis=1), target_ids != PAD
+            forced = self._forced(source_ids, target_ids)
+            total, has_token = tf.reduce_sum(forced.log_probs, axis=1), target_ids != PAD
             count = tf.reduce_sum(tf.cast(has_token, tf.int32), axis=1)
             score = total / length_penalty_of(count, tf.gather(alpha, indices))
             if self.options.coverage_penalty:
-                score += self.options.coverage_penalty * made.log_coverage(source_ids)
+                score += self.options.coverage_penalty * forced.log_coverage(source_ids)
             return {
                 "score": score,
                 "log_probability": total,
                 "pieces": joined(self.pieces_of(target_ids), has_token),
-                "piece_log_probabilities": joined(written(made.log_probs), has_token),
+                "piece_log_probabilities": joined(written(forced.log_probs), has_token),
             }
 
-        kinds = {"score": 0.0, "log_probability": 0.0, "pieces": "", "piece_log_probabilities": ""}
-        nothing = {name: tf.fill([lines], value) for name, value in kinds.items()}
+        empty = {"score": 0.0, "log_probability": 0.0, "pieces": "", "piece_log_probabilities": ""}
+        nothing = {name: tf.fill([lines], value) for name, value in empty.items()}
         longest = tf.where(lengths_of(ids) > 0, tf.maximum(lengths_of(ids), lengths_of(targets)), 0)
         return in_slices(longest, run, nothing) | {"truncated": truncated}
 
@@ -252,7 +254,7 @@ class ServedGraph(tf.Module):
         return {"pieces": joined(self.pieces_of(ids), is_token), "ids": joined(tf.strings.as_string(ids), is_token)}
 
     def encode(self, text, most: int):
-        """Return the tokens of each line, EOS last and none if it is blank, and which lines were cut.
+        """Return the tokens of each line, EOS last, none for a blank line; and whether the line was cut.
 
         Shapes: text string (B,) -> int32 RaggedTensor (B, None), at most `most` tokens each; bool (B,).
         """
@@ -270,7 +272,7 @@ class ServedGraph(tf.Module):
 
 
 def first_bytes(text, most: int):
-    """Cut each line to so many bytes; a character that the cut divides is gone. Shapes: string (B,) -> string (B,)."""
+    """Cut each line to so many bytes, without a character that the cut divides: string (B,) -> string (B,)."""
     cut = tf.strings.unicode_transcode(tf.strings.substr(text, 0, most), "UTF-8", "UTF-8", errors="ignore")
     return tf.where(tf.strings.length(text) > most, cut, text)
 
