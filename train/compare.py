@@ -41,21 +41,21 @@ def compare(
         if plot:
             check_picture("--plot", plot)
             check_not_read("--plot", plot, runs)
-        found = [read_run(path) for path in runs]
+        compared = [read_run(path) for path in runs]
         if plot:
             from .report.comparison_plot import plot_runs
 
-            plot_runs(found, plot)
+            plot_runs(compared, plot)
         if as_json:
-            print(json.dumps({"differing": differing(found), "runs": [run.as_json() for run in found]}))
+            print(json.dumps({"differing": differing(compared), "runs": [run.as_json() for run in compared]}))
         else:
-            print("\n".join(comparison_lines(found)))
+            print("\n".join(comparison_lines(compared)))
 
 
 def check_runs(paths: list[pathlib.Path]) -> None:
-    """Raises ConfigError unless the paths are of at least two different folders."""
+    """Raises ConfigError unless there are at least two paths, each of another folder."""
     if len({path.resolve() for path in paths}) < len(paths) or len(paths) < 2:
-        raise ConfigError(f"Name two run folders or more, each once; found {', '.join(map(str, paths))}.")
+        raise ConfigError(f"Give at least two different run folders; found {', '.join(map(str, paths))}.")
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

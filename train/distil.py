@@ -88,17 +88,17 @@ def write_nearest(
 
         def candidates_of(lines: Sequence[str], first_line: int) -> list[list[str]]:
             translated = translator.translate_n_best(lines, first_line)
-            return [[on_one_line(one.text) for one in translations] for translations in translated]
+            return [[on_one_line(candidate.text) for candidate in candidates] for candidates in translated]
 
         references = translator.tokenizer.restored([reference for _, reference in pairs])
         pairs = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
-        weights = [sha256_of(RunFolder(one).weights) for one in runs]
+        weights = [sha256_of(RunFolder(path).weights) for path in runs]
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(run)
-        decisive = {"weights": weights, "text": text, "language": language, "precision": precision, **search.values}
-        work = Unfinished(output, decisive)
-        kept = f"Stopped. {work.path} keeps what is translated: the same command goes on after it."
-        with contextlib.closing(work), interrupted_by_signals(kept):
+        description = {"weights": weights, "text": text, "language": language, "precision": precision, **search.values}
+        work = Unfinished(output, description)
+        stopped = f"Stopped. {work.path} has the translations so far: run the same command again to go on after them."
+        with contextlib.closing(work), interrupted_by_signals(stopped):
             chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work, language)
             write_atomically(output, "".join(f"{text}\n" for text in chosen))
             work.finish()
@@ -109,7 +109,7 @@ def check_files(
 ) -> None:
     """Raises ConfigError for a run that writes trees, files that are the same, or an output that cannot be written."""
     for run in runs:
-        outputs_of(run).check_text("Distil with a run that translates text.")
+        outputs_of(run).check_text("Give a run that translates text.")
     check_sides(source, reference)
     check_not_read("--output", output, (source, reference, *runs))
     check_plain_text("--output", output)
@@ -123,20 +123,20 @@ def distil(
     work: Unfinished,
     language: str = "",
 ) -> list[str]:
-    """Return of each pair the translation of its source that is nearest to its target, and log how near they are.
+    """Return for each pair the translation of its source that is nearest to its target, and log how near they are.
 
-    candidates_of: translates source sentences, given with the number of the first one, counted from 1; the most
-    probable translation of each comes first. It gets `at_once` sentences at a time. work: keeps of each sentence the
-    most probable and the nearest translation. language: of the translations, which decides what a word is.
+    candidates_of: translates source sentences, at most `at_once`, and gets the number of the first one, counted from
+    1; it returns the translations of each, the most probable one first. work: keeps the most probable and the nearest
+    translation of each sentence. language: of the translations, which decides what a word is.
     """
     from keras_transformer.bleu import raw_bleu, score_by
 
     for start in range(len(work.results), len(pairs), at_once):
         part = pairs[start : start + at_once]
-        found = candidates_of([source for source, _ in part], start + 1)
+        candidates_of_part = candidates_of([source for source, _ in part], start + 1)
         work.add([
             [candidates[0], nearest(candidates, reference, language)]
-            for candidates, (_, reference) in zip(found, part, strict=True)
+            for candidates, (_, reference) in zip(candidates_of_part, part, strict=True)
         ])  # fmt: skip
         log.info("%s of %s sentences", f"{len(work.results):,}", f"{len(pairs):,}")
     probable, chosen = ([texts[column] for texts in work.results] for column in (0, 1))
@@ -149,7 +149,7 @@ def distil(
 
 
 def nearest(candidates: Sequence[str], reference: str, language: str = "") -> str:
-    """Return the candidate with the highest sentence BLEU, of equal ones the first."""
+    """Return the candidate with the highest sentence BLEU, the first one of equals."""
     import sacrebleu
 
     from keras_transformer.bleu import tokenizer_of

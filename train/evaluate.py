@@ -144,7 +144,7 @@ def show(card: "Card", run: pathlib.Path, text: str, settings: dict[str, Any], a
 def check_options(
     outputs: Outputs, source: pathlib.Path | None, tokenised: bool, plot: pathlib.Path | None, constrained: bool
 ) -> None:
-    """Raises ConfigError for an option that is of another kind of outputs than those of the run."""
+    """Raises ConfigError for an option that does not fit the outputs of the run."""
     for option, value in (("--source", source), ("--tokenised", tokenised), ("--plot", plot)):
         if value:
             outputs.check_text(f"{option} is for text: leave it out.")
@@ -172,7 +172,7 @@ def check_files(
     output: pathlib.Path | None,
     plot: pathlib.Path | None,
 ) -> None:
-    """Raises ConfigError now, not after the translation, for options that do not fit or files that it cannot write."""
+    """Raises ConfigError before the translation for options that do not fit and files that cannot be written."""
     if bool(source) != bool(reference):
         raise ConfigError("--source and --reference belong together: give both, or neither.")
     if source:

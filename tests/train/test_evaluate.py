@@ -107,7 +107,7 @@ def test_json_is_one_object_with_all_of_it(folder, long_files, loaded):
 def test_a_plot_is_drawn_and_if_it_cannot_be_the_scores_are_there(folder, files, loaded, tmp_path, monkeypatch):
     assert "\nBLEU " in evaluate_command(folder, *files, "--plot", tmp_path / "plot.svg").stdout
     assert (tmp_path / "plot.svg").read_text(encoding="utf-8").startswith("<?xml")
-    monkeypatch.setattr(train.evaluate, "draw", lambda *_: 1 / 0)
+    monkeypatch.setattr(train.evaluate, "draw_scorecard", lambda *_: 1 / 0)
     assert "\nBLEU " in evaluate_command(folder, *files, "--plot", tmp_path / "plot.svg").stdout
 
 

@@ -19,6 +19,6 @@ def test_a_file_of_the_configuration_is_not_written_whatever_it_is_called_there(
     else:
         named = "~/trees" if kind == "folder of trees" else "~/trees/wsj_2301.mrg"
         data, path = TreebankData(source="treebank", files=[named]), "trees/wsj_2301.mrg"
-    with pytest.raises(ConfigError, match=f"--output .*{path} is one of the files to be read"):
+    with pytest.raises(ConfigError, match=f"--output .*{path} is one of the files that are read"):
         check_not_read("--output", tmp_path / path, data.paths())
     check_not_read("--output", tmp_path / "trees/new", data.paths())

@@ -63,6 +63,8 @@ def parsed(configuration):
 class Gold:
     """Stands in for a Translator that writes the right tree of every sentence but the last, and nothing for that."""
 
+    tokenizer = None
+
     def translate(self, lines):
         outputs = ["(S (NP XX XX )NP (VP XX )VP XX )S"] * (len(lines) - 1)
         return [Translation(output, -0.5) for output in [*outputs, ""]]
@@ -245,5 +247,5 @@ def test_options_of_text_are_refused(parsed, arguments):
 def test_the_treebank_is_not_overwritten(parsed):
     treebank = parsed.parent / "all.mrg"
     result = invoke(train.evaluate.app, parsed, "--output", treebank)
-    assert_one_sentence(result, f"--output {treebank} is one of the files to be read")
+    assert_one_sentence(result, f"--output {treebank} is one of the files that are read")
     assert treebank.read_text(encoding="utf-8") == TREES

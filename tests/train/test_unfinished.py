@@ -31,21 +31,21 @@ def output(tmp_path):
 def test_results_come_back_and_more_can_follow(output, caplog):
     with caplog.at_level(logging.INFO, "train"):
         work = Unfinished(output, OF)
-    assert work.results == RESULTS and "3 results already" in caplog.text
+    assert work.results == RESULTS and "has 3 results" in caplog.text
     work.add([["c", "d"]])
     work.close()
     assert kept(output) == [*RESULTS, ["c", "d"]]
 
 
 def test_work_of_another_kind_is_refused_and_not_lost(output):
-    with pytest.raises(ConfigError, match=r"output\.unfinished has 3 results of another text, model or search: remove"):
+    with pytest.raises(ConfigError, match=r"output\.unfinished has 3 results of another text, model or search"):
         Unfinished(output, OF | {"beam_size": 4})
     assert kept(output) == RESULTS
 
 
 def test_one_process_at_a_time_has_the_work(output):
     first = Unfinished(output, OF)
-    with pytest.raises(ConfigError, match="Another process works on .*output.unfinished: wait for it"):
+    with pytest.raises(ConfigError, match="Another process writes to .*output.unfinished"):
         Unfinished(output, OF)
     first.add([["c", "d"]])
     first.close()

@@ -8,11 +8,11 @@ CONTAINER = pathlib.Path("/sys/fs/cgroup")  # where Linux says what a container 
 
 
 def free_memory() -> int | None:
-    """Return the bytes of memory that are free for training on a CPU; None on a GPU, or if the system does not tell.
+    """Return the bytes of memory that are free for training on a CPU; None on a GPU, or if the system does not say.
 
-    In a container that has a limit, what is left of it if that is less than what the machine has.
+    In a container with a limit, that is what is left of the limit, if the machine has more.
     """
-    import tensorflow as tf  # here, so that an estimate can be had without it
+    import tensorflow as tf  # here, so that estimates need no TensorFlow
 
     if tf.config.list_logical_devices("GPU"):
         return None
@@ -21,15 +21,15 @@ def free_memory() -> int | None:
 
 
 def free_of_machine() -> int | None:
-    """Return the bytes that the machine has available; None if it does not tell."""
+    """Return the bytes that are available on the machine; None if it does not say."""
     if not MEMORY.exists():
         return None
-    found = re.search(r"^MemAvailable:\s*(\d+) kB", MEMORY.read_text(encoding="ascii"), re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
+    available = re.search(r"^MemAvailable:\s*(\d+) kB", MEMORY.read_text(encoding="ascii"), re.MULTILINE)
+    return int(available[1]) * 1024 if available else None
 
 
 def free_of_container() -> int | None:
-    """Return what is left of the container's limit, in bytes, without files kept in memory; None without a limit."""
+    """Return the bytes left of the container's limit, not counting cached files; None without a limit."""
     try:
         limit, used, statistics = (
             (CONTAINER / f"memory.{name}").read_text(encoding="ascii").strip() for name in ("max", "current", "stat")

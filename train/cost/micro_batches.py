@@ -1,4 +1,4 @@
-"""The number of micro-batches with which a step fits in memory: found by trial, before the first step."""
+"""Finds by trial, before the first step, with how many micro-batches a step fits in memory."""
 
 import gc
 import logging
@@ -29,10 +29,11 @@ def find_micro_batches(
 ) -> tuple[TrainingConfig, TrainingModel]:
     """Try steps with `training.micro_batches` parts, and with more and more, until one fits in memory.
 
-    compiled: returns the model with a training step for a TrainingConfig. Returns the TrainingConfig in which that
-    number is fixed, and its model, whose weights and optimizer are as they were. A GPU reports that its memory is
-    exhausted. A process that takes more than the machine has is killed, so on a CPU an estimate goes first: what needs
-    more memory than is free is not tried. Raises ConfigError if not even one row at once fits.
+    compiled: returns the model with a training step for a TrainingConfig.
+
+    Returns the TrainingConfig with that number, and its model, whose weights and optimizer are as they were. A GPU
+    reports that its memory is exhausted. On a CPU, a process that takes more memory than there is would be killed, so
+    nothing is tried whose estimate exceeds the free memory. Raises ConfigError if not even one row at once fits.
     """
     rows, free = batches.rows_per_batch // strategy.num_replicas_in_sync, free_memory()
     for count in range(training.micro_batches, rows + 1):
@@ -40,12 +41,12 @@ def find_micro_batches(
             continue
         estimate = memory_bytes(transformer_config, rows // count, batches.row_lengths, arrays_per_weight(training))
         if free is not None and estimate > free:
-            log.info("%s takes about %s, and %s are free", parts(count, rows), gigabytes(estimate), gigabytes(free))
+            log.info("%s takes about %s, but %s are free", parts(count, rows), gigabytes(estimate), gigabytes(free))
             continue
         fixed = training.model_copy(update={"micro_batches": count, "find_micro_batches": False})
         model = compiled(fixed)
         if step_fits(model, batches, strategy):
-            log.info("%s fits in memory; config.toml has it as training.micro_batches", parts(count, rows))
+            log.info("%s fits in memory; config.toml records it as training.micro_batches", parts(count, rows))
             return fixed, model
         log.info("%s does not fit in memory", parts(count, rows))
         del model

@@ -1,4 +1,4 @@
-"""What is worth knowing before the first step: duplicates, overlap, lengths, and what the run will take."""
+"""What is logged before the first step: duplicates, overlap, lengths, and the time and memory of the run."""
 
 import logging
 import math
@@ -26,9 +26,10 @@ SUSTAINED = 0.6  # part of the speed of a large matrix product that training usu
 
 
 def report_preflight(training: TrainingConfig, data: PreparedData, transformer_config: BaseModelConfig, replicas: int):
-    """Log all lines, within seconds. Lines about training text describe this worker's shards.
+    """Log all lines, which takes seconds. Lines about training text describe this worker's shards.
 
-    Reads the text of the validation and test sets, but no training text. `replicas`: devices of all workers.
+    Reads the text of the validation and test sets, but no training text. replicas: the number of devices of all
+    workers.
     """
     for line in (
         *corpus_lines(data),
@@ -43,7 +44,7 @@ def report_preflight(training: TrainingConfig, data: PreparedData, transformer_c
 
 
 def corpus_lines(data: PreparedData) -> Iterator[str]:
-    """Duplicates in the training text, and pairs of the validation and test sets that are in it as well."""
+    """Duplicates in the training text, and pairs of the validation and test sets that it has too."""
     keys = np.sort(np.concatenate([shard.keys for shard in data.train.shards]))  # np.unique takes ten times as long
     duplicates = np.count_nonzero(keys[1:] == keys[:-1])
     yield f"duplicates: {duplicates:,} of {len(keys):,} training pairs occur before in the same text"
@@ -51,7 +52,7 @@ def corpus_lines(data: PreparedData) -> Iterator[str]:
         if split is not None:
             held_out = pair_keys(split)
             shared = np.count_nonzero(keys[np.searchsorted(keys, held_out).clip(max=len(keys) - 1)] == held_out)
-            warning = ": its scores will be too good; remove these pairs from the training text" if shared else ""
+            warning = ": scores will be too high; remove these pairs from the training text" if shared else ""
             yield f"overlap: {shared:,} of {len(held_out):,} {name} pairs are training pairs too{warning}"
 
 
@@ -62,7 +63,7 @@ def length_lines(data: PreparedData) -> Iterator[str]:
 
 
 def too_long_lines(training: TrainingConfig, data: PreparedData) -> Iterator[str]:
-    """A warning if many training pairs are left out because they are longer than a row."""
+    """A warning if many training pairs are longer than a row and therefore left out."""
     lengths = training.row_lengths
     too_long = data.train.skipped[too_long_for(lengths)]
     share = too_long / max(1, len(data.train) + data.train.skipped.total())
@@ -75,9 +76,9 @@ def too_long_lines(training: TrainingConfig, data: PreparedData) -> Iterator[str
 
 
 def row_lines(data: PreparedData) -> Iterator[str]:
-    """A hint at better row lengths, if one side is much emptier than the other because its sentences are shorter.
+    """A hint at better row lengths, if one side has much more padding because its sentences are shorter.
 
-    The longer row length stays; the other is to it as the side's tokens are, rounded up to a multiple of 4.
+    The longer row length stays. The other one is shorter in proportion to the tokens, rounded up to a multiple of 4.
     """
     batches, tokens = data.batches, (data.train.source_tokens, data.train.target_tokens)
     longest = max(batches.row_lengths)
@@ -150,8 +151,8 @@ def warmup_lines(training: TrainingConfig) -> Iterator[str]:
 
 
 def matrix_flops(dtype: str = "float32", xla: bool = False, size: int = 1024, seconds: float = 0.5) -> float:
-    """FLOPs per second of a matrix product on this device, with XLA or without: the fastest one within `seconds`."""
-    import tensorflow as tf  # here, so that the other lines can be had without it
+    """FLOPs per second of a matrix product on this device, compiled if `xla`: those of the fastest within `seconds`."""
+    import tensorflow as tf  # here, so that the other lines need no TensorFlow
 
     matrix = tf.cast(tf.random.normal((size, size)), dtype)
     product = tf.function(lambda a: tf.reduce_sum(tf.matmul(a, a)), jit_compile=xla)

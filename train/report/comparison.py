@@ -31,7 +31,7 @@ VALIDATIONS = {  # from the name of a curve to what it is called
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What a run folder tells about its run."""
+    """A run, from what its folder holds."""
 
     name: str  # the path as it was given
     settings: dict[str, bool | int | float | str]
@@ -75,7 +75,7 @@ class Run:
 
 
 def read_run(path: pathlib.Path) -> Run:
-    """Read a run folder. Raises ConfigError if it is none, InputError if a file in it is damaged."""
+    """Read a run folder. Raises ConfigError if `path` is not one, InputError if a file in it is damaged."""
     folder = RunFolder(path)
     if not path.is_dir():
         raise ConfigError(
@@ -102,10 +102,10 @@ def read_scores(folder: RunFolder, steps: int) -> dict[str, Any] | None:
         return None
     try:
         scores = json.loads(folder.scores.read_text(encoding="utf-8"))
-        return scores if scores.get("step", steps) >= steps else None  # a file from before it had its step is taken
+        return scores if scores.get("step", steps) >= steps else None  # older files have no step
     except (ValueError, AttributeError, TypeError) as error:
         raise InputError(
-            f"{folder.scores} is damaged: {error}. Remove it, or repeat the command of its training."
+            f"{folder.scores} is damaged: {error}. Remove it, or run the training command again, which writes it."
         ) from None
 
 
@@ -121,7 +121,7 @@ def minutes_of(folder: RunFolder) -> float | None:
             with np.load(path) as archive:  # reads no weights
                 return json.loads(str(archive["progress"]))["seconds"] / 60
         except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-            continue  # the next start of training names it, and goes on from the one before
+            continue  # the next start of training names it, and goes on from the checkpoint before
     return None
 
 
@@ -136,14 +136,10 @@ def comparison_table(runs: Sequence[Run]) -> Table:
     rows = [(key, *(shown(run.settings.get(key)) for run in runs)) for key in differing(runs)]
     rows += score_rows(runs)
     for name, label in VALIDATIONS.items():
-        found = [run.best(name) for run in runs]
-        if any(found):
-            rows.append(
-                (
-                    f"best validation {label}",
-                    *(f"{one[1]:.3f} at step {one[0]:,}" if one else NO_VALUE for one in found),
-                )
-            )
+        best = [run.best(name) for run in runs]
+        if any(best):
+            cells = (f"{point[1]:.3f} at step {point[0]:,}" if point else NO_VALUE for point in best)
+            rows.append((f"best validation {label}", *cells))
     rows += [
         (
             "target tokens/s, median",
@@ -172,28 +168,28 @@ def score_names(runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 
 def score_cell(run: Run, name: str, form: str) -> str:
-    """ "39.02 ± 1.31"."""
-    found = run.score(name, form)
-    if found is None:
+    """A score of a run as a cell of the table: "39.02 ± 1.31"."""
+    score = run.score(name, form)
+    if score is None:
         return NO_VALUE if run.scores else NO_SCORES
-    return score_text_of(found)
+    return score_text_of(score)
 
 
-def score_text_of(found: dict[str, Any]) -> str:
+def score_text_of(score: dict[str, Any]) -> str:
     """The same of a score as `Score.as_json` has it."""
-    if found["value"] is None:
-        return f"n/a ({found['undefined']})"
-    low, high = found["interval"] or (0.0, 0.0)
-    return f"{found['value']:.2f}" + (f" ± {(high - low) / 2:.2f}" if found["interval"] else "")
+    if score["value"] is None:
+        return f"n/a ({score['undefined']})"
+    low, high = score["interval"] or (0.0, 0.0)
+    return f"{score['value']:.2f}" + (f" ± {(high - low) / 2:.2f}" if score["interval"] else "")
 
 
 def signature_lines(runs: Sequence[Run]) -> list[str]:
-    """The signature of each score; one line per signature if runs differ in it, which makes them incomparable."""
+    """The signature of each score. Runs with different signatures, which cannot be compared, get a line each."""
     runs_of = {}
     for name, form in score_names(runs):
         for run in runs:
-            if found := run.score(name, form):
-                runs_of.setdefault((name, form, found["signature"]), []).append(run.name)
+            if score := run.score(name, form):
+                runs_of.setdefault((name, form, score["signature"]), []).append(run.name)
     scored = sum(run.scores is not None for run in runs)
     return [
         f"{name}, {form}: {signature}" + (f" ({', '.join(names)})" if len(names) < scored else "")

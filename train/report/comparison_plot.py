@@ -42,7 +42,7 @@ def draw_run(axis, run: Run, name: str, colour: str, style: str) -> None:
 
 
 def limit_start(axis, runs: Sequence[Run]) -> None:
-    """Let the first steps, whose loss is far above all others, lie above the picture."""
+    """Cut off the first steps, whose loss is far above all others."""
     losses = [thinned(run.curves["train/loss"], MOST_POINTS)[:, 1] for run in runs if "train/loss" in run.curves]
     if losses:
         everything = np.concatenate(losses)

@@ -14,10 +14,10 @@ MOST_POINTS = 2_000  # of a curve: more cannot be seen
 
 
 def read_curves(path: pathlib.Path, last_step: float = math.inf) -> dict[str, np.ndarray]:
-    """Read metrics.jsonl. Returns from each name, such as "train/loss", to float64 (points, 2): steps and values.
+    """Read metrics.jsonl. Returns a dict from each name, such as "train/loss", to float64 (points, 2): step, value.
 
-    last_step: of the run; later ones are records of what a process lost when it was killed.
-    Texts, damaged lines and values that are not finite are left out. Returns nothing if there is no such file.
+    last_step: of the run; records of later steps are left over from a process that was killed.
+    Texts, damaged lines and values that are not finite are left out. The dict is empty if there is no such file.
     """
     points = {}
     if path.exists():
@@ -51,12 +51,12 @@ def plot_curves(curves: dict[str, np.ndarray], title: str, path: pathlib.Path) -
 
 
 def quality_of(curves: Sequence[dict[str, np.ndarray]]) -> tuple[str, str]:
-    """Return name and label of the curve that shows the quality of runs: F1 of trees, BLEU, or chrF if it is undefined.
+    """Return name and label of the curve that shows the quality of runs: the first of QUALITIES that any run has.
 
-    It is the first of them that any run has, BLEU if none has any.
+    chrF comes last: it is shown if BLEU is undefined. If no run has any of them, it is BLEU.
     """
-    found = (name for name in QUALITIES if any(name in one for one in curves))
-    name = next(found, "validation/bleu")
+    names = (name for name in QUALITIES if any(name in of_run for of_run in curves))
+    name = next(names, "validation/bleu")
     return name, QUALITIES[name]
 
 
@@ -68,13 +68,13 @@ def draw_curve(axis, curves: dict[str, np.ndarray], name: str, label: str, colou
 
 
 def begin_at_zero(axis) -> None:
-    """Let the values of a panel begin at 0, with room above the highest one for its whole mark."""
+    """Let the values of a panel start at 0, with room for the whole mark of the highest one."""
     highest = axis.dataLim.y1 if axis.get_lines() else 0.0
     axis.set_ylim(0, 1.05 * highest if highest > 0 else None)
 
 
 def thinned(points: np.ndarray, most: int | None = None) -> np.ndarray:
-    """Return (points, 2), or if there are more than `most` the means of groups of equally many neighbours."""
+    """Return the points (n, 2); of more than `most`, the means of groups of neighbours."""
     size = -(-len(points) // (most or MOST_POINTS))
     whole = len(points) // size * size
     groups = points[:whole].reshape(-1, size, 2).mean(axis=1)

@@ -16,9 +16,9 @@ def record_final_scores(
 ) -> None:
     """Record the scores of the report and the validation loss of the kept weights as "final/..." of the last step.
 
-    BLEU that is undefined is left out: TensorBoard leaves a run with an empty cell out of parallel coordinates.
-    A finished run that is started again finds the same values, and its record stays as it is. Records of later steps,
-    which the run does not have any more, are discarded.
+    Undefined BLEU is left out, because TensorBoard leaves a run with an empty cell out of parallel coordinates. If a
+    finished run is started again, its values are the same and its record stays as it is. Records of later steps, which
+    a process left that was killed, are discarded.
     """
     measured = {f"final/{name}": value for name, value in scores.plotted().items()} | {"final/loss": loss}
     values = {name: value for name, value in measured.items() if math.isfinite(value)}

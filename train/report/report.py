@@ -1,4 +1,4 @@
-"""report.md, the model card: what was trained, on what, for what, how good and how large it is, how to repeat it."""
+"""report.md, the model card: what the model is for, how good and how large it is, its data, how to repeat it."""
 
 import collections
 import json
@@ -99,7 +99,7 @@ def scores_text(
     selection: Selection,
     skipped: collections.Counter | None = None,
 ) -> str:
-    """Scores of the split `name`, the validation of the weights that were kept, and where the score is won and lost.
+    """Scores of the split `name`, the validation of the kept weights, and tables of where scores are won and lost.
 
     skipped: pairs of the split that were left out, by reason.
     """
@@ -109,11 +109,11 @@ def scores_text(
     if skipped:
         lines.append(f"- pairs that were left out: {skipped_sentence(skipped)}")
     validation = selection.kept.validation
-    within = ""
+    interval = ""
     if validation.perplexity_interval:
-        within = " ({:.3f} to {:.3f}, 95 per cent interval)".format(*validation.perplexity_interval)
-    lines.append(f"- validation perplexity {validation.perplexity:.3f}{within} per token; {selection}")
-    return "\n\n".join(["\n".join(lines), *(found.markdown() for found in card.tables())])
+        interval = " ({:.3f} to {:.3f}, 95 per cent interval)".format(*validation.perplexity_interval)
+    lines.append(f"- validation perplexity {validation.perplexity:.3f}{interval} per token; {selection}")
+    return "\n\n".join(["\n".join(lines), *(part.markdown() for part in card.tables())])
 
 
 def training_json(training: TrainingConfig, folder: RunFolder, progress: Progress) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def scores_json(
 def training_table(
     training: TrainingConfig, data: PreparedData, transformer_config: BaseModelConfig, progress: Progress, devices: str
 ) -> str:
-    """What training took. Epochs are updates over the batches of one epoch."""
+    """What training took. The number of epochs is that of updates over the batches of one epoch."""
     batches = data.batches
     flops = corpus_flops(transformer_config, data.train, progress.target_tokens)
     packages = versions(PACKAGES)

@@ -15,14 +15,14 @@ CHECKOUT = pathlib.Path(__file__).parents[2]
 def reproduction_lines(folder: RunFolder, training: TrainingConfig) -> list[str]:
     """Lines of Markdown: the commands that repeat the run, and what they need for the same result.
 
-    The commits are those of the run's history; a run without one may have been trained by any.
+    Commits are those of the run's history; a run from before there was a history has none.
     """
     parts = distinct(history(folder))
     name = folder.path.name
     lines = ["```"]
     if parts and parts[-1].commit:
         lines.append(f"git checkout {parts[-1].commit.partition(' ')[0]}")
-    begins = f"Its first weights are those of {training.start_from}. " if training.start_from else ""
+    start = f"Its first weights are those of {training.start_from}. " if training.start_from else ""
     decided = "the order of the text" if training.start_from else "the first weights, the order of the text"
     repeated = "" if len(parts) < 2 else ", if the same is changed at the same steps"
     lines += [
@@ -30,7 +30,7 @@ def reproduction_lines(folder: RunFolder, training: TrainingConfig) -> list[str]
         "```",
         "",
         f"`{folder.config.name}` is the configuration at the end of this page, with every override and default; save "
-        f"it under that name first. {begins}Its seed, {training.seed}, decides {decided} and dropout: the same text, "
+        f"it under that name first. {start}Its seed, {training.seed}, decides {decided} and dropout: the same text, "
         f"packages and processor give the same weights, on CPUs bit for bit{repeated}.",
         "",
     ]
@@ -54,9 +54,9 @@ def part_line(part: Part) -> str:
     return f"- from step {part.step:,} on, commit {named(part.commit)}{''.join(changes)}"
 
 
-def named(found: str | None) -> str:
-    """A commit for people."""
-    return found or "not known, since the code was not in a git checkout"
+def named(commit: str | None) -> str:
+    """A commit as people read it."""
+    return commit or "not known, since the code was not in a git checkout"
 
 
 def commit(checkout: pathlib.Path = CHECKOUT) -> str | None:
@@ -67,15 +67,15 @@ def commit(checkout: pathlib.Path = CHECKOUT) -> str | None:
     top = git(checkout, "rev-parse", "--show-toplevel")
     if top is None or pathlib.Path(top).resolve() != checkout.resolve():
         return None
-    found = git(checkout, "rev-parse", "HEAD")
+    head = git(checkout, "rev-parse", "HEAD")
     changes = git(checkout, "status", "--porcelain", "--untracked-files=no")
-    return f"{found} with uncommitted changes" if found and changes else found
+    return f"{head} with uncommitted changes" if head and changes else head
 
 
 def git(checkout: pathlib.Path, *arguments: str) -> str | None:
     """What a git command prints; None if it fails or git is not installed."""
     try:
-        found = subprocess.run(["git", *arguments], cwd=checkout, capture_output=True, text=True, timeout=30)
+        process = subprocess.run(["git", *arguments], cwd=checkout, capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return found.stdout.strip() if found.returncode == 0 else None
+    return process.stdout.strip() if process.returncode == 0 else None

@@ -7,9 +7,9 @@ there is one with the same label over the same words; of equal phrases each coun
     F1 = 2 precision recall / (precision + recall)
 
 over all sentences together. COLLINS.prm leaves out words with the tags , : `` '' . and then phrases without a word. It
-takes PRT for ADVP, and does not count TOP. The tags are those of the treebank for both trees, since outputs have none;
-so EVALB's accuracy of tags would mean nothing, and is left out. An exact tree is one all of whose phrases are right,
-and which lacks none.
+takes PRT for ADVP, and does not count TOP. Outputs have no tags, so both trees get those of the treebank, and EVALB's
+accuracy of tags, which would mean nothing, is left out. A tree is exact if all its phrases are right and none is
+missing.
 """
 
 import collections
@@ -36,7 +36,7 @@ class BracketCounts(NamedTuple):
     """The phrases of one sentence, or of several together."""
 
     right: int
-    found: int  # phrases of the output
+    written: int  # phrases of the output
     expected: int  # phrases of the treebank's tree
 
 
@@ -163,16 +163,16 @@ def counts_of(trees: Sequence[Tree], outputs: Sequence[str]) -> np.ndarray:
 
 
 def rates(counts: np.ndarray) -> np.ndarray:
-    """Counts (..., 3) of right, found and expected phrases -> precision, recall and F1 in per cent (..., 3)."""
-    right, found, expected = np.moveaxis(counts, -1, 0)
-    shares = (right, found), (right, expected), (2 * right, found + expected)
+    """Counts (..., 3) of right, written and expected phrases -> precision, recall and F1 in per cent (..., 3)."""
+    right, written, expected = np.moveaxis(counts, -1, 0)
+    shares = (right, written), (right, expected), (2 * right, written + expected)
     return 100 * np.stack([part / np.maximum(whole, 1) for part, whole in shares], -1)
 
 
 def bracket_counts(tree: Tree, symbols: Iterable[str]) -> BracketCounts:
     """Compare a tree over the words of `tree` with it."""
-    found, expected = (counted_phrases(line, tree.tags) for line in (symbols, tree.symbols))
-    return BracketCounts((found & expected).total(), found.total(), expected.total())
+    written, expected = (counted_phrases(line, tree.tags) for line in (symbols, tree.symbols))
+    return BracketCounts((written & expected).total(), written.total(), expected.total())
 
 
 def counted_phrases(symbols: Iterable[str], tags: Sequence[str]) -> collections.Counter[Constituent]:
@@ -183,7 +183,7 @@ def counted_phrases(symbols: Iterable[str], tags: Sequence[str]) -> collections.
         for label, start, end in constituents(symbols)
         if label not in UNCOUNTED
     )
-    return collections.Counter(found for found in phrases if found.start < found.end)
+    return collections.Counter(phrase for phrase in phrases if phrase.start < phrase.end)
 
 
 def words_before(tags: Sequence[str]) -> list[int]:
@@ -194,8 +194,8 @@ def words_before(tags: Sequence[str]) -> list[int]:
 class RightBranching(NamedTuple):
     """The parser that takes every sentence for a chain to the right: (root a (inner b (inner c d))).
 
-    Each phrase but the root begins after the first word of the one around it and ends with it. Punctuation, which does
-    not count, opens none.
+    Each phrase but the root begins one word later than the phrase around it, and both end together. Punctuation does
+    not count, and opens no phrase.
     """
 
     root: str
@@ -212,9 +212,9 @@ class RightBranching(NamedTuple):
         inner = collections.Counter()
         for tree in trees:
             last = words_before(tree.tags)[-1]
-            for found, count in counted_phrases(tree.symbols, tree.tags).items():
-                if 0 < found.start < found.end - 1 and found.end == last:
-                    inner[found.label] += count
+            for phrase, count in counted_phrases(tree.symbols, tree.tags).items():
+                if 0 < phrase.start < phrase.end - 1 and phrase.end == last:
+                    inner[phrase.label] += count
         return cls(*(labels.most_common(1)[0][0] if labels else "S" for labels in (roots, inner)))
 
     def __call__(self, tree: Tree) -> list[str]:

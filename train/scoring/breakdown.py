@@ -35,15 +35,13 @@ class LengthBin(NamedTuple):
 class FrequencyBin(NamedTuple):
     """The words that occur about equally often in the training text. Shares are in per cent.
 
-    A word of a reference is found if the translation of its sentence has it as well, as often as there.
+    A word of a reference is found if the translation of its sentence has it too, as many times as the reference.
     """
 
     occurrences: str  # as printed: "2 to 4"
     words: int  # in the references
     found: float  # share of them that the translations have (recall)
-    right: (
-        float | None
-    )  # share of such words in the translations that the references have (precision); None without any
+    right: float | None  # share of such words in the translations that the references have (precision); None: no words
     f1: float
     of_missed: float  # share of all missed words that are missed here
 
@@ -57,56 +55,56 @@ class WordCounts(NamedTuple):
 
 
 class Breakdown(NamedTuple):
-    """One set of translations, by length and by frequency."""
+    """The scores of one set of translations, by length and by frequency."""
 
     lengths: list[LengthBin]
     frequencies: list[FrequencyBin]
     text: str  # in which the frequencies were counted
 
     def tables(self, other: "Breakdown | None" = None) -> list[Table]:
-        """By length and by frequency, with columns of the Breakdown of other translations if there is one."""
+        """A table by length and one by frequency. other: of other translations, which gets columns of its own."""
         heads = ("words", "sentences", "BLEU", "chrF", "length ratio")
         rows = [
             (
-                found.words,
-                f"{found.sentences:,}",
-                str(found.bleu),
-                str(found.chrf),
-                "n/a" if found.length_ratio is None else f"{found.length_ratio:.2f}",
+                length.words,
+                f"{length.sentences:,}",
+                str(length.bleu),
+                str(length.chrf),
+                "n/a" if length.length_ratio is None else f"{length.length_ratio:.2f}",
             )
-            for found in self.lengths
+            for length in self.lengths
         ]
         if other:
             heads += ("other BLEU", "other chrF")
-            rows = [(*row, str(them.bleu), str(them.chrf)) for row, them in zip(rows, other.lengths, strict=True)]
-        why = next((f" (n/a: {found.bleu.undefined})" for found in self.lengths if found.bleu.undefined), "")
+            rows = [(*row, str(theirs.bleu), str(theirs.chrf)) for row, theirs in zip(rows, other.lengths, strict=True)]
+        why = next((f" (n/a: {length.bleu.undefined})" for length in self.lengths if length.bleu.undefined), "")
         by_length = Table(f"By words of the source sentence, BLEU of {self.lengths[0].bleu.form}{why}", heads, rows)
 
         heads = ("occurrences", "words", "found %", "right %", "F1", "of all missed %")
         rows = [
             (
-                found.occurrences,
-                f"{found.words:,}",
-                f"{found.found:.1f}",
-                "n/a" if found.right is None else f"{found.right:.1f}",
-                f"{found.f1:.1f}",
-                f"{found.of_missed:.1f}",
+                frequency.occurrences,
+                f"{frequency.words:,}",
+                f"{frequency.found:.1f}",
+                "n/a" if frequency.right is None else f"{frequency.right:.1f}",
+                f"{frequency.f1:.1f}",
+                f"{frequency.of_missed:.1f}",
             )
-            for found in self.frequencies
+            for frequency in self.frequencies
         ]
         if other:
             heads += ("other F1",)
-            rows = [(*row, f"{them.f1:.1f}") for row, them in zip(rows, other.frequencies, strict=True)]
+            rows = [(*row, f"{theirs.f1:.1f}") for row, theirs in zip(rows, other.frequencies, strict=True)]
         return [by_length, Table(f"By occurrences of the reference's words in {self.text}", heads, rows)]
 
     def as_json(self) -> dict[str, Any]:
         """What a program reads."""
         lengths = [
-            found._asdict() | {"bleu": found.bleu.as_json(), "chrf": found.chrf.as_json()} for found in self.lengths
+            length._asdict() | {"bleu": length.bleu.as_json(), "chrf": length.chrf.as_json()} for length in self.lengths
         ]
         return {
             "by_length": lengths,
-            "by_frequency": {"text": self.text, "bins": [found._asdict() for found in self.frequencies]},
+            "by_frequency": {"text": self.text, "bins": [frequency._asdict() for frequency in self.frequencies]},
         }
 
 
@@ -203,12 +201,12 @@ def words_known(
     restored: Callable[[list[str]], list[str]] = list,
     name: str = WHOLE_TEXT,
 ) -> WordCounts:
-    """Count the words of the training text, whose Splits `splits` returns; of the references if it cannot be read."""
+    """Count the words of the training text, whose Splits `splits` returns, or of the references if it is not there."""
     try:
         return words_in_training(splits(), language, restored, name)
     except CorpusError as error:
-        found = f"these references themselves, because {name} cannot be read ({error})"
-        return WordCounts(words_of(restored(list(references)), language), found, language)
+        text = f"these references themselves, because {name} cannot be read ({error})"
+        return WordCounts(words_of(restored(list(references)), language), text, language)
 
 
 def training_splits(data: DataSection | None) -> tuple[Split, ...]:

@@ -1,4 +1,4 @@
-"""Files that a command is asked to write: checked before it does its work, so that the work is not lost."""
+"""Checks of the files that a command will write, made before its work, so that the work is not lost."""
 
 import os
 import pathlib
@@ -11,16 +11,16 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 def check_picture(option: str, path: pathlib.Path) -> None:
-    """Raises ConfigError if `path`, given as `option`, is no picture's name or cannot be written."""
+    """Raises ConfigError if `path`, the value of `option`, is not the name of a picture or cannot be written."""
     if path.suffix.lower() not in PICTURES:
-        raise ConfigError(f"{option} {path} is no picture's name: let it end in {', '.join(PICTURES)}.")
+        raise ConfigError(f"{option} {path} is not the name of a picture: let it end in {', '.join(PICTURES)}.")
     check_writable(option, path)
-    if not os.access(path.parent, os.W_OK):  # where it is written first, to be complete when it takes its name
+    if not os.access(path.parent, os.W_OK):  # it is written under another name there, and renamed when it is complete
         raise ConfigError(f"{option} {path} cannot be written: the folder {path.parent} is not writable.")
 
 
 def check_writable(option: str, path: pathlib.Path) -> None:
-    """Raises ConfigError if `path`, given as `option`, cannot be written."""
+    """Raises ConfigError if `path`, the value of `option`, cannot be written."""
     if not path.parent.is_dir():
         raise ConfigError(f"{option} {path} cannot be written: there is no folder {path.parent}. Create it first.")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
@@ -28,18 +28,18 @@ def check_writable(option: str, path: pathlib.Path) -> None:
 
 
 def check_plain_text(option: str, path: pathlib.Path) -> None:
-    """Raises ConfigError if `path`, given as `option`, is named as compressed: what is written there is not."""
+    """Raises ConfigError if the name of `path`, the value of `option`, promises a compressed file."""
     if path.suffix == ".gz":
-        raise ConfigError(f"{option} {path} ends in .gz, but plain text is written: leave the .gz out.")
+        raise ConfigError(f"{option} {path} ends in .gz, but the text is written uncompressed: leave the .gz out.")
 
 
 def check_not_read(option: str, path: pathlib.Path, read: Iterable[pathlib.Path | None]) -> None:
-    """Raises ConfigError if `path`, given as `option`, is one of the files that the command reads.
+    """Raises ConfigError if `path`, the value of `option`, is one of the files that the command reads.
 
-    Of a folder, which is that of a run, these are all files that a run has.
+    `read` may have run folders, all of whose files count.
     """
     for other in read:
         if other is not None and path.resolve() == other.resolve():
-            raise ConfigError(f"{option} {path} is one of the files to be read: name another one.")
+            raise ConfigError(f"{option} {path} is one of the files that are read: name another one.")
         if other is not None and other.is_dir():
             RunFolder(other).refuse_own_file(option, path)

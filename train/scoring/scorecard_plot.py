@@ -16,9 +16,9 @@ def plot_scorecard(card: Scorecard, name: str, path: pathlib.Path) -> None:
     mine, theirs = card.breakdown, other.breakdown if other else None
     draw_bars(
         frequencies,
-        [f"{short(found.occurrences)}\n{found.words:,}" for found in mine.frequencies],
-        [found.f1 for found in mine.frequencies],
-        [found.f1 for found in theirs.frequencies] if theirs else None,
+        [f"{short(frequency.occurrences)}\n{frequency.words:,}" for frequency in mine.frequencies],
+        [frequency.f1 for frequency in mine.frequencies],
+        [frequency.f1 for frequency in theirs.frequencies] if theirs else None,
     )
     frequencies.set(
         title="Words of the references: F1 by frequency",
@@ -27,11 +27,11 @@ def plot_scorecard(card: Scorecard, name: str, path: pathlib.Path) -> None:
     )
     for axis, field in ((bleu, "bleu"), (chrf, "chrf")):
         own, others = (
-            [getattr(found, field) for found in bins] for bins in (mine.lengths, theirs.lengths if theirs else ())
+            [getattr(length, field) for length in bins] for bins in (mine.lengths, theirs.lengths if theirs else ())
         )
         draw_bars(
             axis,
-            [f"{short(found.words)}\n{found.sentences:,}" for found in mine.lengths],
+            [f"{short(length.words)}\n{length.sentences:,}" for length in mine.lengths],
             [score.value for score in own],
             [score.value for score in others] if theirs else None,
             [score.undefined for score in own],
@@ -54,13 +54,13 @@ def draw_scores(axis, card: Scorecard) -> None:
     """Every score as a point with its 95 per cent confidence interval, from the top down; the other's scores too."""
     scores = card.scores.measured
     labels = []
-    others = {(found.name, found.form): found for found in card.comparison.differences} if card.comparison else {}
-    for row, found in enumerate(scores):
-        labels.append(f"{found.name} {found}\n{found.undefined or found.form}")
-        if found.undefined:
+    others = {(other.name, other.form): other for other in card.comparison.differences} if card.comparison else {}
+    for row, score in enumerate(scores):
+        labels.append(f"{score.name} {score}\n{score.undefined or score.form}")
+        if score.undefined:
             continue
-        axis.errorbar(found.value, row, xerr=found.margin or 0, fmt="o", color=BLUE, capsize=4)
-        if against := others.get((found.name, found.form)):
+        axis.errorbar(score.value, row, xerr=score.margin or 0, fmt="o", color=BLUE, capsize=4)
+        if against := others.get((score.name, score.form)):
             axis.plot(against.theirs, row, "D", color=ORANGE)
             labels[-1] += f"\n{against.ours - against.theirs:+.2f} (p {against.verdict})"
     axis.set_yticks(range(len(labels)), labels)

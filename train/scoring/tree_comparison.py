@@ -54,7 +54,7 @@ def compare_trees(
 def bracket_differences(ours: np.ndarray, theirs: np.ndarray, paired_test: str) -> list[Difference]:
     """F1, precision and recall of two parsers, each with the p-value of a two-sided paired test.
 
-    ours, theirs: counts (sentences, 3) of right, found and expected phrases. The p-value is the probability of a
+    ours, theirs: counts (sentences, 3) of right, written and expected phrases. The p-value is the probability of a
     difference at least this large between two equally good parsers: "bootstrap" draws sentences with replacement and
     centres the differences (Koehn 2004), "randomization" exchanges the two outputs of each sentence by a fair coin
     (Riezler and Maxwell 2005). No difference has a p-value of 1, and k sentences that differ one of at least 2^(1 - k).

@@ -1,4 +1,4 @@
-"""Work on a long text that a command takes up again where it was stopped."""
+"""Results of a long command that is stopped, so that it goes on where it was."""
 
 import fcntl
 import json
@@ -14,20 +14,22 @@ log = logging.getLogger("train")
 
 
 class Unfinished:
-    """What a command has done of its work so far: the file OUTPUT.unfinished, until the output itself is written.
+    """The results of a command so far: the file OUTPUT.unfinished, until the output itself is written.
 
-    Its first line says of what it is the work, as JSON; each other line is one result. Lines that were not written to
-    their end are done anew. One process at a time has the file.
+    The first line is a JSON description of the work; each further line is one result. An incomplete last line is
+    redone. One process at a time has the file.
 
     Args:
         output: the file that the command will write in the end.
-        of: everything that decides the results, as JSON.
+        description: everything that decides the results, as JSON.
 
-    Raises ConfigError if the file has work of another kind, which is not lost so, or if another process works on it.
+    Raises ConfigError if the file has another description, so that its results are not lost, or if another process has
+    the file.
     """
 
-    def __init__(self, output: pathlib.Path, of: dict[str, Any]):
-        self.path, self.of = output.with_name(f"{output.name}.unfinished"), json.loads(json.dumps(of))
+    def __init__(self, output: pathlib.Path, description: dict[str, Any]):
+        self.path = output.with_name(f"{output.name}.unfinished")
+        self.description = json.loads(json.dumps(description))
         self._file = locked(self.path)
         try:
             self.results = self._read()
@@ -36,30 +38,30 @@ class Unfinished:
             raise
 
     def _read(self) -> list[Any]:
-        """Return the results in the file, which is cut after them and has at least its first line."""
+        """Return the results in the file. Cuts off what is damaged, and writes the first line if there is none."""
         self._file.seek(0)
         content = self._file.read()
         whole = content[: content.rfind(b"\n") + 1]
-        found, length = [], 0  # of what is intact
+        intact, length = [], 0  # values and bytes
         for line in whole.splitlines(keepends=True):
             try:
-                found.append(json.loads(line))
+                intact.append(json.loads(line))
             except ValueError:
-                log.warning("%s is damaged in its line %d: what comes before it stays", self.path, len(found) + 1)
+                log.warning("%s is damaged in line %d: only the lines before it are used", self.path, len(intact) + 1)
                 break
             length += len(line)
-        if not found:
+        if not intact:
             self._file.truncate(0)
-            self._write([self.of])
+            self._write([self.description])
             return []
-        of, *results = found
-        if of != self.of:
+        description, *results = intact
+        if description != self.description:
             raise ConfigError(
-                f"{self.path} has {len(results):,} results of another text, model or search: remove it to begin anew, "
-                "or give another --output."
+                f"{self.path} has {len(results):,} results of another text, model or search: remove it to start from "
+                "the beginning, or give another --output."
             )
         self._file.truncate(length)
-        log.info("%s has %s results already: going on after them", self.path, f"{len(results):,}")
+        log.info("%s has %s results: going on after them", self.path, f"{len(results):,}")
         return results
 
     def _write(self, lines: Sequence[Any]) -> None:
@@ -82,9 +84,9 @@ class Unfinished:
 
 
 def locked(path: pathlib.Path) -> BinaryIO:
-    """Open a file to read and to append to it, locked until it is closed.
+    """Open a file for reading and appending. It is locked until it is closed.
 
-    Raises ConfigError if another process has locked it, or if the file system cannot.
+    Raises ConfigError if another process has locked it, or if the file system has no locks.
     """
     file = open(path, "a+b")
     try:
@@ -92,16 +94,18 @@ def locked(path: pathlib.Path) -> BinaryIO:
     except OSError as error:
         file.close()
         if isinstance(error, BlockingIOError):
-            raise ConfigError(f"Another process works on {path}: wait for it, or give another --output.") from None
+            raise ConfigError(
+                f"Another process writes to {path}: wait for its end, or give another --output."
+            ) from None
         raise ConfigError(f"{path} cannot be locked against a second process: {error.strerror}.") from None
     if is_at(path, file):
         return file
-    file.close()  # another process has finished its work and removed the file, between the two calls
+    file.close()  # between the two calls another process finished its work and removed the file
     return locked(path)
 
 
 def is_at(path: pathlib.Path, file: BinaryIO) -> bool:
-    """Whether the open file still is the one at `path`."""
+    """True if the open file is still the one at `path`."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
     except FileNotFoundError:

@@ -1,5 +1,6 @@
 """What looks at the model after each validation: translations, the residual stream, attention in a few sentences."""
 
+import itertools
 import logging
 from collections.abc import Callable, Iterable
 
@@ -26,20 +27,20 @@ SHORT = 16  # pieces of a side, EOS included, so that a picture of all heads can
 def inspections_of(
     training: TrainingConfig, transformer: keras.Model, tokenizer: Tokenizer, validator: Validator
 ) -> Callable[[MetricsLog], list[Inspection]]:
-    """Return what makes the inspections that write to a log: once per process, and once more after each rewind."""
+    """Return a function from a log to the inspections that write to it: called once, and again after each rewind."""
 
     def inspections(metrics: MetricsLog) -> list[Inspection]:
         first_pairs = one_pair_per_row(validator.pairs, MEASURED)
-        made = [SampleTranslations(validator.bleu, metrics)]
+        inspected = [SampleTranslations(validator.bleu, metrics)]
         if transformer.model_config.kind == "transformer":
-            made.append(ResidualStream(transformer, first_pairs, metrics))
+            inspected.append(ResidualStream(transformer, first_pairs, metrics))
         if not transformer.model_config.memory_attentions:
-            return made
+            return inspected
         if pairs := short_pairs(validator.bleu.pairs, tokenizer, training.picture_sentences):
-            made.append(AttentionPictures(transformer, tokenizer, pairs, metrics))
+            inspected.append(AttentionPictures(transformer, tokenizer, pairs, metrics))
         elif training.picture_sentences:
             log.info("no pictures of attention: no validated sentence pair has at most %d pieces per side", SHORT)
-        return made
+        return inspected
 
     return inspections
 
@@ -52,11 +53,6 @@ def one_pair_per_row(pairs: EncodedPairs, count: int) -> Batch:
 
 
 def short_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, count: int) -> list[tuple[str, str]]:
-    """Return the first `count` pairs of which neither side has more than SHORT pieces; fewer if there are fewer."""
-    found = []
-    for pair in pairs:
-        if len(found) == count:
-            break
-        if all(len(ids) < SHORT for ids in tokenizer.encode_batch(pair)):
-            found.append(pair)
-    return found
+    """Return the first `count` pairs whose sides both have at most SHORT pieces, or fewer if there are no more."""
+    short = (pair for pair in pairs if all(len(ids) < SHORT for ids in tokenizer.encode_batch(pair)))
+    return list(itertools.islice(short, count))

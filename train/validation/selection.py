@@ -1,4 +1,4 @@
-"""Selection of the weights that translation uses: an average of checkpoints, the last one, or the best one."""
+"""Which weights translation uses: an average of checkpoints, those of the last checkpoint, or of the best one."""
 
 import logging
 import pathlib
@@ -73,7 +73,7 @@ def select_weights(
 
 
 def candidate_weights(folder: RunFolder, training: TrainingConfig) -> list[tuple[str, dict[str, Any]]]:
-    """Names and weights of the candidates: each set of weights that the run has, once."""
+    """Names and weights of the candidates. No set of weights is there twice."""
     checkpoints = Checkpoints(folder.checkpoints)
     average, paths = checkpoints.average(training.average_checkpoints)
     last, last_paths = checkpoints.average(1)
@@ -87,7 +87,7 @@ def candidate_weights(folder: RunFolder, training: TrainingConfig) -> list[tuple
 
 
 def moving_average(path: pathlib.Path) -> dict[str, Any]:
-    """The moving averages in a checkpoint, by weight path; a weight that is frozen has none and stands as it is."""
+    """The moving averages in a checkpoint, by weight path. A frozen weight has no average and is taken as it is."""
     averages = read_checkpoint(path, "optimizer/")
     return {
         name: averages.get(f"optimizer/{average_path(name)}", weight) for name, weight in read_weights(path).items()
@@ -97,7 +97,7 @@ def moving_average(path: pathlib.Path) -> dict[str, Any]:
 def best_candidate(checkpoints: Checkpoints, last: pathlib.Path) -> list[tuple[str, dict[str, Any]]]:
     """Name and weights of the best checkpoint; nothing if it is the last one, or if it is damaged, which is logged.
 
-    A file of another step than the kept one is of steps that were done anew with other settings.
+    A file of another step than the kept one is left over from steps that were trained again with other settings.
     """
     progress = progress_in(last)
     paths = [path for path in checkpoints.best_paths() if progress and step_of(path) == progress.kept_step]
@@ -106,13 +106,13 @@ def best_candidate(checkpoints: Checkpoints, last: pathlib.Path) -> list[tuple[s
     try:
         return [(f"the best checkpoint, of step {step_of(paths[-1])}", read_weights(paths[-1]))]
     except CheckpointError as error:
-        log.warning("%s It is not among the weights to choose from.", error)
+        log.warning("%s It is left out of the choice of weights.", error)
         return []
 
 
 def measured(
     name: str, weights: dict[str, Any], transformer: keras.Model, validator: Callable[[], Validation]
 ) -> Candidate:
-    """The Candidate of these weights, which the transformer has afterwards."""
+    """Validate these weights, which the transformer keeps. Returns the Candidate."""
     assign_weights(transformer, weights)
     return Candidate(name, weights, validator())

@@ -33,8 +33,8 @@ class Validation(NamedTuple):
     scores: OutputScores  # of the outputs for the sample
     samples: list[Sample]  # its sentences and the outputs for them
     perplexity_interval: tuple[float, float] | None = None  # of 95 per cent; None of a single sentence
-    loss_basis: str = ""  # digest of what the loss is of; losses of another one cannot be compared
-    scores_basis: str = ""  # the same of the scores: of the sample and of how it is translated
+    loss_basis: str = ""  # digest of text and loss; losses with another digest cannot be compared
+    scores_basis: str = ""  # the same for the scores: digest of the sample and of the search
 
     def plotted(self) -> dict[str, float]:
         """All numbers for metrics.jsonl, by name."""
@@ -49,9 +49,10 @@ class Validation(NamedTuple):
 class Validator:
     """Validates the transformer with the weights that it has when called.
 
-    Loss, perplexity and accuracy are of all pairs of the validation split that fit into a row; scores and samples of
-    `translation.validation_sentences` of all at equal distances, so that of several files each has its part. `xla`:
-    compile the computation of the loss. most_positions: that fit in memory at once, such as those of a training step.
+    Loss, perplexity and accuracy are those of all pairs of the validation split that fit into a row. Scores and samples
+    are those of `translation.validation_sentences` pairs at equal distances, so that every file of the split has its
+    share. xla: whether the computation of the loss is compiled. most_positions: how many fit in memory at once, such as
+    those of a training step.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Validator:
             *map(ids_of, (self.pairs.source, self.pairs.target)), transformer.model_config.label_smoothing
         )
         search = options.beam_size, options.length_penalty, options.extra_length
-        if options.coverage_penalty:  # runs of before there was one go on with the basis that they have
+        if options.coverage_penalty:  # without one, the digest is that of runs from before there was this option
             search += (options.coverage_penalty,)
         self.scores_basis = digest(self.bleu.pairs, search, language)
 
@@ -100,12 +101,12 @@ def ids_of(sentences: Sentences) -> tuple[bytes, bytes]:
 
 
 def digest(*parts: Any) -> str:
-    """A short text that two lists of parts share only if they are equal, in this process and in another."""
+    """A short text that is the same for equal parts alone, in every process."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
 def row_sums(transformer: keras.Model, xla: bool):
-    """A compiled function from a batch to the TokenSums (B,) of its rows, without dropout, smoothed as in training."""
+    """Return a compiled function from a batch to the TokenSums (B,) of its rows, without dropout, with smoothing."""
     smoothing = transformer.model_config.label_smoothing
 
     def sums(batch):
@@ -117,17 +118,17 @@ def row_sums(transformer: keras.Model, xla: bool):
 
 def sums_of_pairs(sums_of_rows, pairs: EncodedPairs, most_positions: float = math.inf) -> np.ndarray:
     """The TokenSums of every pair, in their order: float64 (pairs, 4)."""
-    found = np.zeros((len(pairs), len(TokenSums._fields)))
+    sums_of = np.zeros((len(pairs), len(TokenSums._fields)))
     for indices, batch in padded_batches(pairs, ROWS, most_positions=most_positions):
         sums = sums_of_rows({name: tf.constant(ids) for name, ids in batch.items()})
-        found[indices] = np.stack(sums, axis=1)[: len(indices)]
-    return found
+        sums_of[indices] = np.stack(sums, axis=1)[: len(indices)]
+    return sums_of
 
 
 def perplexity_interval(nll: np.ndarray, tokens: np.ndarray) -> tuple[float, float] | None:
-    """The 95 per cent confidence interval of exp(sum nll / sum tokens), if the sentences were drawn at random.
+    """The 95 per cent confidence interval of exp(sum nll / sum tokens), if the sentences are a random sample.
 
-    nll, tokens: of each sentence, (n,). The ratio r of two sums over n sentences has the standard error
+    nll, tokens: those of each sentence, (n,). The ratio r of two sums over n sentences has the standard error
     sqrt(n / (n - 1) sum_i (nll_i - r tokens_i)^2) / sum_i tokens_i (Cochran 1977, theorem 2.5). None for one sentence.
     """
     if len(nll) < 2:
