@@ -95,7 +95,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "training_page": "docs/training.md",
     "trial_commands": "the processes of benchmarks/trials/training.py",
     "two_replicas": "stock model.fit under MirroredStrategy",
-    "wheel": "the wheel in an environment of its own",
+    "wheel": "the wheel and an editable checkout",
 }
 
 TREES = {file: ast.parse(path.read_text(encoding="utf-8")) for file, path in EVERY_FILE.items()}

@@ -1,4 +1,4 @@
-"""The wheel alone, in an environment of its own and away from the checkout, runs examples/fit.py."""
+"""The wheel and an editable checkout, each in an environment of its own, from training to a served translation."""
 
 import importlib.metadata
 import os
@@ -7,78 +7,175 @@ import re
 import shutil
 import site
 import subprocess
+import time
 import venv
 import zipfile
 
 import pytest
 
+from keras_transformer.__main__ import DISTRIBUTION
+from keras_transformer.commands.table import COMMANDS
 from tests.support.places import ROOT
 from tests.support.processes import python
+from tests.support.runs import write_config
 
 pytestmark = pytest.mark.release
+FOLDERS = {
+    "keras_transformer": "keras_transformer",
+    "train": "keras_transformer/train",
+    "export": "keras_transformer/export",
+}
+EXTRAS = "train,serve,parsing,tfds"  # ctranslate2 is not in requirements.txt
+
+
+def checkout_in(folder):
+    """Copy what the package is built of, because building leaves folders behind."""
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def pip(*arguments):
+    run = python("-m", "pip", "--disable-pip-version-check", *arguments)
+    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
+
+
+def environment_with(folder, *package):
+    """The `bin` of a new virtual environment with a package, which sees this one's packages behind its own."""
+    venv.create(folder, with_pip=False)
+    (packages_of(folder / "bin") / "behind.pth").write_text("\n".join(site.getsitepackages()) + "\n", encoding="utf-8")
+    offline = "--no-deps", "--no-index", "--no-build-isolation"
+    # whatever this environment has of that name stays behind
+    pip("--python", folder / "bin/python", "install", "--ignore-installed", *offline, *package)
+    return folder / "bin"
+
+
+def packages_of(bin):
+    (folder,) = (bin.parent / "lib").glob("python*/site-packages")
+    return folder
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel of a copy of the checkout: building leaves folders behind."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder)
-    for package in ("keras_transformer", "train", "export"):  # the last two must stay out
-        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder / "dist", folder)
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder / "dist", checkout_in(folder))
     (path,) = (folder / "dist").glob("*.whl")
     return path
 
 
 @pytest.fixture(scope="module")
-def environment(wheel, tmp_path_factory):
-    """The `bin` of a virtual environment with the wheel, which sees this one's packages behind its own."""
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=False)
-    (own_packages,) = (folder / "lib").glob("python*/site-packages")
-    (own_packages / "behind.pth").write_text("\n".join(site.getsitepackages()) + "\n", encoding="utf-8")
-    pip("--python", folder / "bin" / "python", "install", "--no-deps", "--no-index", wheel)
-    return folder / "bin"
+def installed(wheel, tmp_path_factory):
+    """The environment of the wheel. Its extras are installed too: pip finds all of their packages behind."""
+    bin = environment_with(tmp_path_factory.mktemp("environment"), wheel)
+    pip("--python", bin / "python", "install", "--no-index", f"{DISTRIBUTION}[{EXTRAS}]")
+    return bin
 
 
-def pip(*arguments):
-    run = python("-m", "pip", "--disable-pip-version-check", *arguments)
-    assert run.returncode == 0, run.stderr[-3000:]
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    return checkout_in(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture(scope="module")
+def editable(checkout, tmp_path_factory):
+    return environment_with(tmp_path_factory.mktemp("editable"), "--editable", checkout)
+
+
+def settings():
+    """The environment variables, without a path to the checkout."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    return kept | {"EPOCHS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def run_in(folder, *command, stdin=""):
-    """Run a command in `folder`, with no path to the checkout in its environment."""
-    settings = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    settings |= {"EPOCHS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONSAFEPATH": "1"}
+    """What a command prints that is run in `folder`."""
     command = list(map(str, command))
-    run = subprocess.run(command, cwd=folder, env=settings, input=stdin, capture_output=True, text=True, timeout=900)
+    run = subprocess.run(command, cwd=folder, env=settings(), input=stdin, capture_output=True, text=True, timeout=900)
     assert run.returncode == 0, run.stderr[-3000:]
     return run.stdout
 
 
-def test_the_wheel_holds_the_library_and_its_license_alone(wheel):
+def test_the_wheel_holds_every_file_of_the_three_folders_and_the_license(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"keras_transformer"}
-    for kind in (".py", ".html", ".css", ".js"):
-        files = {str(path.relative_to(ROOT)) for path in (ROOT / "keras_transformer").rglob(f"*{kind}")}
-        assert files == {name for name in names if name.endswith(kind)} != set()
+    files = {name for name in names if ".dist-info/" not in name}
+    assert files == {
+        f"{inside}/{path.relative_to(ROOT / folder)}"
+        for folder, inside in FOLDERS.items()
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     assert any(name.endswith("LICENSE") for name in names)
 
 
-def test_its_requirements_are_what_the_library_imports(environment):
-    (own_packages,) = (environment.parent / "lib").glob("python*/site-packages")
-    (found,) = importlib.metadata.distributions(name="keras-transformer", path=[str(own_packages)])
-    names = {re.split(r"[<>=;\[ ]", requirement)[0] for requirement in found.requires if "extra ==" not in requirement}
-    assert names == {"keras", "sentencepiece", "tensorflow", "typer"}
+@pytest.mark.parametrize("environment", ["installed", "editable"])
+def test_no_module_of_another_name_lands_in_site_packages(request, environment):
+    folder = packages_of(request.getfixturevalue(environment))
+    names = {path.name for path in folder.iterdir() if DISTRIBUTION.replace("-", "_") not in path.name}
+    assert names - {"behind.pth", "__pycache__"} == ({"keras_transformer"} if environment == "installed" else set())
+    (distribution,) = importlib.metadata.distributions(name=DISTRIBUTION, path=[str(folder)])
+    assert distribution.version
 
 
-def test_it_runs_the_example_and_its_command_away_from_the_checkout(environment, tmp_path):
+def test_the_library_alone_runs_the_example_and_translates(installed, tmp_path):
     shutil.copy(ROOT / "examples" / "fit.py", tmp_path)
-    where = run_in(tmp_path, environment / "python", "-c", "import keras_transformer as kt; print(kt.__file__)")
-    assert pathlib.Path(where.strip()).is_relative_to(environment.parent)
-    output = run_in(tmp_path, environment / "python", "fit.py", "run")
+    output = run_in(tmp_path, installed / "python", "fit.py", "run")
     assert re.fullmatch(r"\d+ of 100 unseen numbers are right", output.splitlines()[-1])
-    translated = run_in(tmp_path, environment / "keras-transformer", "translate", "run", stdin="twenty-one\n\n")
+    translated = run_in(tmp_path, installed / "keras-transformer", "translate", "run", stdin="twenty-one\n\n")
     assert translated.count("\n") == 2
+
+
+def test_the_wheel_walks_the_road_away_from_the_checkout(installed, tmp_path):
+    """From a configuration to an answer of a server."""
+
+    def program(*arguments, stdin=""):
+        return run_in(tmp_path, installed / "keras-transformer", *arguments, stdin=stdin)
+
+    where = run_in(tmp_path, installed / "python", "-c", "import keras_transformer.train.run as m; print(m.__file__)")
+    assert pathlib.Path(where.strip()).is_relative_to(installed.parent)
+    write_config(tmp_path)
+    assert program("train", "run.toml").strip() == str(tmp_path / "run")
+    report = (tmp_path / "run/report.md").read_text(encoding="utf-8")
+    assert "keras-transformer train config.toml" in report and "not in a git checkout" in report
+    assert "chrF" in program("evaluate", "run", "--beam-size", 1)
+    assert program("export", "run", "--to", "exports/mine", "--beam-size", 1).endswith("exports/mine/1\n")
+    expected = program("translate", "run", "--beam-size", 1, stdin="twenty-one\n")
+    assert program("translate-export", "exports/mine", stdin="twenty-one\n") == expected
+    command = [installed / "keras-transformer", "serve", "exports/mine", "--port", "0", "--grpc-port", "0"]
+    log = tmp_path / "log"
+    with log.open("w") as file:
+        server = subprocess.Popen(command, cwd=tmp_path, env=settings(), stdout=file, stderr=file)
+    try:
+        while not (urls := re.findall(r"(http\S+):predict\n|(grpc:\S+)\n", log.read_text())) or len(urls) < 2:
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.05)
+        for url in urls:
+            assert program("query", "--url", "".join(url), stdin="twenty-one\n") == expected
+        server.terminate()
+        assert server.wait(60) == 0, log.read_text()
+    finally:
+        server.kill()
+
+
+def test_an_editable_checkout_has_every_command_from_anywhere(editable, checkout, tmp_path):
+    for name in COMMANDS:
+        usage = run_in(tmp_path, editable / "keras-transformer", name, "--help")
+        assert usage.startswith(f"Usage: keras-transformer {name} ")
+    where = run_in(tmp_path, editable / "python", "-c", "import keras_transformer.train.run as m; print(m.__file__)")
+    assert where.strip() == str(checkout / "train/run.py")
+    write_config(tmp_path)
+    output = run_in(tmp_path, editable / "keras-transformer", "train", "run.toml", "--set", "training.steps=1")
+    assert output.strip() == str(tmp_path / "run")
+
+
+@pytest.mark.parametrize("environment", ["installed", "editable"])
+@pytest.mark.parametrize("command", ["train", "train.evaluate", "export", "export.serve"])
+def test_python_m_still_starts_a_command(request, environment, command, checkout, tmp_path):
+    """In a checkout by its name there, elsewhere by its name in the package."""
+    bin = request.getfixturevalue(environment)
+    usage = run_in(checkout, bin / "python", "-m", command, "--help")
+    assert usage.startswith(f"Usage: python -m {command} ")
+    usage = run_in(tmp_path, bin / "python", "-m", f"keras_transformer.{command}", "--help")
+    assert usage.startswith(f"Usage: python -m keras_transformer.{command} ")
