@@ -23,18 +23,18 @@ INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run t
 
 
 def prepare_process(is_long: bool = False) -> None:
-    """Settings that concern the whole process; call it before TensorFlow is imported. Logs go to stderr.
+    """Set what concerns the whole process; call it before TensorFlow is imported. Logs go to stderr.
 
     `is_long`: log the progress too, each line with its time of day; otherwise only warnings.
     """
-    if sys.stderr is None:  # closed, as a service manager may have it: what is written there is lost, and no more
+    if sys.stderr is None:  # a service manager may have closed it: then what is written there is lost
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
     if hasattr(sys.stdout, "reconfigure"):  # texts of any language, whatever the locale is
         sys.stdout.reconfigure(encoding="utf-8")
-    logs = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")  # which `quiet_imports` does not hide
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # not even that there is no GPU
-    os.environ["KERAS_BACKEND"] = "tensorflow"  # whatever the shell or ~/.keras says: commands compile with it
+    logs = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")  # `quiet_imports` hides no log
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # hides even the notice that there is no GPU
+    os.environ["KERAS_BACKEND"] = "tensorflow"  # over the shell and ~/.keras: commands compile with it
     log_format = (
         {"format": "%(asctime)s %(message)s", "datefmt": "%H:%M:%S"}
         if is_long

@@ -17,7 +17,7 @@ def end_on_interrupt() -> None:
     of the garbage collector. JAX, which keras-hub imports, has one, and imports collect often; so a command that was
     interrupted while it started could run on to its end.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started this process ignores it
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise this process was started to ignore it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -32,7 +32,8 @@ def end_on_signals() -> None:
 def end_on_closed_output() -> Iterator[None]:
     """Within, a reader that closes the pipe early ends the process, as `end_on_signals` has it.
 
-    For a command that writes to sockets, whose end is an error to be told and not the process's end.
+    For a command that also writes to sockets: a socket that closes early is an error to report, not the end of the
+    process.
     """
     try:
         yield
@@ -54,15 +55,15 @@ def signals_raise() -> Iterator[None]:
         yield
 
 
-def heard() -> list[signal.Signals]:
-    """SIGTERM and SIGINT, but for one that this process was started to ignore, as a script's background job is."""
+def signals_to_handle() -> list[signal.Signals]:
+    """Return SIGTERM and SIGINT, without those that this process was started to ignore, as a background job SIGINT."""
     return [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 @contextlib.contextmanager
 def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Within, the signals that are `heard` go to this handler."""
-    before = {number: signal.signal(number, handler) for number in heard()}
+    """Within, SIGTERM and SIGINT go to this handler, unless this process was started to ignore them."""
+    before = {number: signal.signal(number, handler) for number in signals_to_handle()}
     try:
         yield
     finally:

@@ -5,7 +5,7 @@ import logging
 import signal
 from collections.abc import Iterator
 
-from keras_transformer.commands.signals import handling, heard
+from keras_transformer.commands.signals import handling, signals_to_handle
 from keras_transformer.errors import Interrupted
 
 log = logging.getLogger("train")
@@ -34,7 +34,7 @@ class StopRequest:
     def _make(self, number, frame) -> None:
         self.is_made = True
         log.info("%s: stopping after this step; press Ctrl-C to end at once", signal.Signals(number).name)
-        if signal.SIGINT in heard():
+        if signal.SIGINT in signals_to_handle():
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

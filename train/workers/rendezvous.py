@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator
 
-from keras_transformer.commands.signals import heard
+from keras_transformer.commands.signals import signals_to_handle
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import Interrupted
 
@@ -50,7 +50,7 @@ def join(cluster: Cluster, seconds: int = JOIN_SECONDS):
 
     global has_joined
     wait_for_others(cluster, seconds)
-    numbers = heard()
+    numbers = signals_to_handle()
     has_joined = True
     signal.alarm(seconds)  # TensorFlow itself waits without a limit, and no Python runs meanwhile
     try:
