@@ -110,7 +110,7 @@ class MultiHeadAttention(keras.layers.Layer):
             mask = for_every_head(mask)
         heads, weights = scaled_dot_product_attention(query, keys, values, mask)
         if has_fused_kernel(query, keys, values):
-            heads = fused_attention(query, keys, values, mask)  # the compiler drops the product above
+            heads = fused_attention(query, keys, values, mask)  # the compiler drops the heads above, which nothing uses
         return self.output_projection(self.concatenate_heads(heads)), weights
 
     def split_heads(self, states):
