@@ -44,20 +44,18 @@ class RunFolder:
             raise ConfigError(f"{option} {path} is a file of the run {self.path}: name another one.")
 
     def check_tokenizer(self) -> None:
-        """Raises ConfigError if tokenizer.model is not the one that the run was begun with.
+        """Raises ConfigError if tokenizer.model is not the one that the weights were trained with.
 
-        Its pieces would be other words to the weights. A run without a tokenizer.model.sha256 is not checked.
+        Ids would then stand for other words. A run without a tokenizer.model.sha256 is not checked.
         """
         if not self.tokenizer_sum.exists():
             return
-        expected, found = (
-            self.tokenizer_sum.read_text(encoding="utf-8", errors="replace").split(" ")[0],
-            sha256_of(self.tokenizer),
-        )
-        if found != expected:
+        expected = self.tokenizer_sum.read_text(encoding="utf-8", errors="replace").split(" ")[0]
+        actual = sha256_of(self.tokenizer)
+        if actual != expected:
             raise ConfigError(
                 f"{self.tokenizer} is not the tokenizer that the weights were trained with: its SHA-256 is "
-                f"{found[:12]}..., and {self.tokenizer_sum.name} has {expected[:12]}... Put the right one back."
+                f"{actual[:12]}..., and {self.tokenizer_sum.name} has {expected[:12]}... Put the right one back."
             )
 
     def keep_tokenizer_sum(self) -> None:

@@ -33,7 +33,7 @@ class Constituent(NamedTuple):
 
 
 def penn_words(sentence: str) -> list[str]:
-    """The words of a sentence, which spaces separate; a bracket, alone or in a word, is written as in the treebank.
+    """Divide a sentence at its spaces. A bracket, alone or in a word, is escaped as in the treebank.
 
     see (x) .   ->   see -LRB-x-RRB- .
     """
@@ -53,7 +53,7 @@ def tagged_leaf(tag: str) -> str:
 
 
 def symbols_of(text: str) -> list[str]:
-    """Divide a line of brackets into its symbols: "(NP XX )NP" is "(NP", "XX", ")NP". Whatever else is there stays."""
+    """Divide a line of brackets into its symbols: "(NP XX )NP" is "(NP", "XX", ")NP". Other texts stay as they are."""
     return SYMBOL.findall(text)
 
 
@@ -102,14 +102,15 @@ def is_leaf(symbol: str) -> bool:
 
 
 def repaired(symbols: Iterable[str], words: int) -> list[str]:
-    """Make a tree over `words` words of any symbols; a tree stays as it is. Without words there is no tree: [].
+    """Make a tree over `words` words of any symbols. A tree stays as it is; without words the result is [].
 
-    1. From left to right, a closing bracket closes those that were opened after the last open one of its label too. If
-       none of its label is open, it closes the innermost one instead; if none is open at all, it is dropped. So are
-       leaves beyond the last word, and whatever is neither a bracket nor a leaf.
+    1. From left to right, a closing bracket closes the last open bracket of its label, and with it every bracket that
+       was opened after that one. If no bracket of its label is open, it closes the innermost one; if no bracket is open
+       at all, it is dropped. Leaves beyond the last word are dropped too, and symbols that are neither brackets nor
+       leaves.
     2. Brackets that are open at the end are closed, and empty ones are dropped.
     3. If no single bracket spans everything, one with the label S is put around it.
-    4. Leaves that are missing are added at the end of the bracket that spans everything.
+    4. Missing leaves are added at the end of the bracket that spans everything.
 
     So an output without any symbol becomes a flat tree: (S XX XX XX )S.
     """
@@ -152,7 +153,7 @@ def without_empty_brackets(symbols: Iterable[str]) -> list[str]:
 
 
 def is_spanned(symbols: Sequence[str]) -> bool:
-    """Return whether one bracket of balanced symbols spans all of them."""
+    """True if one bracket of balanced symbols spans all of them."""
     depth = 0
     for place, symbol in enumerate(symbols):
         depth += is_opening(symbol) - is_closing(symbol)
@@ -177,8 +178,8 @@ def constituents(symbols: Iterable[str]) -> list[Constituent]:
 def penn_tree(symbols: Iterable[str], words: Iterable[str], tags: Iterable[str] | None = None) -> str:
     """Write a tree with its words in the format of the Penn Treebank, on one line.
 
-    tags: the part of speech of each word; if they are not given, those that the symbols have, XX for none. Round
-    brackets in words are escaped as in `penn_words`, without which the result could not be read.
+    tags: the part of speech of each word; None: those of the symbols, or XX. Round brackets in words are escaped as in
+    `penn_words`, so that the result can be read.
 
         (S (NP (XX John)) (VP (XX has) (NP (XX a) (XX dog))) (XX .))
     """

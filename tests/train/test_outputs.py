@@ -1,9 +1,7 @@
 """Whatever a run can write, commands write it, the trainer scores it, and TensorBoard charts its quality."""
 
-import typing
-
 from keras_transformer.outputs import KINDS
-from train.config.data import DataSection
+from train.config.run import SOURCES
 from train.loop.best import CURVE_OF
 from train.loop.dashboard import QUALITY_OF
 from train.report.curves import QUALITIES
@@ -11,8 +9,7 @@ from train.scoring.outputs import SCORED
 
 
 def test_every_kind_of_outputs_is_written_scored_and_charted():
-    (sections, *_) = typing.get_args(DataSection)
-    assert {section.outputs for section in typing.get_args(sections)} == set(KINDS) == set(SCORED) == set(QUALITY_OF)
+    assert {section.outputs for section in SOURCES} == set(KINDS) == set(SCORED) == set(QUALITY_OF)
 
 
 def test_the_quality_of_every_kind_has_a_curve():

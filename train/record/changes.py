@@ -59,7 +59,7 @@ def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worke
     if not config.training.find_micro_batches or worker.count > 1 or not folder.has_begun():
         return config
     try:
-        number = int(flattened(folder.config.read_text(encoding="utf-8"))["training.micro_batches"])
+        number = int(recorded_values(folder)["training.micro_batches"])
     except (OSError, ValueError, KeyError) as error:
         log.warning("%s cannot be read (%s): the number of micro-batches is found anew", folder.config, error)
         return config
@@ -110,10 +110,7 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
             )
         return {}
     try:
-        recorded = flattened(folder.config.read_text(encoding="utf-8"))
-        if not recorded:
-            raise ValueError("it is empty")
-        recorded = BEFORE_THEY_WERE_KEYS | recorded
+        recorded = BEFORE_THEY_WERE_KEYS | recorded_values(folder)
     except (OSError, ValueError) as error:  # ValueError: neither TOML nor UTF-8
         log.warning("%s cannot be read (%s): it is written again from the given configuration", folder.config, error)
         refuse(folder, differing_keys(*model_fields(folder, config)))
@@ -143,6 +140,14 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
     for key, (before, now) in changes.items():
         log.info("the configuration has changed since this run began: %s was %s and is %s", key, before, now)
     return changes
+
+
+def recorded_values(folder: RunFolder) -> dict[str, Any]:
+    """The flat values of config.toml. Raises OSError if it cannot be read, ValueError if it is damaged or empty."""
+    values = flattened(folder.config.read_text(encoding="utf-8"))
+    if not values:
+        raise ValueError("it is empty")
+    return values
 
 
 def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
