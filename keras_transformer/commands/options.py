@@ -60,7 +60,7 @@ def takes_search_options(*names: str, **defaults: Any) -> Callable[[Callable], C
 
 
 def type_of(option: Option) -> Any:
-    """Return the type of an option on the command line, with its help; its texts name other options as typed there."""
+    """Return the type of an option on the command line, with its help. There, `beam_size` is called --beam-size."""
     number = int if option.is_whole else float
     text = re.sub(r"\b[a-z]+(_[a-z]+)+\b", lambda name: "--" + name[0].replace("_", "-"), option.help)
     if option.default is None:
@@ -93,13 +93,11 @@ WithScores = Annotated[bool, typer.Option("--scores", help="Write each line as `
 Constrained = Annotated[
     bool,
     typer.Option(
-        "--constrained", help="Of a run on a treebank: forbid during the search what would make an output no tree."
+        "--constrained", help="For a run on a treebank: forbid tokens with which an output could not become a tree."
     ),
 ]
 
 Precision = Annotated[
     str,
-    typer.Option(
-        help="float32 or bfloat16, of weights and matrix products: bfloat16 is faster if the processor has it."
-    ),
+    typer.Option(help="Of weights and matrix products: float32, or bfloat16, which is faster if the processor has it."),
 ]

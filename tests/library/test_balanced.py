@@ -8,7 +8,8 @@ from keras import ops
 
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ForcedDecoder
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import OPTIONS as TABLE
+from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.step import IncrementalDecoder
@@ -17,6 +18,7 @@ from keras_transformer.parsing.linear import is_tree
 from keras_transformer.tokens import EOS, PAD
 from keras_transformer.translator import Translator
 from tests.support.models import LIVELY, assert_close, lively_transformer
+from tests.support.searches import OTHER_VALUES
 
 PIECES = ["<pad>", "<unk>", "<s>", "</s>", "(S", "▁(S", "▁)S", "▁(NP", "▁)NP", "▁XX", "a", "▁a", "b", "▁b"]
 NUMBERS = {piece: number for number, piece in enumerate(PIECES)}
@@ -149,6 +151,23 @@ def test_rules_that_contradict_a_search_for_trees_are_refused(changes):
         TreeDecoder(Anything(), PIECES, SearchOptions(beam_size=1, **changes))
     [(name, value)] = changes.items()
     assert f"{name} is {value} (--{name.replace('_', '-')})" in str(error.value) and "--constrained" in str(error.value)
+
+
+@pytest.mark.slow
+def test_a_search_for_trees_writes_trees_or_refuses_an_option():
+    """Of every option: a new one must keep this law, or be refused."""
+    refused = set()
+    for name in OTHER_VALUES.keys() - RUN_OPTIONS - {"min_length", "max_length"}:
+        needed = {"temperature": 1.0} if TABLE[name].needs else {}
+        options = dataclasses.replace(OPTIONS, **needed | {name: OTHER_VALUES[name]})
+        try:
+            rows, scores = found(options, SOURCES[:3])
+        except ConfigError:
+            refused.add(name)
+            continue
+        for words, hypotheses, of_row in zip(WORDS[:3], rows, scores, strict=True):
+            assert all(is_tree(symbols(tokens), words) for tokens in hypotheses[of_row > NEVER / 2]), name
+    assert refused == {"no_repeat_ngram_size"}
 
 
 @pytest.mark.parametrize("missing", ["(S", "▁)S", "▁XX"])
