@@ -4,7 +4,7 @@ from keras import ops
 
 from keras_transformer.decoding.rules import CHANGING, changed_log_probs, drawn, forced_tokens, is_changing, is_drawing
 from keras_transformer.decoding.scores import NEVER, log_normaliser
-from keras_transformer.decoding.state import BeamState, Candidates
+from keras_transformer.decoding.state import BeamState, Candidates, Rules
 from keras_transformer.decoding.top_k import selected, top_k
 from keras_transformer.tokens import EOS, PAD, SPECIAL
 
@@ -50,7 +50,7 @@ def best_by_logits(state: BeamState, logits) -> Candidates:
     tokens = ops.where(is_forced, forced, tokens)
     # What is forbidden must stay below everything allowed, even after a hypothesis of low probability.
     log_probs = ops.where(is_allowed, best_logits - log_normalisers, NEVER)
-    return best_of_siblings(ops.reshape(state.log_probs, (-1, 1)) + log_probs, tokens, beam_size)
+    return best_of_siblings(ops.reshape(state.log_probs, (-1, 1)) + log_probs, tokens, state)
 
 
 def best_by_rules(state: BeamState, logits) -> Candidates:
@@ -58,7 +58,7 @@ def best_by_rules(state: BeamState, logits) -> Candidates:
     beam_size, vocab_size = state.log_probs.shape[1], logits.shape[-1]
     log_probs = changed_log_probs(state, logits)
     totals = ops.reshape(ops.expand_dims(state.log_probs, 2) + log_probs, (-1, vocab_size))
-    candidates = best_of_siblings(*selected(totals, min(beam_size, vocab_size)), beam_size)
+    candidates = best_of_siblings(*selected(totals, min(beam_size, vocab_size)), state)
     if "temperatures" not in state.rules:
         return candidates
     draws = ops.expand_dims(is_drawing(state.rules), 1)
@@ -66,17 +66,33 @@ def best_by_rules(state: BeamState, logits) -> Candidates:
     return Candidates(*(ops.where(draws, draw, candidate) for draw, candidate in pairs))
 
 
-def best_of_siblings(log_probs, tokens, beam_size: int) -> Candidates:
+def best_of_siblings(log_probs, tokens, state: BeamState) -> Candidates:
     """Select the K best continuations per sentence among the N best of each hypothesis, its siblings.
+
+    A sibling penalty decides which are selected and in which order; their log-probabilities are without it.
 
     Shapes: log_probs of whole hypotheses float32 (B * K, N), best first; tokens int32 (B * K, N).
     """
-    siblings = tokens.shape[1]
+    beam_size, siblings = state.log_probs.shape[1], tokens.shape[1]
     per_sentence = (-1, beam_size * siblings)
-    log_probs, chosen = selected(ops.reshape(log_probs, per_sentence), beam_size)  # (B, K)
+    log_probs, ranked = ops.reshape(log_probs, per_sentence), penalised(log_probs, state.rules, beam_size)
+    best, chosen = selected(ops.reshape(ranked, per_sentence), beam_size)  # (B, K)
+    log_probs = ops.take_along_axis(log_probs, chosen, axis=1) if "sibling_penalties" in state.rules else best
     is_chosen = ops.expand_dims(chosen, 2) == ops.reshape(ops.arange(per_sentence[1]), (1, 1, -1))
     tokens = ops.sum(ops.where(is_chosen, ops.expand_dims(ops.reshape(tokens, per_sentence), 1), 0), axis=2)
     return Candidates(log_probs, chosen // siblings, tokens)
+
+
+def penalised(log_probs, rules: Rules, beam_size: int):
+    """Return log P - gamma (rank - 1), with the rank of a continuation among its siblings (Li et al. 2016).
+
+    Shapes: log_probs float32 (B * K, N), best first; the same is returned.
+    """
+    if "sibling_penalties" not in rules:
+        return log_probs
+    is_possible = ops.cast(log_probs > NEVER / 2, "float32")
+    better = ops.cumsum(is_possible, axis=1) - is_possible
+    return log_probs - of_hypotheses(rules["sibling_penalties"], beam_size) * better
 
 
 def of_hypotheses(rule, beam_size: int):

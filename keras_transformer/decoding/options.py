@@ -82,6 +82,11 @@ class SearchOptions:
         1, 1, LARGEST, "Different translations per sentence, best first; at most beam_size.",
         rule="n_best",
     )
+    sibling_penalty: float = row(  # gamma of Li et al. 2016
+        0.0, 0, 100, "Makes hypotheses differ: when the beam is chosen, a continuation loses this much log-probability "
+        "per better continuation of the same hypothesis. Scores are without it; 0: no such rule.",
+        rule="sibling_penalties",
+    )
     min_length: int = row(
         1, 1, LONGEST_OUTPUT, "Tokens of the shortest translation, end of sentence included, if extra_length allows as "
         "many.", OUTPUT,

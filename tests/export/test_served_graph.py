@@ -104,6 +104,7 @@ def test_each_line_has_options_of_its_own(ask):
         "no_repeat_ngram_size": [0, 0, 0, 1, 0, 2, 0, 0], "repetition_penalty": [1, 1, 1, 1, 2, 1, 1, 1],
         "temperature": [0, 0, 0, 0, 0, 1, 0, 1], "top_k": [0, 0, 0, 0, 0, 50, 0, 0], "seed": [0, 0, 0, 0, 0, 7, 0, 0],
         "target_prefix": ["", "", "", "", "two", "", "", ""], "n_best": [1, 2, 3, 1, 2, 1, 1, 1],
+        "sibling_penalty": [0, 0, 1.5, 0, 0.5, 0, 0, 0],
     }  # fmt: skip
     together = ask("translate", LINES, **given)
     for scores, wanted in zip(together["scores"], given["n_best"], strict=True):
@@ -121,11 +122,14 @@ def test_each_line_has_options_of_its_own(ask):
 
 
 @pytest.mark.slow
-def test_the_repetition_penalty_of_a_request_is_the_translators(pair, ask):
-    options = SearchOptions(extra_length=6, repetition_penalty=2.0)
-    expected = [one.text for one in Translator(*pair, options, max_source_tokens=LONGEST).translate(LINES[:6])]
-    assert texts_of(ask("translate", LINES[:6], repetition_penalty=2.0)["translations"][:, 0]) == expected
-    assert texts_of(ask("translate", LINES[:6])["translations"][:, 0]) != expected
+@pytest.mark.parametrize("rule", [{"repetition_penalty": 2.0}, {"sibling_penalty": 3.0}])
+def test_a_penalty_of_a_request_is_the_translators(pair, ask, rule):
+    options = SearchOptions(extra_length=6, n_best=4, **rule)
+    expected = Translator(*pair, options, max_source_tokens=LONGEST).translate_n_best(LINES[:6])
+    found, plain = (ask("translate", LINES[:6], n_best=4, **asked)["translations"] for asked in (rule, {}))
+    for texts, translations in zip(found, expected, strict=True):
+        assert texts_of(texts) == [one.text for one in translations] + [""] * (4 - len(translations))
+    assert (found != plain).any()
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.release
 OPTIONS = {
     "beam": SearchOptions(beam_size=3, n_best=3, extra_length=4),
     "covering": SearchOptions(beam_size=3, n_best=3, extra_length=4, coverage_penalty=0.5),
+    "diverse": SearchOptions(3, n_best=3, extra_length=4, sibling_penalty=0.5),
     "greedy": SearchOptions(1, extra_length=4),
     "drawn": SearchOptions(3, n_best=3, extra_length=4, temperature=1.0, seed=-7),
     "prefix": SearchOptions(beam_size=2, n_best=2, extra_length=4),

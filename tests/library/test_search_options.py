@@ -31,6 +31,7 @@ def test_the_options_of_a_sentence_reach_the_search(pair):
     assert all(len(ids) >= 9 for ids in ids_of(min_length=9))
     assert all(len(set(ids)) == len(ids) for ids in ids_of(no_repeat_ngram_size=1))
     assert ids_of(repetition_penalty=3.0) != plain
+    assert ids_of(sibling_penalty=100.0, n_best=2) != ids_of(n_best=2) == plain
     drawn = ids_of(temperature=1.0, seed=1)
     assert drawn == ids_of(temperature=1.0, seed=1) != ids_of(temperature=1.0, seed=2)
     assert ids_of(temperature=1.0, top_k=1, seed=1) == ids_of(temperature=1.0, top_p=1e-6, seed=2)
