@@ -9,7 +9,7 @@
 # make attack      10,000 bad requests to a local server; ATTACK_REQUESTS=100000 sends more
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
 # make peers       installs what comparisons with other implementations need, so that `make test-all` skips none of them
-# make race-peer   JoeyNMT in an environment of its own, .race, for `python -m benchmarks.race`
+# make race-peer   JoeyNMT in an environment of its own, .race, for `python -m benchmarks.recipes.race`
 # make clean       removes what these commands made; data/ and runs/cache stay, which other trainings read
 PYTHON ?= python3
 VENV ?= .venv

@@ -3,7 +3,7 @@
 import gzip
 import pathlib
 
-from benchmarks.worker import BenchmarkError
+from benchmarks.errors import BenchmarkError
 
 
 def text_of(data: pathlib.Path, name: str) -> str:

@@ -3,23 +3,25 @@
 It needs jax and keras, torch for its contestants, pydantic, tomli_w and typer; it does not need TensorFlow.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import pathlib
 import statistics
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import typer
 
+from benchmarks.errors import BenchmarkError, names_in
 from benchmarks.result_files import command_line, write_result
 from benchmarks.speed.on_accelerator.chip import Chip
 from benchmarks.speed.on_accelerator.packed_text import batch_flops, packed_batches, target_tokens
-from benchmarks.speed.on_accelerator.process import serve, serve_chip
+from benchmarks.speed.on_accelerator.process import Measuring, Training
 from benchmarks.speed.on_accelerator.report import Measurement, as_json, chip_lines, page, table
-from benchmarks.speed.on_accelerator.task import CONTESTANTS, USUAL, Round, Task
-from benchmarks.worker import BenchmarkError, ContestantProcess, names_in
+from benchmarks.speed.on_accelerator.task import CONTESTANTS, USUAL, Task
+from benchmarks.speed.processes import ContestantProcess
 from keras_transformer.commands.console import exit_codes
 from keras_transformer.config import preset
 
@@ -67,11 +69,9 @@ def main(
 
 def measured_chip(deadline: float) -> Chip:
     """The device, measured in a process that has it for itself. Raises BenchmarkError if that fails."""
-    process = ContestantProcess(serve_chip, "the measurement of the device")
-    try:
-        return process.ask(patience=seconds_until(deadline))
-    finally:
-        process.kill()
+    with ContestantProcess(Measuring, "the measurement of the device") as process:
+        process.wait_until_ready(seconds_until(deadline))
+        return process.ask("chip", patience=seconds_until(deadline))
 
 
 def by_precision(names: Iterable[str]) -> Iterator[list[str]]:
@@ -80,37 +80,42 @@ def by_precision(names: Iterable[str]) -> Iterator[list[str]]:
         yield list(group)
 
 
-def compare(size: str, task: Task, names: list[str], steps: Iterable[int], deadline: float) -> list[Measurement]:
+def compare(size: str, task: Task, names: list[str], steps: Sequence[int], deadline: float) -> list[Measurement]:
     """Measure these contestants, their rounds in turn; each number of `steps` is a round of each."""
     results = {name: blank_measurement(size, task, name) for name in names}
-    processes: dict[str, ContestantProcess] = {}
+    running: dict[str, ContestantProcess] = {}
 
-    def attempt(name: str, *request) -> Round | None:
-        """Ask a contestant. If it fails, note why, and end its process."""
-        try:
-            return processes[name].ask(*request, patience=seconds_until(deadline))
-        except BenchmarkError as error:
-            results[name] = dataclasses.replace(results[name], failure=str(error))
-            typer.echo(f"{size}: {error}")
-            processes.pop(name).kill()
-            return None
+    def record(name: str, **values) -> None:
+        results[name] = dataclasses.replace(results[name], **values)
 
-    try:
+    def drop(name: str, error: BenchmarkError) -> None:
+        """Go on without a contestant that has failed."""
+        record(name, failure=str(error))
+        typer.echo(f"{size}: {error}")
+        running.pop(name).kill()
+
+    with contextlib.ExitStack() as stack:
         for first in range(0, len(names), SIDE_BY_SIDE):
             started, together = time.monotonic(), names[first : first + SIDE_BY_SIDE]
-            processes |= {name: ContestantProcess(serve, name, task) for name in together}
             for name in together:
-                if attempt(name) is not None:
-                    results[name] = dataclasses.replace(results[name], ready_seconds=time.monotonic() - started)
-                    typer.echo(f"{size}: {name} is ready after {results[name].ready_seconds:.0f} s")
+                running[name] = stack.enter_context(ContestantProcess(Training, name, task))
+            for name in together:
+                try:
+                    running[name].wait_until_ready(seconds_until(deadline))
+                except BenchmarkError as error:
+                    drop(name, error)
+                    continue
+                record(name, ready_seconds=time.monotonic() - started)
+                typer.echo(f"{size}: {name} is ready after {results[name].ready_seconds:.0f} s")
         for number, count in enumerate(steps, 1):
-            for name in list(processes):
-                if (round := attempt(name, count)) is not None:
-                    results[name] = dataclasses.replace(results[name], rounds=(*results[name].rounds, round))
-                    typer.echo(f"{size}: {name}, round {number}: {1000 * round.seconds / count:.1f} ms per step")
-    finally:
-        for process in processes.values():
-            process.kill()
+            for name in list(running):
+                try:
+                    round = running[name].ask("round", count, patience=seconds_until(deadline))
+                except BenchmarkError as error:
+                    drop(name, error)
+                    continue
+                record(name, rounds=(*results[name].rounds, round))
+                typer.echo(f"{size}: {name}, round {number}: {1000 * round.seconds / count:.1f} ms per step")
     return list(results.values())
 
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.errors import BenchmarkError
 from benchmarks.result_files import write_result
 from benchmarks.trials.settings import check_same_settings
-from benchmarks.worker import BenchmarkError
 from keras_transformer.machine import processor_and_cores
 from keras_transformer.run_folder import RunFolder
 from train.config.run import check_config

@@ -3,7 +3,7 @@
 import pathlib
 from collections.abc import Sequence, Set
 
-from benchmarks.worker import BenchmarkError
+from benchmarks.errors import BenchmarkError
 from keras_transformer.run_folder import RunFolder
 from train.config.run import RunConfig, load_config
 from train.config.settings import effective_settings

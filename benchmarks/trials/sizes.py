@@ -1,6 +1,6 @@
 """Models that are compared at equal size."""
 
-from benchmarks.worker import BenchmarkError
+from benchmarks.errors import BenchmarkError
 
 MOST_APART = 0.05  # by which numbers of parameters may differ
 

@@ -14,9 +14,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from benchmarks.errors import BenchmarkError
 from benchmarks.trials.outcome import Outcome, Trial, outcome_of_run, read_outcome, step_seconds, write_outcome
 from benchmarks.trials.settings import OF_SELECTION, check_settings, has_begun
-from benchmarks.worker import BenchmarkError
 from keras_transformer.commands.console import INTERRUPTED
 from keras_transformer.commands.signals import handling
 from keras_transformer.errors import Interrupted

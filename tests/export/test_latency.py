@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import serve_table, translate_table
+from benchmarks.speed import serve_table, translate_table
 from export.certificate.latency import latencies, percentile
 
 

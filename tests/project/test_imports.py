@@ -204,7 +204,7 @@ MIRRORS = {"library": "keras_transformer", "train": "train", "export": "export",
 def test_a_test_file_is_named_after_a_module_of_its_folder_or_has_a_subject():
     without_module = set()
     for path in (ROOT / "tests").rglob("test_*.py"):
-        source = MIRRORS.get(path.parent.name)
+        source = MIRRORS.get(path.relative_to(ROOT / "tests").parts[0])
         modules = {part for file in files_of(source) for part in (file.stem, file.parent.name)} if source else set()
         if (subject := path.stem.removeprefix("test_")) not in modules:
             without_module.add(subject)

@@ -1,1 +1,0 @@
-"""What `benchmarks.table1` counts, measures and fits of each kind of layer in Table 1 of the paper."""

@@ -1,0 +1,139 @@
+"""`python -m benchmarks.speed.serve EXPORT`: the local server under 1, 8 and 64 clients, and beyond its queue."""
+
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.result_files import RESULTS, command_line
+from benchmarks.speed.serve_client import Expected, Load, ask_for, expected_answers
+from benchmarks.speed.serve_table import summary, write_results
+from benchmarks.speed.translate_work import test_lines
+from keras_transformer.commands.console import exit_codes
+
+PATIENCE = 300  # seconds for a server to start, on a busy machine
+SMALL_QUEUE = 16  # lines that may wait, in the measurement beyond the queue
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def counts_in(clients: str) -> list[int]:
+    """Return the numbers of clients in "1,4,16". Raises BenchmarkError for anything else."""
+    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", clients):
+        raise BenchmarkError(f"--clients is {clients!r}; give numbers with commas between them, such as 1,4,16.")
+    return [int(count) for count in clients.split(",")]
+
+
+@app.command()
+def main(
+    export: Annotated[
+        pathlib.Path, typer.Argument(metavar="EXPORT", help="The folder that `keras-transformer export` wrote.")
+    ],
+    seconds: Annotated[float, typer.Option(min=0.1, help="How long each number of clients asks.")] = 60.0,
+    clients: Annotated[str, typer.Option(help="Numbers of clients, separated by commas.")] = "1,8,64",
+    data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k: test_2016 is asked.")] = pathlib.Path(
+        "data/multi30k"
+    ),
+    lines: Annotated[pathlib.Path | None, typer.Option(help="Sentences to ask, in place of Multi30k.")] = None,
+    results: Annotated[
+        pathlib.Path, typer.Option(show_default="benchmarks/results", help="Folder for serve_load.md, .json and .png.")
+    ] = RESULTS,
+) -> None:
+    """Ask for one sentence after the other from several clients at once, and check every answer."""
+    with exit_codes():
+        sentences = lines.read_text(encoding="utf-8").splitlines() if lines else test_lines(data, "en")
+        if not sentences:
+            raise BenchmarkError(f"{lines} has no sentence to ask.")
+        counts = counts_in(clients)
+        found: dict[str, Any] = {"command": command_line("speed.serve"), "loads": []}
+        found["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+        found["seconds"], found["sentences"], found["small_queue"] = seconds, len(sentences), SMALL_QUEUE
+        with server(export) as (url, process):
+            note(f"asking for {len(sentences)} sentences one by one")
+            expected = expected_answers(url, sentences)
+            for count in counts:
+                note(f"{count} clients for {seconds:g} seconds")
+                found["loads"].append(measured(url, process, expected, count, seconds))
+        with server(export, "--queue-rows", str(SMALL_QUEUE)) as (url, process):
+            note(f"{max(counts)} clients on a queue of {SMALL_QUEUE}")
+            found["beyond"] = measured(url, process, expected, max(counts), seconds)
+        print(write_results(summary(found), results))
+
+
+@contextlib.contextmanager
+def server(export: pathlib.Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen]]:
+    """Within, a server of an export runs in a process of its own. Yields its URL and the process.
+
+    Raises BenchmarkError if it does not start.
+    """
+    command = [sys.executable, "-m", "export.serve", str(export), "--port", "0", "--grpc-port", "0", *arguments]
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            yield url_in(log, process), process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def url_in(log, process: subprocess.Popen) -> str:
+    """Wait until the server has printed where it answers."""
+    until = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < until:
+        log.seek(0)
+        if found := re.search(r"(http\S+):predict", log.read()):
+            return found[1]
+        time.sleep(0.1)
+    log.seek(0)
+    raise BenchmarkError(f"The server did not start: {' '.join(log.read().split())[-500:]}")
+
+
+def measured(url: str, process: subprocess.Popen, expected: Expected, clients: int, seconds: float) -> dict[str, Any]:
+    """Let clients ask for `seconds`, while the server's memory is looked at. Returns what they found."""
+    memory, is_over = [], threading.Event()
+
+    def watch() -> None:
+        start = time.monotonic()
+        while not is_over.is_set():
+            memory.append((time.monotonic() - start, resident(process.pid)))
+            is_over.wait(seconds / 60)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    before = processor_seconds(process.pid)
+    load: Load = ask_for(url, expected, clients, seconds)
+    is_over.set()
+    watcher.join()
+    return load._asdict() | {"memory": memory, "cpu": processor_seconds(process.pid) - before}
+
+
+def resident(pid: int) -> int:
+    """Return the bytes of memory that a process holds; 0 where there is no /proc."""
+    file = pathlib.Path(f"/proc/{pid}/statm")
+    return int(file.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if file.exists() else 0
+
+
+def processor_seconds(pid: int) -> float:
+    """Return how long a process has used a processor; 0 where there is no /proc."""
+    file = pathlib.Path(f"/proc/{pid}/stat")
+    if not file.exists():
+        return 0.0
+    fields = file.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m benchmarks.speed.serve")

@@ -1,0 +1,115 @@
+"""The tables and the picture of `benchmarks/speed/serve.py`."""
+
+import json
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.result_files import write_result
+from export.certificate.latency import percentile
+from keras_transformer.machine import processor, processor_cores, versions
+
+PACKAGES = ("tensorflow", "starlette", "uvicorn", "grpcio")
+NOTES = """
+Each client has one connection and asks for one sentence after the other. Clients and server share the cores. Every
+answer was compared with the one that its sentence gets when it is asked alone: the score must be equal to 1e-4; a tie
+is another text with an equal score. A refused client waits a tenth of a second. Memory is what the server's process
+holds, weights included."""
+
+
+def summary(found: dict[str, Any]) -> dict[str, Any]:
+    """Replace single latencies by their number, rate and percentiles."""
+    found = found | {"versions": versions(PACKAGES), "processor": processor(), "cores": processor_cores()}
+    return found | {"loads": [condensed(load) for load in found["loads"]], "beyond": condensed(found["beyond"])}
+
+
+def condensed(load: dict[str, Any]) -> dict[str, Any]:
+    answers, refusals = load["latencies"], load["refusals"]
+    return load | {
+        "latencies": {"count": len(answers), "per_second": len(answers) / load["seconds"], **percentiles(answers)},
+        "refusals": {"count": len(refusals), **percentiles(refusals)},
+    }
+
+
+def percentiles(values: list[float]) -> dict[str, float | None]:
+    """Return the median, two more percentiles and the largest; None for each if there are no values."""
+    found = {f"p{percent}": percentile(values, percent) if values else None for percent in (50, 95, 99)}
+    return found | {"max": max(values, default=None)}
+
+
+def as_markdown(found: dict[str, Any]) -> str:
+    return "\n".join(["# The local server under load", "", *heading(found), *table(found), *beyond(found), NOTES, ""])
+
+
+def heading(found: dict[str, Any]) -> Iterator[str]:
+    yield f"`{found['command'].strip()}` on {found['processor']}, {found['cores']} cores."
+    yield f"{found['sentences']} sentences, {found['seconds']:g} seconds per number of clients."
+    yield ", ".join(f"{package} {version}" for package, version in found["versions"].items()) + "."
+    if found["load_before"] is not None:
+        yield f"Load of the machine in the minute before: {found['load_before']:.2f}."
+    yield ""
+
+
+def table(found: dict[str, Any]) -> Iterator[str]:
+    yield (
+        "| clients | requests | requests/s | p50 (ms) | p95 | p99 | ties | wrong | errors | refused | memory (MiB) "
+        "| CPU s |"
+    )
+    yield "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    for load in found["loads"]:
+        answers, memory = load["latencies"], [size / 2**20 for _, size in load["memory"]]
+        cells = [
+            load["clients"], answers["count"], f"{answers['per_second']:.1f}", *map(milliseconds, times(answers)),
+            load["ties"], len(load["wrong"]), len(load["errors"]), load["refusals"]["count"],
+            f"{memory[0]:,.0f} to {max(memory):,.0f}", f"{load['cpu']:.1f}",
+        ]  # fmt: skip
+        yield f"| {' | '.join(map(str, cells))} |"
+    yield ""
+
+
+def beyond(found: dict[str, Any]) -> Iterator[str]:
+    load = found["beyond"]
+    answers, refusals = load["latencies"], load["refusals"]
+    yield f"## {load['clients']} clients on a queue of {found['small_queue']} lines"
+    yield ""
+    yield "| | requests | p50 (ms) | p95 | p99 | slowest |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for name, group in (("answered", answers), ("refused with 503", refusals)):
+        yield f"| {name} | {group['count']} | {' | '.join(map(milliseconds, (*times(group), group['max'])))} |"
+    yield ""
+    yield f"Wrong answers: {len(load['wrong'])}; other errors: {len(load['errors'])}."
+
+
+def times(group: dict[str, Any]) -> tuple[float | None, ...]:
+    return group["p50"], group["p95"], group["p99"]
+
+
+def milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1e3:,.0f}" if seconds >= 0.01 else f"{seconds * 1e3:.1f}"
+
+
+def write_results(found: dict[str, Any], folder: pathlib.Path) -> str:
+    """Write serve_load.md, serve_load.json and serve_load.png into `folder`. Returns the page."""
+    page = as_markdown(found)
+    write_result(folder / "serve_load.md", page)
+    write_result(folder / "serve_load.json", json.dumps(found, indent=2) + "\n")
+    draw(found, folder / "serve_load.png")
+    return page
+
+
+def draw(found: dict[str, Any], path: pathlib.Path) -> None:
+    """Latency by clients, and memory over time."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    clients = [str(load["clients"]) for load in found["loads"]]
+    for name in ("p50", "p95", "p99"):
+        left.plot(clients, [(load["latencies"][name] or 0) * 1e3 for load in found["loads"]], marker="o", label=name)
+    left.set(xlabel="clients", ylabel="milliseconds", ylim=(0, None))
+    for load in found["loads"]:
+        right.plot(*zip(*((when, size / 2**20) for when, size in load["memory"]), strict=True), label=load["clients"])
+    right.set(xlabel="seconds", ylabel="MiB held by the server", ylim=(0, None))
+    left.legend()
+    right.legend(title="clients")
+    figure.savefig(path, dpi=120)

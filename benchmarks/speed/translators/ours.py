@@ -1,0 +1,43 @@
+"""This project's Translator."""
+
+import functools
+import pathlib
+
+from benchmarks.speed.translators import Setting
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.parallel import tune_for_translation
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.translator import Translator
+
+
+def settings(cores: int) -> list[Setting]:
+    """What is tried. Products have one thread each, and the Translator searches as many batches as there are cores."""
+    return [{"batch_size": size} for size in (64, 128, 250)]
+
+
+class Ours:
+    def __init__(self, folder: pathlib.Path, **options):
+        self.run, self.options = RunFolder(folder / "run"), options
+
+    def translate(self, lines: list[str], beam_size: int, forced: int | None, setting: Setting) -> list[str]:
+        translator = self.translator(beam_size, extra_length(self.run, lines, forced), **setting)
+        return [found.text for found in translator.translate(lines)]
+
+    @functools.cache  # noqa: B019  (one object per process)
+    def translator(self, beam_size: int, extra_length: int, **setting) -> Translator:
+        search = SearchOptions(beam_size, extra_length=extra_length)
+        return Translator.load(self.run.path, search, **setting, **self.options)
+
+
+def extra_length(run: RunFolder, lines: list[str], forced: int | None) -> int:
+    """`extra_length` for outputs of `forced` tokens. All lines then have as many tokens as the first."""
+    if forced is None:
+        return SearchOptions.extra_length
+    from keras_transformer.tokenizer import Tokenizer
+
+    return forced - len(Tokenizer(run.tokenizer).encode(lines[0])) - 1
+
+
+def load(folder: pathlib.Path, **options) -> Ours:
+    tune_for_translation()
+    return Ours(folder, **options)

@@ -1,0 +1,73 @@
+"""The benchmark of the local server finds wrong answers and errors, and writes its tables."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.speed import serve, serve_table
+from benchmarks.speed.serve_client import ask_for, expected_answers
+from export.server.options import ServerOptions
+from export.server.process import local_server
+from keras_transformer.translation import Translation
+from tests.support.echo import write_echo
+
+SENTENCES = ["one", "two dogs", "three"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "echo"
+    write_echo(folder / "1")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(folder):
+    with local_server(folder, ServerOptions(port=0, grpc_port=0)) as address:
+        yield address.url
+
+
+def test_right_answers_are_counted_and_timed(url):
+    load = ask_for(url, expected_answers(url, SENTENCES), clients=3, seconds=0.3)
+    assert len(load.latencies) >= 3 and (load.ties, load.wrong, load.errors, load.refusals) == (0, [], [], [])
+
+
+def test_an_answer_of_another_sentence_is_noticed(url):
+    right = dict(expected_answers(url, SENTENCES))
+    swapped = [("one", right["three"]), ("two dogs", Translation("other", right["two dogs"].score))]
+    load = ask_for(url, swapped, clients=2, seconds=0.2)
+    assert set(load.wrong) == {"one"} and load.ties > 0
+
+
+def test_a_server_that_is_gone_is_an_error():
+    load = ask_for("http://127.0.0.1:9/v1/models/x", [("a", Translation("a", 0.0))], clients=1, seconds=0.05)
+    assert set(load.errors) == {"ConnectionRefusedError"} and load.latencies == []
+
+
+def test_percentiles():
+    found = serve_table.percentiles([number / 100 for number in range(101)])
+    assert found == pytest.approx({"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0})
+    assert serve_table.percentiles([]) == dict.fromkeys(("p50", "p95", "p99", "max"))
+
+
+@pytest.mark.release
+def test_the_smallest_measurement_writes_its_results(folder, tmp_path):
+    (tmp_path / "lines").write_text("\n".join(SENTENCES), encoding="utf-8")
+    arguments = [folder, "--seconds", 0.5, "--clients", "1,4", "--lines", tmp_path / "lines", "--results", tmp_path]
+    result = CliRunner().invoke(serve.app, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "serve_load.json").read_text())
+    for load in (*found["loads"], found["beyond"]):
+        assert load["latencies"]["count"] > 0 and load["wrong"] == load["errors"] == []
+    assert [load["clients"] for load in found["loads"]] == [1, 4]
+    page = (tmp_path / "serve_load.md").read_text()
+    assert "| 4 | " in page and "refused with 503" in page and (tmp_path / "serve_load.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize("clients", ["one", "", "1,,2", "0", "1;2"])
+def test_numbers_of_clients_are_numbers(clients):
+    with pytest.raises(BenchmarkError, match="such as 1,4,16"):
+        serve.counts_in(clients)
+    assert serve.counts_in("1,4") == [1, 4]

@@ -1,0 +1,218 @@
+"""The benchmark of translation: every contestant translates the same model, and ratios are quotients of medians."""
+
+import contextlib
+import gzip
+import importlib.util
+import json
+import types
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.speed import first_translation, translate_work
+from benchmarks.speed import translate as program
+from benchmarks.speed.translate import EVERYTHING, Effort, app
+from benchmarks.speed.translate_table import as_markdown, draw_costs, search_flops, summary
+from benchmarks.speed.translators import CONTESTANTS, in_batches
+from benchmarks.speed.translators.ours import Ours
+from keras_transformer.config import base
+from tests.support.models import SMALL
+from tests.support.runs import SENTENCES, random_run
+
+needs = {
+    name: pytest.mark.skipif(
+        importlib.util.find_spec(name) is None, reason=f"{name} is not installed: pip install -r requirements-peers.txt"
+    )
+    for name in ("ctranslate2", "transformers")
+}
+RIGHT = ["ein Hund läuft dort", "zwei Katzen"]
+TINY = SMALL.replace(vocab_size=300, encoder_layers=1, decoder_layers=1)
+
+
+@pytest.fixture(scope="module")
+def forced(tmp_path_factory):
+    """A prepared folder whose model never ends an output by itself, and a line for it."""
+    folder = tmp_path_factory.mktemp("work")
+    translate_work.write_random_run(folder / "run", TINY)
+    translate_work.write_arrays(folder)
+    return folder, ["w5 w17 w200", "w9 w9 w100"]
+
+
+@pytest.fixture(scope="module")
+def greedy(forced):
+    """Our translations of the lines by greedy search, of 9 tokens each: tracing the search takes seconds."""
+    folder, lines = forced
+    return Ours(folder).translate(lines, 1, 9, {"batch_size": 2})
+
+
+@pytest.mark.release
+def test_ours_gives_outputs_of_exactly_the_forced_length(forced, greedy):
+    folder, lines = forced
+    for texts in (greedy, Ours(folder).translate(lines, 4, 9, {"batch_size": 2})):
+        assert [len(text.split()) for text in texts] == [8, 8]  # and EOS
+
+
+@pytest.mark.release
+@needs["transformers"]
+def test_marian_has_our_weights_and_the_forced_length(forced, greedy):
+    from benchmarks.speed.translators.marian import load
+
+    folder, lines = forced
+    marian = load(folder)
+    found = marian.translate(lines, 1, 9, {"batch_size": 2, "threads": 1})
+    assert [text.split()[:8] for text in found] == [text.split() for text in greedy]
+
+
+@pytest.mark.release
+@needs["ctranslate2"]
+def test_ctranslate2_has_our_weights_and_the_forced_length(forced, greedy):
+    from benchmarks.speed.translators.ctranslate2_model import load
+    from export.ctranslate2.convert import write_model
+    from keras_transformer.saved_run import load_run
+
+    folder, lines = forced
+    (folder / "ctranslate2_float32").mkdir()
+    write_model(*load_run(folder / "run"), folder / "ctranslate2_float32")
+    found = load(folder, "float32").translate(lines, 1, 9, {"threads": (1, 1), "batch_size": 2})
+    assert [text.split()[:8] for text in found] == [text.split() for text in greedy]
+
+
+def test_batches_are_sorted_and_their_results_are_not():
+    batches = []
+
+    def translate(lines):
+        batches.append(lines)
+        return [line.upper() for line in lines]
+
+    assert in_batches(["aaa", "b", "cc"], 2, translate) == ["AAA", "B", "CC"]
+    assert batches == [["b", "cc"], ["aaa"]]
+
+
+def test_the_products_of_a_search_at_base_are_about_370_mflop_per_token():
+    config = base.replace(vocab_size=32_000)
+    assert search_flops(config, 24, 24, beam_size=4) / 24 == pytest.approx(370e6, rel=0.06)
+    assert search_flops(config, 24, 24, beam_size=1) / 24 < 125e6
+
+
+def work(folder, seconds, texts, forced=None):
+    return {
+        "source": ["w1", "w2 w3"], "references": RIGHT, "config": TINY, "forced": forced,
+        "tokenizer": (folder / "run" / "tokenizer.model").read_bytes(), "peak": {"ours": 2**20},
+        "product": {"float32": 1e9, "bfloat16": 2e9}, "seconds": seconds, "texts": texts,
+        "settings": {key: {"batch_size": 32} for key in seconds}, "tried": {},
+    }  # fmt: skip
+
+
+def test_ratios_are_ours_over_theirs_and_versions_of_ours_have_keys_of_their_own(forced):
+    seconds = {
+        "beam4/all/ours": [2.0, 1.0, 9.0], "beam4/all/ours_bfloat16": [1.0, 1.0, 1.0],
+        "beam4/all/ctranslate2_float32": [4.0, 4.0, 3.0], "beam4/all/saved_model": [4.0, 4.0, 4.0],
+        "greedy/batch1/ours": [[0.1, 0.2], [0.3, 0.2]], "greedy/batch1/marian": [[0.4, 0.4], [0.4, 0.8]],
+    }  # fmt: skip
+    texts = {key: RIGHT for key in seconds} | {"beam4/all/ctranslate2_float32": [RIGHT[0], "zwei Hunde"]}
+    found = {
+        "command": "c",
+        "rounds": 3,
+        "load_before": None,
+        "missing": {"marian": "needs x"},
+        "first": {},
+        "lengths": {},
+    }
+    found = summary(found | {"works": {"multi30k": work(forced[0], seconds, texts)}})
+    ratios, place = found["ratios"], "multi30k/beam4/all"
+    assert ratios[f"{place}/ctranslate2_float32"] == 2 and ratios[f"{place}/ctranslate2_float32/bfloat16"] == 4
+    assert ratios[f"{place}/ctranslate2_float32/saved_model"] == 1 and ratios[f"{place}/saved_model"] == 2
+    assert ratios["multi30k/greedy/batch1/marian"] == pytest.approx(2)  # of the medians of all calls
+    assert found["latency"]["multi30k/greedy/batch1/ours"]["p50"] == pytest.approx(0.2)
+    assert found["same"] == {**found["same"], f"{place}/ours": 1, f"{place}/ctranslate2_float32": 0.5}
+    assert found["bleu"][f"{place}/ours"] > found["bleu"][f"{place}/ctranslate2_float32"]
+    limit = found["limit_tokens_per_second"]
+    assert ratios[f"{place}/gemm_limit"] == pytest.approx(
+        found["tokens_per_second"][f"{place}/ours"] / limit[f"{place}/float32"]
+    )
+    assert limit[f"{place}/bfloat16"] == 2 * limit[f"{place}/float32"]
+    assert ratios[f"{place}/gemm_limit/bfloat16"] == pytest.approx(ratios[f"{place}/gemm_limit"])  # twice of twice
+    page = as_markdown(found)
+    assert "Not measured: marian: needs x" in page and "| 2.00 |" in page and json.dumps(found)
+
+
+def test_each_length_has_the_fastest_setting_and_who_cannot_take_part_is_named(monkeypatch, tmp_path):
+    asked = []
+
+    def settings(cores, size):
+        return [{"threads": cores, "batch_size": size}, {"threads": 1, "batch_size": size}]
+
+    def translate(lines, beam_size, forced, setting, size):
+        asked.append((forced, setting["threads"], setting["batch_size"]))
+        return lines, [forced * setting["batch_size"] / setting["threads"]]
+
+    @contextlib.contextmanager
+    def crew(names, work, missing):
+        missing["ours_bfloat16"] = "cannot"
+        yield [types.SimpleNamespace(name=names[0], settings=settings, translate=translate)]
+
+    lines = types.SimpleNamespace(lines=["w"] * 7)
+    replaced = {"crew": crew, "processor_cores": lambda: 2, "random_work": lambda *_, **__: lines}
+    for name, value in (replaced | {"export": lambda *_: {"ctranslate2_float32": "failed"}}).items():
+        monkeypatch.setattr(program, name, value)
+    missing = {}
+    found = program.measure_lengths(tmp_path, ["ours", "marian"], (10, 20), missing)
+    assert found == {"ours": {length: pytest.approx(4 / 2 / 7) for length in (10, 20)}}
+    assert missing == {"ctranslate2_float32": "failed", "ours_bfloat16": "cannot"}
+    assert asked[:8] == [(10, threads, size) for size in (7, 4) for threads in (2, 1) for _ in range(2)]
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--contestants", "ours,moses"], ["'moses'", *CONTESTANTS]),
+        (["--run", "no such run"], ["no such run", "--run"]),
+    ],
+)
+def test_a_mistake_is_a_sentence(arguments, words):
+    result = invoke(*arguments)
+    assert result.exit_code == 1 and result.output.startswith("Error: ") and result.output.count("\n") == 1
+    assert all(word in result.output for word in words)
+
+
+@pytest.mark.release
+@needs["ctranslate2"]
+def test_a_run_from_command_to_files(tmp_path, monkeypatch):
+    run = random_run(tmp_path / "run")
+    for language in ("en", "de"):
+        text = "".join(f"{line}\n" for line in SENTENCES)
+        (tmp_path / f"test_2016_flickr.{language}.gz").write_bytes(gzip.compress(text.encode()))
+    monkeypatch.setattr(program, "QUICK", Effort(4, {"multi30k": EVERYTHING}, 2, ()))
+    names = "ctranslate2_float32"
+    result = invoke("--quick", "--contestants", names, "--run", run, "--data", tmp_path, "--results", tmp_path / "to")
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "to" / "translate_speed.json").read_text(encoding="utf-8"))
+    speeds = found["sentences_per_second"]
+    assert len(speeds) == 2 * 3 and min(speeds.values()) > 0  # beams, modes
+    assert found["missing"] == {} and min(found["product_flops"]["multi30k"].values()) > 1e9
+    assert {len(one["seconds"]) for one in found["first"].values()} == {2}
+    assert np.all([one["peak"] > 1e7 for one in found["first"].values()])
+    assert (tmp_path / "to" / "translate_speed.md").read_text(encoding="utf-8") in result.output
+
+
+def test_the_plot_shows_every_cost_in_microseconds():
+    figure_module = pytest.importorskip("matplotlib.figure")
+    figure = figure_module.Figure()
+    draw_costs(figure, {"ours": {32: 0.001, 64: 0.003}, "ctranslate2_float32": {32: 0.002, 64: 0.004}})
+    [axes] = figure.axes
+    assert [line.get_ydata() for line in axes.lines] == [pytest.approx([1000, 3000]), pytest.approx([2000, 4000])]
+    lowest, highest = axes.get_ylim()
+    assert lowest == 0 and 4000 < highest < 8000
+
+
+@pytest.mark.release
+def test_a_contestant_that_crashes_is_no_fast_one():
+    with pytest.raises(BenchmarkError, match="wrote no translation and ended with 1"):
+        first_translation.run(["-c", "import sys; sys.exit('cannot translate')"], ["a"])
+    assert first_translation.run(["-c", "print('b')"], ["a"])[1] > 1e6

@@ -1,0 +1,52 @@
+"""The commands that a trial runs in processes of their own: how they fail, and how they are stopped."""
+
+import signal
+
+import pytest
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.trials import training
+from keras_transformer.errors import Interrupted
+from tests.support.processes import python
+
+STOPS_ITS_PARENT = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(75))
+os.kill(os.getppid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+def module_that(tmp_path, monkeypatch, body):
+    (tmp_path / "a_module.py").write_text(body, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return "a_module"
+
+
+@pytest.mark.release
+def test_a_command_that_fails_is_named_with_its_log(tmp_path, monkeypatch):
+    name = module_that(tmp_path, monkeypatch, "print('There is no such file.'); raise SystemExit(1)")
+    with pytest.raises(BenchmarkError, match=r"a_module x.*log\.txt: There is no such file\."):
+        training.python(tmp_path / "log.txt", name, "x")
+
+
+@pytest.mark.release
+def test_a_command_that_the_system_ends_is_no_stop(tmp_path, monkeypatch):
+    name = module_that(tmp_path, monkeypatch, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    with pytest.raises(BenchmarkError, match=r"was ended by SIGKILL \(.*memory.*log\.txt"):
+        training.python(tmp_path / "log.txt", name, "x")
+
+
+@pytest.mark.release
+def test_a_signal_to_stop_reaches_the_training_and_is_not_a_failure(tmp_path, monkeypatch):
+    name, before = module_that(tmp_path, monkeypatch, STOPS_ITS_PARENT), signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Interrupted):
+        training.python(tmp_path / "log.txt", name, "x")
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.release
+def test_their_help_does_not_wait_for_keras_and_tensorflow():
+    modules = ", ".join(f"benchmarks.{name}" for name in ("ablation", "ancestors", "table3"))
+    code = f"import sys, {modules}; print({{'tensorflow', 'keras'}} & set(sys.modules))"
+    assert python("-c", code).stdout == "set()\n"
