@@ -8,7 +8,7 @@ import pytest
 from tests.support.models import assert_close
 from tests.support.processes import run_without_tensorflow
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 SCRIPT = """
 import sys
 import tests.support.scripts.fused_attention as fused_attention
