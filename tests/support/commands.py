@@ -29,7 +29,7 @@ def assert_one_sentence(result, *parts):
 
 
 def parse(line):
-    """Parse a line such as `keras-transformer train FILE` or `python -m benchmarks.recipes.race`; its command is not run.
+    """Parse a line like `keras-transformer train FILE` or `python -m benchmarks.recipes.race`; its command is not run.
 
     Returns the context of click, whose `params` has each argument by name. Raises click's exception if an option is
     wrong, and KeyError or ModuleNotFoundError if there is no such command.
