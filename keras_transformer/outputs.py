@@ -3,15 +3,13 @@
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from keras_transformer.inference import TEXT, TREES
 from keras_transformer.model_config import ConfigError
 from keras_transformer.parsing.written import parsed_sentences, with_trees
 from keras_transformer.run_folder import RunFolder
-
-if TYPE_CHECKING:  # it imports TensorFlow
-    from keras_transformer.translator import Translation
+from keras_transformer.translation import Translation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +29,8 @@ class Outputs:
         raise NotImplementedError
 
     def written(
-        self, lines: Sequence[str], outputs: Sequence[Sequence["Translation"]], first_line: int
-    ) -> Sequence[Sequence["Translation"]]:
+        self, lines: Sequence[str], outputs: Sequence[Sequence[Translation]], first_line: int
+    ) -> Sequence[Sequence[Translation]]:
         """What is written for each line, the first of which has the number `first_line`, from the model's outputs."""
         raise NotImplementedError
 
@@ -54,19 +52,21 @@ class Text(Outputs):
 
     name = TEXT
 
-    def read(self, lines):
+    def read(self, lines: Sequence[str]) -> Sequence[str]:
         return lines
 
-    def written(self, lines, outputs, first_line):
+    def written(
+        self, lines: Sequence[str], outputs: Sequence[Sequence[Translation]], first_line: int
+    ) -> Sequence[Sequence[Translation]]:
         return outputs
 
-    def check_text(self, instead):
+    def check_text(self, instead: str) -> None:
         pass
 
-    def check_constrained(self, prefix=""):
+    def check_constrained(self, prefix: str = "") -> None:
         self._refuse("--constrained")
 
-    def check_drawn(self, is_one_per_line):
+    def check_drawn(self, is_one_per_line: bool) -> None:
         self._refuse("--draw")
 
     def _refuse(self, option: str) -> None:
@@ -79,20 +79,22 @@ class Trees(Outputs):
 
     name = TREES
 
-    def read(self, lines):
+    def read(self, lines: Sequence[str]) -> Sequence[str]:
         return parsed_sentences(lines)
 
-    def written(self, lines, outputs, first_line):
+    def written(
+        self, lines: Sequence[str], outputs: Sequence[Sequence[Translation]], first_line: int
+    ) -> Sequence[Sequence[Translation]]:
         return with_trees(lines, outputs, first_line)
 
-    def check_text(self, instead):
+    def check_text(self, instead: str) -> None:
         raise ConfigError(f"{self.run} writes trees, not text. {instead}")
 
-    def check_constrained(self, prefix=""):
+    def check_constrained(self, prefix: str = "") -> None:
         if prefix:
             raise ConfigError("--constrained and --target-prefix contradict each other: give one of them.")
 
-    def check_drawn(self, is_one_per_line):
+    def check_drawn(self, is_one_per_line: bool) -> None:
         if not is_one_per_line:
             raise ConfigError("--draw draws the best tree of each sentence: leave out --n-best and --scores.")
         try:

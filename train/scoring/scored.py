@@ -13,6 +13,7 @@ from ..config.data import DataSection
 from ..data.corpus import Split
 from ..data.prepare import PreparedData
 from .card import Card, OutputScores, TimedTranslations
+from .significance import DEFAULT_TEST
 
 if TYPE_CHECKING:  # it imports TensorFlow
     from keras_transformer.translator import Translator
@@ -27,11 +28,11 @@ class Opponent(NamedTuple):
 
 
 class Use(NamedTuple):
-    """What report.md says of the use of a model."""
+    """The words with which report.md says what a model is for."""
 
-    does: str  # "It ..."; {languages} stands for those of the run
-    done: str  # to a sentence
-    risk: str
+    does: str  # what follows "It"; {languages} is replaced by those of the run
+    done: str  # what is done to a sentence
+    risk: str  # what may go wrong
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,9 +56,10 @@ class Scored:
         files: tuple[pathlib.Path, pathlib.Path] | None = None,
         is_tokenised: bool = False,
     ) -> Self:
-        """What `train.evaluate` scores: two files, sentences and references, or the test set of the section `data`.
+        """What `keras-transformer evaluate` scores: the test set of the section `data`, or two files.
 
-        output: where the outputs will be written, for the log. is_tokenised: see ScoredText.
+        output: where the outputs will be written, for the log. files: sentences and references. is_tokenised: see
+        ScoredText.
         """
         raise NotImplementedError
 
@@ -68,15 +70,15 @@ class Scored:
 
     @classmethod
     def validation(cls, split: Split, count: int) -> Callable[[Scores, Sequence[Sample]], OutputScores]:
-        """Return what turns the text scores and samples of `count` validated pairs of a split into their OutputScores.
+        """Return a function from the text scores and the samples of a validation to its OutputScores.
 
-        Logs and the choice of weights go by these.
+        split, count: the samples are those of so many pairs of this split, at equal distances.
         """
         raise NotImplementedError
 
     @staticmethod
     def settings(is_constrained: bool) -> dict[str, Any]:
-        """The options of `train.evaluate`, by name, that are of this kind of outputs alone."""
+        """The options of `keras-transformer evaluate`, by name, that only this kind of outputs has."""
         raise NotImplementedError
 
     def read(self, path: pathlib.Path) -> list[str]:
@@ -88,7 +90,11 @@ class Scored:
         raise NotImplementedError
 
     def score(
-        self, timed: TimedTranslations, tokenizer: Tokenizer, opponent: Opponent | None = None, paired_test: str = ""
+        self,
+        timed: TimedTranslations,
+        tokenizer: Tokenizer,
+        opponent: Opponent | None = None,
+        paired_test: str = DEFAULT_TEST,
     ) -> Card:
         """Return the Card of these outputs, with a comparison if there is an opponent. tokenizer: of the model."""
         raise NotImplementedError

@@ -3,21 +3,25 @@
 import dataclasses
 import logging
 import pathlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
 
-from keras_transformer.bleu import tokenised_bleu
+from keras_transformer.bleu import Scores, tokenised_bleu
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.samples import Sample
+from keras_transformer.tokenizer import Tokenizer
 
 from ..config.data import DataSection
 from ..config.recorded import load_recorded
 from ..data.corpus import WHOLE_TEXT, CorpusError, Split, skipped_sentence
 from ..data.files import aligned_pairs, lines_of
-from ..data.prepare import load_test_split
+from ..data.prepare import PreparedData, load_test_split
 from ..data.statistics import own_part
 from .breakdown import training_splits
-from .scorecard import evaluator_of
-from .scored import Scored, Use
+from .card import OutputScores, TimedTranslations
+from .scorecard import Scorecard, evaluator_of
+from .scored import Opponent, Scored, Use
 from .significance import DEFAULT_TEST
 
 log = logging.getLogger("train")
@@ -45,25 +49,31 @@ class ScoredText(Scored):
     is_tokenised: bool = False
 
     @classmethod
-    def of_run(cls, data, output, files=None, is_tokenised=False):
+    def of_run(
+        cls,
+        data: DataSection | None,
+        output: pathlib.Path | None,
+        files: tuple[pathlib.Path, pathlib.Path] | None = None,
+        is_tokenised: bool = False,
+    ) -> Self:
         name, pairs = ("{} and {}".format(*files), aligned_pairs(*files)) if files else pairs_of_test_set(data, output)
         language = data.target_language if data else ""
         return cls(name, pairs, language, lambda: training_splits(data), is_tokenised=is_tokenised)
 
     @classmethod
-    def of_split(cls, split, config, data):
+    def of_split(cls, split: Split, config: DataSection, data: PreparedData) -> Self:
         own_text = data.corpus.train.shards[: len(data.train.shards)]  # of the chief, which has the first shards
         return cls(split.name, list(split), config.target_language, lambda: own_text, own_part(data) or WHOLE_TEXT)
 
     @classmethod
-    def validation(cls, split, count):
+    def validation(cls, split: Split, count: int) -> Callable[[Scores, Sequence[Sample]], OutputScores]:
         return lambda scores, samples: scores
 
     @staticmethod
-    def settings(is_constrained):
+    def settings(is_constrained: bool) -> dict[str, Any]:
         return {}
 
-    def read(self, path):
+    def read(self, path: pathlib.Path) -> list[str]:
         lines = list(lines_of(path))
         if len(lines) != len(self.pairs):
             raise CorpusError(
@@ -72,10 +82,16 @@ class ScoredText(Scored):
             )
         return lines
 
-    def written(self, outputs):
+    def written(self, outputs: Sequence[str]) -> Sequence[str]:
         return outputs
 
-    def score(self, timed, tokenizer, opponent=None, paired_test=DEFAULT_TEST):
+    def score(
+        self,
+        timed: TimedTranslations,
+        tokenizer: Tokenizer,
+        opponent: Opponent | None = None,
+        paired_test: str = DEFAULT_TEST,
+    ) -> Scorecard:
         tokenizers = [tokenizer, *([opponent.tokenizer] if opponent and opponent.tokenizer else [])]
         evaluator = evaluator_of(tokenizers, self.language, self.training, timed.samples, self.training_name)
         if self.is_tokenised:
@@ -93,7 +109,10 @@ def data_of_run(run: pathlib.Path, has_files: bool) -> DataSection | None:
     if path.exists():
         return load_recorded(path).data
     if not has_files:
-        raise ConfigError(f"{run} has no {path.name}, which would name a test set: give --source and --reference.")
+        raise ConfigError(
+            f"{run} has no {path.name}, which would name a test set. To score translations of another text, give "
+            "--source and --reference."
+        )
     return None
 
 

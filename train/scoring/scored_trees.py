@@ -1,17 +1,25 @@
 """Trees that are scored: of the sentences of a treebank."""
 
 import dataclasses
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
+from keras_transformer.bleu import Scores
 from keras_transformer.parsing.linear import penn_tree, repaired, symbols_of
+from keras_transformer.samples import Sample
+from keras_transformer.tokenizer import Tokenizer
 
-from ..data.corpus import CorpusError
+from ..config.data import DataSection
+from ..data.corpus import CorpusError, Split
 from ..data.files import lines_of
-from ..data.prepare import load_corpus
+from ..data.prepare import PreparedData, load_corpus
 from ..data.spread import spread
 from ..data.trees import Tree, read_trees
 from .brackets import ValidatedTrees, bracketing_scores
-from .parsing_card import parsing_card
-from .scored import Scored, Use
+from .card import OutputScores, TimedTranslations
+from .parsing_card import ParsingCard, parsing_card
+from .scored import Opponent, Scored, Use
 from .significance import DEFAULT_TEST
 from .tree_comparison import compare_trees
 
@@ -31,28 +39,34 @@ class ScoredTrees(Scored):
     training_trees: list[Tree]
 
     @classmethod
-    def of_run(cls, data, output, files=None, is_tokenised=False):
+    def of_run(
+        cls,
+        data: DataSection,
+        output: pathlib.Path | None,
+        files: tuple[pathlib.Path, pathlib.Path] | None = None,
+        is_tokenised: bool = False,
+    ) -> Self:
         corpus = load_corpus(data)
         return cls(corpus.test.name, list(corpus.test), corpus.test.trees, corpus.train.trees)
 
     @classmethod
-    def of_split(cls, split, config, data):
+    def of_split(cls, split: Split, config: DataSection, data: PreparedData) -> Self:
         return cls(split.name, list(split), split.trees, data.corpus.train.trees)
 
     @classmethod
-    def validation(cls, split, count):
+    def validation(cls, split: Split, count: int) -> Callable[[Scores, Sequence[Sample]], OutputScores]:
         trees = spread(split.trees, count)
 
-        def scores_of(text_scores, samples):
+        def scores_of(text_scores: Scores, samples: Sequence[Sample]) -> ValidatedTrees:
             return ValidatedTrees(bracketing_scores(trees, [sample.translation for sample in samples]), text_scores)
 
         return scores_of
 
     @staticmethod
-    def settings(is_constrained):
+    def settings(is_constrained: bool) -> dict[str, Any]:
         return {"constrained": is_constrained}
 
-    def read(self, path):
+    def read(self, path: pathlib.Path) -> list[str]:
         trees = list(read_trees("\n".join(lines_of(path)), str(path)))
         if len(trees) != len(self.trees):
             raise CorpusError(
@@ -66,14 +80,20 @@ class ScoredTrees(Scored):
                 )
         return [tree.pair[1] for tree in trees]
 
-    def written(self, outputs):
+    def written(self, outputs: Sequence[str]) -> Sequence[str]:
         """The outputs as trees of the Penn format, repaired, with the treebank's words and tags: what EVALB reads."""
         return [
             penn_tree(repaired(symbols_of(output), len(tree.words)), tree.words, tree.tags)
             for tree, output in zip(self.trees, outputs, strict=True)
         ]
 
-    def score(self, timed, tokenizer, opponent=None, paired_test=DEFAULT_TEST):
+    def score(
+        self,
+        timed: TimedTranslations,
+        tokenizer: Tokenizer,
+        opponent: Opponent | None = None,
+        paired_test: str = DEFAULT_TEST,
+    ) -> ParsingCard:
         card = parsing_card(timed, self.trees, self.training_trees)
         if opponent is None:
             return card
