@@ -27,7 +27,7 @@ from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.run_folder import RunFolder
 
 from .formats import FormatArguments, takes_format
-from .task import MOST_SENTENCES, Task
+from .job import MOST_SENTENCES, ExportJob
 from .versions import ExportError
 
 log = logging.getLogger("export")
@@ -84,7 +84,7 @@ def export(
         chosen = format.chosen()
         sentences = None if no_check else check or RunFolder(run).check_lines
         options = SearchOptions(**search.with_run_defaults(RunFolder(run).inference().search))
-        print(chosen.export(Task(run, to, options, max_source_tokens, sentences)))
+        print(chosen.export(ExportJob(run, to, options, max_source_tokens, sentences)))
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

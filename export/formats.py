@@ -13,8 +13,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from .ctranslate2.format import CTranslate2
+from .job import Format
 from .saved_model import SavedModel
-from .task import Format
 from .versions import ExportError
 
 FORMATS: dict[str, type[Format]] = {"saved_model": SavedModel, "ctranslate2": CTranslate2}

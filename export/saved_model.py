@@ -12,7 +12,7 @@ from keras_transformer.commands.options import Precision
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.run_folder import RunFolder
 
-from .task import Task
+from .job import ExportJob
 from .versions import publish, refuse_version, unfinished_version
 
 log = logging.getLogger("export")
@@ -40,8 +40,8 @@ class SavedModel:
         ),
     ] = None
 
-    def export(self, task: Task) -> pathlib.Path:
-        refuse_version(task.folder)
+    def export(self, job: ExportJob) -> pathlib.Path:
+        refuse_version(job.folder)
         with quiet_imports():
             from keras_transformer.translator import Translator, in_precision
 
@@ -50,19 +50,19 @@ class SavedModel:
             from .graph.served_graph import ServedGraph
             from .graph.version_folder import write_saved_model
 
-        transformer, tokenizer = task.load_run()
+        transformer, tokenizer = job.load_run()
         transformer = in_precision(transformer, self.precision)
-        lines = task.lines()
-        limits = {"max_source_tokens": task.max_source_tokens}
-        translator = Translator(transformer, tokenizer, task.options, precision=self.precision, **limits)
+        lines = job.lines()
+        translator = Translator(
+            transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens, precision=self.precision
+        )
         with quiet_imports():  # the tokenizer prints a notice
-            limit = translator.max_source_tokens
-            graph = ServedGraph(transformer, tokenizer, task.options, limit, self.alignment_layer)
-        with signals_raise(), unfinished_version(task.folder) as unfinished:
+            graph = ServedGraph(transformer, tokenizer, job.options, translator.max_source_tokens, self.alignment_layer)
+        with signals_raise(), unfinished_version(job.folder) as unfinished:
             write_saved_model(graph, tokenizer, unfinished, tuple(self.signatures or ()))
             refuse_xla(unfinished)
             if lines:
                 log.info("written; comparing each runtime with the Translator on %d lines", len(lines))
-                run = RunFolder(task.run)
+                run = RunFolder(job.run)
                 print(summary(certify(unfinished, run, translator, lines, self.precision, graph.alignment_layer)))
             return publish(unfinished)

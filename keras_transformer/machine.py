@@ -24,7 +24,7 @@ def processor_and_cores() -> str:
     return f"{processor()}, {cores} core{'s' * (cores != 1)}" + (f", {used} of them used" if used < cores else "")
 
 
-def versions(packages: Iterable[str]) -> dict[str, str]:
+def package_versions(packages: Iterable[str]) -> dict[str, str]:
     """Name -> version of Python and of those packages that are installed."""
     versions_by_name = {"python": platform.python_version()}
     for package in packages:

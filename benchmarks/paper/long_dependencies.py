@@ -19,7 +19,7 @@ from benchmarks.paper.table1 import require_jax
 from benchmarks.result_files import RESULTS, command_line, write_result
 from benchmarks.trials.sizes import check_same_size
 from keras_transformer.commands.console import exit_codes
-from keras_transformer.machine import processor_and_cores, versions
+from keras_transformer.machine import package_versions, processor_and_cores
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -56,7 +56,7 @@ def main(
         found = {
             "command": command_line("paper.long_dependencies"),
             "machine": processor_and_cores(),
-            "versions": ", ".join(" ".join(item) for item in versions(("jax", "keras", "numpy")).items()),
+            "versions": ", ".join(" ".join(item) for item in package_versions(("jax", "keras", "numpy")).items()),
             "distances": extent.distances,
             "effort": extent.effort._asdict(),
             "cells": list(cells(kinds, extent, folder)),

@@ -15,7 +15,7 @@ import typer
 from benchmarks.errors import BenchmarkError
 from benchmarks.result_files import RESULTS, command_line, write_result
 from keras_transformer.commands.console import exit_codes
-from keras_transformer.machine import processor_and_cores, versions
+from keras_transformer.machine import package_versions, processor_and_cores
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -86,7 +86,7 @@ def measure_all(extent: Extent, rounds: int, cap: float) -> dict[str, Any]:
     return {
         "command": command_line("paper.table1"),
         "machine": processor_and_cores(),
-        "versions": ", ".join(" ".join(item) for item in versions(("jax", "keras", "numpy", "scipy")).items()),
+        "versions": ", ".join(" ".join(item) for item in package_versions(("jax", "keras", "numpy", "scipy")).items()),
         "load_before": load,
         "load_after": os.getloadavg()[0],
         "sizes": sizes._asdict(),

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.result_files import write_result
 from export.certificate.latency import percentile
-from keras_transformer.machine import processor, processor_cores, versions
+from keras_transformer.machine import package_versions, processor, processor_cores
 
 PACKAGES = ("tensorflow", "starlette", "uvicorn", "grpcio")
 NOTES = """
@@ -19,7 +19,7 @@ holds, weights included."""
 
 def summary(found: dict[str, Any]) -> dict[str, Any]:
     """Replace single latencies by their number, rate and percentiles."""
-    found = found | {"versions": versions(PACKAGES), "processor": processor(), "cores": processor_cores()}
+    found = found | {"versions": package_versions(PACKAGES), "processor": processor(), "cores": processor_cores()}
     return found | {"loads": [condensed(load) for load in found["loads"]], "beyond": condensed(found["beyond"])}
 
 

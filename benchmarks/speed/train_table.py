@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.result_files import write_result
 from benchmarks.speed.contestants.workload import Workload
-from keras_transformer.machine import processor, processor_cores, versions
+from keras_transformer.machine import package_versions, processor, processor_cores
 from train.cost.cost import training_flops
 
 PACKAGES = "tensorflow", "keras", "keras-hub", "torch", "numpy"
@@ -71,8 +71,8 @@ def summary(
     found = {
         "ratios": {}, "spreads": {}, "limits": {}, "tokens_per_second": {}, "gemm_gflops": {}, "model_gflops": {},
         "parameters": {}, "starting_loss": {}, "per_round": {}, "idle_core_share": {},
-        "versions": versions(PACKAGES), "processor": processor(), "cores": processor_cores(), "command": command,
-        "rounds": rounds, "load_before": load,
+        "versions": package_versions(PACKAGES), "processor": processor(), "cores": processor_cores(),
+        "command": command, "rounds": rounds, "load_before": load,
     }  # fmt: skip
     for size, timing in timings.items():
         rates = {lane: [timing.work[lane] / one for one in seconds] for lane, seconds in timing.seconds.items()}

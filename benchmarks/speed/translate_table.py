@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.result_files import write_result
 from benchmarks.speed.translators import CONTESTANTS, OURS
 from export.certificate.latency import percentile
-from keras_transformer.machine import processor, processor_cores, versions
+from keras_transformer.machine import package_versions, processor, processor_cores
 from train.cost.cost import forward_flops
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def summary(found: dict[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {part: {} for part in PARTS}
     for name, work in found.pop("works").items():
         add_work(result, name, work)
-    return found | result | {"versions": versions(PACKAGES), "processor": processor(), "cores": processor_cores()}
+    return (
+        found | result | {"versions": package_versions(PACKAGES), "processor": processor(), "cores": processor_cores()}
+    )
 
 
 def add_work(result: dict[str, Any], name: str, work: dict[str, Any]) -> None:

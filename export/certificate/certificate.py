@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from keras_transformer.decoding.options import RUN_OPTIONS
 from keras_transformer.files import sha256_of, write_atomically
-from keras_transformer.machine import processor_and_cores, versions
+from keras_transformer.machine import package_versions, processor_and_cores
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
@@ -28,7 +28,7 @@ EXAMPLE_WORDS = 7
 Translate = Callable[[list[str]], list[Translation]]
 
 
-class Trial(NamedTuple):
+class RuntimeCheck(NamedTuple):
     """One way to translate the first `lines` sentences, with at most `rows` in a batch or request."""
 
     runtime: str
@@ -53,8 +53,10 @@ def certify(
     """
     expected = translator.translate(lines)
     exported = open_quietly(version)
-    equality = [equality_in(trial, lines, expected, TIES[precision]) for trial in trials(version, exported, len(lines))]
-    made_with = versions(PACKAGES)
+    equality = [
+        equality_in(check, lines, expected, TIES[precision]) for check in runtime_checks(version, exported, len(lines))
+    ]
+    made_with = package_versions(PACKAGES)
     content = {
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "made_with": made_with,
@@ -80,30 +82,30 @@ def example_of(lines: list[str]) -> str:
     return min(lines, key=lambda line: abs(len(line.split()) - EXAMPLE_WORDS))
 
 
-def trials(version: pathlib.Path, exported: ExportedTranslator, lines: int) -> Iterator[Trial]:
+def runtime_checks(version: pathlib.Path, exported: ExportedTranslator, lines: int) -> Iterator[RuntimeCheck]:
     """Yield the ways to translate that are compared: each runtime, with large and small batches, in two orders."""
     many, few = min(lines, 200), min(lines, 50)
-    yield Trial("SavedModel in Python", exported.batch_size, "given", lines, exported.translate)
-    yield Trial("SavedModel in Python", 7, "shuffled", many, in_batches(exported.translate, 7))
-    yield Trial("SavedModel in Python", 1, "given", few, in_batches(exported.translate, 1))
+    yield RuntimeCheck("SavedModel in Python", exported.batch_size, "given", lines, exported.translate)
+    yield RuntimeCheck("SavedModel in Python", 7, "shuffled", many, in_batches(exported.translate, 7))
+    yield RuntimeCheck("SavedModel in Python", 1, "given", few, in_batches(exported.translate, 1))
     if c_library(package("tensorflow")) is not None:  # TensorFlow for Windows has no C API
-        yield Trial("C API", 32, "shuffled", many, CRuntime(version, 32).translate)
-        yield Trial("C API", 1, "given", few, CRuntime(version, 1).translate)
+        yield RuntimeCheck("C API", 32, "shuffled", many, CRuntime(version, 32).translate)
+        yield RuntimeCheck("C API", 1, "given", few, CRuntime(version, 1).translate)
     with local_clients(version) as clients:
         for name, client in clients.items():
-            yield Trial(f"local server, {name}", client.rows_per_request, "shuffled", many, client.translate)
+            yield RuntimeCheck(f"local server, {name}", client.rows_per_request, "shuffled", many, client.translate)
 
 
-def equality_in(trial: Trial, lines: list[str], expected: list[Translation], tie: float) -> dict[str, Any]:
-    """Return the entry of a trial in the certificate. Raises ExportError if a line gets another score."""
-    agreed = agreement_in(trial, lines, expected, tie)
+def equality_in(check: RuntimeCheck, lines: list[str], expected: list[Translation], tie: float) -> dict[str, Any]:
+    """Return the entry of a check in the certificate. Raises ExportError if a line gets another score."""
+    agreed = agreement_in(check, lines, expected, tie)
     if agreed.disagreements:
         raise ExportError(
-            f"The export does not translate as the run does ({trial.runtime}, {trial.rows} lines together): "
+            f"The export does not translate as the run does ({check.runtime}, {check.rows} lines together): "
             f"first in {agreed.disagreements[0]}. Nothing was published."
         )
     return {
-        "runtime": trial.runtime, "rows": trial.rows, "order": trial.order, "lines": trial.lines,
+        "runtime": check.runtime, "rows": check.rows, "order": check.order, "lines": check.lines,
         "same": agreed.same, "ties": agreed.ties, "different": 0,
     }  # fmt: skip
 
@@ -118,23 +120,23 @@ def in_batches(translate: Translate, rows: int) -> Translate:
     return translate_in_batches
 
 
-def agreement_in(trial: Trial, lines: list[str], expected: list[Translation], tie: float) -> Agreement:
-    """Translate as the trial says and compare with the expected translations, in the order of the lines."""
-    order = list(range(trial.lines))
-    if trial.order == "shuffled":
+def agreement_in(check: RuntimeCheck, lines: list[str], expected: list[Translation], tie: float) -> Agreement:
+    """Translate as the check says and compare with the expected translations, in the order of the lines."""
+    order = list(range(check.lines))
+    if check.order == "shuffled":
         random.Random(SEED).shuffle(order)
-    translations = dict(zip(order, trial.translate([lines[index] for index in order]), strict=True))
-    in_order = [translations[index] for index in range(trial.lines)]
-    return agreement(in_order, expected[: trial.lines], lines[: trial.lines], tie)
+    translations = dict(zip(order, check.translate([lines[index] for index in order]), strict=True))
+    in_order = [translations[index] for index in range(check.lines)]
+    return agreement(in_order, expected[: check.lines], lines[: check.lines], tie)
 
 
 def summary(certificate: dict[str, Any]) -> str:
     """Return a certificate as a few lines for people."""
     lines = []
-    for trial in certificate["equality"]:
+    for check in certificate["equality"]:
         lines.append(
-            f"{trial['runtime']}, {trial['rows']} {plural(trial['rows'], 'line')} together, {trial['order']} order: "
-            f"{trial['same']} of {trial['lines']} translations the same, {trial['ties']} {plural(trial['ties'], 'tie')}"
+            f"{check['runtime']}, {check['rows']} {plural(check['rows'], 'line')} together, {check['order']} order: "
+            f"{check['same']} of {check['lines']} translations the same, {check['ties']} {plural(check['ties'], 'tie')}"
         )
     for latency in certificate["latency"]["by_source_tokens"]:
         lines.append(

@@ -10,7 +10,7 @@ import typer
 from keras_transformer.commands.console import quiet_imports
 from keras_transformer.commands.signals import signals_raise
 
-from ..task import Task
+from ..job import ExportJob
 from ..versions import ExportError, unfinished_version
 
 log = logging.getLogger("export")
@@ -29,10 +29,10 @@ class CTranslate2:
         typer.Option(metavar="TYPE", help="With --format ctranslate2: the type of its weights, for example int8."),
     ] = None
 
-    def export(self, task: Task) -> pathlib.Path:
-        if task.options.coverage_penalty:
+    def export(self, job: ExportJob) -> pathlib.Path:
+        if job.options.coverage_penalty:
             raise ExportError(
-                f"The coverage penalty is {task.options.coverage_penalty}, and the README.md of --format ctranslate2 "
+                f"The coverage penalty is {job.options.coverage_penalty}, and the README.md of --format ctranslate2 "
                 "searches without one: give --coverage-penalty 0, or --format saved_model."
             )
         with quiet_imports():
@@ -41,11 +41,11 @@ class CTranslate2:
             from . import convert
 
         convert.require(self.quantization)
-        folder = task.folder.resolve()  # the end of a link, or ".", can be replaced
+        folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
         convert.refuse_existing(folder)
-        transformer, tokenizer = task.load_run()
-        lines = task.lines()
-        translator = Translator(transformer, tokenizer, task.options, max_source_tokens=task.max_source_tokens)
+        transformer, tokenizer = job.load_run()
+        lines = job.lines()
+        translator = Translator(transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens)
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
             convert.write_model(transformer, tokenizer, unfinished, self.quantization)
             convert.write_readme(unfinished, folder.name, translator, transformer.transformer_config)

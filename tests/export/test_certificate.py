@@ -5,7 +5,7 @@ import types
 import pytest
 
 from export.__main__ import app
-from export.certificate.certificate import Trial, agreement_in, example_of, in_batches
+from export.certificate.certificate import RuntimeCheck, agreement_in, example_of, in_batches
 from export.graph.operations import OF_OLDEST, meta_graph, operations_in
 from export.server.version import Version, warm_up_requests
 from export.versions import CERTIFICATE
@@ -44,14 +44,14 @@ def test_answers_are_compared_with_those_of_their_own_lines(order):
         asked.extend(lines)
         return echo(lines)
 
-    agreed = agreement_in(Trial("any", 5, order, 4, translate), LINES, echo(LINES), tie=1e-4)
+    agreed = agreement_in(RuntimeCheck("any", 5, order, 4, translate), LINES, echo(LINES), tie=1e-4)
     assert (agreed.same, agreed.ties, agreed.disagreements) == (4, 0, [])
     assert sorted(asked) == sorted(LINES[:4]) and (asked == LINES[:4]) == (order == "given")
 
 
 def test_an_answer_to_another_line_is_a_disagreement_or_a_tie():
     others = [Translation("two", -1.0), Translation("two", -2.0)]
-    agreed = agreement_in(Trial("any", 1, "given", 2, lambda lines: others), LINES, echo(LINES), tie=1e-4)
+    agreed = agreement_in(RuntimeCheck("any", 1, "given", 2, lambda lines: others), LINES, echo(LINES), tie=1e-4)
     assert agreed.ties == 1 and agreed.disagreements[0].number == 2
 
 

@@ -6,11 +6,11 @@ import platform
 import pytest
 
 from keras_transformer import machine
-from keras_transformer.machine import processor, processor_and_cores, processor_cores, versions
+from keras_transformer.machine import package_versions, processor, processor_and_cores, processor_cores
 
 
 def test_a_missing_package_is_left_out_and_python_is_there():
-    found = versions(["numpy", "a-package-that-nobody-has"])
+    found = package_versions(["numpy", "a-package-that-nobody-has"])
     assert list(found) == ["python", "numpy"]
     assert found["python"] == platform.python_version()
 

@@ -117,7 +117,7 @@ def test_the_search_is_constrained_if_asked(run, parser):
 
 def test_an_export_is_searched_as_its_run_unless_the_command_line_says_otherwise(run, monkeypatch):
     exported = []
-    monkeypatch.setattr(SavedModel, "export", lambda self, task: exported.append(task.options))
+    monkeypatch.setattr(SavedModel, "export", lambda self, job: exported.append(job.options))
     for arguments in ([], ["--beam-size", 4]):
         assert invoke(export.__main__.app, run, "--to", run / "to", *arguments).exit_code == 0
     assert exported == [SearchOptions(7, 0.3, 300), SearchOptions(4, 0.3, 300)]

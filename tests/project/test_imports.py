@@ -30,16 +30,9 @@ FORBIDDEN = {
 ROOMS = (  # of train/, in the direction of imports
     *("config", "workers", "data", "step", "loop", "scoring", "record", "validation", "cost", "report", "top"),
 )
-EXPORT_ROOMS = (
-    "versions",
-    "task",
-    "client",
-    "graph",
-    "server",
-    "certificate",
-    "ctranslate2",
-    "top",
-)  # of export/, likewise
+EXPORT_ROOMS = (  # of export/, likewise
+    *("versions", "job", "client", "graph", "server", "certificate", "ctranslate2", "top"),
+)
 MAY_IMPORT_TENSORFLOW = {
     f"keras_transformer.{name}"
     for name in ("datasets", "parallel", "recurrent.loop", "replicas", "scorer", "tokenizer", "translator")

@@ -11,7 +11,7 @@ import numpy as np
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import write_atomically
 from keras_transformer.inspection.markdown import samples_table, table
-from keras_transformer.machine import processor_and_cores, versions
+from keras_transformer.machine import package_versions, processor_and_cores
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
@@ -160,7 +160,7 @@ def training_table(
     """What training took. The number of epochs is that of updates over the batches of one epoch."""
     batches = data.batches
     flops = corpus_flops(transformer_config, data.train, progress.target_tokens)
-    packages = versions(PACKAGES)
+    packages = package_versions(PACKAGES)
     python = packages.pop("python")
     numbers = ", ".join(map(str, progress.skipped))
     start = f"the weights of {training.start_from}, whose training comes on top"

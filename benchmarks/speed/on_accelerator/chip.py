@@ -3,7 +3,7 @@
 import time
 from typing import NamedTuple
 
-from keras_transformer.machine import processor_and_cores, versions
+from keras_transformer.machine import package_versions, processor_and_cores
 
 PACKAGES = ("jax", "jaxlib", "keras", "torch", "numpy")
 SIZES = {"cpu": 512}  # width of the matrices, by platform
@@ -35,7 +35,7 @@ def measure_chip() -> Chip:
     name = processor_and_cores() if device.platform == "cpu" else device.device_kind
     measured = {products: matrix_flops(size, *how) for products, how in PRODUCTS.items()}
     nominal = next((speeds for part, speeds in NOMINAL.items() if part in name), {})
-    return Chip(device.platform, name, versions(PACKAGES), size, measured, nominal)
+    return Chip(device.platform, name, package_versions(PACKAGES), size, measured, nominal)
 
 
 def matrix_flops(size: int, dtype: str, precision: str, products: int = 10, repeats: int = 5) -> float:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # it takes seconds to import
 MOST_SENTENCES = 500  # to compare on
 
 
-class Task(NamedTuple):
+class ExportJob(NamedTuple):
     """An export that the command line asks for.
 
     run: the run folder. folder: where the export is written. options: how it searches. max_source_tokens: longer
@@ -63,7 +63,7 @@ class Task(NamedTuple):
 class Format(Protocol):
     """A format of exports: a dataclass whose fields are the options that this format adds to the command."""
 
-    def export(self, task: Task) -> pathlib.Path:
+    def export(self, job: ExportJob) -> pathlib.Path:
         """Write the export and compare it with the run. Return its path.
 
         Raises UserError if the run cannot be opened, if the export cannot be written, and if it does not compute what
