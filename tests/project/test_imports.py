@@ -65,6 +65,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "links": "the links of README.md and of every page",
     "killed": "a run that is killed and resumed",
     "lowercase": "tokenizers in lower case",
+    "manual": "the pages of docs/",
     "metrics_page": "docs/metrics.md",
     "parity": "independent implementations",
     "parsing": "a run on a treebank through every command",
