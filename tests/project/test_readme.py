@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import re
 import subprocess
 
@@ -107,8 +108,32 @@ def test_its_table_names_every_page_of_the_manual():
     assert [name for name in MANUAL if f"](docs/{name})" not in README] == []
 
 
+def row_about(subject):
+    """The row of the README's first table about a subject."""
+    return next(line for line in README.splitlines() if line.startswith(f"| **{subject}**"))
+
+
+def test_its_speeds_are_those_that_the_benchmarks_left():
+    files = {
+        name: ROOT / f"benchmarks/results/{name}.json" for name in ("train_speed", "translate_speed", "serve_load")
+    }
+    found = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in files.items()}
+    training, translation = found["train_speed"]["ratios"], found["translate_speed"]["ratios"]
+    all_lines = "multi30k/beam4/all/"
+    assert f"**{training['tiny/torch_compile']:.1f} times** `torch.compile`" in row_about("Training speed")
+    assert f"{training['base/torch_compile']:.1f} times for base" in row_about("Training speed")
+    assert f"**{translation[all_lines + 'marian']:.1f} times** `Marian" in row_about("Translation speed")
+    assert f"{translation[all_lines + 'ctranslate2_float32']:.2f} times CTrans" in row_about("Translation speed")
+    assert f"({translation[all_lines + 'ctranslate2_float32/bfloat16']:.2f} in bfloat16" in row_about(
+        "Translation speed"
+    )
+    (load,) = [load for load in found["serve_load"]["loads"] if load["clients"] == 64]
+    assert f"{load['latencies']['per_second']:.0f} requests/s from 64 clients" in row_about("Serving")
+    assert load["wrong"] == []
+
+
 def test_its_scores_are_those_of_the_table_of_results():
-    quality = next(line for line in README.splitlines() if line.startswith("| **Quality**"))
+    quality = row_about("Quality")
     scores = re.findall(r"\*\*(\d+\.\d+)\*\*", quality)
     assert len(scores) == 2 and [score for score in scores if f"**{score}** (" not in MANUAL["results.md"]] == []
 
