@@ -50,7 +50,7 @@ def attack(function):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server of a model that echoes."""
+    """A server of a model that returns its input."""
     folder = tmp_path_factory.mktemp("served") / "echo"
     write_echo(folder / "1")
     with local_server(folder, OPTIONS) as address, Bystander(address):
@@ -80,7 +80,7 @@ def nothing_leaks(server, translator):
 
 
 def assert_answered(response):
-    """A right answer or a client's error, as JSON."""
+    """Check that an answer is right, or a client's error, and JSON."""
     content = response.json()
     if response.status_code == 200:
         return content
@@ -125,7 +125,7 @@ def test_a_transformer_translates_any_bytes_beside_a_sentence(translator, count)
 
 @pytest.mark.parametrize("line", LONG_LINES, ids=["letters", "words", "zeros"])
 def test_a_line_of_a_megabyte_is_too_long_or_cut(translator, line):
-    """A body of more than `body_bytes` is refused. Of any other line the beginning is translated."""
+    """A body of more than `body_bytes` is refused. The beginning of any other line is translated."""
     for text in (line, line[: 1 << 19], line[: 1 << 17]):
         body = json.dumps({"inputs": [text, text[:MOST_BYTES]]})
         response = requests.post(f"{translator.url}:predict", data=body)
@@ -151,7 +151,7 @@ def test_any_body_is_answered(server, body):
 @given(PATHS, st.sampled_from(["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "CONNECT"]))
 @attack
 def test_any_path_is_answered(server, path, method):
-    """The path is sent as it is: no client in between that would repair or refuse it."""
+    """Send the path as it is, without a client that would repair or refuse it."""
     raw = path if isinstance(path, bytes) else path.encode("utf-8", "replace")
     answer = send(server, method.encode() + b" " + raw + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     status = re.match(rb"HTTP/1\.1 (\d\d\d) ", answer)

@@ -45,7 +45,7 @@ def url(folder):
 
 @pytest.fixture(scope="module", autouse=True)
 def before(url):
-    """The server's answers before anything bad is sent."""
+    """The answers of the server before a bad request is sent."""
     return ServingClient(url).translate(SENTENCES[:3])
 
 
@@ -70,7 +70,7 @@ def test_after_all_that_the_server_translates_as_before(url, before):
 
 @pytest.mark.skipif(c_library(package("tensorflow")) is None, reason="this TensorFlow has no libtensorflow_cc")
 def test_the_graph_itself_answers_or_refuses_any_tensors(folder):
-    """One process answers all requests: whatever ends it fails the test. Good requests in between must be unharmed."""
+    """One process answers all requests, so a request that ends it fails the test. Good requests must be unharmed."""
     drawn = []
 
     @given(option_tensors())

@@ -1,4 +1,4 @@
-"""Which waiting requests are computed next, and how much may wait."""
+"""The batcher: which waiting requests are computed next, and how much may wait."""
 
 import asyncio
 import threading
@@ -49,7 +49,7 @@ def computed(requests, **limits):
 
 
 def test_the_parts_of_a_long_request_let_others_come_between():
-    """Who comes while the first part is computed waits for one more."""
+    """A request that comes while the first part is computed waits for one more part."""
     long = texts(*(f"long {number}".encode() for number in range(8)))
     ran, answers = computed([long, texts(b"a", b"b"), texts(b"c", b"d")])
     assert [batch[0] for batch in ran] == [b"long 0", b"long 2", b"a", b"c", b"long 4", b"long 6"]
@@ -64,7 +64,7 @@ def test_two_long_requests_take_turns():
 
 @pytest.mark.parametrize("limits", [{"queue_rows": 3}, {"queue_bytes": 2 * (8 + 100)}])
 def test_what_waits_is_bounded_in_rows_and_in_bytes(limits):
-    """The first is computed and the second waits, whatever it has; the third is too much."""
+    """The first request is computed, and the second waits, whatever its size; the third is refused."""
     line = texts(b"x" * 100, b"y" * 100)
     assert size_of(line) == 2 * (8 + 100)  # a pointer each, and the text
     _, answers = computed([line, line, line], **limits)

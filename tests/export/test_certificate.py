@@ -1,4 +1,4 @@
-"""Orders and classes of length of a certificate; tests/export/test_export_command.py reads a whole one."""
+"""The parts of a certificate; test_export_command.py reads a whole one."""
 
 import types
 

@@ -93,7 +93,7 @@ def test_options_hold_for_every_row_and_defaults_are_sent(echo):
 
 
 class Bounded:
-    """A transport to a version whose option `times` is at most `most`, which is its default too."""
+    """A transport to a version whose option `times` is at most `most`, which is also its default."""
 
     most, requests = 3, 0
 
@@ -113,7 +113,7 @@ def test_options_that_are_left_out_are_those_of_the_version_that_is_served_now()
     client = ServingClient("http://localhost:1/v1/models/mine")
     client.transport = transport = Bounded()
     assert client.predict({"text": ["a", "b"]}, "repeat", {})["times"] == [3, 3]
-    transport.most = 2  # another version takes the place of the first
+    transport.most = 2  # another version replaces the first
     assert client.predict({"text": ["a", "b"]}, "repeat", {})["times"] == [2, 2]
 
 
@@ -221,7 +221,7 @@ def test_mistakes_are_one_sentence(served):
 
 
 def test_the_server_learns_the_deadline_of_a_grpc_client():
-    """A handler that records it: a client that kept its deadline to itself would leave the server working in vain."""
+    """Record the deadline: if a client did not send it, the server would work in vain."""
     found = []
 
     def predict(request, context):

@@ -1,4 +1,4 @@
-"""Limits of time: the server answers what takes too long, and it ends although a request is not answered."""
+"""Limits of time: a request that takes too long gets an error, and the server ends even if one is not answered."""
 
 import asyncio
 import concurrent.futures
@@ -42,7 +42,7 @@ def server(folder):
 
 @pytest.fixture
 def held(monkeypatch):
-    """No batch is computed before the test is over. An event: the first one has begun."""
+    """Let no batch be computed before the test ends. Returns an event that is set when the first batch begins."""
     begun, is_over, run = threading.Event(), threading.Event(), Version.run
 
     def wait(self, *arguments):

@@ -1,4 +1,4 @@
-"""What a server answers when the graph refuses a request: the graph's sentence, without TensorFlow's own words."""
+"""If the graph refuses a request, the server answers with the graph's sentence, without TensorFlow's own words."""
 
 import pytest
 import tensorflow as tf

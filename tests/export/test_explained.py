@@ -1,4 +1,4 @@
-"""The signature `explain`: what it shows is what the model computes, and it costs no more than it says."""
+"""The signature `explain` shows what the model computes, within its limits."""
 
 import numpy as np
 import pytest

@@ -91,7 +91,7 @@ def test_an_export_that_differs_is_not_published(run, served, tmp_path, monkeypa
 
 @pytest.mark.slow
 def test_an_export_that_one_runtime_alone_reads_otherwise_is_not_published(run, tmp_path, monkeypatch):
-    """The line is the first one of a shuffled order, so that its number is told right."""
+    """The line is the first of a shuffled order; its number must be that of the given order."""
     right = runtimes.CRuntime.translate
 
     def one_is_wrong(self, lines):
@@ -189,7 +189,7 @@ UNTOLD = {"beam_size": 4, "length_penalty": 0.6, "coverage_penalty": 0.0, "extra
 
 
 def translations_of(run, settings):
-    """The texts and scores of SENTENCES by a Translator with these settings."""
+    """Return the texts and scores of SENTENCES by a Translator with these settings."""
     options = dict(settings)
     limit = options.pop("max_source_tokens")
     found = Translator.load(run, SearchOptions(**options), max_source_tokens=limit).translate(SENTENCES)
@@ -198,7 +198,7 @@ def translations_of(run, settings):
 
 @pytest.mark.slow
 def test_every_option_arrives_in_the_served_graph(run, tmp_path):
-    """The version translates as a Translator with these options does, and not as one that lost an option does."""
+    """The version translates as a Translator with these options, and not as one without one of them."""
     arguments = [word for name, value in TOLD.items() for word in (f"--{name.replace('_', '-')}", value)]
     result = invoke(command.app, run, "--to", tmp_path, "--no-check", *ALONE, *arguments)
     assert result.exit_code == 0, result.stderr

@@ -86,7 +86,7 @@ def pieces_of(tokenizer, lines):
 
 
 def log_probs(transformer, source, target):
-    """Our log-probability of each token of `target`, ids with EOS, after `source`, ids with EOS."""
+    """Return our log-probability of each token of `target` after `source`; both are ids with EOS."""
     batch = batch_of([[(source, [BOS, *target[:-1]])]], len(source), len(target))
     logits = np.array(transformer(batch, training=False)[0], "float64")
     return (logits - np.log(np.exp(logits).sum(-1, keepdims=True)))[np.arange(len(target)), target]
@@ -152,7 +152,7 @@ def test_the_folder_is_a_model_with_tokenizer_and_readme_after_a_comparison(run,
 
 
 def test_sources_alone_are_cut_for_the_comparison(run, tmp_path):
-    """The translations are longer than the sources may be, and their scores are of all their tokens."""
+    """The translations are longer than sources may be, and all their tokens are scored."""
     (tmp_path / "lines").write_text("".join(f"{line} {line}\n" for line in SENTENCES[:4]), encoding="utf-8")
     options = "--max-source-tokens", 6, "--check", tmp_path / "lines"
     result = run_export(run, tmp_path / "model", *options)

@@ -1,4 +1,4 @@
-"""Connections that are slow, half-closed or no HTTP: they end, and they delay nobody."""
+"""Connections that are slow, half-closed or not HTTP end, and delay no other connection."""
 
 import http.client
 import json
@@ -68,7 +68,7 @@ def test_what_is_no_http_is_refused(server, data):
 
 @pytest.mark.slow
 def test_headers_without_end_are_cut_off(server):
-    """By their time, and by their size: many connections that never ask cannot use up the server."""
+    """Headers are limited in time and size, so that many connections without a request cannot use up the server."""
     assert send(server, HEAD + b"X: ") in (b"", b"Invalid HTTP request received.")
     assert not send(server, HEAD + b"X: " + b"a" * (1 << 20)).startswith(b"HTTP/1.1 200")
     assert not send(server, b"GET /" + b"a" * (1 << 20) + b" HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200")
@@ -85,7 +85,7 @@ def test_a_connection_ends_that_falls_silent_after_its_answer(server, rest):
 
 @pytest.mark.parametrize(("model", "size", "status"), [(b"none", 3 << 16, 404), (b"echo", 3 << 20, 413)])
 def test_who_is_refused_early_can_send_the_rest_of_the_body(server, model, size, status):
-    """A connection that is closed while its client still sends loses the answer; and the rest is no headers."""
+    """If a connection is closed while its client still sends, the answer is lost. The rest is not read as headers."""
     with socket.create_connection((server.host, server.port), timeout=20) as connection:
         head = b"POST /v1/models/%s:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (model, size)
         connection.sendall(head)

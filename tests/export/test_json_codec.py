@@ -1,4 +1,4 @@
-"""The JSON of REST requests: rows and columns are the same arrays, and a value of another type is refused by name."""
+"""The JSON of REST: rows and columns are the same arrays, and a value of another type is refused with its name."""
 
 import json
 

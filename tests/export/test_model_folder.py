@@ -1,4 +1,4 @@
-"""The folder of a model: a new version takes over without a lost request, a broken one does not."""
+"""The folder of a model: a new version replaces the old one without a lost request; a broken one does not."""
 
 import asyncio
 import http.client
@@ -24,7 +24,7 @@ TEXT = "hello"
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Versions that mark what they return: written once, copied by tests."""
+    """Versions that mark their answers with a letter; written once, and copied by tests."""
     folder = tmp_path_factory.mktemp("written")
     return {mark: write_echo(folder / mark, mark) for mark in ("a", "b", "c")}
 
@@ -37,7 +37,7 @@ def folder(tmp_path, written):
 
 
 def publish(version, path):
-    """As `keras-transformer export` does: a whole version appears in one step."""
+    """Let a whole version appear in one step, as `keras-transformer export` does."""
     shutil.copytree(version, path.with_name(f".unfinished-{path.name}")).rename(path)
 
 
@@ -147,7 +147,7 @@ def test_a_broken_version_leaves_the_old_one_serving_and_is_logged_once(folder, 
 
 
 def test_another_version_of_the_same_number_is_served(folder, written, caplog):
-    """As after `rm -r exports/mine` and an export, which counts from 1 again."""
+    """So it is after `rm -r exports/mine` and another export, which counts from 1 again."""
     model = ModelFolder(folder)
     shutil.rmtree(folder / "1")
     publish(written["b"], folder / "1")
@@ -157,7 +157,7 @@ def test_another_version_of_the_same_number_is_served(folder, written, caplog):
 
 
 def test_while_the_served_version_is_damaged_it_is_served_from_memory(folder, caplog):
-    """As while somebody removes its files one by one: no lower version takes its place."""
+    """So it is while a version is removed file by file: no lower version replaces it."""
     shutil.copytree(folder / "1", folder / "2")
     model = ModelFolder(folder)
     next((folder / "2" / "variables").glob("*data*")).unlink()

@@ -1,4 +1,4 @@
-"""A local server starts only where it can: with a version to serve, on ports that are free."""
+"""A local server starts only with a version to serve and on free ports."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def test_a_folder_without_a_version_is_refused(tmp_path):
 
 @pytest.fixture
 def signals():
-    """Signals are handled afterwards as before."""
+    """Restore the handlers of signals."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [signal.getsignal(number) for number in numbers]
     yield

@@ -1,4 +1,4 @@
-"""Tensors in requests: what fills its shape is an array, anything else a mistake that names the input."""
+"""Tensors in requests: one that fills its shape is an array; any other is an error that names the input."""
 
 import numpy as np
 import pytest

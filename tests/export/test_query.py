@@ -1,4 +1,4 @@
-"""`keras-transformer query` as a process: a server that hangs up is not the end of it, a reader that does is."""
+"""`keras-transformer query` as a process: it survives a server that hangs up, and ends if its reader does."""
 
 import contextlib
 import json

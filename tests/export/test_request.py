@@ -24,7 +24,7 @@ def documented(*head):
 
 
 def test_the_document_has_the_options_of_an_export_with_the_defaults_of_its_command():
-    """Where this fails, its message has the lines that belong there."""
+    """If this fails, its message has the lines that belong there."""
     exported = inputs_of(SearchOptions(), LONGEST_SOURCE + SearchOptions.extra_length)
     rows = [f"| `{one.name}` | {one.default} | {one.lowest} to {one.highest} | {one.help} |" for one in exported]
     assert documented("option", "default", "bounds", "meaning") == [

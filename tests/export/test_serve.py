@@ -1,4 +1,4 @@
-"""`keras-transformer serve`: a process that answers, drains at SIGTERM, and one sentence per mistake."""
+"""`keras-transformer serve` answers, drains at SIGTERM, and prints one sentence per mistake."""
 
 import re
 import signal

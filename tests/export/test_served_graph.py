@@ -1,4 +1,4 @@
-"""What a request may ask of the served graph, and what it answers."""
+"""The served graph: what a request may ask, and the answer."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def ask(served):
 
 @pytest.mark.slow
 def test_a_line_whose_probabilities_are_no_numbers_is_refused_in_a_sentence(pair):
-    """As the Translator refuses it; an empty translation would be a wrong one."""
+    """So does the Translator; an empty translation would be wrong."""
     transformer, tokenizer = pair
     huge = Transformer(transformer.transformer_config)
     huge.set_weights([np.asarray(weight) * 1e30 for weight in transformer.get_weights()])
@@ -252,12 +252,12 @@ def deep_pair(tmp_path_factory):
 
 
 def words_of(pieces):
-    """The number of the word that each piece belongs to, without the end of sentence."""
+    """Return the number of the word that each piece belongs to, without the end of sentence."""
     return np.cumsum([number > 0 and piece.startswith("\u2581") for number, piece in enumerate(pieces[:-1])])
 
 
 def aligned(weights, source, target):
-    """Each word of `target` beside the word of `source` that its pieces together attend to most; weights (T, S)."""
+    """Return each word of `target` with the word of `source` to which its pieces attend most; weights (T, S)."""
     of_source, of_target = words_of(source), words_of(target)
     attended = [
         [weights[:-1, :-1][of_target == word][:, of_source == other].sum() for other in range(of_source[-1] + 1)]

@@ -187,7 +187,7 @@ def test_grpc_has_a_code_for_each_mistake(predict, arguments, code):
 
 @pytest.fixture
 def together(predict, monkeypatch):
-    """As `map`, with errors as results: both workers are busy until all these requests wait. To be used once."""
+    """Map a function, with errors as results: both workers are busy until all requests wait. To be used once."""
     begun, come, is_over, run, compute = [], [], threading.Event(), Version.run, Batcher.compute
 
     def held(*arguments):
@@ -245,7 +245,7 @@ def test_texts_of_other_lengths_are_not_computed_together(predict, together):
 
 @pytest.mark.slow
 def test_an_answer_does_not_show_who_shared_the_batch(predict, together):
-    """`words` is padded to the longest line of a batch: requests for it are computed alone."""
+    """`words` is padded to the longest line of a batch, so requests for it are computed alone."""
     texts = ["one", "one two", "one two three"]
     answers = together(lambda text: predict("words", text=[text])[0]["words"], texts)
     assert answers == [[[word.encode() for word in text.split()]] for text in texts]

@@ -16,7 +16,7 @@ pytestmark = [
 
 
 def asked(version, requests):
-    """What the runtime answers: for each request a list of (translation, score). Also the modules it imported."""
+    """Return the answers of the runtime, for each request a list of (translation, score), and its imported modules."""
     answer = CRuntime(version).ask([{"text": strings(request)} for request in requests])
     responses = [response["outputs"] for response in answer["responses"]]
     return [list(zip(*outputs, strict=True)) for outputs in responses], set(answer["modules"])
@@ -24,7 +24,7 @@ def asked(version, requests):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """A Translator, some requests, and what the runtime answered them."""
+    """A Translator, some requests, and the answers of the runtime."""
     folder = tmp_path_factory.mktemp("served")
     translator = write_version(random_run(folder / "run"), folder / "1", max_source_tokens=60)
     requests = {

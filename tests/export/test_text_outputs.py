@@ -6,7 +6,7 @@ from export.graph.text_outputs import joined
 
 
 def test_a_piece_that_is_white_space_is_not_lost_in_a_joined_text():
-    """Which has the pieces of a translation, and must have as many as there are probabilities of them."""
+    """A joined text has the pieces of a translation, and must have as many as there are probabilities."""
     words = tf.constant([["\t", "a", "\n", "<pad>"], ["<pad>"] * 4, ["b", "\u2581", "\r", "c"]])
     found = joined(words, words != "<pad>")
     assert [text.decode() for text in found.numpy()] == ["\t a \n", "", "b \u2581 \r c"]

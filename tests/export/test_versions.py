@@ -1,4 +1,4 @@
-"""Numbered versions in one folder: complete ones alone are found, and an unfinished one leaves nothing."""
+"""Numbered versions in one folder: only complete ones are found, and an unfinished one leaves nothing."""
 
 import os
 

@@ -93,7 +93,7 @@ def opened(browser, served):
 
 
 def type_in(opened, text):
-    """Type, and wait until everything that follows from it is drawn."""
+    """Type a text, and wait until everything that follows from it is drawn."""
     opened.fill("#sentence", text)
     opened.locator("#beam-tree .node").first.wait_for()
 
