@@ -88,7 +88,7 @@ def timed(trials: Sequence[Trial], minutes: float, folder: pathlib.Path, note: p
     else:
         steps = {trial.name: steps_in(trial, minutes, folder) for trial in trials}
         noted = {"minutes": minutes, "machine": processor_and_cores(), "steps": steps, "settings": settings}
-        write_result(note, json.dumps(noted, indent=1) + "\n")
+        write_result(note, json.dumps(noted) + "\n")
     trials = [
         trial._replace(overrides=(*trial.overrides, f"training.steps={noted['steps'][trial.name]}")) for trial in trials
     ]

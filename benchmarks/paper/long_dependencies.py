@@ -64,7 +64,7 @@ def main(
         is_whole = not quick and set(kinds) == set(KINDS)
         results = results or (RESULTS if is_whole else None)
         if results:
-            write_result(results / "long_dependencies.json", json.dumps(found, indent=1) + "\n")
+            write_result(results / "long_dependencies.json", json.dumps(found) + "\n")
             write_result(results / "long_dependencies.md", markdown(found))
             draw(found, results / "long_dependencies.png")
     print(markdown(found))
@@ -81,7 +81,7 @@ def cells(kinds: list[str], extent: Extent, folder: pathlib.Path) -> Iterator[di
                 cell = noted(path, setting)
                 if cell is None:
                     cell = setting | train_and_score(kind, task, distance, extent.effort)
-                    write_result(path, json.dumps(cell, indent=1) + "\n")
+                    write_result(path, json.dumps(cell) + "\n")
                 print(f"{task}, distance {distance}, {kind}: {cell['accuracy']:.1%}", file=sys.stderr, flush=True)
                 yield cell
 

@@ -50,7 +50,7 @@ def main(
         found = measure_all(QUICK if quick else FULL, rounds, cap)
         folder = results or (None if quick else RESULTS)
         if folder:
-            write_result(folder / "table1.json", json.dumps(found, indent=1) + "\n")
+            write_result(folder / "table1.json", json.dumps(found) + "\n")
             write_result(folder / "table1.md", markdown(found))
             draw(found, folder / "table1.png")
     print(markdown(found))

@@ -92,7 +92,7 @@ def write_results(found: dict[str, Any], folder: pathlib.Path) -> str:
     """Write serve_load.md, serve_load.json and serve_load.png into `folder`. Returns the page."""
     page = as_markdown(found)
     write_result(folder / "serve_load.md", page)
-    write_result(folder / "serve_load.json", json.dumps(found, indent=2) + "\n")
+    write_result(folder / "serve_load.json", json.dumps(found) + "\n")
     draw(found, folder / "serve_load.png")
     return page
 

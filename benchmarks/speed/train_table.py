@@ -166,4 +166,4 @@ def write_results(found: dict[str, Any], folder: str | os.PathLike) -> None:
     """Write train_speed.md and train_speed.json into `folder`."""
     folder = pathlib.Path(folder)
     write_result(folder / "train_speed.md", as_markdown(found))
-    write_result(folder / "train_speed.json", json.dumps(found, indent=2) + "\n")
+    write_result(folder / "train_speed.json", json.dumps(found) + "\n")

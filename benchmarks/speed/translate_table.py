@@ -226,7 +226,7 @@ def write_results(found: dict[str, Any], folder: pathlib.Path | None) -> str:
     page = as_markdown(found)
     if folder:
         write_result(folder / "translate_speed.md", page)
-        write_result(folder / "translate_speed.json", json.dumps(found, indent=2) + "\n")
+        write_result(folder / "translate_speed.json", json.dumps(found) + "\n")
     return page
 
 

@@ -1,9 +1,11 @@
 """What a trial came to, and the file that keeps it: a row that one machine has trained need not be trained again."""
 
+import gzip
 import json
 import pathlib
 import string
 import tomllib
+import zlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -16,6 +18,8 @@ from keras_transformer.machine import processor_and_cores
 from keras_transformer.run_folder import RunFolder
 from train.config.run import check_config
 from train.report.comparison import read_run, score_in, score_text_of
+
+KEPT = "trials.jsonl.gz"  # one line per trial, in the folder of a table
 
 
 class Trial(NamedTuple):
@@ -125,20 +129,43 @@ def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
     )
 
 
-def write_outcome(outcome: Outcome, path: pathlib.Path) -> None:
-    """Write it as JSON, which `read_outcome` reads."""
-    write_result(path, json.dumps(outcome._asdict(), ensure_ascii=False, indent=1) + "\n")
+def write_outcome(outcome: Outcome, name: str, folder: pathlib.Path) -> None:
+    """Keep what the trial of that name came to: a line of JSON in the file of its table, which `read_outcome` reads."""
+    rows = kept_rows(folder) | {name: outcome._asdict()}
+    lines = "".join(json.dumps({"trial": name} | rows[name], ensure_ascii=False) + "\n" for name in sorted(rows))
+    write_result(folder / KEPT, gzip.compress(lines.encode("utf-8"), mtime=0))  # the same rows are the same bytes
 
 
-def read_outcome(trial: Trial, path: pathlib.Path) -> Outcome:
-    """Raises BenchmarkError if the file is damaged, or of a run with other settings than the trial's."""
+def kept_rows(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
+    """The fields of all outcomes that are kept in a folder, by the names of their trials.
+
+    Raises BenchmarkError if the file is damaged.
+    """
+    path = folder / KEPT
+    if not path.exists():
+        return {}
     try:
-        outcome = Outcome(**json.loads(path.read_text(encoding="utf-8")))
+        rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()]
+        return {row.pop("trial"): row for row in rows}
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError) as error:
+        raise BenchmarkError(f"{path} is damaged: {error}. Restore it; without it, all its rows train again.") from None
+
+
+def read_outcome(trial: Trial, folder: pathlib.Path) -> Outcome | None:
+    """Return what the trial came to; None if it has not ended.
+
+    Raises BenchmarkError if the file is damaged, or if the trial was trained with other settings.
+    """
+    path, row = folder / KEPT, kept_rows(folder).get(trial.name)
+    if row is None:
+        return None
+    try:
+        outcome = Outcome(**row)
         before = check_config(tomllib.loads(outcome.config), path)
     except (ValueError, TypeError) as error:
-        raise BenchmarkError(f"{path} is damaged: {error}. Remove it to train {trial.name} again.") from None
-    remedy = "Remove that file, or name another folder with --results."
-    check_same_settings(before, trial.config, trial.settings, f"{path} is of", remedy)
+        raise BenchmarkError(f"The row {trial.name} of {path} is damaged: {error}. Restore the file.") from None
+    remedy = "Name another folder with --results."
+    check_same_settings(before, trial.config, trial.settings, f"The row {trial.name} of {path} is of", remedy)
     return outcome
 
 

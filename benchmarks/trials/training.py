@@ -40,7 +40,7 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
     The test set is never read: the scores of report.md are those of the validation set. Raises BenchmarkError if the
     training fails, or has begun with other settings, Interrupted if it is stopped.
     """
-    if outcome := outcome_of(trial, kept):
+    if outcome := read_outcome(trial, kept):
         return outcome
     path = folder / trial.name
     check_begun(trial, folder)
@@ -57,7 +57,7 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
         python(folder / f"{trial.name}.log", "train.evaluate", str(path), *search, "--output", str(unfinished))
         unfinished.replace(translations)
     outcome = outcome_of_run(path, translations)
-    write_outcome(outcome, kept_as(trial, kept))
+    write_outcome(outcome, trial.name, kept)
     return outcome
 
 
@@ -84,17 +84,6 @@ def training_arguments(trial: Trial, path: pathlib.Path) -> list[str]:
     """The arguments of `keras-transformer train`: without a test set, into `path`."""
     settings = [*trial.settings, f"run_folder={json.dumps(str(path))}"]
     return [str(trial.config), *(part for setting in settings for part in ("--set", setting))]
-
-
-def outcome_of(trial: Trial, kept: pathlib.Path) -> Outcome | None:
-    """What the trial came to; None if it has not ended. Raises BenchmarkError if that was with other settings."""
-    path = kept_as(trial, kept)
-    return read_outcome(trial, path) if path.exists() else None
-
-
-def kept_as(trial: Trial, kept: pathlib.Path) -> pathlib.Path:
-    """The file of what the trial came to."""
-    return kept / f"{trial.name}.json"
 
 
 def steps_in(trial: Trial, minutes: float, folder: pathlib.Path) -> int:
@@ -185,10 +174,10 @@ def train_all(
     for trial in chosen:
         check_configuration(trial)
     for trial in trials:  # now, not after hours of training
-        if not outcome_of(trial, kept) and trial in chosen:
+        if not read_outcome(trial, kept) and trial in chosen:
             check_begun(trial, folder)
             check_trainable(trial)
     for trial in chosen:
         print(f"{trial.name}: {' '.join(trial.overrides) or trial.config}", file=sys.stderr, flush=True)
         trained(trial, folder, kept)
-    return {trial.name: outcome for trial in trials if (outcome := outcome_of(trial, kept))}
+    return {trial.name: outcome for trial in trials if (outcome := read_outcome(trial, kept))}

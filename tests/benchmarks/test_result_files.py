@@ -1,8 +1,12 @@
 """What benchmarks write beside their numbers, and where."""
 
+import json
+
 import pytest
 
-from benchmarks.result_files import command_line, whole_command_line, write_result
+from benchmarks.paper.dependencies import report as long_dependencies
+from benchmarks.result_files import RESULTS, command_line, whole_command_line, write_result
+from benchmarks.speed import serve_table, train_table, translate_table
 
 
 def test_a_command_is_written_so_that_a_shell_reads_it_again(monkeypatch):
@@ -19,3 +23,21 @@ def test_the_command_of_a_table_has_all_rows_whichever_were_trained_last(monkeyp
 def test_a_result_may_go_into_a_folder_that_is_not_there_yet(tmp_path):
     write_result(tmp_path / "new" / "results" / "table3.md", "| a |\n")
     assert (tmp_path / "new" / "results" / "table3.md").read_text() == "| a |\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "page_of"),
+    [
+        ("serve_load", serve_table.as_markdown),
+        ("train_speed", train_table.as_markdown),
+        ("bfloat16/train_speed", train_table.as_markdown),
+        ("translate_speed", translate_table.as_markdown),
+        ("long_dependencies", long_dependencies.markdown),
+    ],
+)
+def test_the_tables_of_a_committed_page_are_made_of_the_committed_numbers(name, page_of):
+    """Notes on how it was measured stay as they were at that time."""
+    numbers = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    pages = page_of(numbers), (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    fresh, committed = ([line for line in page.splitlines() if line.startswith(("#", "|"))] for page in pages)
+    assert fresh == committed and len(fresh) > 5

@@ -3,7 +3,7 @@
 import json
 import re
 
-from benchmarks.trials.outcome import Outcome
+from benchmarks.trials.outcome import KEPT, Outcome, kept_rows, write_outcome
 
 
 def with_text(config, folder):
@@ -24,3 +24,12 @@ def outcome(bleu, perplexity, translations=("a b c d e",), config="", machine="a
     scores = {"scores": [score], "validation_perplexity": perplexity, "parameters": 1_000}
     curve = [[0.25, bleu / 2], [0.5, bleu]]
     return Outcome(machine, ["c0ffee"], config, scores, 60, 1_000.0, 90.0, 2.0, curve, list(translations), 90_000.0)
+
+
+def forget(name, folder):
+    """Take the row of a trial out of the file of a table."""
+    rows = kept_rows(folder)
+    del rows[name]
+    (folder / KEPT).unlink()
+    for other, row in rows.items():
+        write_outcome(Outcome(**row), other, folder)

@@ -93,7 +93,7 @@ def as_json(chip: Chip, measurements: Sequence[Measurement], command: str, shape
         | ({"tokens_per_second": m.tokens_per_step / m.seconds_per_step} if m.rounds else {})
         for m in measurements
     ]
-    return json.dumps(found | {"measurements": rows}, indent=1) + "\n"
+    return json.dumps(found | {"measurements": rows}) + "\n"
 
 
 EXPLANATION = """\

@@ -7,9 +7,8 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.paper import ancestors
 from benchmarks.paper.ancestors import timed
 from benchmarks.paper.ancestors_table import draw, over_equal_time, table
-from benchmarks.trials.outcome import Trial
+from benchmarks.trials.outcome import Trial, read_outcome
 from benchmarks.trials.sizes import check_same_size
-from benchmarks.trials.training import outcome_of
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.trials import outcome
@@ -70,11 +69,11 @@ def test_the_committed_steps_are_of_the_committed_configurations(tmp_path):
 
 
 def test_the_committed_table_is_made_of_the_committed_rows(tmp_path):
-    """The rows are those of the committed configurations, which `outcome_of` checks."""
+    """The rows are those of the committed configurations, which `read_outcome` checks."""
     trials = [Trial(name, ROOT / f"configs/paper/{name}.toml") for name in ancestors.LABELS]
     kept = ROOT / "docs/results/ancestors"
     trials, machine = timed(trials, 30.0, tmp_path, kept / "steps.json")
-    outcomes = {ancestors.LABELS[trial.name]: outcome_of(trial, kept) for trial in trials}
+    outcomes = {ancestors.LABELS[trial.name]: read_outcome(trial, kept) for trial in trials}
     configs = {ancestors.LABELS[trial.name]: trial.config.relative_to(ROOT) for trial in trials}
     text = table(outcomes, configs, 30.0, machine, "python -m benchmarks.ancestors")
     assert (ROOT / "docs/results/ancestors.md").read_text(encoding="utf-8") == text

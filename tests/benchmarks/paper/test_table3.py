@@ -6,8 +6,7 @@ from benchmarks.paper import table3
 from benchmarks.paper.table3_rows import ROWS, SEEDS, overrides_of, paper_config
 from benchmarks.paper.table3_table import agreement, table
 from benchmarks.result_files import RESULTS
-from benchmarks.trials.outcome import Trial
-from benchmarks.trials.training import outcome_of
+from benchmarks.trials.outcome import Trial, read_outcome
 from keras_transformer.config import TABLE_3, base
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
@@ -75,9 +74,9 @@ def test_the_table_names_how_a_row_differs_and_leaves_out_what_was_not_trained()
 
 
 def test_the_committed_table_is_made_of_the_committed_rows():
-    """The rows are those of the committed configuration, which `outcome_of` checks."""
+    """The rows are those of the committed configuration, which `read_outcome` checks."""
     base, kept = load_config(CONFIG), RESULTS / "table3"
-    found = {trial.name: outcome_of(trial, kept) for trial in table3.trials_of(CONFIG, base)}
+    found = {trial.name: read_outcome(trial, kept) for trial in table3.trials_of(CONFIG, base)}
     outcomes = {name: outcome for name, outcome in found.items() if outcome}
     text = table(base, outcomes, "python -m benchmarks.table3 configs/paper/table3.toml")
     assert (RESULTS / "table3.md").read_text(encoding="utf-8") == text

@@ -1,7 +1,9 @@
 """Series of trainings: what a trial trains and keeps, and what stops it."""
 
+import gzip
 import json
 import pathlib
+import re
 import shutil
 
 import numpy as np
@@ -11,15 +13,15 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.paper import ancestors, table3
 from benchmarks.recipes import ablation
 from benchmarks.trials import training
-from benchmarks.trials.outcome import Trial, machines, mark
+from benchmarks.trials.outcome import KEPT, Trial, machines, mark, read_outcome
 from benchmarks.trials.settings import check_settings
-from benchmarks.trials.training import TRANSLATIONS, outcome_of, selected, steps_in, train_all, trained
+from benchmarks.trials.training import TRANSLATIONS, selected, steps_in, train_all, trained
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.runs import write_config
-from tests.support.trials import with_text
+from tests.support.trials import forget, with_text
 from train.config.run import load_config
 from train.data.corpus import CorpusError
 from train.report.curves import read_curves
@@ -59,7 +61,7 @@ def test_a_trial_never_reads_the_test_set_and_is_done_once(commands, tmp_path):
     search += ("translation.coverage_penalty=0.25",)
     trial = Trial("small", TABLE3_CONFIG, search)
     runs, kept = tmp_path / "runs", tmp_path / "kept"
-    assert outcome_of(trial, kept) is None
+    assert read_outcome(trial, kept) is None
     found = trained(trial, runs, kept)
     (train, *settings), evaluate = commands
     assert train == "train" and settings.count("--set") == 6 and "data.test=[]" in settings
@@ -71,9 +73,9 @@ def test_a_trial_never_reads_the_test_set_and_is_done_once(commands, tmp_path):
     assert evaluate[evaluate.index("--coverage-penalty") + 1] == "0.25"
     assert found.train_seconds == 60 * 0.5
     assert found.translations == ["eins", "", "zwei"] and (found.parameters, found.perplexity) == (7, 2.0)
-    (kept / "small.json").unlink()
+    forget("small", kept)
     assert trained(trial, runs, kept) == found and len(commands) == 2
-    (kept / "small.json").unlink()
+    forget("small", kept)
     (runs / "small" / TRANSLATIONS).unlink()
     trained(trial, runs, kept)
     assert [ran[0] for ran in commands] == ["train", "train.evaluate", "train.evaluate"]
@@ -88,9 +90,10 @@ def test_what_a_trial_came_to_is_kept_without_its_run_folder(commands, tmp_path)
     assert len(commands) == 2 and not (tmp_path / "runs").exists()
     assert found.machine and machines([found, found, found._replace(machine="B")]) == f"{found.machine} (a) and B (b)"
     assert machines([found, found]) == found.machine and mark(found, [found]) == ""
-    (tmp_path / "kept/small.json").write_text("{", encoding="utf-8")
-    with pytest.raises(BenchmarkError, match=r"small\.json is damaged: .*Remove it to train small again"):
-        outcome_of(trial, tmp_path / "kept")
+    for damage in (b"{", gzip.compress(b"{"), gzip.compress(b'{"trial": "small"}')):
+        (tmp_path / "kept" / KEPT).write_bytes(damage)
+        with pytest.raises(BenchmarkError, match=rf"{re.escape(KEPT)} is damaged: .*Restore"):
+            read_outcome(trial, tmp_path / "kept")
 
 
 def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
@@ -110,10 +113,10 @@ def test_a_run_with_other_settings_is_not_taken_for_the_trial(commands, tmp_path
     old, new = (Trial("small", config, (f"training.steps={steps}",)) for steps in (1000, 2000))
     trained(old, runs, kept)
     with pytest.raises(
-        BenchmarkError, match=r"small\.json is of .*: training\.steps was 1000 and is 2000\. .*--results"
+        BenchmarkError, match=r"The row small of .* is of .*: training\.steps was 1000 and is 2000\. .*--results"
     ):
-        outcome_of(new, kept)
-    (kept / "small.json").unlink()
+        read_outcome(new, kept)
+    forget("small", kept)
     with pytest.raises(BenchmarkError, match=r"small is .*: training\.steps was 1000 and is 2000\. Remove .*--folder"):
         trained(new, runs, kept)
     with pytest.raises(BenchmarkError, match="training.steps was 1000 and is 2000"):  # before the other one is trained
@@ -127,8 +130,9 @@ def test_a_run_that_has_only_begun_goes_on_with_its_own_settings_alone(commands,
     old, new = (Trial("small", TABLE3_CONFIG, (f"training.dropout={rate}",)) for rate in (0.1, 0.2))
     trained(old, tmp_path, tmp_path / "kept")
     folder = RunFolder(tmp_path / "small")
-    for path in (folder.scores, folder.path / TRANSLATIONS, tmp_path / "kept/small.json"):
+    for path in (folder.scores, folder.path / TRANSLATIONS):
         path.unlink()
+    forget("small", tmp_path / "kept")
     folder.checkpoints.mkdir()
     (folder.checkpoints / "step-00000100.npz").touch()
     with pytest.raises(BenchmarkError, match="training.dropout was 0.1 and is 0.2"):
@@ -232,7 +236,7 @@ def test_a_trial_with_the_same_updates_begins_after_them_if_they_are_there(comma
     assert (tmp_path / "runs/last/checkpoints/step-00000004.npz").exists()
     assert [ran[0] for ran in commands] == ["train", "train.evaluate"] * 2
     shutil.rmtree(tmp_path / "runs")
-    (tmp_path / "kept/last.json").unlink()
+    forget("last", tmp_path / "kept")
     trained(last, tmp_path / "runs", tmp_path / "kept")
     assert not (tmp_path / "runs/last/checkpoints").exists()
 
