@@ -26,10 +26,12 @@ SCORES = (
     ("BLEU", "tokenised, lower-cased"),
     ("chrF", "raw text"),
 )
-HEADS = (
-    *("recipe", "run", *(f"{name}, {form}" for name, form in SCORES)),
-    *("parameters", "updates", "time", "processor", "commit"),
+RUN_HEADS = (
+    *("recipe", "seed", "BLEU", "BLEU, lower-cased", "BLEU, tokenised, lower-cased", "chrF"),
+    *("updates", "time", "processor", "commit"),
 )
+RECIPE_HEADS = ("recipe", "languages", "what it is", "parameters", "how it is trained", "what is trained before it")
+NO_BREAK = "\N{NO-BREAK SPACE}"
 SECTION = re.compile(r"(<!-- table (\w+):[^>]*-->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -53,9 +55,8 @@ class Run(NamedTuple):
 
     def cells(self) -> list[str]:
         scores = [f"{value:.2f} ± {margin:.2f}" for value, margin in (self.scores[key] for key in SCORES)]
-        report = f"[seed {self.seed}](results/{self.name}.md)"
-        size, updates = f"{self.parameters:,}", f"{self.updates:,}"
-        return [report, *scores, size, updates, duration(self.seconds), self.processor, self.commit[:7]]
+        cells = [*scores, f"{self.updates:,}", duration(self.seconds), self.processor, self.commit[:7]]
+        return [f"[{self.seed}](results/{self.name}.md)", *(cell.replace(" ", NO_BREAK) for cell in cells)]
 
 
 class Recipe(NamedTuple):
@@ -63,21 +64,26 @@ class Recipe(NamedTuple):
 
     name: str
     pair: str
+    what: str
     how: str
     table: str
     runs: list[Run]
     before: str = ""
 
-    def rows(self) -> list[list[str]]:
-        """One row per run, and the mean with the standard deviation if there are several."""
+    def row(self) -> list[str]:
+        """What the recipe is, and how it is trained: one row."""
         link = self.how.removeprefix("docs/") if self.how.startswith("docs/") else f"../{self.how}"
-        first = f"**{self.pair}** [{self.name}]({link})" + (f"; before it: {self.before}" if self.before else "")
+        how = f"[{pathlib.PurePath(self.how.partition('#')[0]).name}]({link})"
+        return [f"**{self.name}**", self.pair, self.what, f"{self.runs[0].parameters:,}", how, self.before]
+
+    def rows_of_runs(self) -> list[list[str]]:
+        """One row per run, and the mean with the standard deviation if there are several."""
         rows = [run.cells() for run in self.runs]
         if len(rows) > 1:
             values = [[run.scores[key][0] for run in self.runs] for key in SCORES]
-            means = [f"**{mean(scores):.2f}** ({stdev(scores):.2f})" for scores in values]
-            rows.append([f"mean of {len(self.runs)} (sd)", *means, *[""] * 5])
-        return [[first if number == 0 else "", *row] for number, row in enumerate(rows)]
+            means = [f"**{mean(scores):.2f}**{NO_BREAK}({stdev(scores):.2f})" for scores in values]
+            rows.append([f"mean{NO_BREAK}(sd)", *means, *[""] * 4])
+        return [[f"**{self.name}**" if number == 0 else "", *row] for number, row in enumerate(rows)]
 
 
 def read_run(name: str, folder: pathlib.Path) -> Run:
@@ -108,11 +114,18 @@ def read_recipes(folder: pathlib.Path) -> list[Recipe]:
 
 
 def filled(page: str, recipes: list[Recipe]) -> str:
-    """Return the page with its tables written anew: each between `<!-- table NAME: ... -->` and its end."""
+    """Return the page with its tables written anew: each between `<!-- table NAME: ... -->` and its end.
+
+    "recipes" and "not_adopted" have the runs, "recipes_explained" and "not_adopted_explained" a row per recipe.
+    """
 
     def section(match: re.Match) -> str:
-        rows = [row for recipe in recipes if recipe.table == match[2] for row in recipe.rows()]
-        return f"{match[1]}{table_of(HEADS, rows)}\n{match[3]}"
+        shown = [recipe for recipe in recipes if recipe.table == match[2].removesuffix("_explained")]
+        if match[2].endswith("_explained"):
+            text = table_of(RECIPE_HEADS, [recipe.row() for recipe in shown])
+        else:
+            text = table_of(RUN_HEADS, [row for recipe in shown for row in recipe.rows_of_runs()])
+        return f"{match[1]}{text}\n{match[3]}"
 
     return SECTION.sub(section, page)
 

@@ -5,7 +5,17 @@ import re
 
 import pytest
 
-from benchmarks.recipes.results_page import DOCS, SCORES, Recipe, ResultsError, Run, filled, read_recipes, read_run
+from benchmarks.recipes.results_page import (
+    DOCS,
+    NO_BREAK,
+    SCORES,
+    Recipe,
+    ResultsError,
+    Run,
+    filled,
+    read_recipes,
+    read_run,
+)
 from train.loop.progress import duration
 
 RESULTS = DOCS / "results"
@@ -17,22 +27,27 @@ def run_of(value, seed=1):
     return Run("x/seed1", seed, dict.fromkeys(SCORES, (value, 0.5)), 10, 20, 65.0, "AMD EPYC", "0123456789")
 
 
+def recipe_of(runs):
+    return Recipe("name", "en-de", "what", "configs/x.toml", "recipes", runs, "a teacher")
+
+
 def test_the_committed_page_is_that_of_the_committed_scores():
     page = (DOCS / "results.md").read_text(encoding="utf-8")
     assert filled(page, RECIPES) == page, "run python -m benchmarks.recipes.results_page"
 
 
 def test_a_recipe_has_a_row_per_run_and_their_mean_with_its_deviation():
-    recipe = Recipe("name", "en-de", "configs/x.toml", "recipes", [run_of(1.0), run_of(3.0, seed=2)], "a teacher")
-    first, second, means = recipe.rows()
-    assert first[:3] == [
-        "**en-de** [name](../configs/x.toml); before it: a teacher",
-        "[seed 1](results/x/seed1.md)",
-        "1.00 ± 0.50",
-    ]
-    assert first[6:] == ["10", "20", "1 min 05 s", "AMD EPYC", "0123456"]
-    assert second[0] == "" and means[:3] == ["", "mean of 2 (sd)", "**2.00** (1.41)"]
-    assert len(Recipe("name", "en-de", "x.toml", "recipes", [run_of(1.0)]).rows()) == 1
+    runs = [run_of(1.0), run_of(3.0, seed=2)]
+    first, second, means = recipe_of(runs).rows_of_runs()
+    assert first[:3] == ["**name**", "[1](results/x/seed1.md)", "1.00 ± 0.50".replace(" ", NO_BREAK)]
+    assert first[6:] == ["20", *(cell.replace(" ", NO_BREAK) for cell in ("1 min 05 s", "AMD EPYC")), "0123456"]
+    assert second[0] == "" and means[:3] == ["", f"mean{NO_BREAK}(sd)", f"**2.00**{NO_BREAK}(1.41)"]
+    assert len(recipe_of(runs[:1]).rows_of_runs()) == 1
+
+
+def test_a_recipe_is_explained_in_one_row():
+    row = recipe_of([run_of(1.0)]).row()
+    assert row == ["**name**", "en-de", "what", "10", "[x.toml](../configs/x.toml)", "a teacher"]
 
 
 def test_every_run_that_is_kept_is_in_a_table_once():
