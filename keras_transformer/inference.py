@@ -34,9 +34,10 @@ class Inference(NamedTuple):
         """Raises ConfigError for a value that makes no sense."""
         if self.outputs not in (TEXT, TREES):
             raise ConfigError(f"outputs is {self.outputs!r}; it must be {TEXT!r} or {TREES!r}.")
-        if not isinstance(self.search, Mapping) or (unknown := self.search.keys() - set(RUN_OPTIONS)):
-            found = self.search if not isinstance(self.search, Mapping) else ", ".join(sorted(unknown))
-            raise ConfigError(f"search has {found!r}; it may have {', '.join(RUN_OPTIONS)}.")
+        if not isinstance(self.search, Mapping):
+            raise ConfigError(f"search is {self.search!r}; it must be a value by name of {', '.join(RUN_OPTIONS)}.")
+        if unknown := sorted(self.search.keys() - set(RUN_OPTIONS)):
+            raise ConfigError(f"search has {', '.join(unknown)}; it may have {', '.join(RUN_OPTIONS)}.")
         SearchOptions(**self.search)
         length = self.longest_source
         if length is not None and (not isinstance(length, int) or isinstance(length, bool) or length < 1):

@@ -33,8 +33,8 @@ def test_what_is_written_is_read(inference, tmp_path):
     ("inference", "parts"),
     [
         (Inference("pictures"), ["outputs is 'pictures'", "'text' or 'trees'"]),
-        (Inference(search={"seed": 3}), ["search has 'seed'", "beam_size"]),
-        (Inference(search=[1]), ["search has \\[1\\]"]),
+        (Inference(search={"seed": 3}), ["search has seed", "beam_size"]),
+        (Inference(search=[1]), ["search is \\[1\\]"]),
         (Inference(search={"beam_size": 0}), ["beam_size is 0"]),
         (Inference(longest_source=0), ["longest_source is 0"]),
         (Inference(longest_source=True), ["longest_source is True"]),

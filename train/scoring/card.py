@@ -63,7 +63,7 @@ class OutputScores(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Card:
-    """All statistics of one set of outputs: what `train.evaluate` prints, and what report.md has of them.
+    """All statistics of one set of outputs: what `keras-transformer evaluate` prints, and what report.md has of them.
 
     A kind of outputs has a subclass, with its tables.
     """
