@@ -3,7 +3,7 @@
     python examples/fit.py runs/fit
     python examples/fine_tune.py [RUN [NEW_RUN]]        EPOCHS=1 makes it short
 
-RUN (runs/fit, or any run of `keras-transformer train configs/numbers.toml`) says "einhundertsieben" for 107. Here it
+RUN (runs/fit, or any run of `keras-transformer train configs/numbers.toml`) writes "einhundertsieben" for 107. Here it
 learns a house style from its own translations: "hundertsieben", with every other number as before. On 2 CPU cores it
 takes 45 s of processor time; the end of its output:
 
