@@ -179,7 +179,7 @@ def test_a_damaged_byte_costs_its_event_and_is_logged(tmp_path, caplog, place):
     assert steps == {"length": [0, 0, 1], "data": [0, 0, 1, 3]}[place]
     lost = {"length": sizes[3] + sizes[4], "data": sizes[3]}[place]
     assert (tmp_path / "damaged_events").read_bytes() == content[second : second + lost]
-    assert f"{path} is damaged: {lost} of its" in caplog.text
+    assert f"{path} is damaged: moved {lost} of its" in caplog.text
 
 
 # kill -9

@@ -96,7 +96,7 @@ def test_a_category_is_a_label_without_function(label, left):
         (FLIES + ")", 2, "outside"),
         (FLIES + "\n\n(S (NP (NN a))\n", 4, "never closed"),
         ("(S (NP (NN time) flies))", 1, "'flies' has no bracket of its own"),
-        ("\n" + "(S " * 5000 + "(NN a)" + ")" * 5000, 2, "no tree: .*depth"),
+        ("\n" + "(S " * 5000 + "(NN a)" + ")" * 5000, 2, "not a tree: .*depth"),
     ],
 )
 def test_what_is_no_tree_is_named_by_file_and_line(text, line, cause):

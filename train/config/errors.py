@@ -13,12 +13,12 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str | os.PathLike],
 
     where: from a key ("training.steps") to the file or option that set it. known_keys: all keys of a configuration.
     """
-    kind, found = finding["type"], finding["input"]
+    kind, value = finding["type"], finding["input"]
     place, source = [str(part) for part in finding["loc"]], ""
     if place[0] == "data" and len(place) > 1:  # pydantic names the branch of the union: ("data", "files", "train")
         source = f" if data.source is {place.pop(1)!r}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):  # found in the section `data`, about its key `source`
-        place, found = ["data", "source"], finding.get("ctx", {}).get("tag")
+        place, value = ["data", "source"], finding.get("ctx", {}).get("tag")
     key = ".".join(part for part in place if part not in BRANCHES)
     if kind == "extra_forbidden":
         likely = _likely(key, known_keys)
@@ -28,9 +28,9 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str | os.PathLike],
     if kind == "value_error":  # one of our own validators, whose message has the value in it
         return f"{where(key)}: {key}: {finding['ctx']['error']}."
     if kind == "union_tag_invalid":
-        return f"{where(key)}: {key} is {found!r}; it must be one of {finding['ctx']['expected_tags']}."
+        return f"{where(key)}: {key} is {value!r}; it must be one of {finding['ctx']['expected_tags']}."
     message = finding["msg"]
-    return f"{where(key)}: {key} is {found!r}: {message[0].lower()}{message[1:]}."
+    return f"{where(key)}: {key} is {value!r}: {message[0].lower()}{message[1:]}."
 
 
 def set_by(key: str, path: str | os.PathLike, overrides: Sequence[str]) -> str | os.PathLike:

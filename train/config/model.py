@@ -58,6 +58,6 @@ class ModelConfig(ModelFields):
     ) -> BaseModelConfig:
         """Combine this section with the tokenizer's vocabulary and the values of the training section."""
         changes = self.model_dump(exclude=set(OF_ALL_KINDS)) | {"dropout": dropout, "label_smoothing": label_smoothing}
-        given = {name: value for name, value in changes.items() if value is not None}
+        values = {name: value for name, value in changes.items() if value is not None}
         defaults = preset(self.preset) if self.kind == "transformer" else RecurrentConfig()
-        return defaults.replace(vocab_size=vocab_size, **given)
+        return defaults.replace(vocab_size=vocab_size, **values)

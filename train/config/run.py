@@ -125,7 +125,7 @@ def read_toml(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Sequence[str] = ()) -> RunConfig:
-    """The RunConfig of `values`, whose model can be built. `path` and `overrides` tell errors where a key was set."""
+    """The RunConfig of `values`, whose model can be built. Errors name the override or the file that set a key."""
     where = functools.partial(set_by, path=path, overrides=overrides)
     try:
         config = RunConfig.model_validate(values)

@@ -7,7 +7,7 @@ import pydantic
 
 
 class Section(pydantic.BaseModel):
-    """A table of the TOML file. Unknown keys, other types ("100" is no number), infinities and NaN are errors."""
+    """A table of the TOML file. Unknown keys, other types ("100" is not a number), infinities and NaN are errors."""
 
     PATHS: ClassVar[tuple[str, ...]] = ()  # keys that name files: these may differ between workers, and move
     AFTER_TRAINING: ClassVar[tuple[str, ...]] = ()  # keys that may change once a run is done: no step depends on them

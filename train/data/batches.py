@@ -89,13 +89,13 @@ class PackedBatches:
         return lay_out(pairs, packing.take(rows), self.row_lengths)
 
     def prepare_next(self, step: int, last: int) -> None:
-        """Begin in the background with the epoch after that of batch `step`, if batch `last` is not before it."""
+        """Prepare the epoch after that of batch `step` in the background, unless batch `last` comes before it."""
         number = step // self.steps_per_epoch + 1
         if number * self.steps_per_epoch <= last:
             self._epochs.prepare_ahead(number)
 
     def give_up(self) -> None:
-        """Give up the epoch that is being prepared, which can take minutes that a process would wait for at its end."""
+        """Give up the epoch that is being prepared: it can take minutes, for which a process would wait at its end."""
         self._epochs.give_up()
 
 
@@ -128,7 +128,7 @@ class ShardedBatches:
         return {field: np.concatenate([part[field] for part in parts]) for field in FIELDS}
 
     def prepare_next(self, step: int, last: int) -> None:
-        """Begin in the background with the next epoch of each shard, if batch `last` is not before it."""
+        """Prepare the next epoch of each shard in the background, unless batch `last` comes before it."""
         for shard in self.shards:
             shard.prepare_next(step, last)
 

@@ -24,12 +24,11 @@ class Epoch(NamedTuple):
 class Epochs:
     """Every Epoch of a corpus, a function of (pairs, row lengths, seed, number) alone.
 
-    resegment: from the pairs, a Generator and a function that says whether to give up, to the same pairs in other
-    pieces, which no epoch shares with another; None leaves the pairs as they are.
+    resegment: from the pairs, a Generator and a function that is true once to give up, to the same pairs in other
+    pieces, drawn anew for each epoch; None leaves the pairs as they are.
 
-    An epoch has all pairs, each once, or what their Mixture takes of them.
-
-    At most two epochs are kept: for a corpus of millions of pairs about 100 MB, and the ids again if they differ.
+    An epoch has all pairs, each once, or what their Mixture takes of them. At most two epochs are kept: of millions of
+    pairs, each takes about 100 MB, and the size of the ids if these are drawn anew.
     """
 
     def __init__(

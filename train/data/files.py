@@ -24,8 +24,8 @@ def file_stamp(path: pathlib.Path, name: str) -> list:
     if not path.is_file():
         hint = " Get it with `make multi30k`." if path.parent == MULTI30K else ""
         raise CorpusError(f"data.{name} names {path}, but there is no such file.{hint}")
-    found = os.stat(path)
-    return [str(path.resolve()), found.st_size, found.st_mtime_ns]
+    status = os.stat(path)
+    return [str(path.resolve()), status.st_size, status.st_mtime_ns]
 
 
 def read_aligned(source_path: pathlib.Path, target_path: pathlib.Path) -> Iterator[Pair]:
@@ -54,7 +54,7 @@ def aligned_pairs(source_path: pathlib.Path, target_path: pathlib.Path) -> list[
     """All lines of both files, empty ones too. Raises CorpusError if there are none, or not as many of each."""
     pairs = list(read_aligned(source_path, target_path))
     if not pairs:
-        raise CorpusError(f"{source_path} and {target_path} are empty: there is no sentence in them.")
+        raise CorpusError(f"{source_path} and {target_path} are empty: give files with a sentence per line.")
     return pairs
 
 
@@ -95,7 +95,7 @@ def lines_of(path: pathlib.Path) -> Iterator[str]:
         raise CorpusError(f"{path} ends within its gzip stream, after line {number:,}: copy it again.") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise CorpusError(
-            f"{path} cannot be decompressed after line {number:,}: {error}. It is damaged, or no gzip file."
+            f"{path} cannot be decompressed after line {number:,}: {error}. It is damaged, or not a gzip file."
         ) from None
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror or error}.") from None

@@ -68,13 +68,13 @@ class Merges:
 
     def segmentations_of(self, ids: np.ndarray, starts: np.ndarray) -> list[Segmentation]:
         """The Segmentation of each word of some ids, (n,), that begins at `starts`, of which nothing is left out."""
-        text, bounds, found = ids.tobytes(), (ids.itemsize * np.append(starts, len(ids))).tolist(), []
+        text, bounds, segmentations = ids.tobytes(), (ids.itemsize * np.append(starts, len(ids))).tolist(), []
         for begin, end in itertools.pairwise(bounds):
             word = text[begin:end]
-            if (one := self.known.get(word)) is None:
-                one = self.known[word] = self.whole(tuple(np.frombuffer(word, ids.dtype).tolist()))
-            found.append(one)
-        return found
+            if word not in self.known:
+                self.known[word] = self.whole(tuple(np.frombuffer(word, ids.dtype).tolist()))
+            segmentations.append(self.known[word])
+        return segmentations
 
     def whole(self, word: Ids) -> Segmentation:
         """The Segmentation of a word of which nothing is left out."""
@@ -82,15 +82,15 @@ class Merges:
         pieces, tried = self.merged(word, ())
         return Segmentation(word, pieces, (), tried)
 
-    def further(self, one: Segmentation, tried: int) -> Segmentation:
-        """The Segmentation without one more merge: that before which `tried` are tried, below `one.rest`."""
-        if (found := one.further.get(tried)) is None:
-            number = (one.dropped[-1] + 1 if one.dropped else 0) + tried
-            dropped = (*one.dropped, number)
-            pieces, total = self.merged(one.word, dropped)
-            found = one.further[tried] = Segmentation(one.word, pieces, dropped, total - number - 1)
+    def further(self, segmentation: Segmentation, tried: int) -> Segmentation:
+        """The Segmentation without one more merge: that before which `tried` are tried, below `segmentation.rest`."""
+        if tried not in segmentation.further:
+            number = (segmentation.dropped[-1] + 1 if segmentation.dropped else 0) + tried
+            dropped = (*segmentation.dropped, number)
+            pieces, total = self.merged(segmentation.word, dropped)
+            segmentation.further[tried] = Segmentation(segmentation.word, pieces, dropped, total - number - 1)
             self.kept += 1
-        return found
+        return segmentation.further[tried]
 
     def merged(self, word: Ids, dropped: Sequence[int]) -> tuple[Ids, int]:
         """The pieces of a word, and how many merges were tried, if those numbered `dropped` are left out.
@@ -136,14 +136,14 @@ class Merges:
             self.known, self.kept = {}, 0
         plain = self.segmentations_of(ids, starts)
         tried = rng.geometric(rate, len(plain)) - 1  # before the first that is left out
-        changed = np.flatnonzero(tried < np.fromiter((one.rest for one in plain), np.int64, len(plain)))
-        further, found = numbers(rate, rng), {}
+        changed = np.flatnonzero(tried < np.fromiter((word.rest for word in plain), np.int64, len(plain)))
+        further, pieces_of = numbers(rate, rng), {}
         for word, before in zip(changed.tolist(), tried[changed].tolist(), strict=True):
-            one = plain[word]
-            while before < one.rest:
-                one, before = self.further(one, before), next(further)
-            found[word] = one.ids
-        return found
+            segmentation = plain[word]
+            while before < segmentation.rest:
+                segmentation, before = self.further(segmentation, before), next(further)
+            pieces_of[word] = segmentation.ids
+        return pieces_of
 
 
 def numbers(rate: float, rng: np.random.Generator) -> Iterator[int]:

@@ -132,7 +132,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def sum_of_text(content: bytes) -> str | None:
-    """SHA-256 of the text that is packed in `content`, None if it is no complete gzip stream."""
+    """SHA-256 of the text that is packed in `content`, None if it is not a complete gzip stream."""
     try:
         return hashlib.sha256(gzip.decompress(content)).hexdigest()
     except (OSError, EOFError, zlib.error):
@@ -141,14 +141,14 @@ def sum_of_text(content: bytes) -> str | None:
 
 def check_sum(content: bytes, expected: str, origin: str) -> None:
     """Raises UserError if `content` is damaged or another text."""
-    found = sum_of_text(content)
-    if found is None:
+    digest = sum_of_text(content)
+    if digest is None:
         raise UserError(
             f"{origin} ({len(content):,} bytes) is not a complete gzip file: run the same command again. {BY_HAND}"
         )
-    if found != expected:
+    if digest != expected:
         raise UserError(
-            f"{origin} is not the file of Multi30k: the SHA-256 of its unpacked text is {found}, expected {expected}. "
+            f"{origin} is not the file of Multi30k: the SHA-256 of its unpacked text is {digest}, expected {expected}. "
             f"{BY_HAND}"
         )
 

@@ -68,10 +68,11 @@ class BpeDropout:
         numbers = numbers[~keeps[numbers]]
 
         begins = offsets_of(lengths)  # of each word in the new ids; then the number of all of them
-        found = np.empty(begins[-1], ids.dtype)
+        new_ids = np.empty(begins[-1], ids.dtype)
         is_plain = np.ones(len(starts), bool)
         is_plain[numbers] = False
-        found[places_of(begins[:-1][is_plain], lengths[is_plain])] = ids[places_of(starts[is_plain], lengths[is_plain])]
+        plain_lengths = lengths[is_plain]
+        new_ids[places_of(begins[:-1][is_plain], plain_lengths)] = ids[places_of(starts[is_plain], plain_lengths)]
         pieces = [piece for number in numbers.tolist() for piece in changed[number]]
-        found[places_of(begins[:-1][numbers], lengths[numbers])] = pieces
-        return Sentences(found, begins[first_words])
+        new_ids[places_of(begins[:-1][numbers], lengths[numbers])] = pieces
+        return Sentences(new_ids, begins[first_words])

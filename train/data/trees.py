@@ -11,7 +11,7 @@ from .corpus import CorpusError, Pair
 if TYPE_CHECKING:  # it takes a second, which other text need not wait for
     import nltk
 
-TRACE = "-NONE-"  # the tag of a leaf that is no word, such as the trace of what has moved
+TRACE = "-NONE-"  # the tag of a leaf that is not a word, such as the trace of what has moved
 TOP = "TOP"  # the outermost bracket, if it is more than a wrapper of one phrase
 TOPS = {"", TOP, "ROOT", "S1"}  # what treebanks and parsers write for it
 
@@ -36,7 +36,7 @@ class Tree(NamedTuple):
 
 
 def read_trees(text: str, name: str) -> Iterator[Tree]:
-    """Yield the trees of a text that have words. Raises CorpusError, with `name` and the line, for what is no tree."""
+    """Yield the trees of a text that have words. Raises CorpusError, with `name` and the line, for anything else."""
     from nltk.tree import Tree as NltkTree
 
     for start, bracketed in outermost_brackets(text, name):
@@ -44,7 +44,9 @@ def read_trees(text: str, name: str) -> Iterator[Tree]:
             tree = stripped(NltkTree.fromstring(bracketed))
         except ValueError as error:
             cause = " ".join(str(error).split()).rstrip(".")
-            raise CorpusError(f"{name}, line {line_of(text, start):,}: here begins what is no tree: {cause}.") from None
+            raise CorpusError(
+                f"{name}, line {line_of(text, start):,}: what begins here is not a tree: {cause}."
+            ) from None
         if tree.words:
             yield tree
 
@@ -52,14 +54,14 @@ def read_trees(text: str, name: str) -> Iterator[Tree]:
 def outermost_brackets(text: str, name: str) -> Iterator[tuple[int, str]]:
     """Yield where each outermost bracket begins, and its text. Raises CorpusError unless brackets are all there is."""
     depth, start, end = 0, 0, 0
-    for found in re.finditer("[()]", text):
+    for bracket in re.finditer("[()]", text):
         if depth == 0:
-            start = found.start()
-            if (between := text[end:start].strip()) or found[0] == ")":
+            start = bracket.start()
+            if (between := text[end:start].strip()) or bracket[0] == ")":
                 raise outside(text, name, end, between or ")")
-        depth += 1 if found[0] == "(" else -1
+        depth += 1 if bracket[0] == "(" else -1
         if depth == 0:
-            end = found.end()
+            end = bracket.end()
             yield start, text[start:end]
     if depth:
         raise CorpusError(
@@ -83,7 +85,7 @@ def line_of(text: str, place: int) -> int:
 
 
 def stripped(tree: "nltk.Tree") -> Tree:
-    """Drop traces, functions and the outermost bracket, if that only wraps one phrase. Raises ValueError for no tree.
+    """Drop traces, functions and an outermost bracket that only wraps a phrase. Raises ValueError for anything else.
 
     ( (S (NP-SBJ (-NONE- *)) (VP (VB Run))) )   ->   words: Run   tags: VB   symbols: (S (VP XX )VP )S
     """

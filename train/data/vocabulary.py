@@ -29,8 +29,8 @@ def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, 
     """The chief's tokenizer, on every worker: `prepare_tokenizer` on the chief, a copy of it on the others.
 
     If the corpus has several shards, the chief learns it from its own. A tokenizer in a run folder without a checkpoint
-    is of an attempt that came to nothing, and perhaps of another text: it is made anew. In a run folder with one, it
-    must be the one that the run was begun with.
+    is left over from an attempt that failed, perhaps on another text: it is made anew. In a run folder with a
+    checkpoint, it must be the tokenizer that the run was begun with.
     """
     path = folder.tokenizer
     if workers.is_chief:
@@ -60,7 +60,7 @@ def tokenizer_on_trial(config: TokenizerConfig, corpus: Corpus, folder: RunFolde
 
 
 def is_left_over(folder: RunFolder, config: TokenizerConfig) -> bool:
-    """Whether the run folder's tokenizer is of an attempt without checkpoint or weights, and not the given one."""
+    """Whether the run folder's tokenizer is left over from an attempt without checkpoint or weights."""
     if not folder.tokenizer.exists() or folder.has_begun() or folder.weights.exists():
         return False
     return not config.model or pathlib.Path(config.model).resolve() != folder.tokenizer.resolve()
@@ -76,11 +76,11 @@ def prepare_tokenizer(
     """
     if not path.exists():
         if config.model:
-            given = Tokenizer(config.model)  # refuses what cannot be used before it is copied
-            check_size(given, config)
+            tokenizer = Tokenizer(config.model)  # refuses what cannot be used before it is copied
+            check_size(tokenizer, config)
             check_not_trained(config)
-            check_symbols(given, symbols, config.model)
-            write_atomically(path, given.model_bytes)
+            check_symbols(tokenizer, symbols, config.model)
+            write_atomically(path, tokenizer.model_bytes)
         else:
             learn_tokenizer(config, splits, path, symbols)
     tokenizer = Tokenizer(path)
@@ -100,7 +100,7 @@ def prepare_tokenizer(
 
 
 def check_size(tokenizer: Tokenizer, config: TokenizerConfig) -> None:
-    """Raises ConfigError if a number of pieces is asked for that a tokenizer which is given does not have."""
+    """Raises ConfigError if the configured model has another number of pieces than the configuration asks for."""
     if config.model and "vocab_size" in config.model_fields_set and tokenizer.vocab_size != config.vocab_size:
         raise ConfigError(
             f"tokenizer.vocab_size is {config.vocab_size}, and the tokenizer of the run, {config.model}, has "
@@ -109,13 +109,13 @@ def check_size(tokenizer: Tokenizer, config: TokenizerConfig) -> None:
 
 
 def check_not_trained(config: TokenizerConfig) -> None:
-    """Raises ConfigError if a tokenizer that is given is asked to be trained in another way."""
+    """Raises ConfigError if the configuration names a model and also how to train one."""
     for name in ("lowercase", "dummy_prefix"):
         if config.model and getattr(config, name):
             raise ConfigError(
-                f"tokenizer.{name} is for a tokenizer that is trained, and the one of the run is given, "
-                f"{config.model}: leave tokenizer.{name} out, or have a tokenizer trained in another run_folder, "
-                "without tokenizer.model and training.start_from."
+                f"tokenizer.{name} is for a tokenizer that is trained, and this run takes the trained {config.model}: "
+                f"leave tokenizer.{name} out, or have a tokenizer trained in another run_folder, without "
+                "tokenizer.model and training.start_from."
             )
 
 
@@ -125,8 +125,8 @@ def check_symbols(tokenizer: Tokenizer, symbols: Iterable[str], path: str | os.P
         if (pieces := len(tokenizer.encode(symbol))) != 1:
             raise ConfigError(
                 f"[data] has the symbol {symbol}, which the tokenizer {path} divides into {pieces} pieces; it must be "
-                "one. Name a tokenizer.model that has it as a user-defined symbol, or have one trained with it: "
-                "in another run_folder, without tokenizer.model and training.start_from."
+                "one piece. Name a tokenizer.model that has it as a user-defined symbol, or have a tokenizer trained "
+                "with it: in another run_folder, without tokenizer.model and training.start_from."
             )
 
 

@@ -93,7 +93,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
         self.stopwatch.begin_update()
 
     def is_due(self, every: int) -> bool:
-        """Return whether something comes after this step that comes every so many steps and after the last one."""
+        """True if the step is a multiple of `every`, or the last step."""
         return self.progress.step % every == 0 or self.progress.step == self.training.steps
 
     def count(self, tokens: float) -> float:

@@ -108,8 +108,8 @@ class Checkpoints:
 
         A damaged checkpoint is renamed, with a warning, and the one before it is used. Raises CheckpointError if a
         checkpoint belongs to another model, or if there are checkpoints and all of them are damaged: these keep their
-        names, so that the run still counts as begun. One that the file system refuses to read is no damaged one: that
-        raises CheckpointError too. Parts of checkpoints, which processes that were killed have left, are removed.
+        names, so that the run still counts as begun. If the file system refuses to read a checkpoint, that raises
+        CheckpointError too: it is not damaged. Parts of checkpoints, left by processes that were killed, are removed.
         """
         for path in self.folder.iterdir():
             if PART.fullmatch(path.name):

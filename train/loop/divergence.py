@@ -98,7 +98,7 @@ def train_with_rewinds(
         except DivergenceError as divergence:
             diverged, progress = progress, restore()
             if progress is None:
-                raise CheckpointError(f"{divergence.finding} There is no checkpoint any more to go back to.") from None
+                raise CheckpointError(f"{divergence.finding} The checkpoint to go back to is gone.") from None
             rewinds_to[progress.step] += 1
             if rewinds_to[progress.step] > REWINDS:
                 raise too_many_rewinds(divergence, progress.step, schedule) from None
@@ -111,7 +111,7 @@ def train_with_rewinds(
 
 
 def too_many_rewinds(divergence: DivergenceError, step: int, schedule: str) -> DivergenceError:
-    """Return the error of a run that has gone back to the checkpoint of `step` as often as it may."""
+    """The error of a run that has gone back to the checkpoint of `step` REWINDS times."""
     remove = f" If its weights are bad already, remove step-{step:08d}.npz first." if step else ""
     return DivergenceError(
         f"{divergence.finding} {REWINDS} batches have been left out since the checkpoint of step {step}.",

@@ -88,7 +88,7 @@ def fit(
 
 
 def report_is_missing(folder: RunFolder) -> str:
-    """What a user reads who stops a run between its last step and its report."""
+    """The message for a run that is stopped between its last step and its report."""
     return f"All steps of {folder.path} are done, its report is not: run the same command again."
 
 

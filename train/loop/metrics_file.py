@@ -42,7 +42,7 @@ def keep_records(path: pathlib.Path, last_step: int, replaced: Collection[str] =
 def parse_record(line: bytes) -> dict | None:
     """Return a line of metrics.jsonl as a dict from names to numbers, texts and None; None if it is damaged."""
     try:
-        record = json.loads(line.decode("utf-8"), parse_constant=lambda constant: b"")  # NaN is no JSON
+        record = json.loads(line.decode("utf-8"), parse_constant=lambda constant: b"")  # NaN is not JSON
     except ValueError:
         return None
     if not isinstance(record, dict) or not isinstance(record.get("step"), int):

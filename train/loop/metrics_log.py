@@ -46,7 +46,7 @@ class MetricsLog:
                 self.events.add("final", 0, start, settings_summary(config, start))
         except OSError as error:
             raise UserError(
-                f"The metrics in {folder.path} cannot be written: {error}. Make room, or see who may write there; then "
+                f"The metrics in {folder.path} cannot be written: {error}. Make room, or make it writable; then "
                 "run the same command again."
             ) from None
         for record in records:

@@ -20,8 +20,8 @@ class StopRequest:
     def ends_training(self, stop_requests: float) -> bool:
         """Return whether training ends after this step.
 
-        stop_requests: the sum over all workers that the step itself has logged. Workers must end after the same step,
-        so each goes by this sum; a request that is made during a step is in the sum of the next one.
+        stop_requests: the sum over all workers that the step itself has logged. All workers decide by this sum, and so
+        end after the same step; a request that is made during a step is in the sum of the next one.
         """
         return self.is_made if self.is_alone else stop_requests > 0
 

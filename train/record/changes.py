@@ -86,10 +86,10 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
                 f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run."
             )
     if changes := differing_keys(*model_fields(start, config)):
-        found = "; ".join(f"{key} is {there} there and {here} here" for key, (there, here) in changes.items())
+        differences = "; ".join(f"{key} is {there} there and {here} here" for key, (there, here) in changes.items())
         raise ConfigError(
-            f"training.start_from is {start.path}, whose model is another one: {found}. Set the section [model] to "
-            "what it is there."
+            f"training.start_from is {start.path}, which has another model: {differences}. Set the section [model] to "
+            "the values of that run."
         )
 
 
@@ -98,8 +98,8 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
 
     Returns these keys, each with its values before and now as text.
 
-    config.toml is the record. If it is damaged or missing, a warning says so and model.json takes its place: the
-    caller writes config.toml again. Raises ConfigError if a key differs that changes what the weights mean, and if
+    config.toml is the record. If it is damaged or missing, that is logged and model.json takes its place: the caller
+    writes config.toml again. Raises ConfigError if a key differs that changes what the weights mean, and if
     there is a finished model without a checkpoint, which a training would replace.
     """
     if not folder.has_begun():
@@ -117,8 +117,8 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
         return {}
     changes = differing_keys(recorded, flattened(config.to_toml()))
     changes.pop("run_folder", None)
-    given = config.effective_tokenizer.model
-    if given:  # it has as many pieces as it has; `prepare_tokenizer` refuses another number that was asked for
+    tokenizer_model = config.effective_tokenizer.model
+    if tokenizer_model:  # decides its number of pieces; `prepare_tokenizer` refuses another number that is asked for
         changes.pop("tokenizer.vocab_size", None)
     fixed = {key: change for key, change in changes.items() if key.startswith(FIXED)}
     was_given = recorded.get("tokenizer.model") or recorded.get("training.start_from")
@@ -127,7 +127,7 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
             f"{folder.path} has learned its tokenizer, and tokenizer.model is now {config.tokenizer.model}: leave it "
             "out, or set another run_folder."
         )
-    if given and is_tokenizer_of(folder, pathlib.Path(given)):
+    if tokenizer_model and is_tokenizer_of(folder, pathlib.Path(tokenizer_model)):
         fixed.pop("tokenizer.model", None)  # it has moved
     if fixed and all(key.startswith("model.") for key in fixed) and is_same_model(folder, config):
         fixed = {}  # a value of the preset is written out, or no longer
@@ -170,27 +170,27 @@ def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], 
 
 
 def is_same_model(folder: RunFolder, config: RunConfig) -> bool:
-    """Whether model.json holds the model that `config` asks for, however it says so. False if there is no file."""
+    """Whether model.json holds the model that `config` asks for, in whatever keys. False if there is no file."""
     return folder.model.exists() and not differing_keys(*model_fields(folder, config))
 
 
-def is_tokenizer_of(folder: RunFolder, given: pathlib.Path) -> bool:
-    """Whether a tokenizer that is named is the one in the run folder, or is no longer where it was copied from."""
-    return not given.exists() or (folder.tokenizer.exists() and given.read_bytes() == folder.tokenizer.read_bytes())
+def is_tokenizer_of(folder: RunFolder, path: pathlib.Path) -> bool:
+    """Whether the tokenizer at `path` is the one in the run folder, or is gone since it was copied there."""
+    return not path.exists() or (folder.tokenizer.exists() and path.read_bytes() == folder.tokenizer.read_bytes())
 
 
 def refuse(folder: RunFolder, changes: Changes) -> None:
     """Raises ConfigError if there are any of these changes."""
     if changes:
-        found = "; ".join(f"{key} was {before} and is {now}" for key, (before, now) in changes.items())
+        differences = "; ".join(f"{key} was {before} and is {now}" for key, (before, now) in changes.items())
         raise ConfigError(
-            f"{folder.path} was begun with another model, tokenizer or optimizer: {found}. Its checkpoints would "
+            f"{folder.path} was begun with another model, tokenizer or optimizer: {differences}. Its checkpoints would "
             "not fit: go back to that configuration, or set another run_folder."
         )
 
 
 def refuse_another_start(folder: RunFolder, before: str | None, now: str | None) -> None:
-    """Raises ConfigError if a run that has begun is told that it began elsewhere: its weights would not be those."""
+    """Raises ConfigError if a run that has begun is now to start from another run, or from none."""
     if before == now or (before and now and pathlib.Path(before).resolve() == pathlib.Path(now).resolve()):
         return
     began = f"from the weights of {before}" if before else "from random weights"
@@ -203,9 +203,9 @@ def refuse_another_start(folder: RunFolder, before: str | None, now: str | None)
 def check_same_on_all_workers(config: RunConfig, workers: Workers) -> None:
     """Raises ConfigError on a worker whose configuration differs from the chief's; paths may differ."""
     own = without_paths(config)
-    found = differing_keys(own, json.loads(workers.text_of_chief(json.dumps(own))))
-    different = [f"{key} is {here} here and {there} there" for key, (here, there) in found.items()]
-    if different:
+    differing = differing_keys(own, json.loads(workers.text_of_chief(json.dumps(own))))
+    if differing:
+        different = [f"{key} is {here} here and {there} there" for key, (here, there) in differing.items()]
         raise ConfigError(
             f"This worker's configuration is not that of worker 0: {'; '.join(different)}. "
             "Start every worker with the same configuration."
@@ -225,12 +225,12 @@ def beside_paths(config: RunConfig, values: dict[str, Any]) -> dict[str, list[st
     return {f"data.{key}": value for key, value in config.data.beside_paths(section).items()}
 
 
-def differing_keys(one: dict[str, Any], other: dict[str, Any]) -> Changes:
+def differing_keys(before: dict[str, Any], now: dict[str, Any]) -> Changes:
     """Of each key at which two flat configurations differ, both values as text; "not set" for a missing one."""
     return {
-        key: tuple(repr(values[key]) if key in values else "not set" for values in (one, other))
-        for key in sorted(one.keys() | other.keys())
-        if one.get(key) != other.get(key)
+        key: tuple(repr(values[key]) if key in values else "not set" for values in (before, now))
+        for key in sorted(before.keys() | now.keys())
+        if before.get(key) != now.get(key)
     }
 
 

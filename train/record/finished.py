@@ -32,7 +32,7 @@ def where_it_stands(folder: RunFolder, training: TrainingConfig) -> Standing:
 def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, paths: Collection[str]) -> None:
     """Raises ConfigError if nothing is left to train and a key changes that decides what training does.
 
-    config.toml and report.md would otherwise say that the weights were trained so. The keys `paths` name files, which
+    config.toml and report.md would otherwise claim that the weights were trained so. paths: keys that name files, which
     may have moved.
     """
     progress = last_progress(folder.checkpoints)

@@ -30,8 +30,8 @@ def record_part(folder: RunFolder, training: TrainingConfig, commit: str | None,
 
     A damaged history is kept as history.jsonl.damaged, and begun anew.
 
-    A part that begins no later than a part before takes its place, with the changes of both: what that process trained
-    is lost. Before the first step there are no changes.
+    A part that starts at or before the previous part's step replaces it and inherits its changes: that process's steps
+    were lost. Before the first step there are no changes.
     """
     progress = last_progress(folder.checkpoints)
     if progress is None and folder.has_begun():
@@ -53,7 +53,7 @@ def joined(first: Changes, then: Changes) -> Changes:
 
 
 def history(folder: RunFolder) -> list[Part]:
-    """Return the parts of a run, the first one first; none if there is no file, or a damaged one, which is logged."""
+    """The parts of a run in their order; none without a file, and none if it is damaged, which is logged."""
     if not folder.history.exists():
         return []
     try:

@@ -37,7 +37,7 @@ def record_of_text(
     nothing, and does not count.
 
     If the run has a checkpoint and was trained on other pairs, log a warning that names the changed files. The run
-    continues, since a change may be intended; but it is no longer bit for bit the run that it would have been. With
+    continues, since a change may be intended, but no longer bit for bit as it would have on the old text. With
     another number of workers than before, the chief has more shards, or fewer: the first ones, which it has both times,
     are compared. Raises ConfigError for other pairs if no steps are left: config.toml would claim that the weights were
     trained on text they never saw.
@@ -59,16 +59,16 @@ def record_of_text(
         record |= {"step": before["step"], "before": before["before"]}
     elif before:
         counts = f"{before['pairs']:,} pairs before, {record['pairs']:,} now"
-        found = "; ".join([counts, *_changed_files(before, record)])
+        difference = "; ".join([counts, *_changed_files(before, record)])
         if standing.is_done:
             raise ConfigError(
-                f"{folder.path} has been trained for {step} steps, and nothing would be trained on this text, "
-                f"which is another one: {found}. Restore the old one, or set another run_folder."
+                f"{folder.path} has been trained for {step} steps, and the training text has changed since: "
+                f"{difference}. No step is left to train on it: restore the old text, or set another run_folder."
             )
         log.warning(
-            "the training text is not the one that this run was trained on so far: %s. Training continues on the new "
-            "text; restore the old one, or use another run_folder, for a run that can be repeated.",
-            found,
+            "the training text has changed since this run was trained on it: %s. Training continues on the new text; "
+            "for a run that can be repeated, restore the old text or use another run_folder.",
+            difference,
         )
     return record
 

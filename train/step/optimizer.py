@@ -80,9 +80,9 @@ def training_optimizer(d_model: int, training: TrainingConfig) -> keras.optimize
     """Adam with `training_schedule`, for a training step that reduces gradients itself.
 
     Its constants are the paper's (section 5.3), or with `schedule = "constant"` those of Kingma & Ba (2015).
-    `clip_norm` scales all gradients down together if their norm is larger (Pascanu et al. 2013); it is that of the mean
-    loss per token, and the norm that the log has is that before. Every replica has the same gradients, so it clips
-    alike.
+    `clip_norm` scales all gradients down together if their norm is larger (Pascanu et al. 2013). The norm is that of
+    the gradient of the mean loss per token; the log shows it before clipping. Every replica has the same gradients, so
+    all clip alike.
 
     In float16 it also scales the loss, halves the scale if a gradient overflows, and skips that update.
     """

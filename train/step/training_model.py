@@ -48,7 +48,7 @@ class TrainingModel(keras.Model):
         """Configure training; call it inside the scope of the strategy, before `fit`.
 
         seed: of the dropout masks, a function of (seed, step, micro-batch, layer, replica). In mixed_float16 a step
-            whose gradients overflow is no update, and the next one has its masks.
+            whose gradients overflow updates nothing, and the next step has the same masks.
         xla: compile forward and backward pass, on a single replica the update too.
         micro_batches: each replica computes its rows in this many equal parts, one after the other, and updates once:
             the same update in less memory. The rows of a replica must be a multiple of it.

@@ -66,8 +66,8 @@ def join(cluster: Cluster, seconds: int = JOIN_SECONDS):
 def wait_for_others(cluster: Cluster, seconds: float, patience: float = 5, pause: float = 0.2) -> None:
     """Wait until the port of every other worker answers. Done in Python, so that it has a limit and can be interrupted.
 
-    After `patience` seconds every worker logs who is missing, and logs again when that changes. Raises WorkerLost after
-    `seconds`.
+    After `patience` seconds every worker logs which workers are missing, and logs again when that changes. Raises
+    WorkerLost after `seconds`.
     """
     missing, announced, began = set(cluster.others), set(), time.monotonic()
     with listening(cluster):
@@ -128,15 +128,15 @@ def report_lost_workers(cluster: Cluster) -> Iterator[None]:
 
 
 def lost_sentence(cluster: Cluster, error: Exception) -> str:
-    """Which workers are gone, as far as their ports tell, and how to continue. `error`: an OpError of TensorFlow."""
+    """Names the workers whose ports do not answer, and tells how to continue. error: an OpError of TensorFlow."""
     silent = [name for name, address in cluster.others.items() if not answers(*address)]
     if silent:
-        found = f"{listed(silent)} is gone"
+        cause = f"{listed(silent)} is gone"
     else:
         lines = [line for line in error.message.splitlines() if "aborted by" in line] or [error.message]
-        found = f"A worker is gone, silent, or was started again ({lines[0].strip()})"
+        cause = f"A worker is gone, silent, or was started again ({lines[0].strip()})"
     return (
-        f"{found}, and no step can be done without it. Start every worker again with the same command: training "
+        f"{cause}, and no step can be done without it. Start every worker again with the same command: training "
         "continues from the last checkpoint."
     )
 

@@ -65,7 +65,7 @@ def read_cluster(text: str | None) -> Cluster:
         raise ConfigError(f"TF_CONFIG names {', '.join(sorted(unknown))}; only worker and chief are supported.")
     if kind not in addresses or not 0 <= index < len(addresses[kind]):
         raise ConfigError(
-            f"TF_CONFIG says that this is {kind} {index}, but its cluster has no address for it; {EXPECTED}."
+            f"TF_CONFIG makes this process {kind} {index}, but its cluster has no address for it; {EXPECTED}."
         )
     chiefs = addresses.get("chief", ())
     everyone = chiefs + addresses.get("worker", ())
@@ -90,7 +90,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def whole_number(value: Any) -> int:
-    """Return an index, which may be text. Raises ValueError if it is no whole number."""
+    """Return an index, which may be text. Raises ValueError if it is not a whole number."""
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"the index {value!r} is no whole number")
+        raise ValueError(f"the index {value!r} is not a whole number")
     return int(value)

@@ -41,7 +41,7 @@ def _folder_builder(data: TfdsData):
     try:
         return _tensorflow_datasets().folder_dataset.TranslateFolder(data.data_dir)
     except ValueError as error:
-        raise CorpusError(f"{data.data_dir} is no folder of aligned LANGUAGE.SPLIT.txt files: {error}.") from None
+        raise CorpusError(f"{data.data_dir} is not a folder of aligned LANGUAGE.SPLIT.txt files: {error}.") from None
 
 
 def _prepared_builder(data: TfdsData):

@@ -41,8 +41,8 @@ class TreebankFile(NamedTuple):
     @property
     def section(self) -> str | None:
         """The section of the Wall Street Journal, two digits: "23" of wsj_2315.mrg."""
-        found = SECTION.search(self.own_name)
-        return found and found[1]
+        match = SECTION.search(self.own_name)
+        return match and match[1]
 
     def trees(self) -> list[Tree]:
         """Raises CorpusError if it cannot be read, or has something else than trees."""
@@ -102,7 +102,7 @@ def symbols_of_trees(trees: Iterable[Tree], leaves: str = "XX") -> tuple[str, ..
     roots, labels, tags = set(), set(), set()
     for tree in trees:
         roots.add(tree.symbols[0][1:])
-        labels.update(found.label for found in constituents(tree.symbols))
+        labels.update(constituent.label for constituent in constituents(tree.symbols))
         tags.update(map(tagged_leaf, tree.tags))
     return pieces_of_labels(labels, roots, tags) if leaves == "tags" else pieces_of_labels(labels, roots)
 
@@ -112,7 +112,7 @@ def files_of(paths: Sequence[str]) -> list[TreebankFile]:
 
     Raises CorpusError if a path does not exist, or has no .mrg file in it.
     """
-    found = []
+    files = []
     for path in (pathlib.Path(path).expanduser() for path in paths):
         if not path.exists():
             raise CorpusError(f"data.files names {path}, but there is no such file or folder.")
@@ -123,8 +123,8 @@ def files_of(paths: Sequence[str]) -> list[TreebankFile]:
             inside = [TreebankFile(path, member) for member in members_of(path)]
         if not inside:
             raise CorpusError(f"data.files names {path}, which has no .mrg file in it: name the files of its trees.")
-        found += inside
-    return sorted(dict.fromkeys(found), key=lambda file: (file.own_name, file.name))
+        files += inside
+    return sorted(dict.fromkeys(files), key=lambda file: (file.own_name, file.name))
 
 
 def is_of_trees(name: str) -> bool:
