@@ -9,7 +9,7 @@ import pytest
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.processes import start_python
-from train.record.lock import check_can_be_created, run_folder_of, run_lock
+from train.record.lock import check_can_be_created, run_folder_of, run_folder_to_read, run_lock
 from train.workers.tf_config import Worker
 
 
@@ -83,3 +83,12 @@ def test_whether_a_run_folder_can_be_created_is_known_without_creating_it(tmp_pa
             check_can_be_created(RunFolder(path))
     check_can_be_created(RunFolder(tmp_path / "new" / "run"))
     assert not (tmp_path / "new").exists()
+
+
+def test_a_dry_run_reads_the_folder_of_the_chief_alone_and_creates_none(tmp_path):
+    with run_folder_to_read(str(tmp_path / "run"), Worker(0, 2)) as folder:
+        assert folder.path == tmp_path / "run" and not folder.path.exists()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.weights.h5").touch()
+    with run_folder_to_read(str(tmp_path / "run"), Worker(1, 2)) as folder:
+        assert not folder.weights.exists()

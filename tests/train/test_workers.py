@@ -66,6 +66,11 @@ def test_a_single_worker_sends_nothing(wire, tmp_path):
     assert wire.sums == []
 
 
+def test_the_chief_alone_does_what_is_done_once():
+    chief, other = Workers(None, Worker(0, 2)), Workers(None, Worker(1, 2))
+    assert (chief.only_chief(max, 1, 2), other.only_chief(max, 1, 2)) == (2, None)
+
+
 def test_a_worker_with_another_configuration_is_refused_with_both_values_and_paths_may_differ(wire, tmp_path):
     path = write_config(tmp_path)
     check_same_on_all_workers(load_config(path), Workers(wire, Worker(0, 2)))
