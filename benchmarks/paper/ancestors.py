@@ -51,8 +51,8 @@ def main(
         check_same_size({LABELS[trial.name]: parameters_of(trial) for trial in trials})
         kept = results / "ancestors"
         trials, machine = timed(trials, minutes, folder, kept / "steps.json")
-        found = train_all(trials, only, folder, kept)
-        outcomes = {LABELS[name]: outcome for name, outcome in found.items()}
+        trained = train_all(trials, only, folder, kept)
+        outcomes = {LABELS[name]: outcome for name, outcome in trained.items()}
         configurations = {LABELS[trial.name]: trial.config for trial in trials}
         text = table(outcomes, configurations, minutes, machine, whole_command_line("paper.ancestors"))
         write_result(results / "ancestors.md", text)

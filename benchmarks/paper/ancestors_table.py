@@ -51,7 +51,7 @@ def table(
     lines += ["| | " + " | ".join(bins) + " |", "|---|" + "---:|" * len(bins)]
     lines += ["| sentences | " + " | ".join(f"{count:,}" for count in bins.values()) + " |"] if bins else []
     for name, outcome in outcomes.items():
-        scores = {found["words"]: found["bleu"]["value"] for found in outcome.scores["by_length"]}
+        scores = {length["words"]: length["bleu"]["value"] for length in outcome.scores["by_length"]}
         cells = ["n/a" if scores.get(words) is None else f"{scores[words]:.1f}" for words in bins]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     lines += ["", "![BLEU by length, and over the time of training](ancestors.png)", ""]
@@ -65,7 +65,7 @@ def table(
 def by_length(outcomes: dict[str, Outcome]) -> dict[str, int]:
     """The number of sentences of each bin: all models have the same."""
     for outcome in outcomes.values():
-        return {found["words"]: found["sentences"] for found in outcome.scores["by_length"]}
+        return {length["words"]: length["sentences"] for length in outcome.scores["by_length"]}
     return {}
 
 
@@ -81,8 +81,8 @@ def draw(outcomes: dict[str, Outcome], minutes: float, path: pathlib.Path) -> No
     figure, [lengths, times] = new_figure(1, 2, 11, 4.5)
     bins = [f"{words}\n({count:,})" for words, count in by_length(outcomes).items()]
     for (name, outcome), colour in zip(outcomes.items(), COLOURS, strict=False):
-        found = outcome.scores["by_length"]
-        values = [np.nan if one["bleu"]["value"] is None else one["bleu"]["value"] for one in found]
+        scores = [length["bleu"]["value"] for length in outcome.scores["by_length"]]
+        values = [np.nan if score is None else score for score in scores]
         lengths.plot(bins, values, "o-", color=colour, label=name)
         times.plot(*over_equal_time(outcome, minutes), "o-", markersize=3, color=colour, label=name)
     lengths.set(

@@ -53,7 +53,7 @@ def main(
         require_jax()
         for task in VOCABULARY:
             check_same_size({kind: parameters_of(kind, task) for kind in kinds})
-        found = {
+        numbers = {
             "command": command_line("paper.long_dependencies"),
             "machine": processor_and_cores(),
             "versions": ", ".join(" ".join(item) for item in package_versions(("jax", "keras", "numpy")).items()),
@@ -64,10 +64,10 @@ def main(
         is_whole = not quick and set(kinds) == set(KINDS)
         results = results or (RESULTS if is_whole else None)
         if results:
-            write_result(results / "long_dependencies.json", json.dumps(found) + "\n")
-            write_result(results / "long_dependencies.md", markdown(found))
-            draw(found, results / "long_dependencies.png")
-    print(markdown(found))
+            write_result(results / "long_dependencies.json", json.dumps(numbers) + "\n")
+            write_result(results / "long_dependencies.md", markdown(numbers))
+            draw(numbers, results / "long_dependencies.png")
+    print(markdown(numbers))
 
 
 def cells(kinds: list[str], extent: Extent, folder: pathlib.Path) -> Iterator[dict[str, Any]]:

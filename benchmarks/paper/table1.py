@@ -47,13 +47,13 @@ def main(
         from benchmarks.paper.layer_kinds.picture import draw
         from benchmarks.paper.layer_kinds.report import markdown
 
-        found = measure_all(QUICK if quick else FULL, rounds, cap)
+        numbers = measure_all(QUICK if quick else FULL, rounds, cap)
         folder = results or (None if quick else RESULTS)
         if folder:
-            write_result(folder / "table1.json", json.dumps(found) + "\n")
-            write_result(folder / "table1.md", markdown(found))
-            draw(found, folder / "table1.png")
-    print(markdown(found))
+            write_result(folder / "table1.json", json.dumps(numbers) + "\n")
+            write_result(folder / "table1.md", markdown(numbers))
+            draw(numbers, folder / "table1.png")
+    print(markdown(numbers))
 
 
 def require_jax() -> None:

@@ -44,8 +44,8 @@ def table(base: RunConfig, outcomes: dict[str, Outcome], command: str) -> str:
             table_row(row, base, outcome, mark(outcome, outcomes.values()), SEEDS.get(name))
             for name, outcome in of_row.items()
         ]
-    if found := next(iter(outcomes.values()), None):
-        lines += ["", f"BLEU: {found.score('BLEU')['signature']}"]
+    if outcome := next(iter(outcomes.values()), None):
+        lines += ["", f"BLEU: {outcome.score('BLEU')['signature']}"]
     for sentence in filter(None, (empty_sentence(outcomes), commits_sentence(outcomes))):
         lines += ["", sentence]
     lines += ["", *agreement(outcomes), NOTE.strip()]
@@ -100,9 +100,9 @@ def agreement(outcomes: dict[str, Outcome]) -> list[str]:
     )
     lines = [f"Against base, better (+) or worse (-), here and in the paper. {measured}", ""]
     lines += ["| | PPL | paper | BLEU | paper |", "|---|:---:|:---:|:---:|:---:|"]
-    lines += [f"| {name} | {' | '.join(found)} |" for name, found in signs.items()]
-    by_perplexity = counted((found.perplexity, found.paper_perplexity) for found in signs.values())
-    by_bleu = counted((found.bleu, found.paper_bleu) for found in signs.values())
+    lines += [f"| {name} | {' | '.join(row_signs)} |" for name, row_signs in signs.items()]
+    by_perplexity = counted((row_signs.perplexity, row_signs.paper_perplexity) for row_signs in signs.values())
+    by_bleu = counted((row_signs.bleu, row_signs.paper_bleu) for row_signs in signs.values())
     return [*lines, "", f"Of {len(signs)} rows, by PPL {by_perplexity}; by BLEU {by_bleu}.", ""]
 
 
@@ -148,11 +148,11 @@ class Signs(NamedTuple):
 
 def signs_of(row: Row, outcomes: dict[str, Outcome], noise: Noise) -> Signs:
     """The signs of a row that was trained."""
-    found, ours, paper = outcomes[row.name], outcomes["base"], ROWS[0]
+    outcome, ours, paper = outcomes[row.name], outcomes["base"], ROWS[0]
     return Signs(
-        sign(ours.perplexity - found.perplexity, noise.perplexity),
+        sign(ours.perplexity - outcome.perplexity, noise.perplexity),
         sign(paper.perplexity - row.perplexity),
-        sign(bleu_of(found) - bleu_of(ours), noise.bleu),
+        sign(bleu_of(outcome) - bleu_of(ours), noise.bleu),
         sign(row.bleu - paper.bleu),
     )
 

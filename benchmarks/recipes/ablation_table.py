@@ -46,8 +46,8 @@ def table(
     for name, outcome in outcomes.items():
         change = p_value = ""
         if outcome is not whole:
-            [found] = differences(outcome.translations, whole.translations, references, [measure], "bootstrap")
-            change, p_value = f"{found.ours - found.theirs:+.2f}", found.verdict
+            [difference] = differences(outcome.translations, whole.translations, references, [measure], "bootstrap")
+            change, p_value = f"{difference.ours - difference.theirs:+.2f}", difference.verdict
         bleu = outcome.bleu(measure.form)
         cells = [changes[name] or "the whole recipe", bleu, change, p_value, f"{outcome.perplexity:.3f}"]
         cells.append(f"{outcome.train_seconds / 60:.0f}{mark(outcome, outcomes.values())}")

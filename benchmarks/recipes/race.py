@@ -59,7 +59,7 @@ def main(
         every = {"ours": MARK_SECONDS, "joeynmt": 60 * peer_marks}
         race = score(contestants, record, folder, 60 * minutes, every)
         text = table(race, command_line("recipes.race"), TOKENS_PER_BATCH, peer_batch)
-        is_whole = minutes >= 60 and all(60 * minutes in found.scores for found in race.values())
+        is_whole = minutes >= 60 and all(60 * minutes in contestant.scores for contestant in race.values())
         if place := results or (RESULTS if is_whole else None):
             write_result(place / "race.md", text)
             draw(race, place / "race.png")
@@ -117,7 +117,7 @@ def score(
     from keras_transformer.bleu import RAW_BLEU
     from keras_transformer.bleu import score as bleu_of
 
-    found = {}
+    races = {}
     for one in contestants:
         scores, signature, last = {}, "", None
         checkpoints = record.checkpoints(one.name)
@@ -133,8 +133,8 @@ def score(
             scores[mark], signature, last = measured.value, measured.signature, reached
         rate = one.tokens(last.path) / last.seconds if last else 0.0
         between = checkpoints[-1].seconds / len(checkpoints) if checkpoints else 0.0
-        found[one.name] = Race(one.label, scores, signature, rate, between, record.memory_bytes(one.name))
-    return found
+        races[one.name] = Race(one.label, scores, signature, rate, between, record.memory_bytes(one.name))
+    return races
 
 
 if __name__ == "__main__":

@@ -50,17 +50,22 @@ class Race(NamedTuple):
 
 def table(race: dict[str, Race], command: str, our_batch: int, peer_batch: int) -> str:
     """Return race.md. our_batch, peer_batch: tokens of a batch."""
-    marks = sorted({mark for found in race.values() for mark in found.scores})
+    marks = sorted({mark for contestant in race.values() for mark in contestant.scores})
     lines = ["# The race", "", f"`{command.strip()}` on {processor_and_cores()}.", ""]
-    lines += [f"| minutes | {' | '.join(found.label for found in race.values())} |", "|---:|" + "---:|" * len(race)]
+    lines += [
+        f"| minutes | {' | '.join(contestant.label for contestant in race.values())} |",
+        "|---:|" + "---:|" * len(race),
+    ]
     for mark in marks:
-        cells = [f"{found.scores[mark]:.2f}" if mark in found.scores else "" for found in race.values()]
+        cells = [f"{contestant.scores[mark]:.2f}" if mark in contestant.scores else "" for contestant in race.values()]
         lines.append(f"| {mark / 60:g} | " + " | ".join(cells) + " |")
-    lines.append("| target tokens/s | " + " | ".join(f"{found.rate:,.0f}" for found in race.values()) + " |")
-    intervals = (f"{found.seconds_between:.0f}" for found in race.values())
+    lines.append("| target tokens/s | " + " | ".join(f"{contestant.rate:,.0f}" for contestant in race.values()) + " |")
+    intervals = (f"{contestant.seconds_between:.0f}" for contestant in race.values())
     lines.append("| seconds between checkpoints | " + " | ".join(intervals) + " |")
     lines.append(
-        "| peak memory | " + " | ".join(f"{found.memory_bytes / 2**20:,.0f} MiB" for found in race.values()) + " |"
+        "| peak memory | "
+        + " | ".join(f"{contestant.memory_bytes / 2**20:,.0f} MiB" for contestant in race.values())
+        + " |"
     )
     lines += ["", *conclusion(race), f"BLEU on val: {next(iter(race.values())).signature}"]
     lines.append(NOTE.format(our_batch=our_batch, peer_batch=peer_batch))
@@ -81,9 +86,9 @@ def conclusion(race: dict[str, Race]) -> list[str]:
 def draw(race: dict[str, Race], path: pathlib.Path) -> None:
     """Draw BLEU against minutes."""
     figure, [[axis]] = new_figure(1, 1, 7, 4.5, squeeze=False)
-    for found, colour in zip(race.values(), (BLUE, ORANGE), strict=True):
-        minutes = [mark / 60 for mark in found.scores]
-        axis.plot(minutes, list(found.scores.values()), "o-", color=colour, label=found.label)
+    for contestant, colour in zip(race.values(), (BLUE, ORANGE), strict=True):
+        minutes = [mark / 60 for mark in contestant.scores]
+        axis.plot(minutes, list(contestant.scores.values()), "o-", color=colour, label=contestant.label)
     axis.set(xlabel="minutes of training on the same cores", ylabel="BLEU on val", ylim=(0, None), xlim=(0, None))
     axis.legend(frameon=False)
     save(figure, path)

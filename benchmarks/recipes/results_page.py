@@ -90,11 +90,11 @@ def read_run(name: str, folder: pathlib.Path) -> Run:
     """Read docs/results/NAME.json, the scores.json of a run."""
     path = folder / f"{name}.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        scores = {(score["name"], score["form"]): (score["value"], score["margin"]) for score in found["scores"]}
-        training = found["training"]
+        result = json.loads(path.read_text(encoding="utf-8"))
+        scores = {(score["name"], score["form"]): (score["value"], score["margin"]) for score in result["scores"]}
+        training = result["training"]
         run = Run(
-            name, training["seed"], {key: scores[key] for key in SCORES}, found["parameters"], found["step"],
+            name, training["seed"], {key: scores[key] for key in SCORES}, result["parameters"], result["step"],
             training["seconds"], short_name(training["machine"]), training["commit"],
         )  # fmt: skip
     except (OSError, ValueError, KeyError) as error:

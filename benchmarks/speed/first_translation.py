@@ -18,13 +18,13 @@ def first_translations(names: list[str], work: Work) -> dict[str, dict]:
 
     Ours and the SavedModel are the commands that people use; a peer is a program of the same kind.
     """
-    found = {}
+    measurements = {}
     for name in names:
         if command := command_of(name, work):
             runs = {count: run(command, work.lines[:count]) for count in COUNTS}
-            found[name] = {"seconds": {count: seconds for count, (seconds, _) in runs.items()}}
-            found[name]["peak"] = runs[COUNTS[-1]][1]
-    return found
+            measurements[name] = {"seconds": {count: seconds for count, (seconds, _) in runs.items()}}
+            measurements[name]["peak"] = runs[COUNTS[-1]][1]
+    return measurements
 
 
 def command_of(name: str, work: Work) -> list[str] | None:

@@ -54,19 +54,19 @@ def main(
         if not sentences:
             raise BenchmarkError(f"{lines} has no sentence to ask.")
         counts = counts_in(clients)
-        found: dict[str, Any] = {"command": command_line("speed.serve"), "loads": []}
-        found["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-        found["seconds"], found["sentences"], found["small_queue"] = seconds, len(sentences), SMALL_QUEUE
+        numbers: dict[str, Any] = {"command": command_line("speed.serve"), "loads": []}
+        numbers["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+        numbers["seconds"], numbers["sentences"], numbers["small_queue"] = seconds, len(sentences), SMALL_QUEUE
         with server(export) as (url, process):
             note(f"asking for {len(sentences)} sentences one by one")
             expected = expected_answers(url, sentences)
             for count in counts:
                 note(f"{count} clients for {seconds:g} seconds")
-                found["loads"].append(measured(url, process, expected, count, seconds))
+                numbers["loads"].append(measured(url, process, expected, count, seconds))
         with server(export, "--queue-rows", str(SMALL_QUEUE)) as (url, process):
             note(f"{max(counts)} clients on a queue of {SMALL_QUEUE}")
-            found["beyond"] = measured(url, process, expected, max(counts), seconds)
-        print(write_results(summary(found), results))
+            numbers["beyond"] = measured(url, process, expected, max(counts), seconds)
+        print(write_results(summary(numbers), results))
 
 
 @contextlib.contextmanager
@@ -90,8 +90,8 @@ def url_in(log, process: subprocess.Popen) -> str:
     until = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < until:
         log.seek(0)
-        if found := re.search(r"(http\S+):predict", log.read()):
-            return found[1]
+        if match := re.search(r"(http\S+):predict", log.read()):
+            return match[1]
         time.sleep(0.1)
     log.seek(0)
     raise BenchmarkError(f"The server did not start: {' '.join(log.read().split())[-500:]}")

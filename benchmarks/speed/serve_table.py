@@ -17,10 +17,10 @@ is another text with an equal score. A refused client waits a tenth of a second.
 holds, weights included."""
 
 
-def summary(found: dict[str, Any]) -> dict[str, Any]:
+def summary(results: dict[str, Any]) -> dict[str, Any]:
     """Replace single latencies by their number, rate and percentiles."""
-    found = found | {"versions": package_versions(PACKAGES), "processor": processor(), "cores": processor_cores()}
-    return found | {"loads": [condensed(load) for load in found["loads"]], "beyond": condensed(found["beyond"])}
+    results = results | {"versions": package_versions(PACKAGES), "processor": processor(), "cores": processor_cores()}
+    return results | {"loads": [condensed(load) for load in results["loads"]], "beyond": condensed(results["beyond"])}
 
 
 def condensed(load: dict[str, Any]) -> dict[str, Any]:
@@ -33,30 +33,32 @@ def condensed(load: dict[str, Any]) -> dict[str, Any]:
 
 def percentiles(values: list[float]) -> dict[str, float | None]:
     """Return the median, two more percentiles and the largest; None for each if there are no values."""
-    found = {f"p{percent}": percentile(values, percent) if values else None for percent in (50, 95, 99)}
-    return found | {"max": max(values, default=None)}
+    results = {f"p{percent}": percentile(values, percent) if values else None for percent in (50, 95, 99)}
+    return results | {"max": max(values, default=None)}
 
 
-def as_markdown(found: dict[str, Any]) -> str:
-    return "\n".join(["# The local server under load", "", *heading(found), *table(found), *beyond(found), NOTES, ""])
+def as_markdown(results: dict[str, Any]) -> str:
+    return "\n".join(
+        ["# The local server under load", "", *heading(results), *table(results), *beyond(results), NOTES, ""]
+    )
 
 
-def heading(found: dict[str, Any]) -> Iterator[str]:
-    yield f"`{found['command'].strip()}` on {found['processor']}, {found['cores']} cores."
-    yield f"{found['sentences']} sentences, {found['seconds']:g} seconds per number of clients."
-    yield ", ".join(f"{package} {version}" for package, version in found["versions"].items()) + "."
-    if found["load_before"] is not None:
-        yield f"Load of the machine in the minute before: {found['load_before']:.2f}."
+def heading(results: dict[str, Any]) -> Iterator[str]:
+    yield f"`{results['command'].strip()}` on {results['processor']}, {results['cores']} cores."
+    yield f"{results['sentences']} sentences, {results['seconds']:g} seconds per number of clients."
+    yield ", ".join(f"{package} {version}" for package, version in results["versions"].items()) + "."
+    if results["load_before"] is not None:
+        yield f"Load of the machine in the minute before: {results['load_before']:.2f}."
     yield ""
 
 
-def table(found: dict[str, Any]) -> Iterator[str]:
+def table(results: dict[str, Any]) -> Iterator[str]:
     yield (
         "| clients | requests | requests/s | p50 (ms) | p95 | p99 | ties | wrong | errors | refused | memory (MiB) "
         "| CPU s |"
     )
     yield "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
-    for load in found["loads"]:
+    for load in results["loads"]:
         answers, memory = load["latencies"], [size / 2**20 for _, size in load["memory"]]
         cells = [
             load["clients"], answers["count"], f"{answers['per_second']:.1f}", *map(milliseconds, times(answers)),
@@ -67,10 +69,10 @@ def table(found: dict[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def beyond(found: dict[str, Any]) -> Iterator[str]:
-    load = found["beyond"]
+def beyond(results: dict[str, Any]) -> Iterator[str]:
+    load = results["beyond"]
     answers, refusals = load["latencies"], load["refusals"]
-    yield f"## {load['clients']} clients on a queue of {found['small_queue']} lines"
+    yield f"## {load['clients']} clients on a queue of {results['small_queue']} lines"
     yield ""
     yield "| | requests | p50 (ms) | p95 | p99 | slowest |"
     yield "|---|---:|---:|---:|---:|---:|"
@@ -88,26 +90,26 @@ def milliseconds(seconds: float | None) -> str:
     return "" if seconds is None else f"{seconds * 1e3:,.0f}" if seconds >= 0.01 else f"{seconds * 1e3:.1f}"
 
 
-def write_results(found: dict[str, Any], folder: pathlib.Path) -> str:
+def write_results(results: dict[str, Any], folder: pathlib.Path) -> str:
     """Write serve_load.md, serve_load.json and serve_load.png into `folder`. Returns the page."""
-    page = as_markdown(found)
+    page = as_markdown(results)
     write_result(folder / "serve_load.md", page)
-    write_result(folder / "serve_load.json", json.dumps(found) + "\n")
-    draw(found, folder / "serve_load.png")
+    write_result(folder / "serve_load.json", json.dumps(results) + "\n")
+    draw(results, folder / "serve_load.png")
     return page
 
 
-def draw(found: dict[str, Any], path: pathlib.Path) -> None:
+def draw(results: dict[str, Any], path: pathlib.Path) -> None:
     """Latency by clients, and memory over time."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    clients = [str(load["clients"]) for load in found["loads"]]
+    clients = [str(load["clients"]) for load in results["loads"]]
     for name in ("p50", "p95", "p99"):
-        left.plot(clients, [(load["latencies"][name] or 0) * 1e3 for load in found["loads"]], marker="o", label=name)
+        left.plot(clients, [(load["latencies"][name] or 0) * 1e3 for load in results["loads"]], marker="o", label=name)
     left.set(xlabel="clients", ylabel="milliseconds", ylim=(0, None))
-    for load in found["loads"]:
+    for load in results["loads"]:
         right.plot(*zip(*((when, size / 2**20) for when, size in load["memory"]), strict=True), label=load["clients"])
     right.set(xlabel="seconds", ylabel="MiB held by the server", ylim=(0, None))
     left.legend()

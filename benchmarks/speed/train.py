@@ -48,10 +48,10 @@ def main(
             with contextlib.ExitStack() as stack:
                 workers = [stack.enter_context(Worker(name, SIZES[size])) for name in contestant_names]
                 timings[size] = measure(workers, rounds, QUICK_SECONDS if quick else SECONDS)
-        found = summary(timings, SIZES, rounds, command_line("speed.train"), load)
-    print(as_markdown(found))
+        numbers = summary(timings, SIZES, rounds, command_line("speed.train"), load)
+    print(as_markdown(numbers))
     if results or is_whole:
-        write_results(found, results or RESULTS)
+        write_results(numbers, results or RESULTS)
 
 
 def check_packages(contestants: Iterable[str]) -> None:
@@ -68,22 +68,24 @@ def measure(workers: list[Worker], rounds: int, seconds: float) -> Timings:
     contestants find different losses for the same batch and weights: then they do not do the same work.
     """
     described = {worker: worker.describe() for worker in workers}
-    loss = {worker.name: found.loss for worker, found in described.items() if found.loss is not None}
+    loss = {worker.name: description.loss for worker, description in described.items() if description.loss is not None}
     check_same_loss(loss)
-    lanes = [(worker, lane) for worker, found in described.items() for lane in found.work]
+    lanes = [(worker, lane) for worker, description in described.items() for lane in description.work]
     steps = {lane: steps_for(worker, lane, seconds) for worker, lane in lanes}
     turns = {lane: [] for lane in steps}
     for _ in range(rounds):
         for worker, lane in lanes:
             turns[lane].append(worker.run(lane, steps[lane]))
     return Timings(
-        work={lane: work for found in described.values() for lane, work in found.work.items()},
+        work={lane: work for description in described.values() for lane, work in description.work.items()},
         seconds={lane: [turn.seconds / steps[lane] for turn in turns[lane]] for lane in turns},
-        parameters={worker.name: found.parameters for worker, found in described.items() if found.parameters},
+        parameters={
+            worker.name: description.parameters for worker, description in described.items() if description.parameters
+        },
         loss=loss,
         idle_share={
-            worker.name: idle_share([turn for lane in found.work for turn in turns[lane]])
-            for worker, found in described.items()
+            worker.name: idle_share([turn for lane in description.work for turn in turns[lane]])
+            for worker, description in described.items()
         },
     )
 

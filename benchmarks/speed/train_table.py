@@ -68,7 +68,7 @@ def summary(
     "size/real_data_step_time": see NOTES. `spreads`: the least and the most of the same ratio, taken round by round.
     `limits`: the ratio that a step would reach if it did only its matrix products, at the measured peak.
     """
-    found = {
+    results = {
         "ratios": {}, "spreads": {}, "limits": {}, "tokens_per_second": {}, "gemm_gflops": {}, "model_gflops": {},
         "parameters": {}, "starting_loss": {}, "per_round": {}, "idle_core_share": {},
         "versions": package_versions(PACKAGES), "processor": processor(), "cores": processor_cores(),
@@ -77,27 +77,27 @@ def summary(
     for size, timing in timings.items():
         rates = {lane: [timing.work[lane] / one for one in seconds] for lane, seconds in timing.seconds.items()}
         peak = rates.pop("gemm_peak", None)
-        found["per_round"] |= keyed(size, rates)
-        found["tokens_per_second"] |= keyed(size, {lane: median(rate) for lane, rate in rates.items()})
-        found["parameters"] |= keyed(size, timing.parameters)
-        found["starting_loss"] |= keyed(size, timing.loss)
-        found["idle_core_share"] |= keyed(size, timing.idle_share)
+        results["per_round"] |= keyed(size, rates)
+        results["tokens_per_second"] |= keyed(size, {lane: median(rate) for lane, rate in rates.items()})
+        results["parameters"] |= keyed(size, timing.parameters)
+        results["starting_loss"] |= keyed(size, timing.loss)
+        results["idle_core_share"] |= keyed(size, timing.idle_share)
         if peak:
-            found["gemm_gflops"][size] = median(peak) / 1e9
+            results["gemm_gflops"][size] = median(peak) / 1e9
             fastest = median(peak) / flops_per_token(workloads[size])  # target tokens/s
-            found["limits"] |= {f"{size}/{lane}": fastest / median(rates[lane]) for lane in PEERS if lane in rates}
+            results["limits"] |= {f"{size}/{lane}": fastest / median(rates[lane]) for lane in PEERS if lane in rates}
         if "ours" not in rates:
             continue
         flops = [rate * flops_per_token(workloads[size]) for rate in rates["ours"]]
-        found["model_gflops"][size] = median(flops) / 1e9
+        results["model_gflops"][size] = median(flops) / 1e9
         pairs = {lane: (rates["ours"], rates[lane]) for lane in ("ours_bfloat16", *PEERS) if lane in rates}
         pairs |= {"gemm_peak": (flops, peak)} if peak else {}
         pairs["real_data_step_time"] = timing.seconds["ours_packed_real"], timing.seconds["ours_packed_constant"]
         for name, (ours, theirs) in pairs.items():
             by_round = [one / other for one, other in zip(ours, theirs, strict=True)]
-            found["ratios"][f"{size}/{name}"] = median(ours) / median(theirs)
-            found["spreads"][f"{size}/{name}"] = [min(by_round), max(by_round)]
-    return found
+            results["ratios"][f"{size}/{name}"] = median(ours) / median(theirs)
+            results["spreads"][f"{size}/{name}"] = [min(by_round), max(by_round)]
+    return results
 
 
 def keyed(size: str, values: dict[str, Any]) -> dict[str, Any]:
@@ -109,61 +109,62 @@ def flops_per_token(workload: Workload) -> float:
     return training_flops(workload.config, workload.length, workload.length) / workload.length
 
 
-def as_markdown(found: dict[str, Any]) -> str:
+def as_markdown(results: dict[str, Any]) -> str:
     """The machine, a table per size, and what the numbers mean."""
-    return "\n".join(["# Training speed", "", *heading(found), *tables(found), NOTES, ""])
+    return "\n".join(["# Training speed", "", *heading(results), *tables(results), NOTES, ""])
 
 
-def heading(found: dict[str, Any]) -> Iterator[str]:
-    yield f"`{found['command'].strip()}` on {found['processor']}, {found['cores']} cores; rounds: {found['rounds']}."
-    yield ", ".join(f"{package} {version}" for package, version in found["versions"].items()) + "."
-    if found["load_before"] is not None:
-        yield f"Load of the machine in the minute before: {found['load_before']:.2f}."
-    yield f"A waiting contestant used at most {max(found['idle_core_share'].values()):.1%} of a core."
+def heading(results: dict[str, Any]) -> Iterator[str]:
+    machine = f"{results['processor']}, {results['cores']} cores"
+    yield f"`{results['command'].strip()}` on {machine}; rounds: {results['rounds']}."
+    yield ", ".join(f"{package} {version}" for package, version in results["versions"].items()) + "."
+    if results["load_before"] is not None:
+        yield f"Load of the machine in the minute before: {results['load_before']:.2f}."
+    yield f"A waiting contestant used at most {max(results['idle_core_share'].values()):.1%} of a core."
     yield ""
 
 
-def tables(found: dict[str, Any]) -> Iterator[str]:
-    sizes = dict.fromkeys(key.split("/")[0] for key in (*found["tokens_per_second"], *found["gemm_gflops"]))
+def tables(results: dict[str, Any]) -> Iterator[str]:
+    sizes = dict.fromkeys(key.split("/")[0] for key in (*results["tokens_per_second"], *results["gemm_gflops"]))
     for size in sizes:
         yield from (f"## {size}", "", "| | parameters | starting loss | target tokens/s | ours : theirs | at most |")
         yield "|---|---:|---:|---:|---:|---:|"
         for name, title in {**OWN, **PEERS}.items():
             key = f"{size}/{name}"
-            if key in found["tokens_per_second"]:
-                rate, by_round = found["tokens_per_second"][key], found["per_round"][key]
-                limit = f"{found['limits'][key]:.2f}" if key in found["limits"] else ""
-                loss = f"{found['starting_loss'][key]:.5f}" if key in found["starting_loss"] else ""
+            if key in results["tokens_per_second"]:
+                rate, by_round = results["tokens_per_second"][key], results["per_round"][key]
+                limit = f"{results['limits'][key]:.2f}" if key in results["limits"] else ""
+                loss = f"{results['starting_loss'][key]:.5f}" if key in results["starting_loss"] else ""
                 yield (
-                    f"| {title} | {found['parameters'][key]:,} | {loss} | {rate:,.0f} "
-                    f"({min(by_round):,.0f} to {max(by_round):,.0f}) | {ratio(found, key)} | {limit} |"
+                    f"| {title} | {results['parameters'][key]:,} | {loss} | {rate:,.0f} "
+                    f"({min(by_round):,.0f} to {max(by_round):,.0f}) | {ratio(results, key)} | {limit} |"
                 )
         yield ""
-        yield from (f"- {sentence}" for sentence in sentences(found, size))
+        yield from (f"- {sentence}" for sentence in sentences(results, size))
         yield ""
 
 
-def ratio(found: dict[str, Any], key: str) -> str:
+def ratio(results: dict[str, Any], key: str) -> str:
     """The ratio and its spread, or nothing if that contestant was not measured."""
-    if key not in found["ratios"]:
+    if key not in results["ratios"]:
         return ""
-    least, most = found["spreads"][key]
-    return f"**{found['ratios'][key]:.2f}** ({least:.2f} to {most:.2f})"
+    least, most = results["spreads"][key]
+    return f"**{results['ratios'][key]:.2f}** ({least:.2f} to {most:.2f})"
 
 
-def sentences(found: dict[str, Any], size: str) -> Iterator[str]:
-    if size in found["gemm_gflops"]:
-        yield f"matrix product: {found['gemm_gflops'][size]:.0f} GFLOP/s"
-    if size in found["model_gflops"]:
+def sentences(results: dict[str, Any], size: str) -> Iterator[str]:
+    if size in results["gemm_gflops"]:
+        yield f"matrix product: {results['gemm_gflops'][size]:.0f} GFLOP/s"
+    if size in results["model_gflops"]:
         peak = f"{size}/gemm_peak"
-        share = f": {ratio(found, peak)} of the matrix product" if peak in found["ratios"] else ""
-        yield f"this project: {found['model_gflops'][size]:.0f} GFLOP/s of model work{share}"
+        share = f": {ratio(results, peak)} of the matrix product" if peak in results["ratios"] else ""
+        yield f"this project: {results['model_gflops'][size]:.0f} GFLOP/s of model work{share}"
         real = f"{size}/real_data_step_time"
-        yield f"a step with real data over a step with a constant batch: {ratio(found, real)}"
+        yield f"a step with real data over a step with a constant batch: {ratio(results, real)}"
 
 
-def write_results(found: dict[str, Any], folder: str | os.PathLike) -> None:
+def write_results(results: dict[str, Any], folder: str | os.PathLike) -> None:
     """Write train_speed.md and train_speed.json into `folder`."""
     folder = pathlib.Path(folder)
-    write_result(folder / "train_speed.md", as_markdown(found))
-    write_result(folder / "train_speed.json", json.dumps(found) + "\n")
+    write_result(folder / "train_speed.md", as_markdown(results))
+    write_result(folder / "train_speed.json", json.dumps(results) + "\n")

@@ -63,35 +63,35 @@ def main(
     with exit_codes():
         names = names_in(contestants, CONTESTANTS, "contestant")
         effort, rounds = (QUICK, 1) if quick else (FULL, rounds)
-        found = {"command": command_line("speed.translate"), "rounds": rounds}
-        found["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-        found |= measure_all(effort, names, rounds, run, data)
-        found = summary(found)
+        numbers = {"command": command_line("speed.translate"), "rounds": rounds}
+        numbers["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+        numbers |= measure_all(effort, names, rounds, run, data)
+        numbers = summary(numbers)
         is_whole = not quick and set(names) == set(CONTESTANTS)
         folder = results or (RESULTS if is_whole else None)
-    print(write_results(found, folder))
-    if folder and found["lengths"]:
-        draw_lengths(found, folder)
+    print(write_results(numbers, folder))
+    if folder and numbers["lengths"]:
+        draw_lengths(numbers, folder)
 
 
 def measure_all(effort: Effort, names: list[str], rounds: int, run: pathlib.Path, data: pathlib.Path) -> dict[str, Any]:
     """Everything by key "work/...". `missing`: the reason by contestant."""
-    found: dict[str, Any] = {"missing": {}, "works": {}, "first": {}, "lengths": {}}
-    names = available(names, found["missing"])
+    numbers: dict[str, Any] = {"missing": {}, "works": {}, "first": {}, "lengths": {}}
+    names = available(names, numbers["missing"])
     for number, (name, places) in enumerate(effort.works.items()):
         with works_folder() as folder:
             work = multi30k(folder, run, data, effort.lines) if name == "multi30k" else random_work(folder, name)
             note(f"{name}: exporting for {', '.join(names)}")
             failed = export(work, exports_for(names, places))
-            found["missing"] |= failed
-            with crew(names, work, found["missing"]) as workers:
-                found["works"][name] = measure(workers, work, places, rounds, effort.one_by_one)
+            numbers["missing"] |= failed
+            with crew(names, work, numbers["missing"]) as workers:
+                numbers["works"][name] = measure(workers, work, places, rounds, effort.one_by_one)
             if number == 0:
-                found["first"] = first_translations([worker.name for worker in workers], work)
+                numbers["first"] = first_translations([worker.name for worker in workers], work)
     if effort.lengths:
         with works_folder() as folder:
-            found["lengths"] = measure_lengths(folder, names, effort.lengths, found["missing"])
-    return found
+            numbers["lengths"] = measure_lengths(folder, names, effort.lengths, numbers["missing"])
+    return numbers
 
 
 @contextlib.contextmanager
@@ -119,7 +119,7 @@ def measure(
 
     Returns seconds per round, by "beam/mode/contestant"; seconds per line if lines are translated one by one.
     """
-    found: dict[str, Any] = {
+    numbers: dict[str, Any] = {
         "lines": len(work.lines), "settings": {}, "seconds": {}, "texts": {}, "peak": {}, "tried": {},
         "references": work.references, "config": work.config, "forced": work.forced,
         "source": work.lines, "tokenizer": (work.folder / "run" / "tokenizer.model").read_bytes(),
@@ -135,18 +135,18 @@ def measure(
             tried = try_settings(worker, lines[:TRIAL_LINES], beam_size, work.forced, size)
             setting, _ = min(tried, key=lambda one: one[1])
             turns[key] = worker, setting
-            found["tried"][key], found["settings"][key], found["seconds"][key] = tried, setting, []
+            numbers["tried"][key], numbers["settings"][key], numbers["seconds"][key] = tried, setting, []
         for number in range(rounds):
             note(f"{work.name}/{place}, round {number + 1} of {rounds}")
             for key, (worker, setting) in list(turns.items()):
                 texts, seconds = worker.translate(lines, beam_size, work.forced, setting, size)
-                found["seconds"][key].append(seconds if size == 1 else sum(seconds))
-                found["texts"][key] = texts
+                numbers["seconds"][key].append(seconds if size == 1 else sum(seconds))
+                numbers["texts"][key] = texts
                 if sum(seconds) > LONG_TURN:
                     del turns[key]
-    found["peak"] = {worker.name: worker.peak_bytes() for worker in workers}
-    found["product"] = machine_products() if workers else {}
-    return found
+    numbers["peak"] = {worker.name: worker.peak_bytes() for worker in workers}
+    numbers["product"] = machine_products() if workers else {}
+    return numbers
 
 
 def try_settings(
@@ -169,22 +169,22 @@ def measure_lengths(
     Each length has the fastest of the settings, with one batch of all sentences and with a batch per core.
     """
     chosen = [name for name in names if name in ("ours", "ours_bfloat16", "ctranslate2_float32")]
-    work, found = random_work(folder, "small", sentences=8), {}
+    work, numbers = random_work(folder, "small", sentences=8), {}
     missing |= export(work, exports_for(chosen, BEAM_ALONE))
     cores, count = processor_cores(), len(work.lines)
     with crew(chosen, work, missing) as workers:
         for worker in workers:
             sizes = count, math.ceil(count / cores)
             settings = [setting for size in sizes for setting in worker.settings(cores, size)]
-            found[worker.name] = {}
+            numbers[worker.name] = {}
             for length in lengths:
                 note(f"outputs of {length} tokens: {worker.name}")
                 seconds = []
                 for setting in settings:
                     worker.translate(work.lines, 4, length, setting, None)  # loads and compiles
                     seconds += worker.translate(work.lines, 4, length, setting, None)[1]
-                found[worker.name][length] = min(seconds) / (length * count)
-    return found
+                numbers[worker.name][length] = min(seconds) / (length * count)
+    return numbers
 
 
 def note(text: str) -> None:

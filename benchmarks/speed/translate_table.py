@@ -55,17 +55,19 @@ LENGTHS_NOTE = (
 OWN = ("ours", "saved_model")  # contestants that are this project's, by the beginning of their names
 
 
-def summary(found: dict[str, Any]) -> dict[str, Any]:
+def summary(results: dict[str, Any]) -> dict[str, Any]:
     """All results, ready for JSON; see `speed_table` for the style.
 
     `ratios`: our sentences per second over theirs, by "work/beam/mode/contestant"; other versions of ours append what
-    `OURS` says. `found` is what `measure_all` returns, with the command and the rounds.
+    `OURS` says. `results` is what `measure_all` returns, with the command and the rounds.
     """
     result: dict[str, Any] = {part: {} for part in PARTS}
-    for name, work in found.pop("works").items():
+    for name, work in results.pop("works").items():
         add_work(result, name, work)
     return (
-        found | result | {"versions": package_versions(PACKAGES), "processor": processor(), "cores": processor_cores()}
+        results
+        | result
+        | {"versions": package_versions(PACKAGES), "processor": processor(), "cores": processor_cores()}
     )
 
 
@@ -147,26 +149,27 @@ def search_flops(config, source: int, target: int, beam_size: int) -> float:
     return once + beam_size * (forward_flops(config, source, target) - once)
 
 
-def as_markdown(found: dict[str, Any]) -> str:
-    return "\n".join(["# Translation speed", "", *heading(found), *tables(found), *lengths(found), NOTES, ""])
+def as_markdown(results: dict[str, Any]) -> str:
+    return "\n".join(["# Translation speed", "", *heading(results), *tables(results), *lengths(results), NOTES, ""])
 
 
-def heading(found: dict[str, Any]) -> Iterator[str]:
-    yield f"`{found['command'].strip()}` on {found['processor']}, {found['cores']} cores; rounds: {found['rounds']}."
-    yield ", ".join(f"{package} {version}" for package, version in found["versions"].items()) + "."
-    if found["load_before"] is not None:
-        yield f"Load of the machine in the minute before: {found['load_before']:.2f}."
-    for name, rates in found["product_flops"].items():
+def heading(results: dict[str, Any]) -> Iterator[str]:
+    machine = f"{results['processor']}, {results['cores']} cores"
+    yield f"`{results['command'].strip()}` on {machine}; rounds: {results['rounds']}."
+    yield ", ".join(f"{package} {version}" for package, version in results["versions"].items()) + "."
+    if results["load_before"] is not None:
+        yield f"Load of the machine in the minute before: {results['load_before']:.2f}."
+    for name, rates in results["product_flops"].items():
         yield f"Matrix product beside {name}: " + ", ".join(
             f"{rate / 1e9:.0f} GFLOP/s {kind}" for kind, rate in rates.items()
         )
     yield ""
-    yield from (f"- Not measured: {name}: {reason}" for name, reason in found["missing"].items())
+    yield from (f"- Not measured: {name}: {reason}" for name, reason in results["missing"].items())
     yield ""
 
 
-def tables(found: dict[str, Any]) -> Iterator[str]:
-    for place in dict.fromkeys(key.rpartition("/")[0] for key in found["sentences_per_second"]):
+def tables(results: dict[str, Any]) -> Iterator[str]:
+    for place in dict.fromkeys(key.rpartition("/")[0] for key in results["sentences_per_second"]):
         yield from (
             f"## {place}",
             "",
@@ -175,23 +178,23 @@ def tables(found: dict[str, Any]) -> Iterator[str]:
         yield "|---|---:|---:|---:|---:|---:|---:|---|"
         for name, contestant in CONTESTANTS.items():
             key = f"{place}/{name}"
-            if key in found["sentences_per_second"]:
+            if key in results["sentences_per_second"]:
                 cells = [
-                    cell(found["sentences_per_second"], key, ",.1f"),
-                    cell(found["tokens_per_second"], key, ",.0f"),
-                    latency(found["latency"].get(key)),
-                    cell(found["ratios"], key, ".2f"),
-                    cell(found["bleu"], key, ".2f"),
-                    cell(found["same"], key, ".1%"),
-                    ", ".join(f"{name} {setting(value)}" for name, value in found["settings"][key].items()),
+                    cell(results["sentences_per_second"], key, ",.1f"),
+                    cell(results["tokens_per_second"], key, ",.0f"),
+                    latency(results["latency"].get(key)),
+                    cell(results["ratios"], key, ".2f"),
+                    cell(results["bleu"], key, ".2f"),
+                    cell(results["same"], key, ".1%"),
+                    ", ".join(f"{name} {setting(value)}" for name, value in results["settings"][key].items()),
                 ]
                 yield f"| {contestant.title} | {' | '.join(cells)} |"
-        limits = {key: value for key, value in found["ratios"].items() if key.startswith(f"{place}/gemm_limit")}
+        limits = {key: value for key, value in results["ratios"].items() if key.startswith(f"{place}/gemm_limit")}
         yield from ("", *(f"- `{key.removeprefix(place + '/')}`: {value:.2f}" for key, value in limits.items()), "")
     yield from ("## From the start of the process", "")
     yield "| | first of 1 line (s) | first of 100 lines (s) | peak memory, 100 lines |"
     yield "|---|---:|---:|---:|"
-    for name, one in found["first"].items():
+    for name, one in results["first"].items():
         seconds = " | ".join(f"{value:.1f}" for value in one["seconds"].values())
         yield f"| {CONTESTANTS[name].title} | {seconds} | {one['peak'] / 2**20:,.0f} MiB |"
     yield from ("", FIRST_NOTE, "")
@@ -206,38 +209,38 @@ def cell(values: dict[str, float], key: str, form: str) -> str:
     return format(values[key], form) if key in values else ""
 
 
-def latency(found: dict[str, float] | None) -> str:
-    return f"{found['p50'] * 1e3:.0f}, {found['p95'] * 1e3:.0f}" if found else ""
+def latency(results: dict[str, float] | None) -> str:
+    return f"{results['p50'] * 1e3:.0f}, {results['p95'] * 1e3:.0f}" if results else ""
 
 
-def lengths(found: dict[str, Any]) -> Iterator[str]:
+def lengths(results: dict[str, Any]) -> Iterator[str]:
     """Microseconds per output token against the length of the outputs; translate_speed.png shows the same."""
-    counts = list(dict.fromkeys(length for costs in found["lengths"].values() for length in costs))
+    counts = list(dict.fromkeys(length for costs in results["lengths"].values() for length in costs))
     yield from ("## Microseconds per token, against the length of the outputs", "")
     yield "| | " + " | ".join(f"{length} tokens" for length in counts) + " |"
     yield "|---|" + "---:|" * len(counts)
-    for name, costs in found["lengths"].items():
+    for name, costs in results["lengths"].items():
         yield f"| {CONTESTANTS[name].title} | " + " | ".join(f"{cost * 1e6:,.0f}" for cost in costs.values()) + " |"
     yield from ("", LENGTHS_NOTE, "")
 
 
-def write_results(found: dict[str, Any], folder: pathlib.Path | None) -> str:
+def write_results(results: dict[str, Any], folder: pathlib.Path | None) -> str:
     """Write translate_speed.md and translate_speed.json into `folder`, if given. Returns the page."""
-    page = as_markdown(found)
+    page = as_markdown(results)
     if folder:
         write_result(folder / "translate_speed.md", page)
-        write_result(folder / "translate_speed.json", json.dumps(found) + "\n")
+        write_result(folder / "translate_speed.json", json.dumps(results) + "\n")
     return page
 
 
-def draw_lengths(found: dict[str, Any], folder: pathlib.Path) -> None:
+def draw_lengths(results: dict[str, Any], folder: pathlib.Path) -> None:
     """Write translate_speed.png, if matplotlib is installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         return
     figure = Figure(figsize=(6, 4), layout="constrained")
-    draw_costs(figure, found["lengths"])
+    draw_costs(figure, results["lengths"])
     figure.savefig(folder / "translate_speed.png", dpi=120)
 
 

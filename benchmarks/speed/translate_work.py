@@ -88,8 +88,8 @@ def export(work: Work, names: list[str]) -> dict[str, str]:
             return str(error)
 
     with ThreadPoolExecutor(processor_cores()) as pool:
-        found = dict(zip(names, pool.map(failure, names), strict=True))
-    return {name: message for name, message in found.items() if message}
+        failures = dict(zip(names, pool.map(failure, names), strict=True))
+    return {name: message for name, message in failures.items() if message}
 
 
 def python(*arguments) -> None:

@@ -77,10 +77,10 @@ class Translating:
 
     def settings(self, cores: int, size: int | None) -> list[Setting]:
         """If lines come in groups of `size`, no batch is larger, and settings that differ by that are one."""
-        found = self.module.settings(cores)
+        settings = self.module.settings(cores)
         if size is None:
-            return found
-        capped = [setting | {"batch_size": min(setting["batch_size"], size)} for setting in found]
+            return settings
+        capped = [setting | {"batch_size": min(setting["batch_size"], size)} for setting in settings]
         return [setting for number, setting in enumerate(capped) if setting not in capped[:number]]
 
     def translate(

@@ -89,11 +89,11 @@ def empty_sentence(outcomes: dict[str, Outcome]) -> str:
     counts = {name: sum(not text.strip() for text in outcome.translations) for name, outcome in outcomes.items()}
     if not any(counts.values()):
         return ""
-    found = ", ".join(f"{name} {count}" for name, count in counts.items())
+    numbers = ", ".join(f"{name} {count}" for name, count in counts.items())
     total = max(len(outcome.translations) for outcome in outcomes.values())
     return (
-        f"Empty translations, of {total:,}: {found}. A model that is unsure of itself finds nothing more probable than "
-        "any long sentence (Stahlberg and Byrne 2019), which costs BLEU."
+        f"Empty translations, of {total:,}: {numbers}. A model that is unsure of itself finds nothing more probable "
+        "than any long sentence (Stahlberg and Byrne 2019), which costs BLEU."
     )
 
 
@@ -105,8 +105,8 @@ def commits_sentence(outcomes: dict[str, Outcome]) -> str:
     for name, outcome in outcomes.items():
         commits = " and ".join(commit[:7] if commit else "an unknown commit" for commit in outcome.commits)
         rows.setdefault(commits, []).append(name)
-    found = "; ".join(f"{', '.join(names)} by {commits}" for commits, names in rows.items())
-    return f"Not all rows were trained by the same code: {found}."
+    rows_by_commit = "; ".join(f"{', '.join(names)} by {commits}" for commits, names in rows.items())
+    return f"Not all rows were trained by the same code: {rows_by_commit}."
 
 
 def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:

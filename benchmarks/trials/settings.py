@@ -53,8 +53,8 @@ def check_same_settings(
     )
     changed = [key for key in sorted(before.keys() | now.keys()) if before.get(key) != now.get(key)]
     if changed:
-        found = "; ".join(f"{key} was {shown(before, key)} and is {shown(now, key)}" for key in changed)
-        raise BenchmarkError(f"{subject} a run with other settings: {found}. {remedy}")
+        differences = "; ".join(f"{key} was {shown(before, key)} and is {shown(now, key)}" for key in changed)
+        raise BenchmarkError(f"{subject} a run with other settings: {differences}. {remedy}")
 
 
 def shown(settings: dict[str, bool | int | float | str], key: str) -> str:

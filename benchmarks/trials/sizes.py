@@ -8,7 +8,7 @@ MOST_APART = 0.05  # by which numbers of parameters may differ
 def check_same_size(parameters: dict[str, int]) -> None:
     """Raises BenchmarkError unless all models, by name, have about equally many parameters."""
     if parameters and max(parameters.values()) > (1 + MOST_APART) * min(parameters.values()):
-        found = ", ".join(f"{name} {count:,}" for name, count in parameters.items())
+        counts = ", ".join(f"{name} {count:,}" for name, count in parameters.items())
         raise BenchmarkError(
-            f"The models must have equally many parameters, {MOST_APART:.0%} apart at most; found {found}."
+            f"The models must have equally many parameters, {MOST_APART:.0%} apart at most; found {counts}."
         )

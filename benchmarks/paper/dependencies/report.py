@@ -41,15 +41,17 @@ def reach(kind: str) -> int:
     return sum(dilations) * (KERNEL_SIZE // 2)
 
 
-def accuracies(found: dict[str, Any], task: str, kind: str) -> dict[int, float]:
+def accuracies(results: dict[str, Any], task: str, kind: str) -> dict[int, float]:
     """Return the accuracy by distance, shortest first."""
-    cells = (cell for cell in found["cells"] if (cell["task"], cell["kind"]) == (task, kind))
+    cells = (cell for cell in results["cells"] if (cell["task"], cell["kind"]) == (task, kind))
     return {cell["distance"]: cell["accuracy"] for cell in sorted(cells, key=lambda cell: cell["distance"])}
 
 
-def markdown(found: dict[str, Any]) -> str:
-    """Return the whole file. `found` is what long_dependencies.json holds."""
-    parameters = {task: [cell["parameters"] for cell in found["cells"] if cell["task"] == task] for task in VOCABULARY}
+def markdown(results: dict[str, Any]) -> str:
+    """Return the whole file. `results` is what long_dependencies.json holds."""
+    parameters = {
+        task: [cell["parameters"] for cell in results["cells"] if cell["task"] == task] for task in VOCABULARY
+    }
     notes = NOTES.format(
         held_out=HELD_OUT,
         asked=ASKED,
@@ -59,28 +61,28 @@ def markdown(found: dict[str, Any]) -> str:
         width=BASE.d_model,
         apart=max(max(counts) / min(counts) - 1 for counts in parameters.values() if counts),
         **{kind: reach(kind) for kind in ("convolutional", "dilated", "restricted")},
-        **found["effort"],
+        **results["effort"],
     )
     parts = [
         "# Long dependencies",
-        f"`{found['command']}` on {found['machine']}; {found['versions']}. Training all models took "
-        f"{sum(cell['seconds'] for cell in found['cells']) / 60:.0f} minutes.",
+        f"`{results['command']}` on {results['machine']}; {results['versions']}. Training all models took "
+        f"{sum(cell['seconds'] for cell in results['cells']) / 60:.0f} minutes.",
         "![Accuracy against distance](long_dependencies.png)",
-        *(f"## {task}, right answers by distance\n\n" + "\n".join(rows(found, task)) for task in VOCABULARY),
+        *(f"## {task}, right answers by distance\n\n" + "\n".join(rows(results, task)) for task in VOCABULARY),
         notes,
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def rows(found: dict[str, Any], task: str) -> list[str]:
-    distances = found["distances"]
+def rows(results: dict[str, Any], task: str) -> list[str]:
+    distances = results["distances"]
     lines = [
         "| encoder | parameters | " + " | ".join(map(str, distances)) + " |",
         "|---|---:|" + "---:|" * len(distances),
     ]
     for kind, name in NAMES.items():
-        scores = accuracies(found, task, kind)
-        counts = [cell["parameters"] for cell in found["cells"] if (cell["task"], cell["kind"]) == (task, kind)]
+        scores = accuracies(results, task, kind)
+        counts = [cell["parameters"] for cell in results["cells"] if (cell["task"], cell["kind"]) == (task, kind)]
         if not counts:
             continue  # not asked for
         shown = (f"{scores[distance]:.1%}" if distance in scores else "" for distance in distances)
@@ -88,18 +90,18 @@ def rows(found: dict[str, Any], task: str) -> list[str]:
     return lines
 
 
-def draw(found: dict[str, Any], path: pathlib.Path) -> None:
+def draw(results: dict[str, Any], path: pathlib.Path) -> None:
     """Write the picture of accuracy against distance, a panel per task."""
     from matplotlib.figure import Figure
 
     figure = Figure((10, 4), layout="constrained")
     for axis, task in zip(figure.subplots(1, len(VOCABULARY), sharey=True), VOCABULARY, strict=True):
         for kind in KINDS:
-            scores = accuracies(found, task, kind)
+            scores = accuracies(results, task, kind)
             axis.plot(scores.keys(), scores.values(), marker="o", color=COLOURS[kind], label=NAMES[kind])
         axis.axhline(CHANCE, color="grey", linestyle=":", label="guessing")
         axis.set(title=task, xscale="log", xlabel="distance, words", ylim=(0, 1.03))
-        axis.set_xticks(found["distances"], list(map(str, found["distances"])))
+        axis.set_xticks(results["distances"], list(map(str, results["distances"])))
         axis.minorticks_off()
         axis.grid(alpha=0.3)
     figure.axes[0].set_ylabel("share of right answers")

@@ -36,9 +36,9 @@ def count_from(jaxpr, chains: Sequence[int]) -> Counted:
 
     flops = 0
     for equation in jaxpr.eqns:
-        found = count_equation(equation, [chain_of(atom) for atom in equation.invars])
-        flops += found.flops
-        reached.update(zip(equation.outvars, found.chains, strict=True))
+        work = count_equation(equation, [chain_of(atom) for atom in equation.invars])
+        flops += work.flops
+        reached.update(zip(equation.outvars, work.chains, strict=True))
     return Counted(flops, [chain_of(atom) for atom in jaxpr.outvars])
 
 
@@ -68,9 +68,9 @@ def count_scan(equation, chains: list[int]) -> Counted:
     fixed, state, items = chains[:constants], chains[constants : constants + carried], chains[constants + carried :]
     flops, collected = 0, [0] * (len(body.outvars) - carried)
     for _ in range(length):
-        found = count_from(body, [*fixed, *state, *items])
-        flops, state = flops + found.flops, found.chains[:carried]
-        collected = list(map(max, collected, found.chains[carried:]))
+        work = count_from(body, [*fixed, *state, *items])
+        flops, state = flops + work.flops, work.chains[:carried]
+        collected = list(map(max, collected, work.chains[carried:]))
     return Counted(flops, [*state, *collected])
 
 

@@ -58,8 +58,8 @@ def function_of(kind: str, d_model: int, n: int, sizes: Sizes, number: int = 1) 
             arguments = (states, mask)
         else:
             arguments = (np.broadcast_to(segments, (states.shape[0], n)),)
-        found, _ = layer.stateless_call(weights, [], states, *arguments)
-        return found[0] if isinstance(found, tuple | list) else found
+        output, _ = layer.stateless_call(weights, [], states, *arguments)
+        return output[0] if isinstance(output, tuple | list) else output
 
     return Function(apply, weights)
 

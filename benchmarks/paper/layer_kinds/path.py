@@ -44,9 +44,9 @@ def back_through(kind: str, n: int, sizes: Sizes, number: int):
     @jax.jit
     def back(states, gradient):
         _, backward = jax.vjp(lambda states: function.apply(weights, states), states)
-        [found] = backward(gradient)
-        largest = jnp.max(jnp.abs(found), axis=-1, keepdims=True)
-        return found / jnp.where(largest == 0, 1, largest)
+        [influence] = backward(gradient)
+        largest = jnp.max(jnp.abs(influence), axis=-1, keepdims=True)
+        return influence / jnp.where(largest == 0, 1, largest)
 
     return back
 

@@ -12,21 +12,21 @@ COLOURS = {  # those of Okabe and Ito, which readers with any colour vision tell
 }  # fmt: skip
 
 
-def draw(found: dict[str, Any], path: pathlib.Path) -> None:
+def draw(numbers: dict[str, Any], path: pathlib.Path) -> None:
     """Write the picture of what table1.json holds."""
     from matplotlib.figure import Figure
 
-    widths = found["widths"]
+    widths = numbers["widths"]
     figure = Figure((5 * (len(widths) + 1), 8), layout="constrained")
     axes = figure.subplots(2, len(widths) + 1, squeeze=False)
     for column, d in enumerate(widths):
-        draw_cells(axes[0][column], found, d, "flops_forward", f"FLOPs forward, d = {d}")
-        draw_cells(axes[1][column], found, d, "seconds_training", f"seconds forward and backward, d = {d}")
-    draw_paths(axes[0][-1], found)
-    draw_cells(axes[1][-1], found, widths[-1], "sequential", f"sequential operations, d = {widths[-1]}")
+        draw_cells(axes[0][column], numbers, d, "flops_forward", f"FLOPs forward, d = {d}")
+        draw_cells(axes[1][column], numbers, d, "seconds_training", f"seconds forward and backward, d = {d}")
+    draw_paths(axes[0][-1], numbers)
+    draw_cells(axes[1][-1], numbers, widths[-1], "sequential", f"sequential operations, d = {widths[-1]}")
     for axis in axes.flat:
         axis.set(xscale="log", yscale="log", xlabel="n, words of a sentence")
-        axis.set_xticks(found["lengths"], [str(n) for n in found["lengths"]], rotation=45, minor=False)
+        axis.set_xticks(numbers["lengths"], [str(n) for n in numbers["lengths"]], rotation=45, minor=False)
         axis.minorticks_off()
         axis.grid(alpha=0.3)
     axes[1][0].legend(fontsize=8)
@@ -34,18 +34,18 @@ def draw(found: dict[str, Any], path: pathlib.Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def draw_cells(axis, found: dict[str, Any], d: int, key: str, title: str) -> None:
+def draw_cells(axis, numbers: dict[str, Any], d: int, key: str, title: str) -> None:
     for kind, claim in MEASURED.items():
-        cells = cells_of(found, kind, d)
-        label = named(claim, found["sizes"])
+        cells = cells_of(numbers, kind, d)
+        label = named(claim, numbers["sizes"])
         x, y = [cell["n"] for cell in cells], [cell[key] for cell in cells]
         axis.plot(x, y, marker="o", markersize=3, color=COLOURS[kind], label=label)
     axis.set_title(title)
 
 
-def draw_paths(axis, found: dict[str, Any]) -> None:
+def draw_paths(axis, numbers: dict[str, Any]) -> None:
     for kind, claim in STACKED.items():
-        paths = [each for each in found["paths"] if each["kind"] == kind]
+        paths = [each for each in numbers["paths"] if each["kind"] == kind]
         x, y = [each["n"] for each in paths], [each["length"] for each in paths]
-        axis.plot(x, y, marker="o", markersize=3, color=COLOURS[kind], label=named(claim, found["sizes"]))
+        axis.plot(x, y, marker="o", markersize=3, color=COLOURS[kind], label=named(claim, numbers["sizes"]))
     axis.set_title("maximum path length")

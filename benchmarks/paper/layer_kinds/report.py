@@ -53,45 +53,45 @@ def named(claim: Claim, sizes: dict[str, int]) -> str:
     return claim.name.format(**sizes)
 
 
-def markdown(found: dict[str, Any]) -> str:
-    """Return the whole file. `found` is what table1.json holds."""
-    effort = found["effort"]
-    notes = NOTES.format(batch=found["batch"], head=found["head"], long=shortest_fitted(found), **effort)
+def markdown(numbers: dict[str, Any]) -> str:
+    """Return the whole file. `numbers` is what table1.json holds."""
+    effort = numbers["effort"]
+    notes = NOTES.format(batch=numbers["batch"], head=numbers["head"], long=shortest_fitted(numbers), **effort)
     parts = [
         "# Table 1, measured",
-        f"`{found['command']}` on {found['machine']}; {found['versions']}.\n"
-        f"Load of the machine in the minute before: {found['load_before']:.2f}; in the minute before the end: "
-        f"{found['load_after']:.2f}. With a load, times are upper bounds; counts are not affected.",
+        f"`{numbers['command']}` on {numbers['machine']}; {numbers['versions']}.\n"
+        f"Load of the machine in the minute before: {numbers['load_before']:.2f}; in the minute before the end: "
+        f"{numbers['load_after']:.2f}. With a load, times are upper bounds; counts are not affected.",
         "![Seconds and FLOPs against the length of a sentence](table1.png)",
-        "## Beside the paper", "\n".join(summary_rows(found)),
-        PATHS.format(longest=max(found["lengths"])),
+        "## Beside the paper", "\n".join(summary_rows(numbers)),
+        PATHS.format(longest=max(numbers["lengths"])),
         notes, DEPARTURES,
-        "## Exponents", "\n".join(exponent_rows(found)),
-        "## Path lengths", "\n".join(path_rows(found)),
-        *(part for d in found["widths"] for part in (f"## d = {d}", "\n".join(cell_rows(found, d)))),
+        "## Exponents", "\n".join(exponent_rows(numbers)),
+        "## Path lengths", "\n".join(path_rows(numbers)),
+        *(part for d in numbers["widths"] for part in (f"## d = {d}", "\n".join(cell_rows(numbers, d)))),
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
 
-def shortest_fitted(found: dict[str, Any]) -> int:
+def shortest_fitted(numbers: dict[str, Any]) -> int:
     """Return the length from which on exponents are fitted."""
-    long = [n for n in found["lengths"] if n >= LONG]
-    return min(long) if len(long) >= 3 else min(found["lengths"])
+    long = [n for n in numbers["lengths"] if n >= LONG]
+    return min(long) if len(long) >= 3 else min(numbers["lengths"])
 
 
-def cells_of(found: dict[str, Any], kind: str, d: int | None = None) -> list[dict]:
-    return [cell for cell in found["cells"] if cell["kind"] == kind and d in (None, cell["d"])]
+def cells_of(numbers: dict[str, Any], kind: str, d: int | None = None) -> list[dict]:
+    return [cell for cell in numbers["cells"] if cell["kind"] == kind and d in (None, cell["d"])]
 
 
-def in_n(found: dict[str, Any], kind: str, d: int, key: str) -> Exponent:
+def in_n(numbers: dict[str, Any], kind: str, d: int, key: str) -> Exponent:
     """The exponent of `key` in n."""
-    cells = [cell for cell in cells_of(found, kind, d) if cell["n"] >= shortest_fitted(found)]
+    cells = [cell for cell in cells_of(numbers, kind, d) if cell["n"] >= shortest_fitted(numbers)]
     return exponent([cell["n"] for cell in cells], [cell[key] for cell in cells])
 
 
-def in_d(found: dict[str, Any], kind: str, key: str) -> Exponent:
+def in_d(numbers: dict[str, Any], kind: str, key: str) -> Exponent:
     """The exponent of `key` in d, at the longest sentence."""
-    cells = [cell for cell in cells_of(found, kind) if cell["n"] == max(found["lengths"])]
+    cells = [cell for cell in cells_of(numbers, kind) if cell["n"] == max(numbers["lengths"])]
     return exponent([cell["d"] for cell in cells], [cell[key] for cell in cells])
 
 
@@ -103,77 +103,77 @@ def table(header: Sequence[str], rows: Sequence[str]) -> list[str]:
     return [row(*header), "|---|" + "---:|" * (len(header) - 1), *rows]
 
 
-def longest_path(found: dict[str, Any], kind: str) -> int:
+def longest_path(numbers: dict[str, Any], kind: str) -> int:
     """The path length of the longest sentence."""
-    return max((each["n"], each["length"]) for each in found["paths"] if each["kind"] == kind)[1]
+    return max((each["n"], each["length"]) for each in numbers["paths"] if each["kind"] == kind)[1]
 
 
-def summary_rows(found: dict[str, Any]) -> list[str]:
-    longest, rows = max(found["lengths"]), []
+def summary_rows(numbers: dict[str, Any]) -> list[str]:
+    longest, rows = max(numbers["lengths"]), []
     for kind, claim in CLAIMS.items():
-        sequential = next(cell["sequential"] for cell in cells_of(found, kind) if cell["n"] == longest)
+        sequential = next(cell["sequential"] for cell in cells_of(numbers, kind) if cell["n"] == longest)
         stacks = (kind, "dilated") if kind == "convolutional" else (kind,)
         rows.append(
             row(
-                named(claim, found["sizes"]),
+                named(claim, numbers["sizes"]),
                 f"O({claim.complexity})",
-                *(in_n(found, kind, d, "flops_forward") for d in found["widths"]),
+                *(in_n(numbers, kind, d, "flops_forward") for d in numbers["widths"]),
                 f"O({claim.sequential})",
                 f"{sequential:,}",
                 f"O({claim.path})",
-                "; ".join(f"{longest_path(found, stack):,}" for stack in stacks),
+                "; ".join(f"{longest_path(numbers, stack):,}" for stack in stacks),
             )
         )
-    header = ["layer", "complexity, paper", *(f"FLOPs ~ n^, d = {d}" for d in found["widths"])]
+    header = ["layer", "complexity, paper", *(f"FLOPs ~ n^, d = {d}" for d in numbers["widths"])]
     return table([*header, "sequential, paper", "counted", "path, paper", "measured"], rows)
 
 
-def exponent_rows(found: dict[str, Any]) -> list[str]:
+def exponent_rows(numbers: dict[str, Any]) -> list[str]:
     measures = {"flops_forward": "FLOPs", "seconds_forward": "forward, s", "seconds_training": "both, s"}
-    has_widths = len(found["widths"]) > 1
+    has_widths = len(numbers["widths"]) > 1
     rows = []
     for kind, claim in MEASURED.items():
         for key, name in measures.items():
-            width = in_d(found, kind, key) if has_widths else ""
+            width = in_d(numbers, kind, key) if has_widths else ""
             rows.append(
                 row(
-                    f"{named(claim, found['sizes'])}: {name}",
+                    f"{named(claim, numbers['sizes'])}: {name}",
                     claim.in_n,
-                    *(in_n(found, kind, d, key) for d in found["widths"]),
+                    *(in_n(numbers, kind, d, key) for d in numbers["widths"]),
                     claim.in_d,
                     width,
                 )
             )
-    header = ["", "in n, paper", *(f"measured, d = {d}" for d in found["widths"]), "in d, paper"]
-    return table([*header, f"measured, n = {max(found['lengths']):,}"], rows)
+    header = ["", "in n, paper", *(f"measured, d = {d}" for d in numbers["widths"]), "in d, paper"]
+    return table([*header, f"measured, n = {max(numbers['lengths']):,}"], rows)
 
 
-def path_rows(found: dict[str, Any]) -> list[str]:
-    by_place = {(each["kind"], each["n"]): each for each in found["paths"]}
-    lengths = sorted({each["n"] for each in found["paths"]})
+def path_rows(numbers: dict[str, Any]) -> list[str]:
+    by_place = {(each["kind"], each["n"]): each for each in numbers["paths"]}
+    lengths = sorted({each["n"] for each in numbers["paths"]})
     rows = []
     for kind, claim in STACKED.items():
         counts = [by_place[kind, n]["length"] for n in lengths]
         slope = exponent(lengths, counts) if min(counts) < max(counts) else "0"
-        rows.append(row(named(claim, found["sizes"]), f"O({claim.path})", *(f"{count:,}" for count in counts), slope))
+        rows.append(row(named(claim, numbers["sizes"]), f"O({claim.path})", *(f"{count:,}" for count in counts), slope))
     return table(["layer", "paper", *(f"n = {n:,}" for n in lengths), "exponent in n"], rows)
 
 
-def cell_rows(found: dict[str, Any], d: int) -> list[str]:
+def cell_rows(numbers: dict[str, Any], d: int) -> list[str]:
     rows = []
     for kind, claim in MEASURED.items():
-        for cell in cells_of(found, kind, d):
+        for cell in cells_of(numbers, kind, d):
             star = "*" if cell["is_capped"] else ""
             rows.append(
                 row(
-                    named(claim, found["sizes"]),
+                    named(claim, numbers["sizes"]),
                     f"{cell['n']:,}",
                     f"{cell['flops_forward'] / 1e6:,.2f}",
                     f"{cell['flops_training'] / 1e6:,.2f}",
                     f"{cell['sequential']:,}",
                     f"{cell['seconds_forward'] * 1e3:,.3f}{star}",
                     f"{cell['seconds_training'] * 1e3:,.3f}{star}",
-                    f"{found['batch'] * cell['flops_training'] / cell['seconds_training'] / 1e9:,.1f}",
+                    f"{numbers['batch'] * cell['flops_training'] / cell['seconds_training'] / 1e9:,.1f}",
                 )
             )
     return table(

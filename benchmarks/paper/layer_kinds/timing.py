@@ -54,8 +54,8 @@ class Work:
         """Run so many times. Returns seconds per time."""
         began = time.perf_counter()
         for _ in range(repeats):
-            found = self.compiled(*self.arguments)
-        jax.block_until_ready(found)
+            output = self.compiled(*self.arguments)
+        jax.block_until_ready(output)
         return (time.perf_counter() - began) / repeats
 
     def turn(self) -> None:

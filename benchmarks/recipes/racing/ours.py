@@ -66,8 +66,8 @@ validate_every = 1_000_000
 """
 
     def checkpoints(self) -> dict[int, pathlib.Path]:
-        found = (self.folder / "run" / "checkpoints").glob(CHECKPOINTS)
-        return {int(path.stem.removeprefix("step-")): path for path in found}
+        paths = (self.folder / "run" / "checkpoints").glob(CHECKPOINTS)
+        return {int(path.stem.removeprefix("step-")): path for path in paths}
 
     def tokens(self, checkpoint: pathlib.Path) -> int:
         with np.load(checkpoint) as archive:

@@ -143,9 +143,9 @@ class Runner:
         self._tell_new(at_checkpoint, self.seconds)
 
     def _tell_new(self, at_checkpoint, seconds: float) -> None:
-        found = self.contestant.checkpoints()
-        for step in sorted(set(found) - self.known):
-            at_checkpoint(step, found[step], seconds)
+        checkpoints = self.contestant.checkpoints()
+        for step in sorted(set(checkpoints) - self.known):
+            at_checkpoint(step, checkpoints[step], seconds)
             self.known.add(step)
 
     def _signal(self, number: int) -> None:

@@ -37,17 +37,17 @@ class Record:
         if begun is None:
             self._add({"event": "begun", "settings": settings})
         elif changed := [key for key in settings if begun.get(key) != settings[key]]:
-            found = "; ".join(f"{key} was {begun.get(key)} and is {settings[key]}" for key in changed)
+            differences = "; ".join(f"{key} was {begun.get(key)} and is {settings[key]}" for key in changed)
             raise BenchmarkError(
-                f"The race in {self.path.parent} was begun with other settings: {found}. "
+                f"The race in {self.path.parent} was begun with other settings: {differences}. "
                 "Remove that folder, or name another one with --folder."
             )
 
     def checkpoints(self, name: str) -> list[Reached]:
         """Return the checkpoints of a contestant, the oldest first."""
         lines = self._of(name, "checkpoint")
-        found = {line["step"]: Reached(line["step"], line["seconds"], pathlib.Path(line["path"])) for line in lines}
-        return [found[step] for step in sorted(found)]
+        by_step = {line["step"]: Reached(line["step"], line["seconds"], pathlib.Path(line["path"])) for line in lines}
+        return [by_step[step] for step in sorted(by_step)]
 
     def seconds(self, name: str) -> float:
         """Return for how long a contestant has run until its last checkpoint."""
@@ -77,12 +77,12 @@ class Record:
 
 def at_marks(checkpoints: list[Reached], every: float, last: float) -> dict[float, Reached]:
     """Return by mark, every so many seconds until `last`, the newest checkpoint that was there by then."""
-    found = {}
+    reached_at = {}
     for number in range(1, int(last / every) + 1):
         mark = number * every
         if there := [reached for reached in checkpoints if reached.seconds <= mark]:
-            found[mark] = there[-1]
-    return found
+            reached_at[mark] = there[-1]
+    return reached_at
 
 
 def first_mark_with(scores: dict[float, float], bleu: float) -> float | None:

@@ -86,14 +86,14 @@ def page(chip: Chip, measurements: Sequence[Measurement], command: str, shape: s
 
 def as_json(chip: Chip, measurements: Sequence[Measurement], command: str, shape: str) -> str:
     """Everything that was measured."""
-    found: dict[str, Any] = {"command": command, "shape": shape, "chip": chip._asdict()}
+    heading: dict[str, Any] = {"command": command, "shape": shape, "chip": chip._asdict()}
     rows = [
         vars(m)
         | {"rounds": [round._asdict() for round in m.rounds], "contestant": CONTESTANTS[m.name]._asdict()}
         | ({"tokens_per_second": m.tokens_per_step / m.seconds_per_step} if m.rounds else {})
         for m in measurements
     ]
-    return json.dumps(found | {"measurements": rows}) + "\n"
+    return json.dumps(heading | {"measurements": rows}) + "\n"
 
 
 EXPLANATION = """\

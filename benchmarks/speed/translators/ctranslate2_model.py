@@ -38,7 +38,7 @@ class CTranslate2:
             length_penalty=SearchOptions.length_penalty,
             **length,
         )
-        return self.tokenizer.decode([found.hypotheses[0] for found in results])
+        return self.tokenizer.decode([result.hypotheses[0] for result in results])
 
     @functools.lru_cache(maxsize=1)  # noqa: B019  (one object per process; the weights of another setting are freed)
     def translator(self, workers: int, threads: int) -> ctranslate2.Translator:

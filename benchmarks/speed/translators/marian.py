@@ -47,7 +47,7 @@ class Marian:
         for row, tokens in zip(ids, rows, strict=True):
             row[: len(tokens)] = torch.tensor(tokens)
         with torch.inference_mode():
-            found = self.model.generate(
+            outputs = self.model.generate(
                 input_ids=ids,
                 attention_mask=(ids != PAD).long(),
                 num_beams=beam_size,
@@ -55,7 +55,7 @@ class Marian:
                 length_penalty=SearchOptions.length_penalty,
                 **length,
             )
-        return self.tokenizer.decode([[int(i) for i in row if i not in (PAD, BOS, EOS)] for row in found])
+        return self.tokenizer.decode([[int(i) for i in row if i not in (PAD, BOS, EOS)] for row in outputs])
 
 
 def marian_model(config: TransformerConfig, weights: Mapping[str, np.ndarray]) -> MarianMTModel:

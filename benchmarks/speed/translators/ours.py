@@ -21,7 +21,7 @@ class Ours:
 
     def translate(self, lines: list[str], beam_size: int, forced: int | None, setting: Setting) -> list[str]:
         translator = self.translator(beam_size, extra_length(self.run, lines, forced), **setting)
-        return [found.text for found in translator.translate(lines)]
+        return [translation.text for translation in translator.translate(lines)]
 
     @functools.cache  # noqa: B019  (one object per process)
     def translator(self, beam_size: int, extra_length: int, **setting) -> Translator:

@@ -18,7 +18,7 @@ class SavedModel:
         self.folder, self.precision = folder, precision
 
     def translate(self, lines: list[str], beam_size: int, forced: int | None, setting: Setting) -> list[str]:
-        return [found.text for found in self.translator(beam_size, **setting).translate(lines)]
+        return [translation.text for translation in self.translator(beam_size, **setting).translate(lines)]
 
     @functools.cache  # noqa: B019  (one object per process)
     def translator(self, beam_size: int, **setting) -> ExportedTranslator:
