@@ -53,7 +53,9 @@ def table(
         cells.append(f"{outcome.train_seconds / 60:.0f}{mark(outcome, outcomes.values())}")
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", f"BLEU: {whole.score('BLEU', measure.form)['signature']}"]
-    if sentence := commits_sentence({changes[name] or "the whole recipe": one for name, one in outcomes.items()}):
+    if sentence := commits_sentence(
+        {changes[name] or "the whole recipe": outcome for name, outcome in outcomes.items()}
+    ):
         lines += ["", sentence]
     note = NOTE + (SHORTENED.format(full=full) if full else "")
     return "\n".join([*lines, note.rstrip(), ""])

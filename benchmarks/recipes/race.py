@@ -32,11 +32,13 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def main(
     minutes: Annotated[float, typer.Option(min=0.1, help="For which each contestant trains.")] = 60.0,
     turn: Annotated[float, typer.Option(min=1.0, help="Seconds of a turn.")] = 60.0,
-    folder: Annotated[pathlib.Path, typer.Option(help="Where the race is kept.")] = pathlib.Path(
-        "races/multi30k_en_de"
-    ),
+    folder: Annotated[
+        pathlib.Path, typer.Option(help="Folder of the race; a race that is there goes on.")
+    ] = pathlib.Path("races/multi30k_en_de"),
     data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k.")] = pathlib.Path("data/multi30k"),
-    peer: Annotated[pathlib.Path, typer.Option(help="The Python that has JoeyNMT.")] = pathlib.Path(".race/bin/python"),
+    peer: Annotated[pathlib.Path, typer.Option(help="Path of the Python that has JoeyNMT.")] = pathlib.Path(
+        ".race/bin/python"
+    ),
     peer_batch: Annotated[int, typer.Option(min=1, help="Tokens of a batch of JoeyNMT, padding included.")] = 2048,
     peer_workers: Annotated[int, typer.Option(min=0, help="Processes in which JoeyNMT reads text.")] = 2,
     peer_marks: Annotated[float, typer.Option(min=5.0, help="Minutes between two scores of JoeyNMT.")] = 5.0,
@@ -85,7 +87,7 @@ def prepare(folder: pathlib.Path, data: pathlib.Path) -> Task:
 def run(contestants: list[Contestant], record: Record, seconds: float, turn: float) -> None:
     """Let the contestants train in turns until each has had its time. Ctrl-C and SIGTERM end both with a checkpoint."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    before = {one.name: record.seconds(one.name) for one in contestants}
+    before = {contestant.name: record.seconds(contestant.name) for contestant in contestants}
     runners: dict[str, Runner] = {}
 
     def clock(name: str) -> float:
@@ -95,10 +97,10 @@ def run(contestants: list[Contestant], record: Record, seconds: float, turn: flo
         return lambda step, path, passed: record.add_checkpoint(name, step, before[name] + passed, path)
 
     with contextlib.ExitStack() as ends:
-        for one in contestants:
-            if before[one.name] < seconds:
-                runners[one.name] = Runner(one)
-                ends.callback(runners[one.name].end, recorder(one.name))
+        for contestant in contestants:
+            if before[contestant.name] < seconds:
+                runners[contestant.name] = Runner(contestant)
+                ends.callback(runners[contestant.name].end, recorder(contestant.name))
         while waiting := [name for name in runners if clock(name) < seconds]:
             for name in waiting:
                 runners[name].run_for(min(turn, seconds - clock(name) + 1), recorder(name))
@@ -118,22 +120,24 @@ def score(
     from keras_transformer.bleu import score as bleu_of
 
     races = {}
-    for one in contestants:
+    for contestant in contestants:
         scores, signature, last = {}, "", None
-        checkpoints = record.checkpoints(one.name)
+        checkpoints = record.checkpoints(contestant.name)
         kept = [reached for reached in checkpoints if reached.path.exists()]
-        for mark, reached in at_marks(kept, every[one.name], seconds).items():
-            path = folder / "translations" / f"{one.name}_{reached.step}.json"
+        for mark, reached in at_marks(kept, every[contestant.name], seconds).items():
+            path = folder / "translations" / f"{contestant.name}_{reached.step}.json"
             if not path.exists():
-                print(f"{one.name}: translating at {mark / 60:.0f} minutes", file=sys.stderr, flush=True)
+                print(f"{contestant.name}: translating at {mark / 60:.0f} minutes", file=sys.stderr, flush=True)
                 path.parent.mkdir(exist_ok=True)
-                write_atomically(path, json.dumps(one.translate(reached.path, "val"), ensure_ascii=False))
-            references = one.task.lines("val", "de")
+                write_atomically(path, json.dumps(contestant.translate(reached.path, "val"), ensure_ascii=False))
+            references = contestant.task.lines("val", "de")
             measured = bleu_of(json.loads(path.read_text("utf-8")), references, [RAW_BLEU]).first("BLEU")
             scores[mark], signature, last = measured.value, measured.signature, reached
-        rate = one.tokens(last.path) / last.seconds if last else 0.0
+        rate = contestant.tokens(last.path) / last.seconds if last else 0.0
         between = checkpoints[-1].seconds / len(checkpoints) if checkpoints else 0.0
-        races[one.name] = Race(one.label, scores, signature, rate, between, record.memory_bytes(one.name))
+        races[contestant.name] = Race(
+            contestant.label, scores, signature, rate, between, record.memory_bytes(contestant.name)
+        )
     return races
 
 

@@ -1,4 +1,4 @@
-"""What a race came to: race.md, and race.png with BLEU against the minutes of training."""
+"""The results of a race: race.md, and race.png with BLEU against the minutes of training."""
 
 import pathlib
 from typing import NamedTuple
@@ -38,7 +38,7 @@ Each checkpoint translates val with the program's own beam search, with the same
 
 
 class Race(NamedTuple):
-    """What a contestant came to."""
+    """The results of a contestant."""
 
     label: str
     scores: dict[float, float]  # BLEU on val by seconds of training

@@ -86,7 +86,7 @@ def server(export: pathlib.Path, *arguments: str) -> Iterator[tuple[str, subproc
 
 
 def url_in(log, process: subprocess.Popen) -> str:
-    """Wait until the server has printed where it answers."""
+    """Wait until the server has printed its URL, and return it. Raises BenchmarkError if it does not start."""
     until = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < until:
         log.seek(0)
@@ -117,13 +117,13 @@ def measured(url: str, process: subprocess.Popen, expected: Expected, clients: i
 
 
 def resident(pid: int) -> int:
-    """Return the bytes of memory that a process holds; 0 where there is no /proc."""
+    """Return the bytes of memory that a process holds; 0 if the system has no /proc."""
     file = pathlib.Path(f"/proc/{pid}/statm")
     return int(file.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if file.exists() else 0
 
 
 def processor_seconds(pid: int) -> float:
-    """Return how long a process has used a processor; 0 where there is no /proc."""
+    """Return how long a process has used a processor; 0 if the system has no /proc."""
     file = pathlib.Path(f"/proc/{pid}/stat")
     if not file.exists():
         return 0.0

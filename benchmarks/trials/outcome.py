@@ -1,4 +1,4 @@
-"""What a trial came to, and the file that keeps it: a row that one machine has trained need not be trained again."""
+"""The result of a trial, and the file that keeps it: what one machine has trained, no other has to train again."""
 
 import gzip
 import json
@@ -43,7 +43,7 @@ class Trial(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a trial that has ended came to, on the validation set."""
+    """The result of a trial that has ended, on the validation set."""
 
     machine: str  # that trained it: "AMD EPYC, 2 cores"
     commits: list[str | None]  # of the code that trained it, the first one first
@@ -81,10 +81,10 @@ class Outcome(NamedTuple):
 
 
 def empty_sentence(outcomes: dict[str, Outcome]) -> str:
-    """How many sentences each trial translates with nothing; "" if none does.
+    """Return a sentence with the number of empty translations of each trial; "" if there is none.
 
-    Of a model that is trained with label smoothing and unsure of itself, the most probable translation of a sentence is
-    often the empty one (Stahlberg and Byrne 2019), and the brevity penalty of BLEU is of all sentences together.
+    A model that is trained with label smoothing and unsure of itself often finds the empty translation most probable
+    (Stahlberg and Byrne 2019), and the brevity penalty of BLEU counts all sentences together.
     """
     counts = {name: sum(not text.strip() for text in outcome.translations) for name, outcome in outcomes.items()}
     if not any(counts.values()):
@@ -98,7 +98,7 @@ def empty_sentence(outcomes: dict[str, Outcome]) -> str:
 
 
 def commits_sentence(outcomes: dict[str, Outcome]) -> str:
-    """Which commits' code trained each row; "" if all rows are of one."""
+    """Return a sentence with the commits that trained each row; "" if it is the same commit for all."""
     if len({commit for outcome in outcomes.values() for commit in outcome.commits}) < 2:
         return ""
     rows: dict[str, list[str]] = {}
@@ -110,7 +110,10 @@ def commits_sentence(outcomes: dict[str, Outcome]) -> str:
 
 
 def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
-    """What the run in that folder came to; this machine has trained it, and translated the validation set."""
+    """Return the result of the run in that folder, which this machine has trained.
+
+    translations: the file with those of the validation set.
+    """
     from train.record.history import history  # which loads Keras: the help of a command does not wait for it
 
     folder, run = RunFolder(path), read_run(path)
@@ -130,7 +133,7 @@ def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
 
 
 def write_outcome(outcome: Outcome, name: str, folder: pathlib.Path) -> None:
-    """Keep what the trial of that name came to: a line of JSON in the file of its table, which `read_outcome` reads."""
+    """Keep the result of the trial of that name: a line of JSON in the file of its table."""
     rows = kept_rows(folder) | {name: outcome._asdict()}
     lines = "".join(json.dumps({"trial": name} | rows[name], ensure_ascii=False) + "\n" for name in sorted(rows))
     write_result(folder / KEPT, gzip.compress(lines.encode("utf-8"), mtime=0))  # the same rows are the same bytes
@@ -152,7 +155,7 @@ def kept_rows(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
 
 
 def read_outcome(trial: Trial, folder: pathlib.Path) -> Outcome | None:
-    """Return what the trial came to; None if it has not ended.
+    """Return the result of the trial; None if it has not ended.
 
     Raises BenchmarkError if the file is damaged, or if the trial was trained with other settings.
     """
@@ -170,12 +173,12 @@ def read_outcome(trial: Trial, folder: pathlib.Path) -> Outcome | None:
 
 
 def step_seconds(curves: dict[str, np.ndarray]) -> np.ndarray:
-    """How long each step of a run took, with the wait for its batch: (steps,)."""
+    """Return the seconds of each step of a run, the wait for its batch included: (steps,)."""
     return curves["train/seconds_in_step"][:, 1] + curves["train/seconds_waiting"][:, 1]
 
 
 def target_tokens_in(curves: dict[str, np.ndarray]) -> float:
-    """How many target tokens all steps of a run trained on."""
+    """Return the number of target tokens that all steps of a run trained on."""
     return float(curves["train/tokens_per_second"][:, 1] @ step_seconds(curves))
 
 
@@ -188,7 +191,7 @@ def bleu_over_time(curves: dict[str, np.ndarray]) -> list[list[float]]:
 
 
 def machines(outcomes: Iterable[Outcome]) -> str:
-    """The machines that trained, for a heading: each once, or this one if nothing has been trained.
+    """Return the machines that trained, for a heading: each once, or this one if nothing has been trained.
 
     If there are several, each is followed by its `mark`.
     """
@@ -198,6 +201,6 @@ def machines(outcomes: Iterable[Outcome]) -> str:
 
 
 def mark(outcome: Outcome, outcomes: Iterable[Outcome]) -> str:
-    """The letter of the machine of an outcome among those of all, such as " (a)"; "" if there is one machine."""
-    every = list(dict.fromkeys(one.machine for one in outcomes))
+    """Return the letter of the machine of an outcome, such as " (a)"; "" if there is only one machine."""
+    every = list(dict.fromkeys(other.machine for other in outcomes))
     return f" ({string.ascii_lowercase[every.index(outcome.machine)]})" if len(every) > 1 else ""

@@ -1,4 +1,4 @@
-"""A trial: one training of a series that is compared on the validation set. What a trial has done is not done again."""
+"""A trial: one training of a series that is compared on the validation set. What has ended is not trained again."""
 
 import json
 import math
@@ -29,7 +29,7 @@ from train.workers.tf_config import ONLY_WORKER
 CALIBRATION_STEPS = 60  # whose median says how long a step takes
 TRANSLATIONS = "validation.hyp.txt"
 
-Folder = Annotated[pathlib.Path, typer.Option(help="Where the runs are kept; a run that is there is continued.")]
+Folder = Annotated[pathlib.Path, typer.Option(help="Folder of the runs; a run that is there is continued.")]
 Only = Annotated[str | None, typer.Option(metavar="NAME,NAME", help="Train these alone; the table has all.")]
 
 
@@ -129,7 +129,7 @@ def python(log: pathlib.Path, module: str, *arguments: str) -> None:
 
 
 def selected(trials: Iterable[Trial], only: str | None) -> list[Trial]:
-    """The trials that --only names, or all. Raises BenchmarkError for a name that there is not."""
+    """Return the trials that --only names, or all. Raises BenchmarkError for a name that no trial has."""
     trials = list(trials)
     if only is None:
         return trials
@@ -140,7 +140,7 @@ def selected(trials: Iterable[Trial], only: str | None) -> list[Trial]:
 
 
 def check_configuration(trial: Trial) -> None:
-    """Raises ConfigError if the configuration of a trial is none, BenchmarkError if its text is not of files."""
+    """Raises ConfigError if the configuration of a trial is invalid, BenchmarkError if its text is of no files."""
     source = load_config(trial.config, trial.overrides).data.source
     if source != "files":
         raise BenchmarkError(
@@ -166,7 +166,7 @@ def train_all(
 ) -> dict[str, Outcome]:
     """Train the selected trials one after the other. Return what all trials that have ended came to, by their names.
 
-    Raises BenchmarkError or ConfigError before any training if one of them was trained with other settings, or
+    Raises BenchmarkError or ConfigError before any training if one of them was trained with other settings or
     cannot be trained.
     """
     trials = list(trials)

@@ -43,7 +43,7 @@ class Task(NamedTuple):
 
 
 class Contestant(abc.ABC):
-    """A training program in `folder`, with which it can go on where it was stopped. Subclasses say how."""
+    """A training program that keeps in `folder` what it needs to go on after a stop. Subclasses define its commands."""
 
     name: str
     label: str  # in tables and plots
@@ -70,7 +70,7 @@ class Contestant(abc.ABC):
 
 
 def end_with_parent() -> None:
-    """Let the system end this process if the one that started it is killed: stopped as it is, it would stay for good.
+    """Let the system end this process if its parent is killed. Otherwise a stopped process would stay for good.
 
     On Linux; elsewhere it does nothing. Processes that this one has started stay, stopped: end them by their session.
     """

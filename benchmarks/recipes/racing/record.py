@@ -1,4 +1,4 @@
-"""What happened in a race: a line per turn and per checkpoint in race.jsonl, from which it can go on."""
+"""The events of a race: one line of race.jsonl per turn and per checkpoint, from which the race can go on."""
 
 import json
 import pathlib
@@ -32,7 +32,7 @@ class Record:
                 write_atomically(path, f"{whole}\n" if whole else "")
 
     def begin(self, settings: dict[str, float]) -> None:
-        """Note what the race is of. Raises BenchmarkError if it was begun with other settings."""
+        """Record the settings of the race. Raises BenchmarkError if it was begun with other settings."""
         begun = next((line["settings"] for line in self.lines if line["event"] == "begun"), None)
         if begun is None:
             self._add({"event": "begun", "settings": settings})

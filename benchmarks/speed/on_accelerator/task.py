@@ -1,4 +1,4 @@
-"""What the contestants train, and who they are: plain values, since each contestant has a process of its own."""
+"""What the contestants train, and the list of contestants: plain values, which pass from process to process."""
 
 from typing import NamedTuple
 
