@@ -13,6 +13,7 @@ from tensorflow_serving.apis.predict_pb2 import PredictRequest, PredictResponse
 
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, invalid
+from .options import in_url
 from .protobuf_codec import ProtobufCodec
 from .protocol import metadata_of, status_of
 from .signature import SERVING_DEFAULT
@@ -88,9 +89,8 @@ def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, int]:
             for name, methods in services.items()
         ]
     )
-    host = f"[{options.host}]" if ":" in options.host else options.host
     try:
-        port = server.add_insecure_port(f"{host}:{options.grpc_port}")
+        port = server.add_insecure_port(f"{in_url(options.host)}:{options.grpc_port}")
     except RuntimeError:
         port = 0
     if not port:

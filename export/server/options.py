@@ -9,6 +9,11 @@ from ..versions import ExportError
 WAITING_BODIES = 64
 
 
+def in_url(host: str) -> str:
+    """Return a host as it stands in a URL: an IPv6 address, which has colons, in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
 @dataclasses.dataclass(frozen=True)
 class ServerOptions:
     """What a local server accepts, and how long it works on it. All limits are maxima.

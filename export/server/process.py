@@ -19,7 +19,7 @@ from .dispatcher import Dispatcher
 from .grpc_api import bound_server
 from .http_connection import HttpConnection
 from .model_folder import ModelFolder
-from .options import ServerOptions
+from .options import ServerOptions, in_url
 from .rest_api import rest_application
 
 logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it would log each request that is not HTTP
@@ -46,11 +46,6 @@ class Address(NamedTuple):
     @property
     def grpc_url(self) -> str:
         return f"grpc://{in_url(self.host)}:{self.grpc_port}/{urllib.parse.quote(self.name)}"
-
-
-def in_url(host: str) -> str:
-    """Return a host as it stands in a URL: an IPv6 address, which has colons, in brackets."""
-    return f"[{host}]" if ":" in host else host
 
 
 class Uvicorn(uvicorn.Server):
