@@ -1,1 +1,1 @@
-"""What the recipes of configs/multi30k come to."""
+"""What the parts of a recipe are worth, a race beside JoeyNMT, and the page of results."""

@@ -1,0 +1,1 @@
+"""How fast models train, translate and serve, beside other programs."""

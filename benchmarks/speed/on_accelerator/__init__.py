@@ -1,0 +1,1 @@
+"""Stock `fit` on an accelerator, beside torch.compile."""

@@ -1,0 +1,1 @@
+"""Tables of the paper, measured on this machine."""
