@@ -32,7 +32,7 @@ from keras_transformer.outputs import Outputs, outputs_of
 from keras_transformer.run_folder import RunFolder
 
 from .data.files import check_sides
-from .scoring.output_files import check_not_read, check_picture, check_plain_text, check_writable
+from .scoring.output_files import check_not_read, check_picture, check_plain_text, check_writable, is_same_file
 
 if TYPE_CHECKING:  # they take a second
     from .scoring.card import Card
@@ -114,8 +114,9 @@ def evaluate(
 
         translator, kind = load(*runs), SCORED[outputs.name]
         data = data_of_run(run, has_files=source is not None)
-        if output:
-            check_not_read("--output", output, data.paths() if data else ())
+        for option, path in (("--output", output), ("--plot", plot)):
+            if path:
+                check_not_read(option, path, data.paths() if data else ())
         scored = kind.of_run(data, output, (source, reference) if source else None, tokenised)
         opponent = opponent_of(against, scored, load) if against else None
         timed = translate_timed(translator, scored.pairs)
@@ -177,13 +178,16 @@ def check_files(
         raise ConfigError("--source and --reference belong together: give both, or neither.")
     if source:
         check_sides(source, reference)
+    read = (source, reference, *runs, against)
     if plot:
         check_picture("--plot", plot)
-        check_not_read("--plot", plot, (*runs, against))
+        check_not_read("--plot", plot, read)
     if output:
         check_plain_text("--output", output)
         check_writable("--output", output)
-        check_not_read("--output", output, (source, reference, *runs, against))
+        check_not_read("--output", output, read)
+    if plot and output and is_same_file(plot, output):
+        raise ConfigError(f"--output and --plot are both {plot}: name a file for each.")
 
 
 def draw_scorecard(card: "Scorecard", name: str, path: pathlib.Path) -> None:

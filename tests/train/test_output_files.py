@@ -1,10 +1,18 @@
 """Files that a command is asked to write are none of those that it reads."""
 
+import os
+import types
+
 import pytest
 
+import train.evaluate
 from keras_transformer.config import ConfigError
+from keras_transformer.translator import Translator
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.repeating import Repeating
 from train.config.sources.files import FilesData
 from train.config.sources.treebank import TreebankData
+from train.evaluate import check_files
 from train.scoring.output_files import check_not_read
 
 
@@ -22,3 +30,36 @@ def test_a_file_of_the_configuration_is_not_written_whatever_it_is_called_there(
     with pytest.raises(ConfigError, match=f"--output .*{path} is one of the files that are read"):
         check_not_read("--output", tmp_path / path, data.paths())
     check_not_read("--output", tmp_path / "trees/new", data.paths())
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_file_is_not_written_through_a_link_to_it(tmp_path, link):
+    (tmp_path / "text").write_text("text", encoding="utf-8")
+    link(tmp_path / "text", tmp_path / "link")
+    with pytest.raises(ConfigError, match="--output .*link is one of the files that are read"):
+        check_not_read("--output", tmp_path / "link", [None, tmp_path / "text"])
+    check_not_read("--output", tmp_path / "link", [None, tmp_path / "other"])
+
+
+# the options of evaluate
+
+
+@pytest.mark.parametrize("option", ["output", "plot"])
+@pytest.mark.parametrize("read", ["source", "reference", "against", "data.test"])
+def test_evaluate_overwrites_nothing_that_it_reads(random_folder, tmp_path, monkeypatch, option, read):
+    paths = {name: tmp_path / f"{name}.png" for name in ("source", "reference", "against", "data.test")}
+    for path in paths.values():
+        path.write_text("fünf\n", encoding="utf-8")
+    configured = types.SimpleNamespace(paths=lambda: [paths["data.test"]])
+    monkeypatch.setattr("train.scoring.scored_text.data_of_run", lambda *arguments, **named: configured)
+    monkeypatch.setattr(Translator, "load", lambda *arguments, **named: Repeating())
+    files = [part for name in ("source", "reference", "against") for part in (f"--{name}", paths[name])]
+    result = invoke(train.evaluate.app, random_folder, *files, f"--{option}", paths[read])
+    assert_one_sentence(result, f"--{option} {paths[read]} is one of the files that are read")
+    assert paths[read].read_text(encoding="utf-8") == "fünf\n"
+
+
+def test_the_translations_and_the_picture_are_two_files(tmp_path):
+    path, same = tmp_path / "x.png", tmp_path / ".." / tmp_path.name / "x.png"
+    with pytest.raises(ConfigError, match="--output and --plot are both .*x.png"):
+        check_files([tmp_path], None, None, None, path, same)

@@ -18,7 +18,7 @@ class Mixture(NamedTuple):
     weights: Sequence[float]
 
     def counts(self) -> list[int]:
-        """Return how many pairs of each entry an epoch takes, at least one."""
+        """Return how many pairs of each entry an epoch takes, at least one, even if all are then a few too many."""
         ends = np.rint(np.cumsum(self.weights) / np.sum(self.weights) * np.sum(self.sizes)).astype(int)
         return np.maximum(np.diff(ends, prepend=0), 1).tolist()
 

@@ -33,13 +33,18 @@ def check_plain_text(option: str, path: pathlib.Path) -> None:
         raise ConfigError(f"{option} {path} ends in .gz, but the text is written uncompressed: leave the .gz out.")
 
 
+def is_same_file(path: pathlib.Path, other: pathlib.Path) -> bool:
+    """Return whether two paths lead to one file, as through links. It need not exist yet."""
+    return path.resolve() == other.resolve() or (path.exists() and other.exists() and path.samefile(other))
+
+
 def check_not_read(option: str, path: pathlib.Path, read: Iterable[pathlib.Path | None]) -> None:
     """Raises ConfigError if `path`, the value of `option`, is one of the files that the command reads.
 
     `read` may have run folders, all of whose files count.
     """
     for other in read:
-        if other is not None and path.resolve() == other.resolve():
+        if other is not None and is_same_file(path, other):
             raise ConfigError(f"{option} {path} is one of the files that are read: name another one.")
         if other is not None and other.is_dir():
             RunFolder(other).refuse_own_file(option, path)
