@@ -35,6 +35,15 @@ class Clock:
         return [list(line) for line in lines]
 
 
+@pytest.mark.parametrize(
+    ("letters", "of"),
+    [(1, "1-8"), (7, "1-8"), (8, "9-16"), (15, "9-16"), (16, "17-32"), (511, "65-512"), (600, "65-512")],
+)
+def test_the_end_of_the_sentence_is_one_of_its_tokens(monkeypatch, letters, of):
+    clock = Clock(monkeypatch)
+    assert [row["source_tokens"] for row in latencies(clock.translate, clock, ["x" * letters])] == [of]
+
+
 def test_latencies_are_of_the_length_of_the_sentence_with_its_end(monkeypatch):
     clock = Clock(monkeypatch)
     found = latencies(clock.translate, clock, ["x" * 7, " ", "x" * 8, "x" * 15, "x" * 600])

@@ -87,9 +87,11 @@ def test_long_sentences_and_outputs_are_cut(pair, caplog):
     found = Explainer(*pair, SearchOptions(beam_size=1, min_length=200)).explain("a dog " * 200)
     assert found.truncated and "only the first" in caplog.text
     caplog.clear()
-    line = " ".join(["a"] * (EXPLAINED_TOKENS - 1))
-    assert len(pair[1].encode(line)) == EXPLAINED_TOKENS - 1  # and EOS
-    assert not Explainer(*pair, SearchOptions(beam_size=1, extra_length=1)).explain(line).truncated and not caplog.text
+    for tokens in (EXPLAINED_TOKENS - 1, EXPLAINED_TOKENS):  # and EOS
+        line = " ".join(["a"] * tokens)
+        assert len(pair[1].encode(line)) == tokens and not caplog.text
+        cut = Explainer(*pair, SearchOptions(beam_size=1, extra_length=1)).explain(line)
+        assert cut.truncated == ("only the first" in caplog.text) == (tokens == EXPLAINED_TOKENS)
     assert len(found.source_pieces) == EXPLAINED_TOKENS == len(found.translations[0].pieces)
 
 

@@ -1,5 +1,7 @@
 """The trace of a search: the same hypotheses, and a tree whose numbers are the model's."""
 
+import types
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -8,9 +10,10 @@ from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER, length_penalty
 from keras_transformer.decoding.search import search
+from keras_transformer.decoding.state import Candidates
 from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.decoding.trace import DROPPED, traced_search
-from keras_transformer.tokens import EOS, PAD
+from keras_transformer.decoding.trace import DROPPED, looked_at, traced_search
+from keras_transformer.tokens import EOS, PAD, SPECIAL
 from tests.support.runs import SENTENCES
 
 pytestmark = pytest.mark.slow
@@ -108,6 +111,15 @@ def test_a_forced_beginning_is_kept_and_what_the_model_wanted_is_dropped(pair):
     first = [(slot, token) for step, _, slot, token, _ in rows if step == 0]
     assert [token for slot, token in first if slot != DROPPED] == prefix[:1]
     assert wanted in [token for slot, token in first if slot == DROPPED]
+
+
+def test_a_token_that_no_output_has_is_never_shown_and_the_next_ones_are():
+    state = types.SimpleNamespace(log_probs=tf.zeros((1, 4)), position=tf.constant(0))
+    logits = tf.constant([[9.0, 8.0, 7.0, 6.0, 5.0, 4.0]] * 4)  # PAD, UNK, BOS, EOS, ...
+    kept = Candidates(tf.zeros((1, 4)), tf.constant([[0, 1, 2, 3]]), tf.constant([[5, 5, 5, 5]]))
+    seen = looked_at(state, logits, kept, tf.ones(4, bool))
+    dropped = seen.tokens.numpy()[seen.slots.numpy() == DROPPED].tolist()
+    assert dropped == [EOS, EOS + 1] * 4 and not set(dropped) & set(SPECIAL)
 
 
 def test_a_narrow_beam_of_one_sentence_keeps_so_many(pair):

@@ -3,19 +3,15 @@
 import concurrent.futures
 import errno
 import fcntl
-import functools
 import logging
 import os
 
 import numpy as np
 import pytest
 
-import train.__main__
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.tokens import EOS
-from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import python
-from tests.support.runs import write_config
 from train.config.sources.files import FilesData
 from train.config.training import RowLengths
 from train.data.cache import CorpusCache
@@ -157,6 +153,23 @@ def test_ids_of_any_vocabulary_survive_in_the_fewest_bytes(cache, vocab_size, dt
 # what may happen to it
 
 
+def test_every_file_is_on_the_disk_in_full_before_the_entry_has_its_name(cache, files, tokenizer, monkeypatch):
+    """A machine that loses its power would otherwise keep the name, and zeros behind it."""
+    synced, fsync = {}, os.fsync
+
+    def recorded(file):
+        assert not [path for path in entries(cache) if path.suffix != ".part"]
+        fsync(file)
+        status = os.fstat(file)
+        synced[status.st_ino] = status.st_size
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    cache.encoded(load_corpus(files).train, tokenizer, ROWS)
+    (entry,) = entries(cache)
+    assert len(sizes := {path.stat().st_ino: path.stat().st_size for path in entry.iterdir()}) == 6
+    assert synced == sizes
+
+
 def flip(path, place):
     content = bytearray(path.read_bytes())
     content[place] ^= 1
@@ -268,9 +281,6 @@ def test_a_cache_folder_that_cannot_be_created_is_one_sentence(files, tokenizer,
         CorpusCache(tmp_path / "en" / "cache").encoded(load_corpus(files).train, tokenizer, ROWS)
 
 
-# the command
-
-
 def test_a_file_system_without_locks_is_one_sentence(cache, files, tokenizer, monkeypatch):
     def flock(file, operation):
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
@@ -278,20 +288,3 @@ def test_a_file_system_without_locks_is_one_sentence(cache, files, tokenizer, mo
     monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.raises(CorpusError, match=f"cache_folder {cache.folder} .*Operation not supported.*flock"):
         cache.encoded(load_corpus(files).train, tokenizer, ROWS)
-
-
-@pytest.mark.slow
-def test_a_dry_run_logs_where_it_encoded_or_found_text_and_creates_no_run_folder(tmp_path, caplog):
-    config = write_config(tmp_path)
-    dry_run = functools.partial(invoke, train.__main__.app, config, "--dry-run")
-    with caplog.at_level(logging.INFO, "train"):
-        results = [dry_run(), dry_run(), dry_run("--set", f"cache_folder={tmp_path / 'elsewhere'}")]
-    assert [result.exit_code for result in results] == [0, 0, 0], results[0].output
-    lines = [line for line in caplog.messages if "encoded in" in line]
-    assert [" 300 pairs, encoded in " in line for line in lines] == [True, False, True]
-    assert [str(tmp_path / "cache") in line for line in lines] == [True, True, False]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "elsewhere", "run.toml"]
-    refused = dry_run("--set", 'training.frozen=["nothing"]'), dry_run("--set", "training.start_from=nowhere")
-    assert_one_sentence(dry_run("--set", f"run_folder={config}"), f"run_folder {config} cannot be created")
-    assert_one_sentence(refused[0], "training.frozen names 'nothing'", "embedding")
-    assert_one_sentence(refused[1], "training.start_from is nowhere")

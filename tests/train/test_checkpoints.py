@@ -110,6 +110,18 @@ def test_the_average_is_the_mean_of_the_last_weights(checkpoints):
             assert_close(weight, np.full(weight.shape, mean))
 
 
+def test_a_best_checkpoint_goes_once_it_is_not_the_one_that_is_kept_even_of_the_same_step(checkpoints):
+    model, optimizer = small_model()
+    for step in (2, 4, 6):
+        checkpoints._write(
+            checkpoints.folder / f"best-{step:08d}.npz", model, optimizer, Progress(step, kept_step=step)
+        )
+    checkpoints.save(model, optimizer, Progress(4, kept_step=2))  # training goes on from here, by other settings
+    assert [path.name for path in checkpoints.best_paths()] == ["best-00000002.npz", "best-00000006.npz"]  # comes again
+    checkpoints.save(model, optimizer, Progress(6, kept_step=6))
+    assert [path.name for path in checkpoints.best_paths()] == ["best-00000006.npz"]
+
+
 @pytest.mark.slow
 def test_every_flipped_byte_is_noticed_or_changes_nothing(checkpoints):
     checkpoints.save(*small_model(), Progress(3, seconds=1.5))

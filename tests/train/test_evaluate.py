@@ -210,7 +210,7 @@ def test_a_run_without_a_configuration_scores_given_files(files, loaded, tmp_pat
         (["{folder}", "--reference", "{text}"], ["--source", "--reference"]),
         (["{folder}", "--source", "{text}", "--reference", "none.de"], ["none.de", "No such file"]),
         (["{folder}", "--source", "{text}", "--reference", "{empty}"], ["2 lines", "0", "a pair is one line of each"]),
-        (["{folder}", "--source", "{empty}", "--reference", "{other}"], ["{empty}", "{other}", "no sentence in them"]),
+        (["{folder}", "--source", "{empty}", "--reference", "{other}"], ["{empty}", "{other}", "are empty"]),
         (["{folder}", "--source", "{text}", "--reference", "{text}"], ["{text}", "--source", "--reference", "both"]),
         (["{folder}", "--source", "{text}", "--reference", "{other}", "--output", "{other}"], ["{other} is one of"]),
         (["{folder}", "--output", "{folder}/config.toml"], ["--output {folder}/config.toml is a file of the run"]),

@@ -8,7 +8,7 @@ from train.config.tokenizer import TokenizerConfig
 from train.config.training import TrainingConfig
 from train.data.batches import FIELDS
 from train.data.corpus import CorpusError
-from train.data.mixing import Mixture
+from train.data.mixing import Mixture, stretch
 from train.data.prepare import load_corpus, prepare_data
 from train.data.vocabulary import prepare_tokenizer
 from train.workers.tf_config import ONLY_WORKER, Worker
@@ -23,7 +23,7 @@ TRAINING = TrainingConfig(tokens_per_batch=16 * 8, row_length=16, seed=3)
         ([100, 300], [1, 1], [200, 200]),
         ([10, 30], [3, 1], [30, 10]),
         ([5, 995], [0.25, 0.75], [250, 750]),
-        ([1000, 1, 1000], [1, 1e-6, 1], [1000, 1, 1000]),  # at least one
+        ([1000, 1, 1001], [1, 1e-6, 1], [1001, 1, 1001]),  # at least one, though that is one pair more
         ([7], [0.1], [7]),
     ],
 )
@@ -46,6 +46,12 @@ def test_each_pass_over_an_entry_has_an_order_of_its_own():
     orders = [pairs[:50].tolist() for pairs in taken] + [(pairs[50:] - 50).tolist() for pairs in taken]
     assert all(sorted(order) == list(range(50)) for order in orders)
     assert len(set(map(tuple, orders))) == 4
+
+
+def test_the_order_of_a_pass_is_not_drawn_as_the_packing_of_an_epoch_is():
+    """NumPy takes the seeds [1, 0] and [1] for the same."""
+    orders = [np.random.default_rng([1, *rest]).permutation(50).tolist() for rest in ([], [0])]
+    assert orders[0] == orders[1] != stretch(50, 0, 50, [1]).tolist()
 
 
 def test_the_pairs_of_an_epoch_depend_on_seed_and_epoch_alone():

@@ -1,13 +1,18 @@
 """Before the first step: duplicates, overlap, lengths, and what the run will take."""
 
 import collections
+import functools
+import logging
 import types
 
 import numpy as np
 import pytest
 
+import train.__main__
 from keras_transformer.config import preset
 from keras_transformer.recurrent.config import RecurrentConfig
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.runs import write_config
 from train.config.training import RowLengths, TrainingConfig
 from train.cost import preflight
 from train.cost.cost import arrays_per_weight, corpus_flops, memory_bytes, parameter_count
@@ -227,3 +232,20 @@ def test_every_line_is_logged(monkeypatch, caplog):
 
 def test_the_speed_of_a_matrix_product_is_a_plausible_number_of_flops():
     assert 1e6 < preflight.matrix_flops(size=64, seconds=0.01) < 1e16
+
+
+@pytest.mark.slow
+def test_a_dry_run_logs_where_it_encoded_or_found_text_and_creates_no_run_folder(tmp_path, caplog):
+    config = write_config(tmp_path)
+    dry_run = functools.partial(invoke, train.__main__.app, config, "--dry-run")
+    with caplog.at_level(logging.INFO, "train"):
+        results = [dry_run(), dry_run(), dry_run("--set", f"cache_folder={tmp_path / 'elsewhere'}")]
+    assert [result.exit_code for result in results] == [0, 0, 0], results[0].output
+    lines = [line for line in caplog.messages if "encoded in" in line]
+    assert [" 300 pairs, encoded in " in line for line in lines] == [True, False, True]
+    assert [str(tmp_path / "cache") in line for line in lines] == [True, True, False]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "elsewhere", "run.toml"]
+    refused = dry_run("--set", 'training.frozen=["nothing"]'), dry_run("--set", "training.start_from=nowhere")
+    assert_one_sentence(dry_run("--set", f"run_folder={config}"), f"run_folder {config} cannot be created")
+    assert_one_sentence(refused[0], "training.frozen names 'nothing'", "embedding")
+    assert_one_sentence(refused[1], "training.start_from is nowhere")

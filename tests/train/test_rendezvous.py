@@ -1,6 +1,8 @@
 """How several workers meet: they wait for each other, name who is missing or gone, and only the chief logs progress."""
 
+import contextlib
 import logging
+import signal
 import socket
 
 import pytest
@@ -8,6 +10,7 @@ import tensorflow as tf
 
 from keras_transformer.config import ConfigError
 from tests.support.processes import fork_python, free_ports
+from train.workers import rendezvous
 from train.workers.rendezvous import WorkerLost, listening, log_as, lost_sentence, report_lost_workers, wait_for_others
 from train.workers.tf_config import ALONE, Cluster, Worker
 
@@ -39,6 +42,26 @@ def test_a_port_that_is_taken_is_refused_with_its_number():
     port = int(one.addresses[0].rpartition(":")[2])
     with socket.create_server(("", port)), pytest.raises(ConfigError, match=f"the port {port}, which cannot be opened"):
         wait_for_others(one, seconds=0)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_time_limit_of_joining_ends_with_it(monkeypatch, fails):
+    """An alarm that stays would end the training after JOIN_SECONDS."""
+    one, _ = on_loopback()
+    running = []
+
+    def strategy():
+        running.append(signal.alarm(60))  # the seconds that were left
+        if fails:
+            raise tf.errors.UnavailableError(None, None, "Socket closed")
+
+    monkeypatch.setattr(rendezvous, "has_joined", False)
+    monkeypatch.setattr(rendezvous, "wait_for_others", lambda *arguments: None)
+    monkeypatch.setattr(rendezvous, "signals_to_handle", lambda: [])
+    monkeypatch.setattr(tf.distribute, "MultiWorkerMirroredStrategy", strategy)
+    with pytest.raises(WorkerLost) if fails else contextlib.nullcontext():
+        rendezvous.join(one, seconds=50)
+    assert signal.alarm(0) == 0 and running in ([50], [49]) and rendezvous.has_joined
 
 
 def test_the_workers_that_do_not_answer_are_named_as_lost():

@@ -97,6 +97,14 @@ def test_a_sentence_that_would_not_fit_keeps_its_pieces(tokenizer, pairs):
     assert any(changed) and not all(changed)
 
 
+def test_a_sentence_that_just_fits_is_drawn_as_if_there_were_more_room(tokenizer, pairs):
+    roomy = BpeDropout(tokenizer, 1.0, RowLengths(1_000, 1_000))(pairs, np.random.default_rng(1))
+    longest = RowLengths(int(roomy.source.lengths.max()), int(roomy.target.lengths.max()))
+    tight = BpeDropout(tokenizer, 1.0, longest)(pairs, np.random.default_rng(1))
+    assert lists_of(tight.source) == lists_of(roomy.source) != lists_of(pairs.source)
+    assert lists_of(tight.target) == lists_of(roomy.target) != lists_of(pairs.target)
+
+
 def test_an_unknown_piece_stays_and_the_words_around_it_are_drawn(tokenizer):
     first, last = tokenizer.encode("bridges"), tokenizer.encode(" wooden")
     sentences = Sentences.of([[*first, UNK, *last, EOS]], np.uint16)

@@ -133,6 +133,20 @@ def test_the_tokenizer_of_an_attempt_without_a_checkpoint_is_made_anew(tmp_path)
     assert share_tokenizer(TokenizerConfig(vocab_size=275), corpus, folder, alone).vocab_size == 275
 
 
+def test_what_a_killed_attempt_was_making_never_becomes_the_tokenizer(tmp_path):
+    """It was killed while a tokenizer replaced another one; since then the text may have changed."""
+    train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
+    corpus, alone = Corpus(train, None, None, "en", "de"), Workers(None)
+    config, folder = TokenizerConfig(vocab_size=275), RunFolder(tmp_path / "run")
+    folder.checkpoints.mkdir(parents=True)
+    expected = share_tokenizer(config, corpus, folder, alone).model_bytes
+    unfinished = folder.tokenizer.with_name("tokenizer.model.new")
+    train_tokenizer(["some other words"], unfinished, 275)
+    assert unfinished.read_bytes() != expected
+    assert share_tokenizer(config, corpus, folder, alone).model_bytes == expected
+    assert not unfinished.exists()
+
+
 def test_a_run_goes_on_with_the_tokenizer_that_it_was_begun_with_alone(tmp_path):
     """Another one of the same size makes other words of the same ids."""
     train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)

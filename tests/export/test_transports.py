@@ -1,0 +1,84 @@
+"""One request: to which address, until when, and what its error means for the next attempt."""
+
+import concurrent.futures
+import contextlib
+
+import grpc
+import pytest
+
+from export.client.client import ServingClient
+from export.client.transports import ClientError, is_loopback
+
+
+@pytest.mark.parametrize("url", ["localhost", "http://localhost:1/mine", "grpc://localhost:1", "ftp://x/v1/models/y"])
+def test_an_address_of_no_model_is_refused(url):
+    with pytest.raises(ClientError, match="v1/models"):
+        ServingClient(url)
+
+
+@pytest.mark.parametrize("host", ["[::1:8501", "localhost:85o1", "localhost:99999"])
+def test_an_address_that_is_none_is_refused(host):
+    for url in (f"http://{host}/v1/models/m", f"grpc://{host}/m"):
+        with pytest.raises(ClientError, match="is not a URL: "):
+            ServingClient(url)
+
+
+@contextlib.contextmanager
+def answering(predict):
+    """The gRPC URL of a server whose Predict is `predict`, from the bytes of a request to those of an answer."""
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
+    handlers = {"Predict": grpc.unary_unary_rpc_method_handler(predict)}
+    server.add_generic_rpc_handlers(
+        [grpc.method_handlers_generic_handler("tensorflow.serving.PredictionService", handlers)]
+    )
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield f"grpc://127.0.0.1:{port}/model"
+    finally:
+        server.stop(0)
+
+
+def test_an_answer_that_is_too_big_is_asked_for_once(monkeypatch):
+    monkeypatch.setattr("export.client.transports.MESSAGE_BYTES", 1_000)
+    requests = []
+
+    def predict(request, context):
+        requests.append(request)
+        return bytes(2_000)
+
+    with answering(predict) as url, pytest.raises(ClientError, match="larger than max") as error:
+        ServingClient(url, attempts=3).translate(["a"])
+    assert error.value.code == "RESOURCE_EXHAUSTED" and not error.value.is_transient and len(requests) == 1
+
+
+def test_a_full_queue_is_asked_again():
+    """The code is that of an answer that is too big."""
+    requests = []
+
+    def predict(request, context):
+        requests.append(request)
+        context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "the queue is full")
+
+    with answering(predict) as url, pytest.raises(ClientError, match="the queue is full") as error:
+        ServingClient(url, attempts=3).translate(["a"])
+    assert error.value.is_transient and len(requests) == 3
+
+
+def test_the_server_learns_the_deadline_of_a_grpc_client():
+    """Record the deadline: if a client did not send it, the server would work in vain."""
+    found = []
+
+    def predict(request, context):
+        found.append(context.time_remaining())
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "enough")
+
+    with answering(predict) as url, pytest.raises(ClientError, match="enough"):
+        ServingClient(url, deadline=500.0).translate(["a"])
+    [remaining] = found
+    assert remaining is not None and 0 < remaining <= 501  # gRPC rounds up to three digits, on a busy machine to 501
+
+
+@pytest.mark.parametrize("host, expected", [("localhost", True), ("::1", True), ("127.0.0.9", True), ("a.org", False)])
+def test_this_machine_is_known_by_its_addresses(host, expected):
+    assert is_loopback(host) is expected and not is_loopback(None)
