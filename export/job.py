@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import read_lines
+from keras_transformer.normalization import is_blank
 
 from .versions import ExportError
 
@@ -55,7 +56,7 @@ class ExportJob(NamedTuple):
             )
         with path.open("rb") as stream:
             lines = list(itertools.islice(read_lines(stream, path), MOST_SENTENCES))
-        if not any(line.strip() for line in lines):
+        if all(map(is_blank, lines)):
             raise ExportError(f"{path} has no sentence to compare the export on.")
         return lines
 

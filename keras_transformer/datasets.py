@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_transformer.batching import list_of_lines
 from keras_transformer.errors import InputError
+from keras_transformer.normalization import is_blank
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD
 
@@ -75,7 +76,7 @@ def _encoded(pairs, tokenizer):
         if not is_pair:
             raise TypeError(f"pair {number} must be two strings, (source, target). Received: {pair!r}")
     sides = (
-        list_of_lines((pair[side] if pair[side].strip() else "" for pair in pairs), name)
+        list_of_lines(("" if is_blank(pair[side]) else pair[side] for pair in pairs), name)
         for side, name in enumerate(("Source", "Target"))
     )
     return list(zip(*(tokenizer.encode_batch(sentences) for sentences in sides), strict=True))

@@ -9,6 +9,7 @@ import numpy as np
 from keras_transformer.batching import BYTES_PER_TOKEN, LONGEST_SOURCE
 from keras_transformer.errors import InputError
 from keras_transformer.model_config import BaseModelConfig, ConfigError
+from keras_transformer.normalization import is_blank
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, PAD
 
@@ -71,7 +72,7 @@ def encoded_lines(tokenizer: Tokenizer, lines: list[str], longest: int, first_li
     most = longest * BYTES_PER_TOKEN
     cut = [first_bytes(line, most) for line in lines]
     for number, (line, ids) in enumerate(zip(lines, tokenizer.encode_batch(cut), strict=True), first_line):
-        if not line.strip():
+        if is_blank(line):
             yield []
             continue
         if len(cut[number - first_line]) < len(line):

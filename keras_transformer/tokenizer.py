@@ -9,8 +9,6 @@ import io
 import os
 import pathlib
 import re
-import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 
 import sentencepiece
@@ -18,9 +16,9 @@ import sentencepiece
 from keras_transformer.batching import refuse_one_string, why_no_text
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
+from keras_transformer.normalization import IDENTITY, NFC, NFKC, SPACE, file_of_rules, lower_case, normalization_rules
 from keras_transformer.tokens import BOS, EOS, OWN_PIECE, PAD, UNK
 
-SPACE = "\u2581"  # as SentencePiece writes a space in a piece
 SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 CHARACTER_COVERAGE = 0.9999  # share of the characters that get a piece of their own; the others become bytes
 TRAINING_CHARACTERS = 4_000  # longest text passed to the trainer, which silently drops longer ones
@@ -38,12 +36,12 @@ def train_tokenizer(
     symbols: Sequence[str] = (),
     lowercase: bool = False,
     dummy_prefix: bool = False,
+    normalization: str = NFC,
 ) -> None:
     """Learn one joint vocabulary from all `sentences` (Vaswani et al. 2017, section 5.1) and write it to `path`.
 
-    Byte-pair encoding (Sennrich et al. 2016) with byte fallback and without normalisation: decoding its ids restores
-    any Unicode string exactly, even if its characters were not in the training text. The one exception is U+2581,
-    SentencePiece's own sign for a space, which becomes a space.
+    Byte-pair encoding (Sennrich et al. 2016) with byte fallback: decoding its ids restores any Unicode string, even if
+    its characters were not in the training text, but for what `normalization` makes the same.
 
     symbols: texts that are always one piece, such as the tag <2de>, or " (NP" with the space before it; they are among
     the `vocab_size` pieces.
@@ -52,25 +50,32 @@ def train_tokenizer(
     dummy_prefix: whether a text is read as if a space stood before it (SentencePiece's add_dummy_prefix), so that its
     first word has the same pieces as further on. Decoding leaves that space out; in a graph, where tensorflow-text has
     an older SentencePiece, it leaves out all spaces that a text begins with.
+    normalization: "nfc" reads every space of Unicode as a space, several as one, those at both ends not at all; leaves
+    out invisible characters; and composes letters and their accents. "nfkc" also reads full-width letters, ligatures
+    and the like as the plain ones. "identity" leaves text as it is; only U+2581, SentencePiece's own sign for a space,
+    becomes a space. `normalization.py` has the rules.
 
     The same sentences in the same order give the same file.
     Raises TokenizerError if the sentences have too few pieces for `vocab_size`, need more, or have a lone surrogate,
-    and if a symbol cannot be kept. Raises TypeError if `sentences` is one string, or a sentence is not a string.
+    and if a symbol cannot be kept. Raises TypeError if `sentences` is one string, or a sentence is not a string, and
+    ValueError for another normalization.
     """
     refuse_one_string(sentences)
     check_symbols(symbols)
-    if lowercase and (lost := [symbol for symbol in symbols if " " in symbol and symbol != lower_case(symbol)]):
-        raise TokenizerError(
-            f"A tokenizer in lower case cannot keep the capitals of the symbol {lost[0]!r}, which has a space: write "
-            "it in lower case, or leave lowercase out."
-        )
+    rules = normalization_rules(normalization, lowercase)
+    for symbol in symbols:
+        if " " in symbol and (read := next((sequence for sequence in rules if sequence in symbol), "")):
+            raise TokenizerError(
+                f"The symbol {symbol!r} has a space, so the tokenizer reads its {read!r} as {rules[read]!r}: write the "
+                "symbol so, or train the tokenizer without lowercase or normalization."
+            )
     model = io.BytesIO()
     more = {"user_defined_symbols": [symbol.replace(" ", SPACE) for symbol in symbols]} if symbols else {}
     texts = _Parts(sentences)
     sentencepiece.set_random_generator_seed(1)
-    with file_of_rules() if lowercase else contextlib.nullcontext() as rules, _explained(vocab_size, texts):
-        if rules:
-            more["normalization_rule_tsv"] = rules
+    with file_of_rules(rules) if rules else contextlib.nullcontext() as file, _explained(vocab_size, texts):
+        if file:
+            more["normalization_rule_tsv"] = file
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(texts),
             model_writer=model,
@@ -80,14 +85,14 @@ def train_tokenizer(
             character_coverage=CHARACTER_COVERAGE,
             normalization_rule_name="identity",
             add_dummy_prefix=dummy_prefix,
-            remove_extra_whitespaces=False,
+            remove_extra_whitespaces=normalization != IDENTITY,
             max_sentence_length=4 * TRAINING_CHARACTERS,  # in bytes; a character has at most four in UTF-8
             input_sentence_size=TRAINING_SENTENCES,
             minloglevel=2,
             **more,
             **{f"{name}_id": special_id for name, special_id in SPECIAL_IDS.items()},
         )
-    write_atomically(path, without_path_of_rules(model.getvalue()) if lowercase else model.getvalue())
+    write_atomically(path, without_path_of_rules(model.getvalue()) if rules else model.getvalue())
 
 
 class _Parts:
@@ -116,27 +121,6 @@ def check_symbols(symbols: Sequence[str]) -> None:
         if not symbol or symbol in symbols[:number] or OWN_PIECE.fullmatch(symbol):
             why = "is empty, is given twice, or is a piece that every tokenizer has"
             raise TokenizerError(f"{symbol!r} cannot be a symbol: it {why}.")
-
-
-def lower_case(text: str) -> str:
-    """The text with each character in lower case by itself. `str.lower` writes another sigma at the end of a word."""
-    return "".join(map(str.lower, text))
-
-
-def lower_case_rules() -> Iterator[str]:
-    """The lines of SentencePiece's rules that make each character lower case: "41\\t61" in hexadecimal for A."""
-    for character in map(chr, range(sys.maxunicode + 1)):
-        if (lower := lower_case(character)) != character:
-            yield f"{ord(character):X}\t{' '.join(f'{ord(c):X}' for c in lower)}\n"
-
-
-@contextlib.contextmanager
-def file_of_rules() -> Iterator[str]:
-    """The path of a temporary file with the lines of `lower_case_rules`: SentencePiece reads them only from a file."""
-    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
-        rules.writelines(lower_case_rules())
-        rules.flush()
-        yield rules.name
 
 
 def without_path_of_rules(model: bytes) -> bytes:
@@ -243,6 +227,11 @@ class Tokenizer:
     def is_lowercase(self) -> bool:
         """Whether the tokenizer makes all text lower case."""
         return self.decode(self.encode("A")) == "a"
+
+    @functools.cached_property
+    def normalization(self) -> str:
+        """What the tokenizer makes the same, as in `train_tokenizer`."""
+        return {"f \ufb01": NFC, "f fi": NFKC}.get(self.decode(self.encode("f\xa0\ufb01")), IDENTITY)
 
     def restored(self, texts: Iterable[str]) -> list[str]:
         """Return each text in the case that its ids have: lower, character by character, if `is_lowercase`."""

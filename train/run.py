@@ -99,7 +99,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
 
     corpus = load_corpus(config.data)
     tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, workers)
-    config = config.with_vocab_size(tokenizer.vocab_size)
+    config = config.with_tokenizer(tokenizer.vocab_size, tokenizer.normalization)
     data = prepare_data(corpus, tokenizer, config.training, config.cache_path, workers.worker)
     check_same_text_on_all_workers(data, workers)
     workers.only_chief(record_start, config, folder, data, changes, workers)

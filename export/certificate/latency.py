@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from keras_transformer.normalization import is_blank
 from keras_transformer.tokenizer import Tokenizer
 
 LENGTHS = (8, 16, 32, 64, 512)  # tokens of a sentence, EOS included: the upper ends of the classes of latency
@@ -14,7 +15,7 @@ def latencies(translate: Callable[[list[str]], Any], tokenizer: Tokenizer, lines
     """Measure requests of one sentence, by the length of the sentence."""
     classes = {longest: [] for longest in LENGTHS}
     for line, ids in zip(lines, tokenizer.encode_batch(lines), strict=True):
-        if line.strip():
+        if not is_blank(line):
             classes[next((longest for longest in LENGTHS if len(ids) < longest), LENGTHS[-1])].append(line)
     results, shortest = [], 1
     for longest, sentences in classes.items():

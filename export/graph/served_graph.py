@@ -12,6 +12,7 @@ from keras_transformer.decoding.search import search
 from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.kinds import incremental_decoder
+from keras_transformer.normalization import BLANK
 from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
 from keras_transformer.tokens import EOS, PAD
 
@@ -20,8 +21,6 @@ from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .request import PREFIX, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import in_slices, lengths_of, padded
 from .text_outputs import EMPTY, alignments, fill_up, joined, without_duplicates, written
-
-WHITESPACE = r"[\t-\r\x1c-\x1f\x85\p{Z}]*"  # RE2: the characters that str.strip removes
 
 
 class ServedGraph(tf.Module):
@@ -259,7 +258,7 @@ class ServedGraph(tf.Module):
         Shapes: text string (B,) -> int32 RaggedTensor (B, None), at most `most` tokens each; bool (B,).
         """
         longest = most * BYTES_PER_TOKEN
-        has_text = tf.logical_not(tf.strings.regex_full_match(text, WHITESPACE))
+        has_text = tf.logical_not(tf.strings.regex_full_match(text, BLANK))
         pieces = self.tokenizer.encode(tf.where(has_text, first_bytes(text, longest), ""))
         is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) >= most)
         ids = with_end(pieces[:, : most - 1])

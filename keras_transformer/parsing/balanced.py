@@ -16,8 +16,8 @@ from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import select_hypotheses
+from keras_transformer.normalization import SPACE
 from keras_transformer.parsing.linear import is_closing, is_leaf, is_opening
-from keras_transformer.tokenizer import SPACE
 from keras_transformer.tokens import EOS, PAD
 
 DEEPEST = 100  # brackets that may be open at once; the deepest tree of the Penn Treebank's sample has 32

@@ -17,6 +17,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from keras_transformer.normalization import is_blank
+
 LEAF = "XX"  # each word, without its part of speech
 ROOT = "S"  # the label of the bracket that `repaired` puts around what has none
 ROUND = str.maketrans({"(": "-LRB-", ")": "-RRB-"})  # as the Penn Treebank writes brackets of the text,
@@ -33,11 +35,13 @@ class Constituent(NamedTuple):
 
 
 def penn_words(sentence: str) -> list[str]:
-    """Divide a sentence at its spaces. A bracket, alone or in a word, is escaped as in the treebank.
+    """Divide a sentence at its spaces; what is invisible alone is no word.
+
+    A bracket, alone or in a word, is escaped as in the treebank.
 
     see (x) .   ->   see -LRB-x-RRB- .
     """
-    return sentence.translate(ESCAPES).split()
+    return [word for word in sentence.translate(ESCAPES).split() if not is_blank(word)]
 
 
 def opening(label: str) -> str:

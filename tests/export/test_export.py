@@ -1,5 +1,7 @@
 """The exported graph translates as the Translator does, in any batch, and needs neither Python nor XLA."""
 
+import sys
+
 import keras
 import pytest
 import tensorflow as tf
@@ -8,11 +10,12 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from export.certificate.agreement import TIES, agreement
 from export.graph.exported import ExportedTranslator
 from export.graph.operations import meta_graph, refuse_xla, xla_in
-from export.graph.served_graph import WHITESPACE, ServedGraph
+from export.graph.served_graph import ServedGraph
 from export.graph.version_folder import WARM_UP_ROWS, write_saved_model
 from export.versions import WARM_UP_REQUESTS, ExportError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.model import Transformer
+from keras_transformer.normalization import BLANK, is_blank
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.translation import Translation
@@ -111,11 +114,10 @@ def test_a_batch_may_be_empty(both):
     assert output["translation"].shape == output["score"].shape == (0,)
 
 
-def test_whitespace_is_the_characters_that_python_strips():
-    characters = [chr(code) for code in range(0x30000) if not 0xD800 <= code < 0xE000]
-    stripped = [not character.strip() for character in characters]
-    assert tf.strings.regex_full_match(tf.constant(characters), WHITESPACE).numpy().tolist() == stripped
-    assert sum(stripped) == 29
+def test_the_graph_and_python_agree_on_what_is_blank():
+    characters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+    found = tf.strings.regex_full_match(tf.constant(characters), BLANK).numpy().tolist()
+    assert found == [is_blank(character) for character in characters]
 
 
 def test_the_signature_takes_text_and_returns_translation_and_score(graph):

@@ -1,4 +1,7 @@
-"""Ids decode to the text they were encoded from, and the graph gives the same ids as Python."""
+"""Ids decode to the text they were encoded from, and the graph gives the same ids as Python.
+
+The tokenizers here leave text as it is; test_normalization.py has the others.
+"""
 
 import sys
 
@@ -15,7 +18,7 @@ from tests.support.texts import SENTENCES, TEXTS, random_texts
 @pytest.fixture(scope="module")
 def model_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.model"
-    train_tokenizer(SENTENCES, path, 400)
+    train_tokenizer(SENTENCES, path, 400, normalization="identity")
     return path
 
 
@@ -70,7 +73,7 @@ def test_special_ids_have_no_text_in_the_graph(tokenizer, in_graph):
 
 def test_a_symbol_is_one_piece_in_python_and_in_the_graph_and_leaves_the_rest_as_it_is(tmp_path):
     tensorflow = pytest.importorskip("tensorflow")
-    train_tokenizer(SENTENCES, tmp_path / "tagged.model", 400, symbols=["<2de>", "a,b"])
+    train_tokenizer(SENTENCES, tmp_path / "tagged.model", 400, symbols=["<2de>", "a,b"], normalization="identity")
     tagged = Tokenizer(tmp_path / "tagged.model")
     assert tagged.vocab_size == 400 and {"<2de>", "a,b"} <= set(tagged.pieces())
     (symbol,) = tagged.encode("<2de>")
@@ -131,7 +134,7 @@ def test_special_ids_have_no_text(tokenizer):
 
 
 def test_the_same_sentences_give_the_same_file(model_path, tmp_path):
-    train_tokenizer(iter(SENTENCES), tmp_path / "again.model", 400)
+    train_tokenizer(iter(SENTENCES), tmp_path / "again.model", 400, normalization="identity")
     assert (tmp_path / "again.model").read_bytes() == model_path.read_bytes()
 
 

@@ -54,8 +54,14 @@ def test_lines_keep_their_order_whatever_their_length(echo):
 
 
 def test_any_text_passes_unchanged(echo):
-    lines = ["안녕하세요 세계", "👩‍👩‍👧‍👦 🇰🇷!", "naïve café", "a\tb", "x\u2028y\x85z", "  two  spaces ", "\x00"]
+    lines = ["안녕하세요 세계", "👩‍👩‍👧‍👦 🇰🇷!", "naïve café", "ＡＢＣ ﬁ ½"]
     assert [translation.text for translation in echo().translate(lines)] == lines
+
+
+def test_all_spaces_are_one_space_and_a_line_of_invisible_characters_is_blank(echo):
+    lines = ["a\tb", "x\u2028y\x85z", "\ufeff  two\u00a0 spa\u00adces ", *"\0\u200b\u2060\ufeff\u00ad\u00a0\u200d"]
+    texts = ["a b", "x y z", "two spaces", *[""] * 7]
+    assert [translation.text for translation in echo().translate(lines)] == texts
 
 
 def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair, monkeypatch):

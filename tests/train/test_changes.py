@@ -152,7 +152,7 @@ def test_a_tokenizer_that_was_given_may_move_but_not_be_another(folder, tmp_path
     given, moved, other = (str(tmp_path / name) for name in ("given.model", "moved.model", "other.model"))
     for path, content in {folder.tokenizer: b"pieces", moved: b"pieces", other: b"others"}.items():
         pathlib.Path(path).write_bytes(content)
-    record(folder, configuration(folder, f"tokenizer.model={given}").with_vocab_size(300))
+    record(folder, configuration(folder, f"tokenizer.model={given}").with_tokenizer(300, "nfc"))
     for path in (given, moved):  # the first is no longer there
         check_unchanged(folder, configuration(folder, f"tokenizer.model={path}"))
     check_unchanged(folder, configuration(folder, f"tokenizer.model={moved}", "model.d_model=128"))  # of the preset

@@ -106,12 +106,12 @@ def test_a_sentence_that_just_fits_is_drawn_as_if_there_were_more_room(tokenizer
 
 
 def test_an_unknown_piece_stays_and_the_words_around_it_are_drawn(tokenizer):
-    first, last = tokenizer.encode("bridges"), tokenizer.encode(" wooden")
+    first, last = tokenizer.encode("bridges"), tokenizer.encode("wooden")
     sentences = Sentences.of([[*first, UNK, *last, EOS]], np.uint16)
     found = lists_of(redrawn(EncodedPairs(sentences, sentences, {}), tokenizer, 0.9).source)[0]
     place = found.index(UNK)
     assert len(found) > len(first) + len(last) + 2
-    assert (tokenizer.decode(found[:place]), tokenizer.decode(found[place + 1 :])) == ("bridges", " wooden")
+    assert (tokenizer.decode(found[:place]), tokenizer.decode(found[place + 1 :])) == ("bridges", "wooden")
 
 
 def test_pieces_that_are_no_longer_needed_are_given_up_between_two_chunks(tokenizer, pairs, monkeypatch):

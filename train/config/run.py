@@ -67,9 +67,10 @@ class RunConfig(Section):
         """The model of this run with a vocabulary of `vocab_size` pieces."""
         return self.model.resolve(vocab_size, self.training.dropout, self.training.label_smoothing)
 
-    def with_vocab_size(self, vocab_size: int) -> "RunConfig":
-        """The same with the number of pieces that the tokenizer of the run has: one that is given has its own."""
-        return self.model_copy(update={"tokenizer": self.tokenizer.model_copy(update={"vocab_size": vocab_size})})
+    def with_tokenizer(self, vocab_size: int, normalization: str) -> "RunConfig":
+        """The same with what the tokenizer of the run has: one that is given, or of an earlier version, has its own."""
+        own = {"vocab_size": vocab_size, "normalization": normalization}
+        return self.model_copy(update={"tokenizer": self.tokenizer.model_copy(update=own)})
 
     def keys_in(self, mark: str) -> set[str]:
         """The keys that the sections list in "PATHS" or in "AFTER_TRAINING": {"data.train", ...}."""

@@ -1,10 +1,12 @@
 """The section `tokenizer` of a run configuration: which pieces the text is divided into."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import pydantic
 
 from keras_transformer.config import ConfigError
+from keras_transformer.normalization import NFC, NORMALIZATIONS
 
 from .data import DataSection
 from .section import PathText, Section
@@ -18,6 +20,7 @@ class TokenizerConfig(Section):
     model: PathText | None = None  # a SentencePiece .model file to use instead of training one
     lowercase: bool = False  # of one that is trained: make all text lower case, and so all translations
     dummy_prefix: bool = False  # of one that is trained: the first word of a text has the pieces that it has further on
+    normalization: Literal[NORMALIZATIONS] = NFC  # of one that is trained: which characters it makes the same
 
 
 def check_tokenizer(tokenizer: TokenizerConfig, data: DataSection, where: Callable[[str], str]) -> None:

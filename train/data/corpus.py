@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from keras_transformer.errors import UserError
 from keras_transformer.inference import TEXT
+from keras_transformer.normalization import is_blank
 
 from ..workers.tf_config import Worker
 
@@ -75,9 +76,9 @@ class Split:
         self.skipped.clear()
         is_empty = True
         for source, target in self._read():
-            if not source.strip():
+            if is_blank(source):
                 self.skipped["empty source"] += 1
-            elif not target.strip():
+            elif is_blank(target):
                 self.skipped["empty target"] += 1
             else:
                 is_empty = False

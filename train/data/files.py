@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
 from keras_transformer.files import packer_of, read_lines
+from keras_transformer.normalization import is_blank
 
 from .corpus import CorpusError, Pair
 
@@ -71,7 +72,7 @@ def read_columns(path: pathlib.Path, hint: str = "") -> Iterator[Pair]:
     Raises CorpusError, with `hint` at its end, for any other line without a tab.
     """
     for number, line in enumerate(lines_of(path), start=1):
-        columns = line.split("\t") if line.strip() else ["", ""]
+        columns = line.split("\t") if not is_blank(line) else ["", ""]
         if len(columns) < 2:
             raise CorpusError(f"{path}, line {number:,} has no tab between source and target. {hint}".rstrip())
         yield columns[0], columns[1]

@@ -78,6 +78,7 @@ def prepare_tokenizer(
         if config.model:
             tokenizer = Tokenizer(config.model)  # refuses what cannot be used before it is copied
             check_size(tokenizer, config)
+            check_normalization(tokenizer, config, config.model)
             check_not_trained(config)
             check_symbols(tokenizer, symbols, config.model)
             write_atomically(path, tokenizer.model_bytes)
@@ -95,6 +96,7 @@ def prepare_tokenizer(
             "with another vocabulary. Use another run_folder."
         )
     check_size(tokenizer, config)
+    check_normalization(tokenizer, config, path)
     check_symbols(tokenizer, symbols, path)
     return tokenizer
 
@@ -105,6 +107,15 @@ def check_size(tokenizer: Tokenizer, config: TokenizerConfig) -> None:
         raise ConfigError(
             f"tokenizer.vocab_size is {config.vocab_size}, and the tokenizer of the run, {config.model}, has "
             f"{tokenizer.vocab_size} pieces: leave tokenizer.vocab_size out."
+        )
+
+
+def check_normalization(tokenizer: Tokenizer, config: TokenizerConfig, path: str | os.PathLike) -> None:
+    """Raises ConfigError if the configuration asks for a normalization that the tokenizer at `path` does not have."""
+    if "normalization" in config.model_fields_set and tokenizer.normalization != config.normalization:
+        raise ConfigError(
+            f'tokenizer.normalization is "{config.normalization}", and the tokenizer of the run, {path}, has '
+            f'"{tokenizer.normalization}": leave tokenizer.normalization out, or use another run_folder.'
         )
 
 
@@ -122,7 +133,8 @@ def check_not_trained(config: TokenizerConfig) -> None:
 def check_symbols(tokenizer: Tokenizer, symbols: Iterable[str], path: str | os.PathLike) -> None:
     """Raises ConfigError if a symbol is not one piece of the tokenizer at `path`: the model would read it as a text."""
     for symbol in symbols:
-        if (pieces := len(tokenizer.encode(symbol))) != 1:
+        before = "." if symbol.startswith(" ") else ""  # most tokenizers leave out a space that begins a text
+        if (pieces := len(tokenizer.encode(before + symbol)) - len(tokenizer.encode(before))) != 1:
             raise ConfigError(
                 f"[data] has the symbol {symbol}, which the tokenizer {path} divides into {pieces} pieces; it must be "
                 "one piece. Name a tokenizer.model that has it as a user-defined symbol, or have a tokenizer trained "
@@ -139,7 +151,7 @@ def learn_tokenizer(
     if distance > 1:
         log.info("it is trained on one pair in %d, %s pairs from beginning to end", distance, f"{len(sample):,}")
     text = itertools.chain.from_iterable(sample)
-    train_tokenizer(text, path, config.vocab_size, symbols, config.lowercase, config.dummy_prefix)
+    train_tokenizer(text, path, config.vocab_size, symbols, config.lowercase, config.dummy_prefix, config.normalization)
 
 
 def evenly_spaced(items: Iterable[Item], limit: int) -> tuple[list[Item], int]:

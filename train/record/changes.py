@@ -13,6 +13,7 @@ from keras_transformer.files import write_atomically
 from keras_transformer.inference import TREES, Inference
 from keras_transformer.kinds import load_model_config
 from keras_transformer.model_config import FIRST_KIND, BaseModelConfig
+from keras_transformer.normalization import IDENTITY
 from keras_transformer.run_folder import RunFolder
 
 from ..config.run import RunConfig
@@ -28,6 +29,7 @@ FIXED = (  # sections and keys that decide what a weight means, or which arrays 
 )  # fmt: skip
 BEFORE_THEY_WERE_KEYS = {  # what a config.toml without them was trained with
     "model.kind": FIRST_KIND, "tokenizer.lowercase": False, "tokenizer.dummy_prefix": False,
+    "tokenizer.normalization": IDENTITY,
 }  # fmt: skip
 
 
@@ -120,6 +122,8 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
     tokenizer_model = config.effective_tokenizer.model
     if tokenizer_model:  # decides its number of pieces; `prepare_tokenizer` refuses another number that is asked for
         changes.pop("tokenizer.vocab_size", None)
+    if tokenizer_model or "normalization" not in config.tokenizer.model_fields_set:  # the tokenizer keeps its own
+        changes.pop("tokenizer.normalization", None)
     fixed = {key: change for key, change in changes.items() if key.startswith(FIXED)}
     was_given = recorded.get("tokenizer.model") or recorded.get("training.start_from")
     if config.tokenizer.model and not was_given:

@@ -14,8 +14,9 @@ from keras_transformer.bleu import (
     raw_bleu,
     score,
 )
+from keras_transformer.normalization import lower_case
 from keras_transformer.samples import Sample
-from keras_transformer.tokenizer import Tokenizer, lower_case
+from keras_transformer.tokenizer import Tokenizer
 
 from ..data.corpus import WHOLE_TEXT, Split
 from .breakdown import Breakdown, WordCounts, break_down, words_known

@@ -44,7 +44,7 @@ def commands(monkeypatch):
             overrides = [f"{key}={value}" for key, value in settings.items()]
             config = load_config(arguments[0], overrides)
             if config.effective_tokenizer.model:  # which has a size of its own
-                config = config.with_vocab_size(500)
+                config = config.with_tokenizer(500, "nfc")
             folder.config.write_text(config.to_toml(), encoding="utf-8")
             lines = [{"step": 1, **dict.fromkeys(TIMES, 0.5), "train/seconds_waiting": 0.0}] * 60
             folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in lines), encoding="utf-8")

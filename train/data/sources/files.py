@@ -4,6 +4,8 @@ import itertools
 import pathlib
 from collections.abc import Iterable, Iterator
 
+from keras_transformer.normalization import is_blank
+
 from ...config.sources.files import FilesData, FilesEntry
 from ..corpus import Corpus, CorpusError, Pair, Split
 from ..files import file_stamp, read_aligned, read_columns
@@ -74,7 +76,7 @@ def tagged(pairs: Iterable[Pair], tag: str) -> Iterator[Pair]:
     """Put the tag before every source sentence; an empty one stays empty."""
     if not tag:
         return iter(pairs)
-    return ((tag + source if source.strip() else source, target) for source, target in pairs)
+    return ((source if is_blank(source) else tag + source, target) for source, target in pairs)
 
 
 def _paths(name: str, files: list[str] | str) -> list[pathlib.Path]:
