@@ -1,11 +1,13 @@
 """uvicorn's HTTP connection with limits on time and size."""
 
 import asyncio
+import socket
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .options import ServerOptions
+from .upgrades import ParserWithoutUpgrades
 
 HEADER_BYTES = 1 << 16
 PIPELINED = 100  # requests of a connection that wait for an earlier answer, at most
@@ -21,9 +23,19 @@ class HttpConnection(HttpToolsProtocol):
       end: a client that is still sending when its connection is closed loses the answer.
     - **Pipelined requests.** If more than PIPELINED of them wait, the connection ends.
     - **Unread answers.** The connection is aborted if its client reads nothing of its answer for `seconds`.
+
+    Two more things differ from uvicorn's connection:
+
+    - **No delay.** Headers and body of an answer are two writes. TCP_NODELAY sends the second at once; without it, the
+      second waits until the client has acknowledged the first.
+    - **No upgrades.** See ParserWithoutUpgrades.
     """
 
     seconds = 10.0
+
+    def __init__(self, *arguments: Any, **options: Any):
+        super().__init__(*arguments, **options)
+        self.parser = ParserWithoutUpgrades(self)
 
     @classmethod
     def limited(cls, options: ServerOptions) -> type["HttpConnection"]:
@@ -32,6 +44,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._socket = transport
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.is_ending = self._sends_body = False
         super().connection_made(EndingTransport(transport, self))
         self._headers_begun, self._is_in_headers, self._header_bytes = 0, False, 0
@@ -90,6 +103,8 @@ class HttpConnection(HttpToolsProtocol):
             self._header_timer = self._wait_for_headers()
 
     def on_headers_complete(self) -> None:
+        if self.parser.is_upgrade():
+            return
         self._is_in_headers, self._sends_body = False, True
         self._header_timer.cancel()
         self._header_timer = None
@@ -105,6 +120,8 @@ class HttpConnection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self.parser.is_upgrade():
+            return
         self._is_in_headers = self._sends_body = False
         super().on_message_complete()
         if self.is_ending:

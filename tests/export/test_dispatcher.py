@@ -71,7 +71,7 @@ def test_what_is_not_computed_within_the_deadline_is_given_up_whatever_the_clien
 
 @pytest.mark.slow
 def test_a_body_that_does_not_arrive_within_the_deadline_is_not_waited_for(server):
-    head = f"POST /v1/models/{server.name}:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+    head = f"POST /v1/models/{server.name}:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
     with socket.create_connection((server.host, server.port), timeout=HELD) as connection:
         connection.sendall(head.encode() + b'{"inputs": ')
         response = http.client.HTTPResponse(connection)

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from export.client.client import ServingClient
-from export.server.http_connection import PIPELINED
+from export.server.http_connection import PIPELINED, HttpConnection
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.bad_requests import Bystander, resident, send
@@ -25,7 +25,7 @@ def server(tmp_path_factory):
         yield address
 
 
-HEAD = b"POST /v1/models/echo:predict HTTP/1.1\r\nHost: x\r\n"
+HEAD = b"POST /v1/models/echo:predict HTTP/1.1\r\nHost: localhost\r\n"
 BODY = b'{"inputs": ["a"]}'
 
 
@@ -77,7 +77,7 @@ def test_headers_without_end_are_cut_off(server):
 @pytest.mark.parametrize("rest", [BODY, b"\r\n"], ids=["body", "empty line"])
 def test_a_connection_ends_that_falls_silent_after_its_answer(server, rest):
     with socket.create_connection((server.host, server.port), timeout=20) as connection:
-        connection.sendall(b"POST /v1/models/none:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 17\r\n\r\n")
+        connection.sendall(b"POST /v1/models/none:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\n\r\n")
         assert http_response(connection).status == 404
         connection.sendall(rest)
         assert connection.recv(1) == b""  # raises TimeoutError if the server keeps the connection
@@ -87,7 +87,7 @@ def test_a_connection_ends_that_falls_silent_after_its_answer(server, rest):
 def test_who_is_refused_early_can_send_the_rest_of_the_body(server, model, size, status):
     """If a connection is closed while its client still sends, the answer is lost. The rest is not read as headers."""
     with socket.create_connection((server.host, server.port), timeout=20) as connection:
-        head = b"POST /v1/models/%s:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (model, size)
+        head = b"POST /v1/models/%s:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (model, size)
         connection.sendall(head)
         assert http_response(connection).status == status
         connection.sendall(b" " * size)
@@ -98,7 +98,7 @@ def test_who_is_refused_early_can_send_the_rest_of_the_body(server, model, size,
 @pytest.mark.slow
 @pytest.mark.parametrize("close", [b"", b"Connection: close\r\n"])
 def test_a_rest_of_a_body_in_drips_is_cut_off(server, close):
-    head = b"POST /v1/models/none:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+    head = b"POST /v1/models/none:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
     with socket.create_connection((server.host, server.port), timeout=20) as connection:
         connection.sendall(head + close + b"\r\n")
         assert http_response(connection).status == 404
@@ -138,7 +138,7 @@ def test_the_rest_of_a_body_and_other_requests_are_no_long_headers(server):
 
 
 def test_a_hundred_requests_may_wait_for_their_answers_and_no_more(server):
-    request = b"GET /v1/models/echo HTTP/1.1\r\nHost: x\r\n\r\n"
+    request = b"GET /v1/models/echo HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection((server.host, server.port), timeout=20) as connection:
         connection.sendall(request * PIPELINED)
         received = b""
@@ -226,3 +226,15 @@ def test_as_many_connections_as_the_options_say_are_served(tmp_path):
         assert requests.get(address.url).status_code == 503
     with local_server(tmp_path / "echo", options) as address:
         assert requests.get(address.url).status_code == 200
+
+
+def test_an_answer_does_not_wait_until_its_headers_are_acknowledged(server, monkeypatch):
+    delays, connection_made = [], HttpConnection.connection_made
+
+    def record(self, transport):
+        connection_made(self, transport)
+        delays.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr(HttpConnection, "connection_made", record)
+    assert requests.get(server.url).status_code == 200
+    assert delays and all(delays)

@@ -80,7 +80,7 @@ def test_a_request_whose_body_is_slow_is_answered_by_the_version_that_has_come_m
     with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
         with socket.create_connection((address.host, address.port)) as connection:
             connection.sendall(
-                b"POST /v1/models/echo:predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{" % len(body)
+                b"POST /v1/models/echo:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n{" % len(body)
             )
             publish(written["b"], folder / "2")
             client = ServingClient(address.url)
