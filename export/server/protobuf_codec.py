@@ -14,6 +14,26 @@ from .signature import Arrays, Signature, check_dimensions, check_shape, too_man
 
 MOST_ELEMENTS = 1 << 22  # a few bytes may claim any shape, since a single value stands for all elements
 
+FIELDS = {  # of TensorProto, with the values of each type
+    tf.string: "string_val",
+    tf.bool: "bool_val",
+    tf.float32: "float_val",
+    tf.float64: "double_val",
+    tf.float16: "half_val",
+    tf.bfloat16: "half_val",
+    tf.complex64: "scomplex_val",
+    tf.complex128: "dcomplex_val",
+    tf.int64: "int64_val",
+    tf.uint32: "uint32_val",
+    tf.uint64: "uint64_val",
+} | dict.fromkeys((tf.int32, tf.int16, tf.int8, tf.uint16, tf.uint8), "int_val")
+BITS = {  # of types whose field has something else: the bits of a half, and both parts of a complex number
+    tf.float16: np.uint16,
+    tf.bfloat16: np.uint16,
+    tf.complex64: np.float32,
+    tf.complex128: np.float64,
+}
+
 
 class ProtobufCodec:
     """The Codec of a PredictRequest. Raises RequestError if an input has more than `most_rows` rows."""
@@ -37,7 +57,27 @@ class ProtobufCodec:
 
     def write(self, outputs: Arrays) -> PredictResponse:
         """Return an answer that has these outputs, but no model_spec yet."""
-        return PredictResponse(outputs={name: tf.make_tensor_proto(array) for name, array in outputs.items()})
+        return PredictResponse(outputs={name: tensor_of(array) for name, array in outputs.items()})
+
+
+def tensor_of(array: np.ndarray) -> TensorProto:
+    """Return an output as a tensor whose values stand in the field of their type.
+
+    TensorFlow Serving writes them so (Tensor::AsProtoField), and clients read `float_val`. `tf.make_tensor_proto` would
+    write numbers as bytes into `tensor_content`.
+    """
+    array = np.asarray(array)
+    dtype = tf.string if array.dtype == object else tf.as_dtype(array.dtype)
+    if dtype not in FIELDS:
+        return tf.make_tensor_proto(array)
+    tensor = TensorProto(dtype=dtype.as_datatype_enum)
+    for size in array.shape:
+        tensor.tensor_shape.dim.add(size=size)
+    values = array.ravel()
+    if dtype in BITS:
+        values = values.view(BITS[dtype])
+    getattr(tensor, FIELDS[dtype]).extend(values.tolist())
+    return tensor
 
 
 def array_of(name: str, tensor: TensorProto) -> np.ndarray:
@@ -67,9 +107,9 @@ def shape_of(name: str, tensor: TensorProto) -> list[int]:
 
 def strings_of(name: str, tensor: TensorProto, shape: list[int]) -> np.ndarray:
     """Return the strings of a tensor as an array. As in TensorFlow, the last value stands for all that are missing."""
-    count, values = math.prod(shape), list(tensor.string_val)
-    if len(values) > count or (count and not values):
-        raise invalid(f"The input {name!r} has {len(values)} values for the shape {shape}.")
-    array = np.empty(count, object)
+    count, length = math.prod(shape), len(tensor.string_val)
+    if length > count or (count and not length):
+        raise invalid(f"The input {name!r} has {length} values for the shape {shape}.")
+    array, values = np.empty(count, object), list(tensor.string_val)
     array[:] = values + values[-1:] * (count - len(values))
     return array.reshape(shape)

@@ -7,7 +7,7 @@ from tensorflow.core.framework.tensor_pb2 import TensorProto
 from tensorflow_serving.apis.predict_pb2 import PredictRequest
 
 from export.server.errors import Code, RequestError
-from export.server.protobuf_codec import MOST_ELEMENTS, ProtobufCodec, array_of
+from export.server.protobuf_codec import MOST_ELEMENTS, ProtobufCodec, array_of, tensor_of
 from export.server.signature import MOST_DIMENSIONS
 
 STRING, FLOAT, VARIANT = tf.string.as_datatype_enum, tf.float32.as_datatype_enum, tf.variant.as_datatype_enum
@@ -26,6 +26,43 @@ def test_an_array_survives_the_way_there_and_back(values):
     answer = ProtobufCodec(PredictRequest(), most_rows=1).write({"x": array})
     found = array_of("x", answer.outputs["x"])
     assert found.tolist() == array.tolist() and found.shape == array.shape
+
+
+FIELDS = [
+    (np.float32, "float_val"),
+    (np.float64, "double_val"),
+    (np.int8, "int_val"),
+    (np.int16, "int_val"),
+    (np.int32, "int_val"),
+    (np.uint8, "int_val"),
+    (np.uint16, "int_val"),
+    (np.int64, "int64_val"),
+    (np.uint32, "uint32_val"),
+    (np.uint64, "uint64_val"),
+    (np.bool_, "bool_val"),
+    (np.complex64, "scomplex_val"),
+    (np.complex128, "dcomplex_val"),
+    (np.float16, "half_val"),
+    (tf.bfloat16.as_numpy_dtype, "half_val"),
+    (object, "string_val"),
+]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 2), (0, 2)])
+@pytest.mark.parametrize(("dtype", "field"), FIELDS)
+def test_the_values_of_an_answer_stand_in_the_field_of_their_type(dtype, field, shape):
+    """As TensorFlow Serving's: clients read the field, and never `tensor_content`."""
+    array = np.full(shape, b"a", object) if dtype is object else np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    tensor = tensor_of(array)
+    length = len(getattr(tensor, field))
+    assert not tensor.tensor_content and length == array.size * (2 if np.iscomplexobj(array) else 1)
+    assert {each.name for each, _ in tensor.ListFields()} <= {"dtype", "tensor_shape", field}
+    back = tf.make_ndarray(tensor)
+    assert back.shape == shape and back.tolist() == array.tolist() and back.dtype == array.dtype
+
+
+def test_numbers_of_an_answer_are_those_of_the_field():
+    assert list(tensor_of(np.array([[0.5, -2.0], [1.0, 0.0]], np.float32)).float_val) == [0.5, -2.0, 1.0, 0.0]
 
 
 def test_an_array_may_have_every_dimension_that_numpy_can_have():
