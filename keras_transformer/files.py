@@ -51,18 +51,25 @@ def read_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str
     r"""Yield the lines of a binary stream of UTF-8, each without its "\n" or "\r\n".
 
     Nothing else ends a line: U+2028 or a form feed inside a sentence stays inside it. A byte order mark at the very
-    beginning is skipped. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8.
+    beginning is skipped. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8, and
+    for a text whose lines all end in "\r" alone.
     """
     for number, line in enumerate(stream, start=1):
         if number == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
         try:
-            yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+            text = line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError as error:
             raise InputError(
                 f"{name}, line {number:,} is not UTF-8: its byte {error.start + 1} is 0x{line[error.start]:02x}. "
                 f"{_remedy(line, number)}"
             ) from None
+        if number == 1 and not line.endswith(b"\n") and (ends := text.rstrip("\r").count("\r")):
+            raise InputError(
+                f"{name} has {ends + 1:,} lines that end in CR alone, as on old Macs: convert it first, for "
+                r"example with `tr '\r' '\n'`."
+            )
+        yield text
 
 
 def packer_of(beginning: bytes) -> str | None:

@@ -66,8 +66,10 @@ def encoded_prefix(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
 def encoded_lines(tokenizer: Tokenizer, lines: list[str], longest: int, first_line: int = 1) -> Iterator[list[int]]:
     """Yield the token ids of each line, ending in EOS; [] for a blank line.
 
-    Lines are cut to `longest` tokens, EOS included, with a warning that names them; the first is number `first_line`.
-    A line of more than BYTES_PER_TOKEN bytes per token is cut to these before, so that no line costs more than that.
+    A line with line breaks in it is read as one sentence, with a warning: a model that was trained on sentences often
+    drops what follows the first one. Lines are cut to `longest` tokens, EOS included, with a warning that names them;
+    the first is number `first_line`. A line of more than BYTES_PER_TOKEN bytes per token is cut to these before, so
+    that no line costs more than that.
     """
     most = longest * BYTES_PER_TOKEN
     cut = [first_bytes(line, most) for line in lines]
@@ -75,6 +77,12 @@ def encoded_lines(tokenizer: Tokenizer, lines: list[str], longest: int, first_li
         if is_blank(line):
             yield []
             continue
+        if len(line.strip().splitlines()) > 1:
+            log.warning(
+                "line %d has line breaks and is read as one sentence, so parts of its translation may be missing: give "
+                "each sentence a line of its own",
+                number,
+            )
         if len(cut[number - first_line]) < len(line):
             log.warning("line %d has more than %d bytes; only the first of them are used", number, most)
         if len(ids) >= longest:

@@ -40,6 +40,19 @@ def test_the_likely_cause_is_named(content, cause):
         list(read_lines([content], "in.txt"))
 
 
+@pytest.mark.parametrize(
+    ("content", "lines"), [(b"one\rtwo\rthree", 3), (b"one\rtwo\r", 2), (b"\xef\xbb\xbfone\r\rtwo", 3)]
+)
+def test_a_text_whose_lines_end_in_cr_alone_is_refused(content, lines):
+    with pytest.raises(InputError, match=rf"in.txt has {lines} lines that end in CR alone.*tr '.r' '.n'"):
+        list(read_lines([content], "in.txt"))
+
+
+@pytest.mark.parametrize("content", [b"one\r", b"one\r\n", b"one\rtwo\n"])
+def test_a_cr_beside_a_line_feed_is_a_character_of_a_line(content):
+    assert list(read_lines([content], "in.txt")) == [content.decode().removesuffix("\n").removesuffix("\r")]
+
+
 def test_lines_before_an_invalid_one_are_read():
     lines = read_lines([b"one\n", b"two\n", b"\xff\n"], "in.txt")
     assert [next(lines), next(lines)] == ["one", "two"]

@@ -133,6 +133,15 @@ def test_a_long_line_is_truncated_with_a_warning_that_names_it(echo, pair, caplo
     assert warnings_of(caplog) == [f"line 13 has {len(tokens)} tokens; only the first 19 are used"]
 
 
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r", "\u2028", " \n "])
+def test_a_line_break_in_a_line_is_read_as_a_space_with_a_warning(echo, caplog, line_break):
+    with caplog.at_level(logging.WARNING, logger="keras_transformer"):
+        (translation,) = echo().translate([f"one hundred{line_break}two hundred\n"], first_line=7)
+    assert translation.text == "one hundred two hundred"
+    (warning,) = warnings_of(caplog)
+    assert warning.startswith("line 7 has line breaks and is read as one sentence")
+
+
 def test_a_line_of_exactly_the_limit_is_not_truncated(echo, pair, caplog):
     length = len(pair[1].encode(SENTENCES[0]))
     assert echo(max_source_tokens=length + 1).translate(SENTENCES[:1])[0].text == SENTENCES[0]

@@ -114,6 +114,16 @@ def test_a_key_that_changes_what_weights_mean_is_refused_by_name(folder, overrid
         check_unchanged(folder, configuration(folder, override))
 
 
+def test_a_run_of_before_there_was_normalization_goes_on_unless_another_one_is_asked_for(folder):
+    """Its tokenizer has none; the key that is left out is what a new run would have."""
+    recorded = folder.config.read_text()
+    folder.config.write_text(recorded.replace('normalization = "nfc"\n', ""))
+    assert check_unchanged(folder, configuration(folder)) == {}
+    assert check_unchanged(folder, configuration(folder, "tokenizer.normalization=identity")) == {}
+    with pytest.raises(ConfigError, match="tokenizer.normalization was 'identity' and is 'nfc'"):
+        check_unchanged(folder, configuration(folder, "tokenizer.normalization=nfc"))
+
+
 def test_bfloat16_has_the_checkpoints_of_float32(folder):
     check_unchanged(folder, configuration(folder, 'training.precision="mixed_bfloat16"'))
 

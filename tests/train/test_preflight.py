@@ -46,6 +46,16 @@ def test_no_overlap_is_reported_without_a_warning():
     assert line == "overlap: 0 of 1 validation pairs are training pairs too"
 
 
+@pytest.mark.parametrize(("copied", "is_warned"), [(1, False), (2, True)])
+def test_pairs_whose_target_is_their_source_are_counted(copied, is_warned):
+    pairs = [([7, 8, 9], [7, 8, 9])] * copied + [([7, 8], [7, 9]), ([7, 8], [7, 8, 9]), ([6, 8], [7, 8])] * 5
+    sides = (Sentences.of(side, np.uint16) for side in zip(*pairs, strict=True))
+    train = EncodedShards([EncodedPairs(*sides, collections.Counter())])
+    (line,) = preflight.identical_lines(types.SimpleNamespace(train=train))
+    assert line.startswith(f"identical: {copied} of {len(pairs)} training pairs")
+    assert ("its own language" in line) == is_warned
+
+
 def packed(source_length, target_length, *row_lengths):
     """PreparedData of 100 pairs of these lengths, with as much of it as the lines on rows read."""
     sides = (Sentences.of([[7] * length] * 100, np.uint16) for length in (source_length, target_length))
@@ -226,7 +236,9 @@ def test_every_line_is_logged(monkeypatch, caplog):
     monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
     with caplog.at_level("INFO", logger="train"):
         preflight.report_preflight(TrainingConfig(steps=10, warmup_steps=20), data, CONFIG, replicas=1)
-    beginnings = "duplicates", "overlap", "source", "target", "padding", "a", "memory", "training.warmup_steps"
+    beginnings = (
+        "duplicates", "overlap", "identical", "source", "target", "padding", "a", "memory", "training.warmup_steps",
+    )  # fmt: skip
     assert tuple(line.replace(":", " ").split()[0] for line in caplog.messages) == beginnings
 
 

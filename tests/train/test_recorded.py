@@ -28,6 +28,16 @@ def test_a_configuration_that_is_known_whole_is_read_without_a_word(tmp_path, ca
     assert load_recorded(path) == load_config(path) and not caplog.records
 
 
+@pytest.mark.parametrize("given", ['tokenizer.model="small.model"', 'training.start_from="run"'])
+def test_a_run_whose_tokenizer_is_given_may_have_few_pieces(tmp_path, given):
+    path = write_config(tmp_path)
+    config = load_config(path, [given]).with_tokenizer(45, "nfkc")
+    path.write_text(config.to_toml(), encoding="utf-8")
+    assert load_recorded(path) == config
+    with pytest.raises(ConfigError, match="tokenizer.vocab_size is 45: a tokenizer that is trained has at least 260"):
+        load_config(write_config(tmp_path), ["tokenizer.vocab_size=45"])
+
+
 def test_a_value_that_makes_no_sense_is_refused(tmp_path):
     path = write_config(tmp_path)
     path.write_text(

@@ -86,6 +86,23 @@ def test_a_tokenizer_of_another_case_than_the_configuration_asks_is_refused(tmp_
         prepare_tokenizer(config, [], tmp_path / "tokenizer.model")
 
 
+def test_a_tokenizer_keeps_its_normalization_and_another_one_that_is_asked_for_is_refused(tmp_path):
+    plain, given = tmp_path / "plain.model", str(tmp_path / "plain.model")
+    train_tokenizer(["some other words"], plain, 275, normalization="identity")
+    for config in (TokenizerConfig(vocab_size=275), TokenizerConfig(model=given)):
+        assert prepare_tokenizer(config, [], plain).normalization == "identity"
+    for config, path in (
+        (TokenizerConfig(vocab_size=275, normalization="nfc"), plain),
+        (TokenizerConfig(model=given, normalization="nfc"), tmp_path / "copied.model"),
+    ):
+        with pytest.raises(ConfigError, match='normalization is "nfc", and .*plain.model, has "identity"'):
+            prepare_tokenizer(config, [], path)
+    assert not (tmp_path / "copied.model").exists()
+    for name in ("nfc", "nfkc", "identity"):
+        config = TokenizerConfig(vocab_size=280, normalization=name)
+        assert prepare_tokenizer(config, one_split(), tmp_path / name).normalization == name
+
+
 def test_a_model_that_cannot_be_used_is_not_copied(tmp_path):
     (tmp_path / "given.model").write_bytes(b"no model")
     with pytest.raises(TokenizerError, match="given.model"):

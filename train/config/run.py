@@ -140,7 +140,7 @@ def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Seq
             f'{where("training.best_metric")}: training.best_metric is "f1", that of the brackets of trees, but '
             f'data.source is "{config.data.source}" and not "treebank": choose "bleu", "chrf" or "loss".'
         )
-    check_tokenizer(config.tokenizer, config.data, where)
+    check_tokenizer(config.effective_tokenizer, config.data, where)
     return config
 
 

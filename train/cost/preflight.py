@@ -22,6 +22,7 @@ log = logging.getLogger("train")
 
 WORTH_A_HINT = 0.02  # padding, and the difference between the padding of the two sides
 MANY_TOO_LONG = 0.01  # of all training pairs
+MANY_IDENTICAL = 0.1  # of all training pairs; of text from the web, a few in a hundred are
 SUSTAINED = 0.6  # part of the speed of a large matrix product that training usually reaches
 
 
@@ -33,6 +34,7 @@ def report_preflight(training: TrainingConfig, data: PreparedData, transformer_c
     """
     for line in (
         *corpus_lines(data),
+        *identical_lines(data),
         *length_lines(data),
         *too_long_lines(training, data),
         *row_lines(data),
@@ -54,6 +56,13 @@ def corpus_lines(data: PreparedData) -> Iterator[str]:
             shared = np.count_nonzero(keys[np.searchsorted(keys, held_out).clip(max=len(keys) - 1)] == held_out)
             warning = ": scores will be too high; remove these pairs from the training text" if shared else ""
             yield f"overlap: {shared:,} of {len(held_out):,} {name} pairs are training pairs too{warning}"
+
+
+def identical_lines(data: PreparedData) -> Iterator[str]:
+    """Training pairs whose target is their source, which teach a model to copy."""
+    identical, pairs = sum(shard.identical() for shard in data.train.shards), len(data.train)
+    warning = ": check that each side is of its own language" if identical > MANY_IDENTICAL * pairs else ""
+    yield f"identical: {identical:,} of {pairs:,} training pairs have a target that is their source{warning}"
 
 
 def length_lines(data: PreparedData) -> Iterator[str]:

@@ -75,6 +75,19 @@ class EncodedPairs:
     def target_tokens(self) -> int:
         return len(self.target.ids)
 
+    def identical(self) -> int:
+        """How many pairs have a target that is their source."""
+        source, target, count = self.source, self.target, 0
+        lengths = source.lengths
+        pairs, place = np.flatnonzero(lengths == target.lengths), 0  # those that agree in all pieces before this place
+        while len(pairs):
+            pairs = pairs[source.ids[source.offsets[pairs] + place] == target.ids[target.offsets[pairs] + place]]
+            place += 1
+            is_over = lengths[pairs] == place
+            count += np.count_nonzero(is_over)
+            pairs = pairs[~is_over]
+        return count
+
 
 class EncodedShards:
     """The EncodedPairs of several shards of a corpus, with the sums of their counts."""
