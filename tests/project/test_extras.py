@@ -33,6 +33,8 @@ def modules_of(extra):
     starts = [command.module for command in COMMANDS.values() if command.extra == extra]
     if extra == "":
         starts += [f"keras_transformer.{module}" for module in kt.MODULE_OF.values()]
+    if extra == "train":  # finds the section and the reader of a source by name
+        starts += [name for name in MODULES if name.startswith(("train.config.sources", "train.data.sources"))]
     if extra == "inspection":
         starts += [name for name in MODULES if name.startswith("keras_transformer.inspection")]
     return modules_behind(*starts)

@@ -270,7 +270,7 @@ SCRIPT = """
 import pathlib, sys, tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from tests import test_training_model
+from tests.train import test_training_model
 test_training_model.train_on_two_replicas(pathlib.Path(sys.argv[1]))
 """
 
