@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from keras_transformer.commands.console import (
+    CutLines,
     command_app,
     exit_codes,
     output_line,
@@ -48,12 +49,16 @@ def query(
     with exit_codes():
         with quiet_imports():
             client = ServingClient(url, deadline, rows_per_request, requests_at_once)
+        cut_lines = CutLines()
 
         def output_lines(lines, first_line):
-            return [output_line(translation, scores) for translation in client.translate(lines)]
+            translations = client.translate(lines)
+            cut_lines.note(([best] for best in translations), first_line)
+            return [output_line(best, scores) for best in translations]
 
         with end_on_closed_output():
             translate_lines(output_lines, rows_per_request)
+        cut_lines.warn("export the run again with a larger --extra-length")
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

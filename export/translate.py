@@ -17,6 +17,7 @@ import typer
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import (
     UNUSED_IN_TRANSLATION,
+    CutLines,
     command_app,
     exit_codes,
     output_line,
@@ -50,12 +51,15 @@ def translate(
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
             from .graph.exported import open_quietly
 
-        translator = open_quietly(version, batch_size)
+        translator, cut_lines = open_quietly(version, batch_size), CutLines()
 
         def output_lines(lines, first_line):
-            return [output_line(translation, scores) for translation in translator.translate(lines)]
+            translations = translator.translate(lines)
+            cut_lines.note(([best] for best in translations), first_line)
+            return [output_line(best, scores) for best in translations]
 
         translate_lines(output_lines, batch_size)
+        cut_lines.warn("export the run again with a larger --extra-length")
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

@@ -29,7 +29,7 @@ class ExplainedTranslation:
     """A translation with the pieces that it is made of, EOS last, and the natural log-probability of each.
 
     The log-probabilities are the model's own; in `score`, those that a repetition penalty multiplies count so, and the
-    coverage penalty is added.
+    coverage penalty is added. is_cut: whether its limit ended it, though the model would have continued it.
     """
 
     text: str
@@ -37,6 +37,7 @@ class ExplainedTranslation:
     log_probability: float
     pieces: list[str]
     piece_log_probabilities: list[float]
+    is_cut: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,11 +97,11 @@ class Explainer:
             rules["prefixes"] = ops.convert_to_tensor([prefix_ids], dtype="int32")
         source_ids = ops.convert_to_tensor([ids], dtype="int32")
         finished, continuations = traced_search(self._decoder, source_ids, self.options, rules)
-        hypotheses, scores = ops.convert_to_numpy(finished.ids[0]), ops.convert_to_numpy(finished.scores[0])
+        hypotheses, scores, is_cut = (ops.convert_to_numpy(leaf[0]) for leaf in finished)
         rows = list(different_outputs(self.tokenizer, hypotheses, scores).values())[: self.options.n_best]
         if not rows:
             raise UserError(f"The sentence {NAN_PROBABILITIES}")
-        hypotheses, scores = hypotheses[rows], scores[rows]
+        hypotheses, scores, is_cut = hypotheses[rows], scores[rows], is_cut[rows]
         forced = self._forced(np.repeat([ids], len(rows), axis=0), hypotheses)
         return Explanation(
             source=sentence,
@@ -108,17 +109,18 @@ class Explainer:
             source_pieces=self._pieces_of(ids),
             truncated=len(self.tokenizer.encode(sentence)) >= self.most_tokens,
             translations=[
-                self._translation(*row) for row in zip(hypotheses, scores, np.array(forced.log_probs), strict=True)
+                self._translation(*row)
+                for row in zip(hypotheses, scores, np.array(forced.log_probs), is_cut, strict=True)
             ],
             attention=self._attention(forced, np.count_nonzero(hypotheses[0] != PAD)),
             beam=self._beam(continuations),
         )
 
-    def _translation(self, ids, score, log_probs) -> ExplainedTranslation:
+    def _translation(self, ids, score, log_probs, is_cut) -> ExplainedTranslation:
         ids = tokens_of(ids)
         log_probs = [float(log_prob) for log_prob in log_probs[: len(ids)]]
         return ExplainedTranslation(
-            self.tokenizer.decode(ids), float(score), sum(log_probs), self._pieces_of(ids), log_probs
+            self.tokenizer.decode(ids), float(score), sum(log_probs), self._pieces_of(ids), log_probs, bool(is_cut)
         )
 
     def _attention(self, forced: Forced, length: int) -> dict[str, list]:

@@ -1,6 +1,7 @@
 """A translation and its score, wherever it comes from: a Translator, an export, a server."""
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 
 class Translation(NamedTuple):
@@ -8,9 +9,22 @@ class Translation(NamedTuple):
 
     score: natural log-probability of the output, EOS included, over ((5 + tokens) / 6)^alpha, with the coverage penalty
     added; at most 0, higher is better. A repetition penalty changes the log-probabilities that count. ids: the tokens
-    of the output, EOS included; empty for an empty line, and for what an export or a server translated.
+    of the output, EOS included; empty for an empty line, and for what an export or a server translated. is_cut: whether
+    the longest output that is allowed ended it, though the model would have continued it; None if an export that does
+    not tell translated it.
     """
 
     text: str
     score: float
     ids: tuple[int, ...] = ()
+    is_cut: bool | None = False
+
+
+OUTPUTS = ("translation", "score", "is_cut")  # of an export's signature serving_default; older ones lack the last
+
+
+def translations_of(outputs: Mapping[str, Sequence[Any]]) -> list[Translation]:
+    """Return what an export or a server answered as Translations; `outputs` has one value per line, by name."""
+    texts, scores = outputs["translation"], outputs["score"]
+    is_cut = outputs.get("is_cut", [None] * len(texts))
+    return [Translation(text, float(score), is_cut=cut) for text, score, cut in zip(texts, scores, is_cut, strict=True)]

@@ -149,11 +149,11 @@ class Translator:
         def translate_batch(indices: list[int]) -> None:
             sources = padded([encoded[index] for index in indices])
             if prefix_ids is None:
-                ids, scores = self._search(sources)
+                hypotheses = self._search(sources)
             else:
-                ids, scores = self._search_from(sources, padded([prefix_ids[index] for index in indices]))
-            for index, *hypotheses in zip(indices, ids.numpy(), scores.numpy(), strict=True):
-                results[index] = self._read(*hypotheses)
+                hypotheses = self._search_from(sources, padded([prefix_ids[index] for index in indices]))
+            for index, *of_line in zip(indices, *(leaf.numpy() for leaf in hypotheses), strict=True):
+                results[index] = self._read(*of_line)
 
         map_batches(translate_batch, lengths, self.batch_size)
         if lost := [index for index in encoded if not results[index]]:
@@ -174,10 +174,15 @@ class Translator:
             raise ConfigError(f"There are {len(prefixes)} prefixes for {lines} lines: give one per line.")
         return [encoded_prefix(self.tokenizer, prefix, self._longest_output) for prefix in prefixes]
 
-    def _read(self, ids: np.ndarray, scores: np.ndarray) -> list[Translation]:
-        """Return the hypotheses of one sentence, ids (K, L) and scores (K,), as Translations with different texts."""
+    def _read(self, ids: np.ndarray, scores: np.ndarray, is_cut: np.ndarray) -> list[Translation]:
+        """Return the hypotheses of one sentence as Translations with different texts.
+
+        Shapes: ids (K, L), scores (K,), is_cut (K,).
+        """
         rows = different_outputs(self.tokenizer, ids, scores).items()
-        translations = [Translation(text, float(scores[row]), tokens_of(ids[row])) for text, row in rows]
+        translations = [
+            Translation(text, float(scores[row]), tokens_of(ids[row]), bool(is_cut[row])) for text, row in rows
+        ]
         return translations[: self.options.n_best]
 
 

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 
 from keras_transformer.commands.console import quiet_imports
-from keras_transformer.translation import Translation
+from keras_transformer.translation import OUTPUTS, Translation, translations_of
 
 from ..client.client import ServingClient
 from ..graph.operations import meta_graph
@@ -53,12 +53,14 @@ class CRuntime:
     def translate(self, lines: list[str]) -> list[Translation]:
         """Return the translation of each line. Raises ExportError if a request fails."""
         requests = [lines[start : start + self.rows] for start in range(0, len(lines), self.rows)]
-        answer = self.ask([{"text": strings(request)} for request in requests])
+        signature = meta_graph(self.version).signature_def["serving_default"]
+        names = tuple(name for name in OUTPUTS if name in signature.outputs)
+        answer = self.ask([{"text": strings(request)} for request in requests], outputs=names)
         translations = []
         for response in answer["responses"]:
             if "error" in response:
                 raise ExportError(f"{self.version} does not translate in TensorFlow's C API: {response['error']}")
-            translations += [Translation(*pair) for pair in zip(*response["outputs"], strict=True)]
+            translations += translations_of(dict(zip(names, response["outputs"], strict=True)))
         return translations
 
     def ask(

@@ -8,7 +8,7 @@ from typing import Any
 import tenacity
 
 from keras_transformer.batching import list_of_lines
-from keras_transformer.translation import Translation
+from keras_transformer.translation import Translation, translations_of
 
 from .transports import ClientError, Columns, transport_to
 
@@ -67,7 +67,7 @@ class ServingClient:
                 f"The model does not translate text: its outputs are {', '.join(sorted(outputs))}, not translation and "
                 "score."
             )
-        return [Translation(*pair) for pair in zip(outputs["translation"], outputs["score"], strict=True)]
+        return translations_of(outputs)
 
     def predict(self, inputs: Columns, signature_name: str, options: dict[str, Any] | None = None) -> Columns:
         """Compute any signature for rows of inputs; each list of `inputs` has one value per row.

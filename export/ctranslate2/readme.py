@@ -28,7 +28,7 @@ truncates a long source at the same token as the run. These differences remain:
 - CTranslate2 continues {beam_size} hypotheses until enough have finished; in the run each finished one takes a place
   of the beam. Therefore a few sentences get another translation. A greedy search has no such difference.
 - The run ends an output {extra_length} tokens after the length of its source. CTranslate2 has one limit for all
-  sentences, `max_decoding_length`.
+  sentences, `max_decoding_length`. An output of so many tokens was cut there; CTranslate2 does not tell.
 - The run never outputs `<pad>`, `<unk>` or `<s>`, to which a trained model gives almost no probability.
 - The run translates a line of blanks to an empty line. CTranslate2 does so for an empty line only.
 

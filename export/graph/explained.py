@@ -1,9 +1,10 @@
 """The outputs of the signature `explain`, as text: the attention of each head, and the beam as a tree.
 
-Each output is one string per line, its items separated by spaces, except `heads`:
+Each output is one string per line, its items separated by spaces, except `heads` and `is_cut`:
 
     source_pieces, pieces               the pieces of the source (S) and of the best translation (T), EOS last
     heads                               int32: h, the number of attention heads
+    is_cut                              bool: its limit ended the best translation, which the model would have continued
     memory_attention                    weights of the decoder's attention to the source, in the order
                                         (block, head, T, S); each row sums to 1
     encoder_attention, decoder_attention   likewise of self-attention: (block, head, S, S), (block, head, T, T);
@@ -31,7 +32,7 @@ BEAM = ("beam_steps", "beam_parents", "beam_slots", "beam_pieces", "beam_log_pro
 
 def no_explanation() -> dict:
     """Return the answer to a blank line."""
-    return {name: tf.constant("") for name in (*TEXTS, *BEAM)} | {"heads": tf.constant(0)}
+    return {name: tf.constant("") for name in (*TEXTS, *BEAM)} | {"heads": tf.constant(0), "is_cut": tf.constant(False)}
 
 
 def explained_line(
@@ -48,7 +49,8 @@ def explained_line(
     """
     hypotheses, tree = traced_search(decoder, source_ids, options, rules)
     best = tf.boolean_mask(hypotheses.ids[0, 0], hypotheses.ids[0, 0] != PAD)[tf.newaxis]  # (1, T)
-    forced_best, answer = forced(source_ids, best), {"heads": tf.constant(decoder.config.num_heads)}
+    forced_best = forced(source_ids, best)
+    answer = {"heads": tf.constant(decoder.config.num_heads), "is_cut": hypotheses.is_cut[0, 0]}
     for kind in ATTENTIONS:
         weights = [of_block[0] for of_block in forced_best.weights_of(kind)]
         answer[f"{kind}_attention"] = as_text(tf.stack(weights)) if weights else tf.constant("")

@@ -10,7 +10,7 @@ from keras_transformer.batching import BATCH_SIZE, list_of_lines
 from keras_transformer.commands.console import quiet_imports
 from keras_transformer.errors import first_line_of
 from keras_transformer.parallel import map_batches, tune_for_translation
-from keras_transformer.translation import Translation
+from keras_transformer.translation import Translation, translations_of
 
 from ..versions import ExportError, find_version
 
@@ -32,7 +32,7 @@ class ExportedTranslator:
         except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
             raise ExportError(f"{self.path} cannot be loaded: {first_line_of(error)}") from None
         self._translate = self._loaded.signatures.get("serving_default")
-        if self._translate is None or set(self._translate.structured_outputs) != {"translation", "score"}:
+        if self._translate is None or not {"translation", "score"} <= set(self._translate.structured_outputs):
             raise ExportError(
                 f"{self.path} is a SavedModel that does not translate text: it has no signature serving_default with "
                 "the outputs translation and score."
@@ -45,9 +45,10 @@ class ExportedTranslator:
 
         def translate_batch(indices: list[int]) -> None:
             output = self._translate(text=tf.constant([lines[index] for index in indices]))
-            texts, scores = output["translation"].numpy(), output["score"].numpy()
-            for index, text, score in zip(indices, texts, scores, strict=True):
-                results[index] = Translation(text.decode(), float(score))
+            columns = {name: values.numpy().tolist() for name, values in output.items()}
+            columns["translation"] = [text.decode() for text in columns["translation"]]
+            for index, translation in zip(indices, translations_of(columns), strict=True):
+                results[index] = translation
 
         map_batches(translate_batch, {index: len(line) for index, line in enumerate(lines)}, self.batch_size)
         return results

@@ -20,7 +20,7 @@ from ..versions import ExportError
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .request import PREFIX, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import in_slices, lengths_of, padded
-from .text_outputs import EMPTY, alignments, fill_up, joined, without_duplicates, written
+from .text_outputs import EMPTY, OF_SEARCH, alignments, fill_up, joined, without_duplicates, written
 
 
 class ServedGraph(tf.Module):
@@ -87,7 +87,7 @@ class ServedGraph(tf.Module):
         """Translate a batch of lines; a blank line has an empty translation with score 0.
 
         The graph fails if a line has no translation, since its logits are NaN or infinite.
-        Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,)}.
+        Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,), "is_cut": bool (B,)}.
         """
         ids, _ = self.encode(text, self.max_source_tokens)
 
@@ -97,9 +97,14 @@ class ServedGraph(tf.Module):
             with tf.control_dependencies(
                 [tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [f"A line {NAN_PROBABILITIES}"])]
             ):
-                return {"translation": self.tokenizer.decode(hypotheses.ids[:, 0]), "score": tf.identity(best)}
+                return {
+                    "translation": self.tokenizer.decode(hypotheses.ids[:, 0]),
+                    "score": tf.identity(best),
+                    "is_cut": hypotheses.is_cut[:, 0],
+                }
 
-        nothing = {"translation": tf.fill(tf.shape(text), ""), "score": tf.zeros(tf.shape(text))}
+        empty = {"translation": "", "score": 0.0, "is_cut": False}
+        nothing = {name: tf.fill(tf.shape(text), value) for name, value in empty.items()}
         return in_slices(lengths_of(ids), run, nothing)
 
     def translate(self, text, **inputs) -> dict:
@@ -111,6 +116,7 @@ class ServedGraph(tf.Module):
             pieces (B, K) string: the pieces of each translation, with spaces in between, EOS last
             piece_log_probabilities (B, K) string: of each piece, with spaces in between
             alignments (B, K) string: "0-0 1-2", numbers of words of the source and of the translation
+            is_cut (B, K) bool: its limit ended the translation, which the model would have continued
             truncated (B,) bool: the line, or its prefix, was longer than the model takes
 
         Columns beyond `n_best`, or beyond what the search found, have empty strings and the score NEVER.
@@ -168,9 +174,9 @@ class ServedGraph(tf.Module):
 
     def outputs_of(self, source_ids, hypotheses: Hypotheses, n_best) -> dict:
         """Return the outputs of `translate` for a slice: R sentences, source_ids (R, S), n_best (R,) -> each (R, K)."""
-        ids, scores = hypotheses
+        ids, scores, is_cut = hypotheses
         texts = tf.reshape(self.tokenizer.decode(tf.reshape(ids, [-1, tf.shape(ids)[2]])), tf.shape(scores))
-        ids, scores, texts = without_duplicates(ids, scores, texts)
+        ids, scores, texts, is_cut = without_duplicates(ids, scores, texts, is_cut)
         is_wanted = (tf.range(self.options.beam_size) < n_best[:, tf.newaxis]) & (scores > NEVER / 2)
         ids = tf.where(is_wanted[..., tf.newaxis], ids, PAD)
         source_pieces = self.pieces_of(source_ids)
@@ -187,9 +193,7 @@ class ServedGraph(tf.Module):
                 "alignments": self.alignments_of(forced, source_pieces, pieces),
             }
 
-        specs = {
-            name: tf.TensorSpec([None], EMPTY[name].dtype) for name in EMPTY if name not in ("scores", "translations")
-        }
+        specs = {name: tf.TensorSpec([None], value.dtype) for name, value in EMPTY.items() if name not in OF_SEARCH}
         ranks = tf.range(tf.reduce_max(n_best))
         rows = tf.map_fn(outputs_of_rank, ranks, fn_output_signature=specs, parallel_iterations=1)  # (n, R)
         missing = self.options.beam_size - tf.size(ranks)
@@ -200,6 +204,7 @@ class ServedGraph(tf.Module):
         return columns | {
             "translations": tf.where(is_wanted, texts, EMPTY["translations"]),
             "scores": tf.where(is_wanted, scores, EMPTY["scores"]),
+            "is_cut": is_wanted & is_cut,
         }
 
     def alignments_of(self, forced: Forced, source_pieces, target_pieces):

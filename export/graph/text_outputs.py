@@ -11,7 +11,9 @@ EMPTY = {  # by output: what `translate` returns in place of a hypothesis that d
     "pieces": tf.constant(""),
     "piece_log_probabilities": tf.constant(""),
     "alignments": tf.constant(""),
+    "is_cut": tf.constant(False),
 }
+OF_SEARCH = ("translations", "scores", "is_cut")  # those that the search itself gives
 WORD_START = "\u2581"  # how SentencePiece writes the space before a word
 
 
@@ -28,10 +30,11 @@ def written(numbers):
     return tf.strings.as_string(numbers, precision=4)
 
 
-def without_duplicates(ids, scores, texts):
+def without_duplicates(ids, scores, texts, *others):
     """Move each hypothesis with the text of a better one to the end, and give it the score NEVER.
 
-    Shapes: ids int32 (B, K, L), scores float32 (B, K), texts string (B, K), best first; the same are returned.
+    Shapes: ids int32 (B, K, L), scores float32 (B, K), texts string (B, K) and others (B, K), best first; the same are
+    returned.
     """
     ranks = tf.range(tf.shape(scores)[1])
     is_earlier = ranks[tf.newaxis, :] < ranks[:, tf.newaxis]
@@ -39,7 +42,7 @@ def without_duplicates(ids, scores, texts):
     is_duplicate = tf.reduce_any(is_same & is_earlier, axis=2)
     scores = tf.where(is_duplicate, NEVER, scores)
     order = tf.argsort(tf.cast(is_duplicate, tf.int32), axis=1, stable=True)
-    return tuple(tf.gather(values, order, batch_dims=1) for values in (ids, scores, texts))
+    return tuple(tf.gather(values, order, batch_dims=1) for values in (ids, scores, texts, *others))
 
 
 def fill_up(values, missing, value):

@@ -16,7 +16,10 @@ from keras_transformer.errors import InputError, Interrupted, UserError, first_l
 from keras_transformer.files import read_lines
 from keras_transformer.translation import Translation
 
+log = logging.getLogger("keras_transformer")
+
 BATCHES_AT_ONCE = 25
+CUT_LINES_NAMED = 10  # at most, in a warning
 OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")  # of TensorFlow, which is not imported for it
 UNUSED_IN_TRANSLATION = ("jax", "matplotlib")  # TensorFlow and Keras import them if installed: two seconds for nothing
 INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run the same command again
@@ -168,6 +171,29 @@ def groups(lines: Iterable[str], stream: TextIO, batch_size: int) -> Iterator[li
         raise
     if group:
         yield group
+
+
+class CutLines:
+    """Remembers the lines whose translation ended at its limit, and warns of them when all are written."""
+
+    def __init__(self):
+        self.numbers = []
+
+    def note(self, outputs: Iterable[Sequence[Translation]], first_line: int) -> None:
+        """Remember which of these lines, the first of which has this number, have a translation that was cut."""
+        for number, translations in enumerate(outputs, first_line):
+            if any(translation.is_cut for translation in translations):
+                self.numbers.append(number)
+
+    def warn(self, advice: str) -> None:
+        """Log how many lines there are, and the numbers of the first ones."""
+        if self.numbers:
+            first = ", ".join(map(str, self.numbers[:CUT_LINES_NAMED]))
+            more = ", ..." if len(self.numbers) > CUT_LINES_NAMED else ""
+            log.warning(
+                "translations that were cut at their limit, and may lack their end: %d (line numbers: %s%s); %s",
+                len(self.numbers), first, more, advice,
+            )  # fmt: skip
 
 
 def output_line(translation: Translation, with_score: bool) -> str:

@@ -12,6 +12,7 @@ import typer
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.commands.console import (
     UNUSED_IN_TRANSLATION,
+    CutLines,
     command_app,
     exit_codes,
     on_one_line,
@@ -83,11 +84,13 @@ def translate(
             [run, *ensemble], options, batch_size=batch_size, max_source_tokens=max_source_tokens,
             precision=precision, trees_only=constrained,
         )  # fmt: skip
+        cut_lines = CutLines()
 
         def output_lines(lines, first_line):
             prefixes = [target_prefix] * len(lines) if target_prefix else None
             hypotheses = translator.translate_n_best(outputs.read(lines), first_line, prefixes)
             translated = outputs.written(lines, hypotheses, first_line)
+            cut_lines.note(translated, first_line)
             if draw:
                 return [f"{drawing(best.text)}\n\n" for [best] in translated]
             if options.n_best == 1:
@@ -99,6 +102,7 @@ def translate(
             ]
 
         translate_lines(output_lines, batch_size)
+        cut_lines.warn("raise --max-length or --extra-length")
         if translator.longer_than_trained:
             log.warning(
                 "%d lines are longer than any sentence that this model was trained on (%d tokens): their translations "

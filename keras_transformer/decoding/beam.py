@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_transformer.decoding.continuations import best_continuations
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.rules import is_drawing
+from keras_transformer.decoding.rules import is_cut_now, is_drawing
 from keras_transformer.decoding.scores import NEVER, length_penalty
 from keras_transformer.decoding.state import (
     BeamState,
@@ -56,7 +56,7 @@ def beam_search(
         static_shapes: no shape changes from step to step, as XLA and JAX need it. The search then runs in loops whose
             room doubles from one to the next, and no sentence leaves.
 
-    Returns ids (B, K, L) and scores (B, K).
+    Returns ids (B, K, L), scores (B, K) and is_cut (B, K).
     """
 
     def advance(*state):
@@ -75,6 +75,7 @@ def initial_state(decoder: DecoderState, rules: Rules, beam_size: int) -> BeamSt
     sentences = ops.shape(limits)[0]
     nothing = ops.full((sentences, beam_size, 0), PAD, dtype="int32")
     never = ops.full((sentences, beam_size), NEVER, dtype="float32")
+    none = ops.full((sentences, beam_size), False, dtype="bool")
     free = rules.get("beam_sizes", ops.full((sentences,), beam_size, dtype="int32"))
     live = ops.where(is_drawing(rules), free, 1) if "temperatures" in rules else ops.ones_like(free)
     return BeamState(
@@ -82,9 +83,10 @@ def initial_state(decoder: DecoderState, rules: Rules, beam_size: int) -> BeamSt
         tokens=ops.full((sentences, beam_size), BOS, dtype="int32"),
         ids=nothing,
         log_probs=ops.where(ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(live, 1), 0.0, never),
+        is_cut=none,
         free=free,
         rules={**rules, "limits": limits},
-        finished=Hypotheses(nothing, never),
+        finished=Hypotheses(nothing, never, none),
         decoder=decoder,
     )
 
@@ -134,6 +136,7 @@ def search_while_any_is_left(advance: Callable, state: BeamState, max_length) ->
         results = Hypotheses(
             ops.scatter_update(of_length(results.ids, ops.shape(state.finished.ids)[2]), places, state.finished.ids),
             ops.scatter_update(results.scores, places, state.finished.scores),
+            ops.scatter_update(results.is_cut, places, state.finished.is_cut),
         )
         left = ops.cast(ops.nonzero(is_searching(state))[0], "int32")
         return ops.take(rows, left, axis=0), results, *of_sentences(state, left)
@@ -178,6 +181,7 @@ def of_sentences(state: BeamState, rows) -> BeamState:
         tokens=chosen(state.tokens),
         ids=chosen(state.ids),
         log_probs=chosen(state.log_probs),
+        is_cut=chosen(state.is_cut),
         free=chosen(state.free),
         rules={name: chosen(rule) for name, rule in state.rules.items()},
         finished=Hypotheses(*map(chosen, state.finished)),
@@ -188,7 +192,7 @@ def of_sentences(state: BeamState, rows) -> BeamState:
 def one_step(step: Callable, state: BeamState, options: SearchOptions, has_room: bool) -> BeamState:
     """Return the state one token later."""
     logits, state = decoded(step, state, has_room)
-    return settled(continued(state, best_continuations(state, logits)), options)
+    return settled(continued(state, best_continuations(state, logits), is_cut_now(state, logits)), options)
 
 
 def decoded(step: Callable, state: BeamState, has_room: bool):
@@ -217,8 +221,11 @@ def worst_wanted(state: BeamState, n_best: int):
     return ops.take_along_axis(state.finished.scores, ops.expand_dims(state.rules["n_best"] - 1, 1), axis=1)[:, 0]
 
 
-def continued(state: BeamState, candidates: Candidates) -> BeamState:
-    """Return the state one token later: as many candidates become its hypotheses as there are free slots."""
+def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
+    """Return the state one token later: as many candidates become its hypotheses as there are free slots.
+
+    `is_cut`: which hypotheses their limit ends now, bool (B, K), of `is_cut_now`.
+    """
     beam_size, length = state.log_probs.shape[1], ops.shape(state.ids)[2]
     ids = select_hypotheses(state.ids, candidates.parents)
     is_here = ops.arange(length) == state.position  # (T,)
@@ -231,6 +238,7 @@ def continued(state: BeamState, candidates: Candidates) -> BeamState:
         tokens=candidates.tokens,
         ids=ops.where(is_here, ops.expand_dims(candidates.tokens, 2), ids),
         log_probs=ops.where(is_live, candidates.log_probs, NEVER),
+        is_cut=ops.take_along_axis(is_cut, candidates.parents, axis=1),
         decoder=state.decoder.of_parents(candidates.parents),
     )
 
@@ -248,9 +256,11 @@ def without_ended(state: BeamState, alpha, beta: float) -> BeamState:
         scores += beta * state.decoder.log_coverage()
     ended = ops.where(is_end, scores, NEVER)
     scores, chosen = ops.top_k(ops.concatenate([state.finished.scores, ended], axis=1), beam_size)
+    chosen = ops.cast(chosen, "int32")
+    is_cut = ops.concatenate([state.finished.is_cut, state.is_cut], axis=1)  # (B, 2 K)
     ids = ops.concatenate([state.finished.ids, state.ids], axis=1)  # (B, 2 K, T)
     return state._replace(
         log_probs=ops.where(is_end, NEVER, state.log_probs),
         free=state.free - ops.sum(ops.cast(is_end, "int32"), axis=1),
-        finished=Hypotheses(select_hypotheses(ids, ops.cast(chosen, "int32")), scores),
+        finished=Hypotheses(select_hypotheses(ids, chosen), scores, ops.take_along_axis(is_cut, chosen, axis=1)),
     )

@@ -42,12 +42,35 @@ def forced_tokens(state: BeamState):
     is_at_limit = state.rules["limits"] == state.position + 1
     forced = ops.where(is_at_limit, EOS, PAD)
     if "prefixes" in state.rules:
-        prefixes = state.rules["prefixes"]
-        nothing = ops.full((ops.shape(prefixes)[0], 1), PAD, dtype="int32")
-        prefixes = ops.concatenate([prefixes, nothing], axis=1)
-        now = ops.take(prefixes, ops.minimum(state.position, ops.shape(prefixes)[1] - 1), axis=1)
+        now = token_of_prefix(state)
         forced = ops.where(ops.logical_or(is_at_limit, now == PAD), forced, now)
     return forced
+
+
+def token_of_prefix(state: BeamState):
+    """Return the token of each sentence's prefix that comes now, or PAD after its end: int32 (B,)."""
+    prefixes = state.rules["prefixes"]
+    nothing = ops.full((ops.shape(prefixes)[0], 1), PAD, dtype="int32")
+    prefixes = ops.concatenate([prefixes, nothing], axis=1)
+    return ops.take(prefixes, ops.minimum(state.position, ops.shape(prefixes)[1] - 1), axis=1)
+
+
+def is_cut_now(state: BeamState, logits):
+    """Return which hypotheses end now at their limit although the model, or their prefix, would continue them.
+
+    The model would continue if EOS is not its most probable next token. Shapes: logits (B * K, V) -> bool (B, K).
+    """
+    is_at_limit = ops.expand_dims(state.rules["limits"] == state.position + 1, 1)
+    nowhere = ops.zeros_like(state.log_probs, dtype="bool")
+
+    def cut():
+        highest = ops.max(logits[:, max(SPECIAL) + 1 :], axis=-1)  # of the tokens that may come
+        goes_on = ops.reshape(logits[:, EOS] < highest, ops.shape(state.log_probs))
+        if "prefixes" in state.rules:
+            goes_on = ops.logical_or(goes_on, ops.expand_dims(token_of_prefix(state) != PAD, 1))
+        return ops.logical_and(is_at_limit, goes_on)
+
+    return ops.cond(ops.any(is_at_limit), cut, lambda: nowhere)
 
 
 def is_drawing(rules: dict):

@@ -33,7 +33,7 @@ def search(
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.
     `static_shapes`: no shape changes from step to step, as XLA needs it. None means True on the JAX backend alone.
-    Returns ids (B, K, S + extra_length), or longer if a prefix is, and scores (B, K).
+    Returns ids (B, K, S + extra_length), or longer if a prefix is, scores (B, K) and is_cut (B, K).
     """
     if static_shapes is None:
         static_shapes = keras.backend.backend() == "jax"

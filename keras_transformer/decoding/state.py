@@ -30,6 +30,7 @@ class Hypotheses(NamedTuple):
 
     ids: Any  # int32 (B, K, L): tokens and EOS, then PAD
     scores: Any  # float32 (B, K), as in `beam_search`; natural logarithms
+    is_cut: Any  # bool (B, K): its limit ended it, and the model would have continued it
 
 
 class BeamState(NamedTuple):
@@ -42,6 +43,7 @@ class BeamState(NamedTuple):
     tokens: Any  # int32 (B, K): what the decoder reads next
     ids: Any  # int32 (B, K, T)
     log_probs: Any  # float32 (B, K): of live hypotheses; NEVER in an empty slot
+    is_cut: Any  # bool (B, K): the last token is EOS, and the model would have continued
     free: Any  # int32 (B,): slots that no finished hypothesis has taken yet
     rules: Rules
     finished: Hypotheses

@@ -7,6 +7,7 @@ from keras import ops
 from keras_transformer.decoding.beam import continued, decoded, initial_state, of_changing_shapes, settled
 from keras_transformer.decoding.continuations import best_continuations
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.rules import is_cut_now
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.search import start_search
 from keras_transformer.decoding.state import BeamState, Candidates, Hypotheses, Rules, is_searching
@@ -50,7 +51,7 @@ def traced_search(
     def one_step(seen, *state):
         logits, before = decoded(step, BeamState(*state), has_room=False)
         candidates = best_continuations(before, logits)
-        after = continued(before, candidates)
+        after = continued(before, candidates, is_cut_now(before, logits))
         new = looked_at(before, logits, candidates, after.log_probs[0] > NEVER / 2)
         seen = Continuations(*(ops.concatenate(pair) for pair in zip(seen, new, strict=True)))
         return seen, *settled(after, options)

@@ -134,6 +134,12 @@ function showError(sentence) {
   byId("error").hidden = sentence === "";
 }
 
+/** Return what stands below the best translation. */
+function noteOf(best) {
+  if (!best) return "nothing to translate";
+  return `score ${fixed(best.score, 2)}${best.is_cut ? " \u00b7 cut at its limit: its end may be missing" : ""}`;
+}
+
 /** Show an explanation, or as much of it as there is. */
 function show(explanation) {
   showError("");
@@ -141,7 +147,7 @@ function show(explanation) {
   byId("translation").textContent = translations[0]?.text ?? "";
   byId("translation").lang = "";
   byId("source-note").textContent = explanation.truncated ? "Longer than the model takes: its end was left out." : "";
-  byId("answer-note").textContent = translations.length ? `score ${fixed(translations[0].score, 2)}` : "nothing to translate";
+  byId("answer-note").textContent = noteOf(translations[0]);
   byId("results").hidden = translations.length === 0;
   byId("no-explain").hidden = data.has_explain || explanation.beam !== null;
   if (!translations.length) return;

@@ -12,11 +12,13 @@ function alternative(translation, rank, choose) {
     "label",
     { class: "alternative" },
     input,
-    element("span", { class: "text", lang: "" }, translation.text || "(empty)"),
+    element("span", { class: "text", lang: "" }, translation.text || "(empty)", ...cutMark(translation)),
     numbered("score", translation.score),
     numbered("log P", translation.log_probability),
   );
 }
+
+const cutMark = ({ is_cut }) => (is_cut ? [element("small", { class: "cut", lang: "en" }, " cut at its limit")] : []);
 
 const numbered = (name, value) =>
   element("span", { class: "number" }, element("small", {}, `${name} `), fixed(value, 2));

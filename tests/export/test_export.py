@@ -120,7 +120,7 @@ def test_the_graph_and_python_agree_on_what_is_blank():
     assert found == [is_blank(character) for character in characters]
 
 
-def test_the_signature_takes_text_and_returns_translation_and_score(graph):
+def test_the_signature_takes_text_and_returns_translation_score_and_whether_it_was_cut(graph):
     signature = graph.signature_def["serving_default"]
     described = {
         name: (tensor.dtype, [axis.size for axis in tensor.tensor_shape.dim])
@@ -130,6 +130,7 @@ def test_the_signature_takes_text_and_returns_translation_and_score(graph):
         "text": (tf.string.as_datatype_enum, [-1]),
         "translation": (tf.string.as_datatype_enum, [-1]),
         "score": (tf.float32.as_datatype_enum, [-1]),
+        "is_cut": (tf.bool.as_datatype_enum, [-1]),
     }
 
 

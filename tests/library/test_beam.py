@@ -38,7 +38,7 @@ def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None, coverages=None, be
     step, state = decoder_of(tables, beam_size, coverages)
     limits = np.full(len(tables), LENGTH, "int32") if limits is None else np.array(limits, "int32")
     options = SearchOptions(beam_size=beam_size, length_penalty=alpha, coverage_penalty=beta, n_best=n_best)
-    ids, scores = beam_search(step, state, {"limits": limits} | rules, LENGTH, options, **HOW)
+    ids, scores, _ = beam_search(step, state, {"limits": limits} | rules, LENGTH, options, **HOW)
     assert ids.shape == (len(tables), beam_size, LENGTH) and scores.shape == (len(tables), beam_size)
     pairs = zip(as_numpy(ids), as_numpy(scores), strict=True)
     return [[(s, tokens_of(row)) for s, row in zip(*pair[::-1], strict=True) if s > NEVER / 2] for pair in pairs]
@@ -186,7 +186,7 @@ def test_an_output_is_words_then_eos_then_padding(beam_size):
     limits = np.arange(16, dtype="int32") % LENGTH + 1
     step, state = decoder_of(tables, beam_size)
     options = SearchOptions(beam_size=beam_size, n_best=beam_size)
-    ids, scores = beam_search(step, state, {"limits": limits}, LENGTH, options, **HOW)
+    ids, scores, _ = beam_search(step, state, {"limits": limits}, LENGTH, options, **HOW)
     assert as_numpy(scores).max() < -10  # the special ids keep their probability
     for hypotheses, row_scores, limit in zip(as_numpy(ids), as_numpy(scores), limits, strict=True):
         for row, score in zip(hypotheses, row_scores, strict=True):
@@ -207,3 +207,34 @@ def test_a_beam_wider_than_the_vocabulary():
     tables = random_tables(3, seed=5)
     for log_probs, ranking in zip(tables, beam(tables, 40, n_best=40), strict=True):
         assert_same_ranking(ranking, ranked_outputs(log_probs, 0.6))
+
+
+def marks_of(found):
+    return as_numpy(found.is_cut).astype(bool)
+
+
+def test_an_output_is_marked_as_cut_if_the_model_would_have_continued_it_at_its_limit():
+    tables = random_tables(32, seed=6)
+    step, state = decoder_of(tables, 1)
+    for limit in range(1, LENGTH):
+        limits = np.full(len(tables), limit, "int32")
+        found = beam_search(step, state, {"limits": limits}, LENGTH, SearchOptions(beam_size=1), **HOW)
+        expected = [greedy_output(log_probs, limit) != greedy_output(log_probs, limit + 1) for log_probs in tables]
+        assert marks_of(found)[:, 0].tolist() == expected and len({*expected}) == 2
+
+
+def test_of_several_hypotheses_those_are_marked_that_the_limit_ended():
+    """After A, another A is more probable than the end; after B, the end is."""
+    log_probs = table(start=[0.1, 0.5, 0.4], A=[0.3, 0.6, 0.1], B=[0.8, 0.1, 0.1])
+    step, state = decoder_of([log_probs], 3)
+    found = beam_search(step, state, {"limits": np.array([2], "int32")}, LENGTH, SearchOptions(3, n_best=3), **HOW)
+    outputs = [tokens_of(ids) for ids in as_numpy(found.ids)[0]]
+    marks = dict(zip(outputs, marks_of(found)[0].tolist(), strict=True))
+    assert marks == {(EOS,): False, (A, EOS): True, (B, EOS): False}
+
+
+def test_a_prefix_that_the_limit_ends_is_marked():
+    log_probs = table(start=[0.9, 0.05, 0.05])  # the model would end at once
+    step, state = decoder_of([log_probs], 1)
+    rules = {"limits": np.array([1], "int32"), "prefixes": np.array([[A]], "int32")}
+    assert marks_of(beam_search(step, state, rules, LENGTH, SearchOptions(1), **HOW)).tolist() == [[True]]

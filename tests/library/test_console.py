@@ -14,8 +14,9 @@ import typer
 
 from keras_transformer.batching import batches_by_length, list_of_lines
 from keras_transformer.commands import console
-from keras_transformer.commands.console import exit_codes, groups, on_one_line, output_line, quiet_imports
+from keras_transformer.commands.console import CutLines, exit_codes, groups, on_one_line, output_line, quiet_imports
 from keras_transformer.errors import InputError, UserError, first_line_of
+from keras_transformer.translation import Translation
 from tests.support.processes import python
 
 
@@ -213,3 +214,17 @@ def test_the_first_line_of_an_error():
 def test_a_command_prints_utf_8_whatever_the_locale_is():
     code = "from keras_transformer.commands.console import prepare_process; prepare_process(); print('\u201eja\u201c')"
     assert python("-c", code, PYTHONIOENCODING="latin-1").stdout == "\u201eja\u201c\n"
+
+
+def test_lines_with_a_translation_that_was_cut_are_counted_and_named(caplog):
+    cut_lines, whole, cut = CutLines(), Translation("a", -1.0), Translation("a", -1.0, is_cut=True)
+    cut_lines.note([[whole], [Translation("a", -1.0, is_cut=None)]], 1)
+    cut_lines.warn("raise it")
+    assert not caplog.messages
+    cut_lines.note([[whole, cut], [whole], [cut]], 3)
+    cut_lines.warn("raise it")
+    cut_lines.note([[cut]] * 20, 6)
+    cut_lines.warn("raise it")
+    few, many = caplog.messages
+    assert ": 2 (line numbers: 3, 5)" in few and few.endswith("raise it")
+    assert ": 22 (line numbers: 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, ...)" in many

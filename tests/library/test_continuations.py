@@ -37,7 +37,7 @@ def search(tables, gammas, static_shapes, beam_size=3, **rules):
     if gammas is not None:
         rules["sibling_penalties"] = np.broadcast_to(gammas, len(tables)).astype("float32")
     options = SearchOptions(beam_size, 0.0, n_best=beam_size)
-    return map(as_numpy, beam_search(step, state, rules, LENGTH, options, static_shapes))
+    return map(as_numpy, beam_search(step, state, rules, LENGTH, options, static_shapes)[:2])
 
 
 def outputs(*arguments, **named):

@@ -25,7 +25,7 @@ RULES = {"prefix": {"prefixes": np.array([[5, 6], [7, 0], [0, 0]], "int32")}}
 def found(name):
     """Return ids and scores side by side: (B, K, L + 1)."""
     decoder = IncrementalDecoder(lively_transformer())
-    ids, scores = map(as_numpy, search(decoder, sources(2, 4, 6), OPTIONS[name], rules=RULES.get(name)))
+    ids, scores, _ = map(as_numpy, search(decoder, sources(2, 4, 6), OPTIONS[name], rules=RULES.get(name)))
     return np.concatenate([ids, scores[..., np.newaxis]], axis=-1)
 
 

@@ -129,7 +129,7 @@ def test_no_member_is_asked_for_a_position_that_it_has_not_learned():
     models = [lively_transformer(longer), lively_transformer(), lively_transformer(short)]
     for order in itertools.permutations(models):
         assert joint_decoder(list(order)).config.position_limit == 6
-    ids, _ = search(
+    ids, *_ = search(
         joint_decoder(models), SOURCES, SearchOptions(beam_size=2, n_best=2, min_length=20, extra_length=20)
     )
     assert max(len(tokens_of(row)) for row in as_numpy(ids).reshape(-1, ids.shape[-1])) == 6

@@ -174,7 +174,7 @@ def table_of(model, source):
 def test_a_beam_of_one_is_greedy():
     """Each token is the most probable one after those before it; words and EOS can be chosen."""
     model, source_ids = model_of("general_lstm_deep"), sources(3, 6, vocab_size=SMALL.vocab_size)
-    ids, _ = search(incremental_decoder(model), source_ids, SearchOptions(beam_size=1, extra_length=4))
+    ids, *_ = search(incremental_decoder(model), source_ids, SearchOptions(beam_size=1, extra_length=4))
     for source, output in zip(source_ids, as_numpy(ids)[:, 0], strict=True):
         source, tokens = list(source[source != PAD]), list(tokens_of(output))
         logits = as_numpy(model(batch_of([[(source, [BOS, *tokens[:-1]])]], len(source), len(tokens))))[0]
@@ -190,7 +190,7 @@ def test_a_coverage_penalty_counts_the_attention_of_the_whole_output(name, stati
     """Wu et al. 2016, eq. 14, for whose recurrent model it was made."""
     model, source_ids = model_of(name), sources(4, 5, 6, vocab_size=SMALL.vocab_size)
     options = SearchOptions(beam_size=3, n_best=3, max_length=3, coverage_penalty=0.7)
-    ids, scores = search(incremental_decoder(model), source_ids, options, static_shapes)
+    ids, scores, _ = search(incremental_decoder(model), source_ids, options, static_shapes)
     for source, outputs, found in zip(source_ids, as_numpy(ids).astype("int32"), as_numpy(scores), strict=True):
         made = ForcedDecoder(model)(np.repeat(source[np.newaxis], 3, axis=0), outputs)
         weights = as_numpy(made.attention["decoder_block_1/memory"])[:, 0]  # (K, L, S)
@@ -208,7 +208,7 @@ def test_a_coverage_penalty_of_a_model_without_attention_is_refused():
 
 
 def test_an_empty_source_ends_at_once():
-    ids, _ = search(incremental_decoder(model_of("dot")), np.zeros((2, 0), "int32"), SearchOptions(2, extra_length=3))
+    ids, *_ = search(incremental_decoder(model_of("dot")), np.zeros((2, 0), "int32"), SearchOptions(2, extra_length=3))
     assert [tokens_of(row[0]) for row in as_numpy(ids)] == [(EOS,), (EOS,)]
 
 
@@ -243,5 +243,5 @@ def test_all_of_a_model_can_be_bfloat16_as_for_translating_in_that_precision(nam
     assert {weight.dtype for weight in half.weights} == {"bfloat16"}
     exact = as_numpy(model_of(name)(PACKED))
     assert np.abs(as_numpy(ops.cast(half(PACKED), "float32")) - exact).max() < 0.1 * exact.std() + 0.05
-    ids, scores = search(incremental_decoder(half), UNPACKED["source_ids"], SearchOptions(2, extra_length=3))
+    ids, scores, _ = search(incremental_decoder(half), UNPACKED["source_ids"], SearchOptions(2, extra_length=3))
     assert keras.backend.standardize_dtype(scores.dtype) == "float32" and (as_numpy(ids)[:, 0] != PAD).any()

@@ -159,7 +159,7 @@ def test_a_long_output_repeats_shorter_sequences_and_none_of_the_size_that_may_n
         "min_lengths": np.full_like(sizes, LONG),
         "limits": np.full_like(sizes, LONG),
     }
-    ids, _ = beam_search(
+    ids, *_ = beam_search(
         step, PrefixNumbers(nothing, nothing, ops.zeros(nothing.shape)), rules, LONG, SearchOptions(1), **HOW
     )
     found = [tokens_of(row[0]) for row in as_numpy(ids)]

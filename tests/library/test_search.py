@@ -174,7 +174,7 @@ def test_outputs_of_500_tokens_have_their_teacher_forced_log_probability(options
 
 def test_learned_positions_bound_the_output():
     decoder = IncrementalDecoder(lively_transformer(LIVELY.replace(positions="learned", max_positions=9)))
-    ids, _ = search(decoder, SOURCES, BEAM)
+    ids, *_ = search(decoder, SOURCES, BEAM)
     assert (as_numpy(ids) != PAD).sum(-1).max() <= 9
 
 

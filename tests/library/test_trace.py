@@ -49,7 +49,7 @@ def traces(pair):
         autograph=False,
     )
     found = [traced(source_of(pair, sentence)) for sentence in SENTENCES[:4]]
-    return [(ids, scores, type(seen)(*(leaf.numpy() for leaf in seen))) for (ids, scores), seen in found]
+    return [(ids, scores, type(seen)(*(leaf.numpy() for leaf in seen))) for (ids, scores, _), seen in found]
 
 
 def test_it_finds_what_the_search_finds(pair, traces):
@@ -105,7 +105,7 @@ def test_a_forced_beginning_is_kept_and_what_the_model_wanted_is_dropped(pair):
     source = source_of(pair, SENTENCES[0])
     wanted = int(search(decoder, source, OPTIONS).ids[0, 0, 0])
     prefix = [token for token in range(270, 280) if token != wanted][:2]
-    (ids, _), seen = traced_search(decoder, source, OPTIONS, rules_of(prefixes=prefix))
+    (ids, *_), seen = traced_search(decoder, source, OPTIONS, rules_of(prefixes=prefix))
     assert ids.numpy()[0, 0, :2].tolist() == prefix
     rows = zip(*(leaf.numpy() for leaf in seen), strict=True)
     first = [(slot, token) for step, _, slot, token, _ in rows if step == 0]

@@ -234,3 +234,10 @@ def test_an_ignored_ctrl_c_stays_ignored():
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(GROUP)
     assert (process.returncode, output, errors) == (0, GROUP, b"")
+
+
+@pytest.mark.slow
+def test_lines_whose_translation_was_cut_are_named_at_the_end(random_folder, caplog):
+    lines = b"the fox\n\nthe dog\n"
+    assert translate(lines, "--max-length", "1", run=random_folder).stdout == "\n\n\n"
+    assert "(line numbers: 1, 3)" in caplog.text and "--max-length" in caplog.text

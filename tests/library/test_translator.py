@@ -32,7 +32,8 @@ def echo(monkeypatch, pair):
 
     def search(decoder, source_ids, options):
         tf.py_function(lambda ids: shapes.append(tuple(ids.shape)), [source_ids], [])
-        return Hypotheses(source_ids[:, None, :], tf.zeros_like(source_ids[:, :1], tf.float32))
+        scores = tf.zeros_like(source_ids[:, :1], tf.float32)
+        return Hypotheses(source_ids[:, None, :], scores, scores < 0)
 
     shapes = []
     monkeypatch.setattr(translator_module, "search", search)
@@ -69,7 +70,8 @@ def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair, monkey
 
     def search(decoder, source_ids, options):
         scores = tf.where(tf.reduce_all(source_ids[:, :1] == source_ids[:1, :1], -1), 2 * NEVER, 0.0)
-        return Hypotheses(source_ids[:, None, :], tf.cast(scores, tf.float32)[:, None])
+        scores = tf.cast(scores, tf.float32)[:, None]
+        return Hypotheses(source_ids[:, None, :], scores, scores < -1e9)
 
     monkeypatch.setattr(translator_module, "search", search)
     with pytest.raises(UserError, match="Line 12 has no translation: the model's probabilities are NaN"):
@@ -210,7 +212,11 @@ def test_two_spellings_of_one_text_count_once(monkeypatch, pair):
     for row, tokens in zip(ids[0], spellings, strict=True):
         row[: len(tokens) + 1] = [*tokens, EOS]
     scores = np.array([[-0.5, -1.0, -2.0]], "float32")
-    monkeypatch.setattr(translator_module, "search", lambda *_: Hypotheses(tf.constant(ids), tf.constant(scores)))
+    monkeypatch.setattr(
+        translator_module,
+        "search",
+        lambda *_: Hypotheses(tf.constant(ids), tf.constant(scores), tf.constant(scores) > 0),
+    )
     [found] = Translator(*pair, OPTIONS, batch_size=1).translate_n_best(["x"])
     assert [(translation.text, translation.score) for translation in found] == [(whole, -0.5), (other, -2.0)]
 
@@ -261,3 +267,13 @@ def test_a_run_is_float32_whatever_keras_default_is(random_folder, pair, bfloat1
     assert transformer.precision == "float32"
     for found, expected in zip(transformer.weights, pair[0].weights, strict=True):
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@pytest.mark.slow
+def test_a_translation_that_its_limit_ended_is_marked(pair):
+    """A longer limit continues each translation that is marked, and changes none that is not."""
+    greedy = {"beam_size": 1, "extra_length": 20}
+    short, longer = (Translator(*pair, SearchOptions(max_length=n, **greedy)).translate(SENTENCES) for n in (4, 5))
+    marks = [translation.is_cut for translation in short]
+    assert marks == [one.ids != other.ids for one, other in zip(short, longer, strict=True)] and True in marks
+    assert not Translator(*pair).translate([" "])[0].is_cut

@@ -31,7 +31,7 @@ def explanation(source="A dog runs", text="Ein Hund läuft"):
         "truncated": False,
         "translations": [
             translation(text, TARGET, [-0.1, -0.2, -0.296, -0.004]),
-            translation("Der Hund", ["▁Der", "▁Hund", "</s>"], [-2.4, -0.2, -0.2]),
+            translation("Der Hund", ["▁Der", "▁Hund", "</s>"], [-2.4, -0.2, -0.2], is_cut=True),
         ],
         "attention": {
             "memory": attention(len(TARGET), len(SOURCE)),
@@ -42,7 +42,7 @@ def explanation(source="A dog runs", text="Ein Hund läuft"):
     }
 
 
-def translation(text, pieces, log_probabilities):
+def translation(text, pieces, log_probabilities, is_cut=False):
     total = sum(log_probabilities)
     return {
         "text": text,
@@ -50,6 +50,7 @@ def translation(text, pieces, log_probabilities):
         "log_probability": total,
         "pieces": pieces,
         "piece_log_probabilities": log_probabilities,
+        "is_cut": is_cut,
     }
 
 
@@ -63,6 +64,7 @@ def rows_of(shown):
         "pieces": [joined(each["pieces"]) for each in translations] + [""],
         "piece_log_probabilities": [joined(each["piece_log_probabilities"]) for each in translations] + [""],
         "alignments": ["", "", ""],
+        "is_cut": [each["is_cut"] for each in translations] + [False],
         "truncated": shown["truncated"],
     }
     explain = {
