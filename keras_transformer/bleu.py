@@ -3,19 +3,16 @@
 import dataclasses
 import logging
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import sacrebleu
 from sacrebleu.significance import PairedTest
 
+from keras_transformer.languages import USUAL_TOKENIZER, moses_code, tokenizer_of
+
 RESAMPLES = 1_000  # of the bootstrap, as the command `sacrebleu` takes
 FEWEST_RESAMPLES = 100
-USUAL_TOKENIZER = "13a"  # of sacreBLEU: words between spaces, punctuation alone
-UNSPACED = {"zh": "zh", "yue": "zh"} | dict.fromkeys(
-    ("ja", "th", "lo", "km", "my", "bo"), "char"
-)  # languages written without spaces
 MOST_RESAMPLED = 5_000_000  # sentences of all resamples together: sacreBLEU holds their counts in 72 bytes each
 
 logging.getLogger("sacrebleu").setLevel(logging.WARNING)  # it logs each step of a paired test
@@ -49,14 +46,6 @@ RAW_BLEU = Measure("BLEU", "raw text")
 LOWER_BLEU = Measure("BLEU", "raw text, lower-cased", lowercase=True)
 CHRF = Measure("chrF", "raw text")
 LOWER_CHRF = dataclasses.replace(CHRF, form=LOWER_BLEU.form, lowercase=True)
-
-
-def tokenizer_of(language: str) -> str:
-    """Return how sacreBLEU finds the words of a language, such as "de" or "zh-TW": UNSPACED has those without spaces.
-
-    For Japanese that is by characters: sacreBLEU's own choice, "ja-mecab", needs further packages.
-    """
-    return UNSPACED.get(re.split("[-_]", language.lower())[0], USUAL_TOKENIZER)
 
 
 def raw_bleu(language: str) -> Measure:
@@ -261,7 +250,7 @@ def has_rules(language: str) -> bool:
     """Return whether Moses has rules for the language."""
     import sacremoses
 
-    return language in sacremoses.corpus.NonbreakingPrefixes().available_langs.values()
+    return moses_code(language) in sacremoses.corpus.NonbreakingPrefixes().available_langs.values()
 
 
 def tokenise(lines: Sequence[str], language: str) -> list[str]:
@@ -272,5 +261,6 @@ def tokenise(lines: Sequence[str], language: str) -> list[str]:
     """
     import sacremoses
 
-    normaliser, tokeniser = sacremoses.MosesPunctNormalizer(language), sacremoses.MosesTokenizer(language)
+    code = moses_code(language)
+    normaliser, tokeniser = sacremoses.MosesPunctNormalizer(code), sacremoses.MosesTokenizer(code)
     return [tokeniser.tokenize(normaliser.normalize(line), return_str=True, escape=True).lower() for line in lines]

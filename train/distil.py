@@ -38,6 +38,7 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import sha256_of, write_atomically
+from keras_transformer.languages import tokenizer_of, warn_of_unspaced
 from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
 
@@ -131,6 +132,7 @@ def distil(
     """
     from keras_transformer.bleu import raw_bleu, score_by
 
+    warn_of_unspaced([reference for _, reference in pairs], language)
     for start in range(len(work.results), len(pairs), at_once):
         part = pairs[start : start + at_once]
         candidates_of_part = candidates_of([source for source, _ in part], start + 1)
@@ -151,8 +153,6 @@ def distil(
 def nearest(candidates: Sequence[str], reference: str, language: str = "") -> str:
     """Return the candidate with the highest sentence BLEU, the first one of equals."""
     import sacrebleu
-
-    from keras_transformer.bleu import tokenizer_of
 
     tokenizer = tokenizer_of(language)
     return max(candidates, key=lambda text: sacrebleu.sentence_bleu(text, [reference], tokenize=tokenizer).score)

@@ -22,6 +22,7 @@ from keras_transformer.inspection.attention import AttentionReader, head_measure
 from keras_transformer.inspection.log_folder import LogFolder
 from keras_transformer.inspection.markdown import escaped
 from keras_transformer.inspection.pictures import draw_attention, picture_summary
+from keras_transformer.languages import warn_of_unspaced
 from keras_transformer.samples import SHOWN, Sample, inspected_table, translate_pairs
 from keras_transformer.tokenizer import Tokenizer
 
@@ -76,7 +77,7 @@ class BleuScore(keras.callbacks.Callback):
         pairs: sentences and their references, which are compared in lower case if the tokenizer makes all text so.
         options: how to search; greedy by default.
         batch_size: sentences translated together, at most.
-        language: of the translations, such as "zh". BLEU splits languages without spaces into characters.
+        language: of the translations, such as "zh" or "zho_Hans". BLEU splits languages without spaces into characters.
 
     Attributes: `samples` and `scores` of the last epoch.
     """
@@ -99,6 +100,7 @@ class BleuScore(keras.callbacks.Callback):
         if not self.pairs:
             raise ConfigError("There are no sentence pairs to translate: give at least one.")
         self.translator = Translator(transformer, tokenizer, options, batch_size, precision=None)
+        warn_of_unspaced(references, language)
         self.measures = raw_bleu(language), CHRF
         self.samples: list[Sample] | None = None
         self.scores: Scores | None = None

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import sacrebleu
 
-from keras_transformer.bleu import CHRF, RAW_BLEU, Measure, Score, score_by, tokenizer_of
+from keras_transformer.bleu import CHRF, RAW_BLEU, Measure, Score, score_by
+from keras_transformer.languages import tokenizer_of
 from keras_transformer.samples import Sample
 
 from ..config.data import DataSection

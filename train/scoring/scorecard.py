@@ -14,6 +14,7 @@ from keras_transformer.bleu import (
     raw_bleu,
     score,
 )
+from keras_transformer.languages import warn_of_unspaced
 from keras_transformer.normalization import lower_case
 from keras_transformer.samples import Sample
 from keras_transformer.tokenizer import Tokenizer
@@ -78,6 +79,7 @@ class Evaluator:
     def scorecard(self, timed: TimedTranslations) -> Scorecard:
         """Score translations in all forms, with confidence intervals."""
         _, references, translations = zip(*timed.samples, strict=True)
+        warn_of_unspaced(references, self.language)
         scores = score(translations, references, all_measures(self.language), RESAMPLES)
         return Scorecard(timed, scores, self.break_down(timed.samples), is_lowercase=self.is_lowercase)
 
