@@ -117,7 +117,7 @@ def evaluate(
         for option, path in (("--output", output), ("--plot", plot)):
             if path:
                 check_not_read(option, path, data.paths() if data else ())
-        scored = kind.of_run(data, output, (source, reference) if source else None, tokenised)
+        scored = kind.of_run(data, (source, reference) if source else None, tokenised)
         opponent = opponent_of(against, scored, load) if against else None
         timed = translate_timed(translator, scored.pairs)
         if output:

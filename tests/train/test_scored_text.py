@@ -1,24 +1,45 @@
-"""The text that is scored: of a run's own test set, whose lines are those of its files or named as missing."""
+"""The text that is scored: of a run's own test set, or of two files, by one rule for pairs without text."""
 
-import pathlib
+import pytest
 
 from train.config.sources.files import FilesData
-from train.scoring.scored_text import pairs_of_test_set
+from train.data.corpus import CorpusError
+from train.scoring.scored_text import ScoredText
 
 
 def test_a_runs_test_set_needs_no_training_text(tmp_path):
     (tmp_path / "test.tsv").write_text("a\tb\nc\td\n", encoding="utf-8")
     data = {"source": "files", "train": [["none.en", "none.de"]], "validation": [str(tmp_path / "test.tsv")]}
-    expected = [("a", "b"), ("c", "d")]
-    assert pairs_of_test_set(FilesData(**data), None) == ("data.validation", expected)
+    assert name_and_pairs(ScoredText.of_run(FilesData(**data))) == ("data.validation", [("a", "b"), ("c", "d")])
     data |= {"validation": ["none.tsv"], "test": [str(tmp_path / "test.tsv")]}
-    assert pairs_of_test_set(FilesData(**data), None) == ("data.test", expected)
+    assert name_and_pairs(ScoredText.of_run(FilesData(**data))) == ("data.test", [("a", "b"), ("c", "d")])
 
 
-def test_pairs_without_text_are_left_out_aloud(tmp_path, caplog):
-    (tmp_path / "test.tsv").write_text("a\tb\n\tx\nc\td\n", encoding="utf-8")
-    data = FilesData(source="files", train=["none.tsv"], validation=[str(tmp_path / "test.tsv")])
-    assert pairs_of_test_set(data, None)[1] == [("a", "b"), ("c", "d")]
-    assert "left out, and not counted: 1 empty source" in caplog.text and "--output" not in caplog.text
-    pairs_of_test_set(data, pathlib.Path("out"))
-    assert "1 empty source. --output out has no lines for them" in caplog.text
+def name_and_pairs(scored):
+    return scored.name, scored.pairs
+
+
+@pytest.fixture(params=["test set", "files"])
+def scored(request, tmp_path):
+    """The same four pairs, of which two have text, as a run's test set and as --source and --reference."""
+    sides = {"en": "a\n\nc\nd\n", "de": "b\nx\nd\n \n"}
+    for name, text in sides.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    files = tmp_path / "en", tmp_path / "de"
+    if request.param == "files":
+        return ScoredText.of_run(None, files)
+    return ScoredText.of_run(FilesData(source="files", train=["none"], validation=[list(map(str, files))]))
+
+
+def test_pairs_without_text_are_left_out_aloud(scored, caplog):
+    assert scored.pairs == [("a", "b"), ("c", "d")]
+    assert "not counted: 1 empty source, 1 empty target (lines 2, 4)" in caplog.text
+
+
+def test_files_of_translations_have_the_lines_of_the_text(scored, tmp_path):
+    assert scored.written(["A", "C"]) == ["A", "", "C", ""]
+    (tmp_path / "theirs").write_text("A\nwhatever\nC\n\n", encoding="utf-8")
+    assert scored.read(tmp_path / "theirs") == ["A", "C"]
+    (tmp_path / "theirs").write_text("A\nC\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match="has 2 lines, but .* has 4, 2 of them without text on one side"):
+        scored.read(tmp_path / "theirs")

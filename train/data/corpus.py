@@ -25,8 +25,8 @@ class Split:
     """One part of a corpus. Iterating yields its (source, target) pairs of strings, and reads them again each time.
 
     name: the configuration key of the split, for messages. read: returns an iterator over all pairs. A pair with an
-    empty side teaches nothing, so it is left out and counted in `skipped`, by reason; the counts are those of the
-    latest iteration. Iterating raises CorpusError, at the end, if no pair is left.
+    empty side teaches nothing, so it is left out and counted in `skipped`, by reason; `blank` has its number, from 1.
+    Both are those of the latest iteration. Iterating raises CorpusError, at the end, if no pair is left.
 
     fingerprint: returns what decides the pairs, as a dict that JSON can hold; other pairs have another fingerprint. It
     raises CorpusError if a file of the split is missing.
@@ -56,6 +56,7 @@ class Split:
         self.fingerprint = fingerprint
         self.shards = tuple(shards) or (self,)
         self.skipped = collections.Counter()
+        self.blank: list[int] = []
         self._read = read
 
     @classmethod
@@ -69,17 +70,17 @@ class Split:
     def in_memory(self) -> "Split":
         """This Split with its pairs in memory: they are read now, and never again."""
         pairs, split = list(self._read()), copy.copy(self)
-        split._read, split.skipped = pairs.__iter__, collections.Counter()
+        split._read, split.skipped, split.blank = pairs.__iter__, collections.Counter(), []
         return split
 
     def __iter__(self) -> Iterator[Pair]:
         self.skipped.clear()
+        self.blank.clear()
         is_empty = True
-        for source, target in self._read():
-            if is_blank(source):
-                self.skipped["empty source"] += 1
-            elif is_blank(target):
-                self.skipped["empty target"] += 1
+        for number, (source, target) in enumerate(self._read(), 1):
+            if is_blank(source) or is_blank(target):
+                self.skipped["empty source" if is_blank(source) else "empty target"] += 1
+                self.blank.append(number)
             else:
                 is_empty = False
                 yield source, target

@@ -52,14 +52,12 @@ class Scored:
     def of_run(
         cls,
         data: DataSection | None,
-        output: pathlib.Path | None,
         files: tuple[pathlib.Path, pathlib.Path] | None = None,
         is_tokenised: bool = False,
     ) -> Self:
         """What `keras-transformer evaluate` scores: the test set of the section `data`, or two files.
 
-        output: where the outputs will be written, for the log. files: sentences and references. is_tokenised: see
-        ScoredText.
+        files: sentences and references. is_tokenised: see ScoredText.
         """
         raise NotImplementedError
 

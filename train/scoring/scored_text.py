@@ -26,10 +26,15 @@ from .significance import DEFAULT_TEST
 
 log = logging.getLogger("train")
 
+BLANK_LINES_NAMED = 10  # at most, in a warning
+
 
 @dataclasses.dataclass(frozen=True)
 class ScoredText(Scored):
     """Sentences and their reference translations.
+
+    Pairs without text on one side are left out, whatever names the text: `blank` has their numbers, from 1. A file of
+    translations has a line for each of them nevertheless, so that its lines are those of the text.
 
     language: of the translations. training: returns the training text, called `training_name`, whose words are counted.
     is_tokenised: whether BLEU by length is of Moses-tokenised, lower-cased text.
@@ -47,18 +52,28 @@ class ScoredText(Scored):
     training: Callable[[], Iterable[Split]]
     training_name: str = WHOLE_TEXT
     is_tokenised: bool = False
+    blank: frozenset[int] = frozenset()
 
     @classmethod
     def of_run(
         cls,
         data: DataSection | None,
-        output: pathlib.Path | None,
         files: tuple[pathlib.Path, pathlib.Path] | None = None,
         is_tokenised: bool = False,
     ) -> Self:
-        name, pairs = ("{} and {}".format(*files), aligned_pairs(*files)) if files else pairs_of_test_set(data, output)
+        split = (
+            Split("{} and {}".format(*files), lambda: iter(aligned_pairs(*files))) if files else load_test_split(data)
+        )
+        pairs = pairs_with_text(split)
         language = data.target_language if data else ""
-        return cls(name, pairs, language, lambda: training_splits(data), is_tokenised=is_tokenised)
+        return cls(
+            split.name,
+            pairs,
+            language,
+            lambda: training_splits(data),
+            is_tokenised=is_tokenised,
+            blank=frozenset(split.blank),
+        )
 
     @classmethod
     def of_split(cls, split: Split, config: DataSection, data: PreparedData) -> Self:
@@ -74,16 +89,19 @@ class ScoredText(Scored):
         return {}
 
     def read(self, path: pathlib.Path) -> list[str]:
-        lines = list(lines_of(path))
-        if len(lines) != len(self.pairs):
+        lines, expected = list(lines_of(path)), len(self.pairs) + len(self.blank)
+        if len(lines) != expected:
+            blank = f", {len(self.blank):,} of them without text on one side" if self.blank else ""
             raise CorpusError(
-                f"--against {path} has {len(lines):,} lines, but there are {len(self.pairs):,} sentences: give the "
-                "file one translation per line, in the order of the sentences."
+                f"--against {path} has {len(lines):,} lines, but {self.name} has {expected:,}{blank}: give the file "
+                "one translation per line, in the order of the sentences."
             )
-        return lines
+        return [line for number, line in enumerate(lines, 1) if number not in self.blank]
 
     def written(self, outputs: Sequence[str]) -> Sequence[str]:
-        return outputs
+        left = iter(outputs)
+        numbers = range(1, len(outputs) + len(self.blank) + 1)
+        return ["" if number in self.blank else next(left) for number in numbers]
 
     def score(
         self,
@@ -116,17 +134,14 @@ def data_of_run(run: pathlib.Path, has_files: bool) -> DataSection | None:
     return None
 
 
-def pairs_of_test_set(data: DataSection, output: pathlib.Path | None) -> tuple[str, list[tuple[str, str]]]:
-    """Name and pairs of the test set, or of the validation set if there is none. Needs no training text.
-
-    Pairs with an empty side are left out, which is logged: they are not counted, and `output`, to which translations
-    are to be written, does not have their lines.
-    """
-    split = load_test_split(data)
+def pairs_with_text(split: Split) -> list[tuple[str, str]]:
+    """Return the pairs of a split that have text on both sides; log how many others there are, and their numbers."""
     pairs = list(split)
     if split.skipped:
+        first = ", ".join(f"{number:,}" for number in split.blank[:BLANK_LINES_NAMED])
+        more = ", ..." if len(split.blank) > BLANK_LINES_NAMED else ""
         log.warning(
-            "pairs of %s without text on one side are left out, and not counted: %s%s",
-            split.name, skipped_sentence(split.skipped), f". --output {output} has no lines for them" if output else "",
+            "pairs of %s without text on one side are left out, and not counted: %s (lines %s%s)",
+            split.name, skipped_sentence(split.skipped), first, more,
         )  # fmt: skip
-    return split.name, pairs
+    return pairs

@@ -42,7 +42,6 @@ class ScoredTrees(Scored):
     def of_run(
         cls,
         data: DataSection,
-        output: pathlib.Path | None,
         files: tuple[pathlib.Path, pathlib.Path] | None = None,
         is_tokenised: bool = False,
     ) -> Self:
