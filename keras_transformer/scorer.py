@@ -38,7 +38,8 @@ class ScoredPair:
     score: `log_probability` over ((5 + tokens) / 6)^alpha, and the coverage penalty, as a Translation has it without a
     repetition penalty.
     log_probability: natural logarithm, of all tokens, EOS included. pieces and piece_log_probabilities: of each token,
-    EOS last.
+    EOS last. They are the pieces that the tokenizer divides the text into: a search may have written the same text in
+    others, whose score is another.
     """
 
     score: float = 0.0

@@ -4,8 +4,9 @@ The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
 import pathlib
+import re
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,6 +30,9 @@ from keras_transformer.errors import InputError
 from keras_transformer.files import read_lines
 from keras_transformer.outputs import outputs_of
 
+if TYPE_CHECKING:  # it imports TensorFlow
+    from keras_transformer.scorer import ScoredPair
+
 app = command_app()
 
 
@@ -41,12 +45,19 @@ def score(
     search: SearchArguments,
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
+    pieces: Annotated[
+        bool,
+        typer.Option("--pieces", help="Print two columns more: the pieces, and the log-probability of each."),
+    ] = False,
 ):
     """Print how probable a run finds given translations.
 
     Prints `log-probability<TAB>score` per pair of lines. The log-probability is the natural logarithm, of all tokens
     and the end of sentence. The score is that over the length penalty, with the coverage penalty if there is one, as
     `translate --scores` prints it without a repetition penalty. If the source is blank, both are 0.
+
+    A translation is a text, scored as the pieces that the tokenizer divides it into. A search may have written the same
+    text in other pieces: then `translate --scores` printed the score of those.
     """
     with exit_codes():
         outputs_of(run).check_text("`translate --scores` prints the scores of its trees.")
@@ -62,7 +73,21 @@ def score(
         tune_for_translation()
         scorer = Scorer.load(run, batch_size=batch_size, max_source_tokens=max_source_tokens, **search.values)
         for pair in scorer.score(*texts):
-            print(f"{pair.log_probability:.4f}\t{pair.score:.4f}")
+            print("\t".join(columns_of(pair, pieces)))
+
+
+def columns_of(pair: "ScoredPair", with_pieces: bool) -> list[str]:
+    """Return what is printed of a pair; white space in a piece is written as the bytes of UTF-8, <0x09> for a tab."""
+    columns = [f"{pair.log_probability:.4f}", f"{pair.score:.4f}"]
+    if with_pieces:
+        columns.append(" ".join(re.sub(r"\s", bytes_of, piece) for piece in pair.pieces))
+        columns.append(" ".join(f"{log_prob:.4f}" for log_prob in pair.piece_log_probabilities))
+    return columns
+
+
+def bytes_of(match: re.Match) -> str:
+    """Return a character as SentencePiece writes its bytes."""
+    return "".join(f"<0x{byte:02X}>" for byte in match[0].encode("utf-8"))
 
 
 def lines_of(path: pathlib.Path) -> list[str]:

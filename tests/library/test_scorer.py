@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from export.graph.served_graph import ServedGraph
-from keras_transformer.commands.score import app
+from keras_transformer.commands.score import app, columns_of
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
@@ -176,6 +176,13 @@ def test_the_command_prints_log_probability_and_score_of_each_pair(random_folder
         assert [float(number) for number in line.split("\t")] == pytest.approx(
             [one.log_probability, one.score], abs=2e-4
         )
+    result = invoke(app, random_folder, "--source", source, "--target", target, "--pieces")
+    for line, pair in zip(result.stdout.splitlines(), expected, strict=True):
+        _, _, pieces, log_probs = line.split("\t")
+        assert tuple(pieces.split(" ")) == pair.pieces
+        assert [float(number) for number in log_probs.split(" ")] == pytest.approx(
+            pair.piece_log_probabilities, abs=2e-4
+        )
     target.write_text("one\n", encoding="utf-8")
     assert_one_sentence(invoke(app, random_folder, "--source", source, "--target", target), "4 lines", "has 1")
     missing = invoke(app, random_folder, "--source", tmp_path / "no such file", "--target", target)
@@ -211,3 +218,9 @@ def test_a_line_of_many_bytes_is_cut_before_it_is_tokenized(pair, caplog):
     with caplog.at_level(logging.WARNING, logger="keras_transformer"):
         [ids] = encoded_lines(pair[1], ["\u3000" * 50_000 + "a"], longest=8, first_line=3)
     assert len(ids) <= 8 and "line 3" in caplog.text and "512 bytes" in caplog.text
+
+
+def test_a_piece_that_is_white_space_keeps_the_columns_of_a_line():
+    pair = ScoredPair(-1.0, -2.0, ("a", "\t", "\u2028x", "</s>"), (-0.5, -0.5, -0.5, -0.5))
+    assert columns_of(pair, True)[2] == "a <0x09> <0xE2><0x80><0xA8>x </s>"
+    assert columns_of(pair, False) == ["-2.0000", "-1.0000"]

@@ -33,7 +33,8 @@ def scored(request, tmp_path):
 
 def test_pairs_without_text_are_left_out_aloud(scored, caplog):
     assert scored.pairs == [("a", "b"), ("c", "d")]
-    assert "not counted: 1 empty source, 1 empty target (lines 2, 4)" in caplog.text
+    [warning] = [record.getMessage() for record in caplog.get_records("setup")]
+    assert "not counted: 1 empty source, 1 empty target (lines 2, 4)" in warning
 
 
 def test_files_of_translations_have_the_lines_of_the_text(scored, tmp_path):
