@@ -16,7 +16,7 @@ from benchmarks.result_files import write_result
 from benchmarks.trials.settings import check_same_settings
 from keras_transformer.machine import processor_and_cores
 from keras_transformer.run_folder import RunFolder
-from train.config.run import check_config
+from train.config.recorded import check_recorded
 from train.report.comparison import read_run, score_in, score_text_of
 
 KEPT = "trials.jsonl.gz"  # one line per trial, in the folder of a table
@@ -164,7 +164,7 @@ def read_outcome(trial: Trial, folder: pathlib.Path) -> Outcome | None:
         return None
     try:
         outcome = Outcome(**row)
-        before = check_config(tomllib.loads(outcome.config), path)
+        before = check_recorded(tomllib.loads(outcome.config), path)
     except (ValueError, TypeError) as error:
         raise BenchmarkError(f"The row {trial.name} of {path} is damaged: {error}. Restore the file.") from None
     remedy = "Name another folder with --results."

@@ -5,11 +5,12 @@ from collections.abc import Sequence, Set
 
 from benchmarks.errors import BenchmarkError
 from keras_transformer.run_folder import RunFolder
+from train.config.recorded import load_recorded
 from train.config.run import RunConfig, load_config
 from train.config.settings import effective_settings
 
 FOUND = {"training.find_micro_batches", "training.micro_batches"}  # config.toml has what was found, not what was asked
-OF_GIVEN = {"tokenizer.vocab_size"}  # config.toml has the number of pieces of a tokenizer that is given
+OF_GIVEN = {"tokenizer.vocab_size", "tokenizer.normalization"}  # config.toml has those of a tokenizer that is given
 
 OF_SELECTION = {  # they change no update, only which weights stay; best_metric without training.patience, at least
     "training.average_checkpoints", "training.best_metric", "training.keep_best",
@@ -27,7 +28,7 @@ def check_settings(
     """Raises BenchmarkError if the run at `path`, if there is one, was begun with other settings than `free` ones."""
     if has_begun(path):
         remedy = "Remove that folder, or name another one with --folder."
-        check_same_settings(load_config(RunFolder(path).config), config, overrides, f"{path} is", remedy, free)
+        check_same_settings(load_recorded(RunFolder(path).config), config, overrides, f"{path} is", remedy, free)
 
 
 def check_same_settings(

@@ -12,10 +12,10 @@ from keras_transformer.decoding.options import RUN_OPTIONS
 from keras_transformer.files import write_atomically
 from keras_transformer.inference import TREES, Inference
 from keras_transformer.kinds import load_model_config
-from keras_transformer.model_config import FIRST_KIND, BaseModelConfig
-from keras_transformer.normalization import IDENTITY
+from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 
+from ..config.recorded import BEFORE_THEY_WERE_KEYS
 from ..config.run import RunConfig
 from ..workers.tf_config import ONLY_WORKER, Worker
 from ..workers.workers import Workers
@@ -27,10 +27,6 @@ log = logging.getLogger("train")
 FIXED = (  # sections and keys that decide what a weight means, or which arrays a checkpoint has
     "model.", "tokenizer.", "training.ema_decay", "training.frozen",
 )  # fmt: skip
-BEFORE_THEY_WERE_KEYS = {  # what a config.toml without them was trained with
-    "model.kind": FIRST_KIND, "tokenizer.lowercase": False, "tokenizer.dummy_prefix": False,
-    "tokenizer.normalization": IDENTITY,
-}  # fmt: skip
 
 
 def write_configuration(folder: RunFolder, config: RunConfig, transformer_config: BaseModelConfig) -> None:
