@@ -74,7 +74,7 @@ check-learning: multi30k
 	$(python) -m tests.check_learning --seed $(SEED)
 
 attack: install
-	ATTACK_REQUESTS=$(ATTACK_REQUESTS) $(python) -m pytest -p no:cacheprovider --timeout 7200 tests/export/test_attack.py tests/export/test_attack_options.py
+	ATTACK_REQUESTS=$(ATTACK_REQUESTS) $(python) -m pytest -p no:cacheprovider --timeout 7200 tests/export/test_attack*.py
 
 peers: install
 	$(python) -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt

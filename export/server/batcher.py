@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import Code, RequestError
-from .signature import Arrays, Signature
+from .errors import Code, RequestError, too_big
+from .signature import Arrays, Signature, size_of
 from .version import Version
 
 SHORTEST_CLASS = 128  # bytes: texts up to here are of the same length
@@ -25,14 +25,12 @@ class Work(NamedTuple):
 class Task(NamedTuple):
     """Rows that wait for a worker.
 
-    size: bytes of the inputs. result: a future with Arrays, or with a RequestError. request: the request of which the
-    rows are a part.
+    result: a future with Arrays, or with a RequestError. request: the request of which the rows are a part.
     """
 
     work: Work
     inputs: Arrays
     rows: int
-    size: int
     result: asyncio.Future
     request: object
 
@@ -50,11 +48,11 @@ class Batcher:
         workers: batches computed at the same time.
         batch_rows: rows of a batch, at most. A request with more rows is computed as several tasks.
         queue_rows: rows that may wait, at most. The first request that waits may have any number.
-        queue_bytes: bytes of their inputs, at most, likewise.
+        answer_bytes: bytes of the outputs of a request, at most.
     """
 
-    def __init__(self, workers: int, batch_rows: int, queue_rows: int, queue_bytes: int):
-        self.batch_rows, self.queue_rows, self.queue_bytes = batch_rows, queue_rows, queue_bytes
+    def __init__(self, workers: int, batch_rows: int, queue_rows: int, answer_bytes: int):
+        self.batch_rows, self.queue_rows, self.answer_bytes = batch_rows, queue_rows, answer_bytes
         self._free, self._waiting = workers, []
         self._pool = concurrent.futures.ThreadPoolExecutor(workers, "batch")
         self._running: set[asyncio.Task] = set()
@@ -64,19 +62,24 @@ class Batcher:
     ) -> Arrays:
         """Return the outputs for every input of a signature.
 
-        Raises RequestError if the queue is full, if there is no result within `seconds`, or if the graph fails.
+        Raises RequestError if the queue is full, if there is no result within `seconds`, if the graph fails, or if the
+        outputs are too big. In the last case, no further part of the request is computed.
         """
         tasks = self._tasks(version, signature, outputs, inputs)
         queue = [*self._waiting, *tasks]
-        rows, size = sum(task.rows for task in queue), sum(task.size for task in queue)
-        if self._waiting and (rows > self.queue_rows or size > self.queue_bytes):
+        if self._waiting and sum(task.rows for task in queue) > self.queue_rows:
             waiting_rows = sum(task.rows for task in self._waiting)
             raise RequestError(Code.RESOURCE_EXHAUSTED, f"{waiting_rows} rows are waiting already; try again later.")
         self._waiting = queue
         self._start()
         try:
             async with asyncio.timeout(seconds):
-                results = [await task.result for task in tasks]
+                results, size = [], 0
+                for task in tasks:
+                    results.append(await task.result)
+                    size += size_of(results[-1])
+                    if size > self.answer_bytes:
+                        raise too_big(self.answer_bytes)
         except TimeoutError:
             raise RequestError(Code.DEADLINE_EXCEEDED, f"There was no result within {seconds:.3g} seconds.") from None
         finally:
@@ -88,7 +91,7 @@ class Batcher:
         rows = signature.rows(inputs)
         if not signature.can_join(outputs):
             work = Work(version, signature, outputs, None)
-            return [Task(work, inputs, rows, size_of(inputs), new_future(), object())]
+            return [Task(work, inputs, rows, new_future(), object())]
         inputs = repeated(inputs, rows)
         starts = range(0, max(rows, 1), self.batch_rows)
         parts = [
@@ -98,9 +101,7 @@ class Batcher:
         ]  # fmt: skip
         request = object()
         return [
-            Task(
-                Work(version, signature, outputs, length_class(part)), part, count, size_of(part), new_future(), request
-            )
+            Task(Work(version, signature, outputs, length_class(part)), part, count, new_future(), request)
             for part, count in parts
         ]
 
@@ -159,12 +160,6 @@ class Batcher:
 
 def new_future() -> asyncio.Future:
     return asyncio.get_running_loop().create_future()
-
-
-def size_of(inputs: Arrays) -> int:
-    """Return the bytes of inputs, with those of their texts."""
-    texts = (array for array in inputs.values() if array.dtype == object)
-    return sum(array.nbytes for array in inputs.values()) + sum(len(text) for array in texts for text in array.flat)
 
 
 def length_class(inputs: Arrays) -> int:

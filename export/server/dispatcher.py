@@ -1,17 +1,21 @@
-"""What both APIs of the server share: which version answers, the limits of requests, and how many are in flight."""
+"""What both APIs of the server share: which version answers, the limits of requests, and what is in flight."""
 
 import asyncio
+import concurrent.futures
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from .batcher import Batcher
+from .bytes_in_flight import BytesInFlight, Share
 from .errors import Code, RequestError
 from .model_folder import ModelFolder, Status
 from .options import ServerOptions
-from .signature import Arrays, Signature, signature_named, too_many_rows
+from .signature import Arrays, Signature, signature_named, size_of, too_many_rows
 from .version import Version
+
+BIG = 1 << 16  # bytes: to read or to write as many in the event loop would delay all other requests
 
 Answer = TypeVar("Answer", covariant=True)
 
@@ -28,8 +32,21 @@ class Codec(Protocol[Answer]):
     def read(self, signature: Signature) -> Arrays:
         """Return the inputs of the request as arrays. Raises RequestError if the signature cannot take them."""
 
-    def write(self, outputs: Arrays) -> Answer:
-        """Return the answer with these outputs. Raises RequestError if the notation cannot express them."""
+    def write(self, outputs: Arrays, most: int) -> Answer:
+        """Return the answer with these outputs.
+
+        Raises RequestError if the notation cannot express them, or needs more than `most` bytes.
+        """
+
+
+class Question(NamedTuple, Generic[Answer]):
+    """A request that has been read. size: bytes of the inputs."""
+
+    codec: Codec[Answer]
+    signature: Signature
+    output_names: tuple[str, ...]
+    inputs: Arrays
+    size: int
 
 
 class Dispatcher:
@@ -37,7 +54,9 @@ class Dispatcher:
 
     def __init__(self, folder: ModelFolder, options: ServerOptions):
         self.folder, self.options = folder, options
-        self.batcher = Batcher(options.workers, options.batch_rows, options.queue_rows, options.queue_bytes)
+        self.batcher = Batcher(options.workers, options.batch_rows, options.queue_rows, options.answer_bytes)
+        self.bytes_in_flight = BytesInFlight(options.bytes_in_flight)
+        self._thread = concurrent.futures.ThreadPoolExecutor(1, "codec")
         self.in_flight, self._is_draining = 0, False
 
     @contextlib.contextmanager
@@ -81,18 +100,52 @@ class Dispatcher:
             raise RequestError(Code.NOT_FOUND, f"Could not find version {number} of model {name}")
         return {version: known[version] for version in sorted(known, reverse=True) if number in (None, version)}
 
-    async def predict(self, version: Version, codec: Codec[Answer], until: float) -> Answer:
-        """Return the answer of a version, which is in use, to the request of a codec.
+    async def question(
+        self, version: Version, codec_of: Callable[[Any, int], Codec[Answer]], body: Any, size: int, until: float
+    ) -> Question[Answer]:
+        """Return what a version is asked by a body of `size` bytes.
+
+        codec_of: the codec of a body that has at most so many rows. Raises RequestError.
+        """
+        most_rows = self.options.request_rows
+
+        def read() -> Question[Answer]:
+            codec = codec_of(body, most_rows)
+            signature = signature_named(version.signatures, codec.signature_name)
+            output_names = signature.output_names(codec.output_names)
+            inputs = signature.complete(codec.read(signature))
+            if (rows := signature.rows(inputs)) > most_rows:
+                raise too_many_rows(rows, most_rows)
+            return Question(codec, signature, output_names, inputs, size_of(inputs))
+
+        return await self.off_the_loop(read, size, until)
+
+    async def predict(self, version: Version, question: Question[Answer], share: Share, until: float) -> Answer:
+        """Return the answer of a version, which is in use.
 
         `until`: the time by which it must be answered. Raises RequestError.
         """
-        signature = signature_named(version.signatures, codec.signature_name)
-        output_names = signature.output_names(codec.output_names)
-        inputs = signature.complete(codec.read(signature))
-        if (rows := signature.rows(inputs)) > self.options.request_rows:
-            raise too_many_rows(rows, self.options.request_rows)
+        codec, signature, output_names, inputs, size = question
+        share.resize(size)
         seconds = until - time.monotonic()
-        return codec.write(await self.batcher.compute(version, signature, output_names, inputs, seconds))
+        outputs = await self.batcher.compute(version, signature, output_names, inputs, seconds)
+        size = size_of(outputs)
+        share.resize(2 * size)  # the outputs, and the answer that is written from them
+        return await self.off_the_loop(lambda: codec.write(outputs, self.options.answer_bytes), size, until)
+
+    async def off_the_loop(self, function: Callable[[], Any], size: int, until: float) -> Any:
+        """Return the result of a function that reads or writes `size` bytes.
+
+        If they are many, it runs in a thread: one for all requests, since Python computes in one thread at a time, and
+        so that only one of them needs the memory for it. Raises RequestError if its turn does not come in time.
+        """
+        if size <= BIG:
+            return function()
+        try:
+            async with asyncio.timeout(until - time.monotonic()):
+                return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+        except TimeoutError:
+            raise RequestError(Code.DEADLINE_EXCEEDED, "The request could not be read or answered in time.") from None
 
     async def drain(self) -> bool:
         """Refuse new requests and wait for those in flight. Returns False if some are left after `drain_seconds`."""
@@ -103,5 +156,6 @@ class Dispatcher:
         return not self.in_flight
 
     def close(self) -> None:
-        """Stop the threads that compute."""
+        """Stop the threads that compute, read and write."""
         self.batcher.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)

@@ -9,6 +9,7 @@ import tensorflow as tf
 class Code(enum.Enum):
     """The status codes of gRPC that this server sends: number, and the HTTP status of the same reason."""
 
+    CANCELLED = 1, 499
     INVALID_ARGUMENT = 3, 400
     DEADLINE_EXCEEDED = 4, 504
     NOT_FOUND = 5, 404
@@ -37,6 +38,11 @@ class RequestError(Exception):
 def invalid(message: str) -> RequestError:
     """Return the error of a request that its sender must change."""
     return RequestError(Code.INVALID_ARGUMENT, message)
+
+
+def too_big(most: int) -> RequestError:
+    """Return the error of a request whose answer has more than `most` bytes."""
+    return invalid(f"The answer has more than {most} bytes, the most here: ask for fewer or shorter lines.")
 
 
 LONGEST_MESSAGE = 1000  # characters of a message that TensorFlow wrote

@@ -1,25 +1,30 @@
 """TensorFlow Serving's gRPC API: Predict, GetModelMetadata and GetModelStatus."""
 
+import asyncio
+import contextlib
+import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable
 
 import grpc
 from google.protobuf.message import DecodeError, Message
-from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest, GetModelMetadataResponse
-from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest, GetModelStatusResponse
+from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest
+from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest
 from tensorflow_serving.apis.model_pb2 import ModelSpec
-from tensorflow_serving.apis.predict_pb2 import PredictRequest, PredictResponse
+from tensorflow_serving.apis.predict_pb2 import PredictRequest
 
+from .bytes_in_flight import PATIENCE, Share
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, invalid
 from .options import in_url
 from .protobuf_codec import ProtobufCodec
 from .protocol import metadata_of, status_of
-from .signature import SERVING_DEFAULT
 
 STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
 SLACK = 1 << 16  # bytes of a message beside its tensors
+CONNECTION_AGES = 5  # deadlines after which a connection ends; its requests have one more
+ARRIVING = 16  # messages that are read at the same time; one that takes longer than PATIENCE makes place for another
 
 log = logging.getLogger("export.server")
 
@@ -30,24 +35,25 @@ class GrpcApi:
     def __init__(self, dispatcher: Dispatcher):
         self.dispatcher = dispatcher
 
-    async def predict(self, request: PredictRequest, until: float) -> PredictResponse:
+    async def predict(self, request: PredictRequest, share: Share, until: float) -> bytes:
         spec = request.model_spec
         with self.dispatcher.version_in_use(named(spec), number_of(spec)) as version:
-            codec = ProtobufCodec(request, self.dispatcher.options.request_rows)
-            response = await self.dispatcher.predict(version, codec, until)
-        response.model_spec.name = spec.name
-        response.model_spec.signature_name = spec.signature_name or SERVING_DEFAULT
-        response.model_spec.version.value = version.number
-        return response
 
-    async def metadata(self, request: GetModelMetadataRequest, until: float) -> GetModelMetadataResponse:
+            def codec_of(request: PredictRequest, most_rows: int) -> ProtobufCodec:
+                return ProtobufCodec(request, version.number, most_rows)
+
+            question = await self.dispatcher.question(version, codec_of, request, share.size, until)
+            return await self.dispatcher.predict(version, question, share, until)
+
+    async def metadata(self, request: GetModelMetadataRequest, share: Share, until: float) -> bytes:
         if list(request.metadata_field) != ["signature_def"]:
             raise invalid(f"metadata_field is {list(request.metadata_field)}; it must be ['signature_def'].")
         spec = request.model_spec
-        return metadata_of(spec.name, self.dispatcher.version(named(spec), number_of(spec)))
+        return metadata_of(spec.name, self.dispatcher.version(named(spec), number_of(spec))).SerializeToString()
 
-    async def status(self, request: GetModelStatusRequest, until: float) -> GetModelStatusResponse:
-        return status_of(self.dispatcher.statuses(request.model_spec.name, number_of(request.model_spec)))
+    async def status(self, request: GetModelStatusRequest, share: Share, until: float) -> bytes:
+        spec = request.model_spec
+        return status_of(self.dispatcher.statuses(spec.name, number_of(spec))).SerializeToString()
 
 
 def named(spec: ModelSpec) -> str:
@@ -74,14 +80,19 @@ def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, int]:
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 0),  # a second server on the same port must fail, not share it
             ("grpc.max_concurrent_streams", options.connections),
-        ]
+            ("grpc.http2.bdp_probe", 0),  # it would let every stream send megabytes before its message is read
+            ("grpc.max_connection_age_ms", int(1000 * CONNECTION_AGES * options.deadline)),
+            ("grpc.max_connection_age_grace_ms", int(1000 * (options.deadline + PATIENCE))),
+        ],
+        maximum_concurrent_rpcs=options.connections,
     )
+    arriving = asyncio.Semaphore(ARRIVING)
     services = {
         "PredictionService": {
-            "Predict": method(dispatcher, PredictRequest, api.predict),
-            "GetModelMetadata": method(dispatcher, GetModelMetadataRequest, api.metadata),
+            "Predict": method(dispatcher, arriving, PredictRequest, api.predict),
+            "GetModelMetadata": method(dispatcher, arriving, GetModelMetadataRequest, api.metadata),
         },
-        "ModelService": {"GetModelStatus": method(dispatcher, GetModelStatusRequest, api.status)},
+        "ModelService": {"GetModelStatus": method(dispatcher, arriving, GetModelStatusRequest, api.status)},
     }
     server.add_generic_rpc_handlers(
         [
@@ -99,17 +110,32 @@ def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, int]:
 
 
 def method(
-    dispatcher: Dispatcher, request_type: type[Message], answer: Callable[[Message, float], Awaitable[Message]]
+    dispatcher: Dispatcher,
+    arriving: asyncio.Semaphore,
+    request_type: type[Message],
+    answer: Callable[[Message, Share, float], Awaitable[bytes]],
 ) -> grpc.RpcMethodHandler:
-    """Return a handler that parses the request itself, so that a body that is no message is the client's error."""
+    """Return a handler that reads and parses the request itself.
 
-    async def call(body: bytes, context: grpc.aio.ServicerContext) -> bytes:
+    So the server decides when a message is read, and a body that is no message is the client's error. To the client,
+    the method has one request and one answer.
+    """
+
+    async def call(messages: object, context: grpc.aio.ServicerContext) -> None:
         try:
-            with dispatcher.request() as until:
+            with dispatcher.request() as until, dispatcher.bytes_in_flight.share() as share:
                 remaining = context.time_remaining()
                 if remaining is not None:
                     until = min(until, time.monotonic() + remaining)
-                return (await answer(parse(request_type, body), until)).SerializeToString()
+                body = await received(context, arriving, dispatcher.options.body_bytes + SLACK, share, until)
+                parsed = functools.partial(parse, request_type, body)
+                del body
+                request = await dispatcher.off_the_loop(parsed, share.size, until)
+                del parsed
+                content = await answer(request, share, until)
+                share.resize(len(content))
+                await context.write(content)
+                return
         except RequestError as error:
             code, message = STATUS[error.code], error.message
         except Exception as error:
@@ -117,7 +143,32 @@ def method(
             code, message = grpc.StatusCode.INTERNAL, "The server failed at this request."
         await context.abort(code, message)
 
-    return grpc.unary_unary_rpc_method_handler(call)
+    return grpc.stream_stream_rpc_method_handler(call)
+
+
+async def received(
+    context: grpc.aio.ServicerContext, arriving: asyncio.Semaphore, most: int, share: Share, until: float
+) -> bytes:
+    """Return the message of a call. Raises RequestError if it does not come in time.
+
+    The length of a message is not known before it has arrived: until then it counts as `most` bytes.
+    """
+    try:
+        async with asyncio.timeout(until - time.monotonic()):
+            await arriving.acquire()
+        with contextlib.ExitStack() as stack:
+            stack.callback(arriving.release)
+            timer = asyncio.get_running_loop().call_later(PATIENCE, stack.close)
+            stack.callback(timer.cancel)
+            share.resize(most)
+            async with share.arriving(until):
+                body = await context.read()
+    except TimeoutError:
+        raise RequestError(Code.DEADLINE_EXCEEDED, "The message did not arrive within the deadline.") from None
+    if body is grpc.aio.EOF:
+        raise invalid("The call has no message.")
+    share.resize(len(body))
+    return body
 
 
 def parse(request_type: type[Message], body: bytes) -> Message:

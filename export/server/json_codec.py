@@ -7,14 +7,16 @@ default may be left out, as in gRPC, while TensorFlow Serving requires every inp
 import base64
 import binascii
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from .errors import invalid
-from .signature import Arrays, Signature, Tensor, check_dimensions, check_shape, too_many_rows
+from .errors import invalid, too_big
+from .signature import Arrays, Signature, Tensor, check_dimensions, check_shape, size_of, too_many_rows
+
+CHUNK = 1 << 16  # bytes of an answer that are encoded, and sent, at once
 
 Json = Any  # what json.loads returns
 
@@ -43,23 +45,19 @@ class JsonCodec(NamedTuple):
             values = {name: self.plain for name in signature.inputs}
         return {name: array_of_lists(name, value, signature.inputs.get(name)) for name, value in values.items()}
 
-    def write(self, outputs: Arrays) -> bytes:
+    def write(self, outputs: Arrays, most: int) -> list[bytes]:
         """Return the body of the answer: "predictions", a list with one element per row, or "outputs", by name.
 
         If there is one output, its values stand without its name. A string is text; an output whose name ends in
-        `_bytes` has {"b64": ...} instead. Raises RequestError if the outputs of an answer by row have no rows, or not
-        equally many.
+        `_bytes` has {"b64": ...} instead. The body comes in parts, which are encoded one by one, so that other threads
+        can run in between. Raises RequestError if it has more than `most` bytes, or if the outputs of an answer by row
+        have no rows, or not equally many.
         """
-        columns = {name: json_of(name, array) for name, array in outputs.items()}
-        if not self.is_by_row:
-            return encode({"outputs": next(iter(columns.values())) if len(columns) == 1 else columns})
-        counts = {array.shape[0] if array.ndim else None for array in outputs.values()}
-        if len(counts) != 1 or None in counts:
-            raise invalid("The outputs do not have one value per row: ask by column, with 'inputs'.")
-        if len(columns) == 1:
-            return encode({"predictions": next(iter(columns.values()))})
-        rows = zip(*columns.values(), strict=True)
-        return encode({"predictions": [dict(zip(columns, row, strict=True)) for row in rows]})
+        if self.is_by_row:
+            counts = {array.shape[0] if array.ndim else None for array in outputs.values()}
+            if len(counts) != 1 or None in counts:
+                raise invalid("The outputs do not have one value per row: ask by column, with 'inputs'.")
+        return encoded(by_rows(outputs) if self.is_by_row else by_columns(outputs), most)
 
 
 def json_codec(body: bytes, most_rows: int) -> JsonCodec:
@@ -226,6 +224,54 @@ def nested(values: Json, function: Callable[[Any], Json]) -> Json:
     return [nested(value, function) for value in values] if isinstance(values, list) else function(values)
 
 
-def encode(content: Json) -> bytes:
-    """Return JSON as the body of an answer, in UTF-8."""
-    return json.dumps(content, ensure_ascii=False).encode("utf-8")
+def by_rows(outputs: Arrays) -> Iterator[str]:
+    """Yield the pieces of an answer by row."""
+    yield '{"predictions": '
+    yield from list_of(outputs, by_name=len(outputs) > 1)
+    yield "}"
+
+
+def by_columns(outputs: Arrays) -> Iterator[str]:
+    """Yield the pieces of an answer by column."""
+    yield '{"outputs": ' if len(outputs) == 1 else '{"outputs": {'
+    for number, (name, array) in enumerate(outputs.items()):
+        if len(outputs) > 1:
+            yield f"{', ' if number else ''}{as_text(name)}: "
+        if array.ndim:
+            yield from list_of({name: array}, by_name=False)
+        else:
+            yield as_text(json_of(name, array))
+    yield "}" if len(outputs) == 1 else "}}"
+
+
+def list_of(outputs: Arrays, by_name: bool) -> Iterator[str]:
+    """Yield the pieces of a list with an element per row: an object, or the value of the only output."""
+    rows = len(next(iter(outputs.values())))
+    step = max(1, rows * CHUNK // max(size_of(outputs), 1))
+    yield "["
+    for start in range(0, rows, step):
+        columns = {name: json_of(name, array[start : start + step]) for name, array in outputs.items()}
+        elements = next(iter(columns.values()))
+        if by_name:
+            elements = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        yield (", " if start else "") + as_text(elements)[1:-1]
+    yield "]"
+
+
+def as_text(content: Json) -> str:
+    """Return JSON as text that is not only ASCII."""
+    return json.dumps(content, ensure_ascii=False)
+
+
+def encoded(pieces: Iterable[str], most: int) -> list[bytes]:
+    """Return text in UTF-8, in parts of at least CHUNK bytes. Raises RequestError if there are more than `most`."""
+    chunks, waiting, length = [], [], 0
+    for piece in pieces:
+        waiting.append(piece.encode("utf-8"))
+        length += len(waiting[-1])
+        if length > most:
+            raise too_big(most)
+        if sum(map(len, waiting)) >= CHUNK:
+            chunks.append(b"".join(waiting))
+            waiting = []
+    return [*chunks, b"".join(waiting)]

@@ -6,7 +6,7 @@ from keras_transformer.machine import processor_cores
 
 from ..versions import ExportError
 
-WAITING_BODIES = 64
+BODIES_IN_FLIGHT, BODIES_PER_ANSWER = 32, 8
 
 
 def in_url(host: str) -> str:
@@ -23,7 +23,8 @@ class ServerOptions:
     batch_rows: rows (lines of text) computed together. A request with more rows is computed in parts.
     request_rows: rows of one request.
     queue_rows: rows that wait for a worker. A request beyond them is refused at once.
-    body_bytes: bytes of a request. The inputs that wait have at most WAITING_BODIES times as many.
+    body_bytes: bytes of a request. All requests and answers in flight have at most BODIES_IN_FLIGHT times as many, and
+        an answer BODIES_PER_ANSWER times as many.
     deadline: seconds from the arrival of a request to its answer.
     header_seconds: seconds that a client may take to send the headers of an HTTP request, to send the rest of a refused
         body, and to read something of its answer.
@@ -47,9 +48,14 @@ class ServerOptions:
     poll_seconds: float = 1.0
 
     @property
-    def queue_bytes(self) -> int:
-        """Bytes of the inputs that may wait, at most."""
-        return WAITING_BODIES * self.body_bytes
+    def bytes_in_flight(self) -> int:
+        """Bytes of all requests and answers that the server holds, at most."""
+        return BODIES_IN_FLIGHT * self.body_bytes
+
+    @property
+    def answer_bytes(self) -> int:
+        """Bytes of an answer, at most."""
+        return BODIES_PER_ANSWER * self.body_bytes
 
     def __post_init__(self):
         for name in ("workers", "batch_rows", "request_rows", "queue_rows", "body_bytes", "connections"):

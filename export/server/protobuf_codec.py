@@ -9,8 +9,8 @@ from tensorflow_serving.apis.predict_pb2 import PredictRequest, PredictResponse
 
 from keras_transformer.errors import first_line_of
 
-from .errors import invalid
-from .signature import Arrays, Signature, check_dimensions, check_shape, too_many_rows
+from .errors import invalid, too_big
+from .signature import SERVING_DEFAULT, Arrays, Signature, check_dimensions, check_shape, too_many_rows
 
 MOST_ELEMENTS = 1 << 22  # a few bytes may claim any shape, since a single value stands for all elements
 
@@ -36,10 +36,13 @@ BITS = {  # of types whose field has something else: the bits of a half, and bot
 
 
 class ProtobufCodec:
-    """The Codec of a PredictRequest. Raises RequestError if an input has more than `most_rows` rows."""
+    """The Codec of a PredictRequest to the version `number`.
 
-    def __init__(self, request: PredictRequest, most_rows: int):
-        self.request, self.most_rows = request, most_rows
+    Raises RequestError if an input has more than `most_rows` rows.
+    """
+
+    def __init__(self, request: PredictRequest, number: int, most_rows: int):
+        self.request, self.number, self.most_rows = request, number, most_rows
         self.signature_name, self.output_names = request.model_spec.signature_name, list(request.output_filter)
 
     def read(self, signature: Signature) -> Arrays:
@@ -55,9 +58,16 @@ class ProtobufCodec:
                 raise too_many_rows(shape[0], self.most_rows)
         return {name: array_of(name, tensor) for name, tensor in self.request.inputs.items()}
 
-    def write(self, outputs: Arrays) -> PredictResponse:
-        """Return an answer that has these outputs, but no model_spec yet."""
-        return PredictResponse(outputs={name: tensor_of(array) for name, array in outputs.items()})
+    def write(self, outputs: Arrays, most: int) -> bytes:
+        """Return a PredictResponse with these outputs. Raises RequestError if it has more than `most` bytes."""
+        response = PredictResponse(outputs={name: tensor_of(array) for name, array in outputs.items()})
+        response.model_spec.name = self.request.model_spec.name
+        response.model_spec.signature_name = self.signature_name or SERVING_DEFAULT
+        response.model_spec.version.value = self.number
+        content = response.SerializeToString()
+        if len(content) > most:
+            raise too_big(most)
+        return content
 
 
 def tensor_of(array: np.ndarray) -> TensorProto:

@@ -1,10 +1,10 @@
 """TensorFlow Serving's REST API: status, metadata and predictions of a model."""
 
 import asyncio
+import contextlib
 import json
 import logging
 import re
-import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -15,14 +15,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
+from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError
-from .json_codec import JsonCodec, json_codec
+from .json_codec import json_codec
 from .protocol import definitions_of, status_of
 from .welcome import welcome
-
-BIG_BODY = 1 << 16  # bytes: parsing that much JSON in the event loop would delay all other requests
 
 log = logging.getLogger("export.server")
 
@@ -75,35 +75,34 @@ class RestApi:
         return as_json({"model_spec": model_spec, "metadata": {"signature_def": signatures}})
 
     async def predict(self, request: Request) -> Response:
-        with self.dispatcher.request() as until:
+        with contextlib.ExitStack() as stack:
+            until = stack.enter_context(self.dispatcher.request())
+            share = stack.enter_context(self.dispatcher.bytes_in_flight.share())
             wanted = wanted_by(request)
             self.dispatcher.version(*wanted)  # an unknown model is refused before its body is read
-            codec = await self.codec(request, until)
+            body = await self.body(request, share, until)
             with self.dispatcher.version_in_use(*wanted) as version:  # a new one, if it came together with the body
-                return await unless_disconnected(request, self.dispatcher.predict(version, codec, until))
+                question = await self.dispatcher.question(version, json_codec, body, share.size, until)
+                del body
+                chunks = await unless_disconnected(request, self.dispatcher.predict(version, question, share, until))
+            share.resize(sum(map(len, chunks)))
+            return Answer(chunks, stack.pop_all(), self.dispatcher.options.deadline)
 
-    async def codec(self, request: Request, until: float) -> JsonCodec:
-        """Return the codec of a request, which no longer needs its body. Raises RequestError."""
-        body = await self.body(request, until)
-        most_rows = self.dispatcher.options.request_rows
-        if len(body) > BIG_BODY:
-            return await asyncio.to_thread(json_codec, body, most_rows)
-        return json_codec(body, most_rows)
-
-    async def body(self, request: Request, until: float) -> bytes:
-        """Return the body. Raises RequestError if it is too long, or too slow."""
+    async def body(self, request: Request, share: Share, until: float) -> bytes:
+        """Return the body, whose bytes `share` holds. Raises RequestError if it is too long, or too slow."""
         most = self.dispatcher.options.body_bytes
         too_long = RequestError(Code.INVALID_ARGUMENT, f"The body has more than {most} bytes, the most here.", 413)
         if int(request.headers.get("content-length", 0)) > most:  # the parser refuses what is no number
             raise too_long
         chunks, length = [], 0
         try:
-            async with asyncio.timeout(until - time.monotonic()):
+            async with share.arriving(until):
                 async for chunk in request.stream():
                     chunks.append(chunk)
                     length += len(chunk)
                     if length > most:
                         raise too_long
+                    share.resize(length)
         except TimeoutError:
             raise RequestError(Code.DEADLINE_EXCEEDED, "The body did not arrive within the deadline.", 408) from None
         except ClientDisconnect:
@@ -124,14 +123,38 @@ def wanted_by(request: Request) -> tuple[str, int | None]:
     return name, int(version)
 
 
-async def unless_disconnected(request: Request, answer: Coroutine[Any, Any, bytes]) -> Response:
-    """Return a response with the answer; stop waiting for it if the client closes the connection."""
+class Answer(Response):
+    """A response whose body has parts; the next is sent when the client has read most of the ones before it.
+
+    `held` is closed when all have been sent, when the client has left, or after so many seconds. Then the connection
+    ends.
+    """
+
+    def __init__(self, chunks: list[bytes], held: contextlib.ExitStack, seconds: float):
+        super().__init__(media_type="application/json")
+        self.headers["content-length"] = str(sum(map(len, chunks)))
+        self._chunks, self._held, self._seconds = chunks[::-1], held, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._held:
+            async with asyncio.timeout(self._seconds):
+                await self._send(send)
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        while self._chunks:
+            chunk = self._chunks.pop()
+            await send({"type": "http.response.body", "body": chunk, "more_body": bool(self._chunks)})
+
+
+async def unless_disconnected(request: Request, answer: Coroutine[Any, Any, list[bytes]]) -> list[bytes]:
+    """Return the answer. Raises RequestError if the client closes the connection before it comes."""
     computing, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(disconnected(request))
     try:
         await asyncio.wait({computing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not computing.done():
-            return Response(status_code=499)  # nobody reads it
-        return Response(await computing, media_type="application/json")
+            raise RequestError(Code.CANCELLED, "The client has left.")  # nobody reads it
+        return await computing
     finally:
         computing.cancel()
         leaving.cancel()

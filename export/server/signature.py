@@ -100,6 +100,14 @@ class Signature(NamedTuple):
         return max(different, default=1)
 
 
+def size_of(arrays: Arrays) -> int:
+    """Return the bytes of arrays, with those of their texts."""
+    return sum(
+        np.asarray(array).nbytes + (sum(map(len, array.ravel().tolist())) if array.dtype == object else 0)
+        for array in arrays.values()
+    )
+
+
 def check_dimensions(name: str, count: int) -> None:
     """Raise RequestError if an input has more dimensions than an array can have."""
     if count > MOST_DIMENSIONS:

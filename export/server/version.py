@@ -6,6 +6,7 @@ import pathlib
 import threading
 from collections.abc import Iterator
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
 from google.protobuf.message import DecodeError
@@ -66,7 +67,8 @@ class Version:
             raise from_tensorflow(error) from None
         except (ValueError, TypeError) as error:  # the session itself refuses an input
             raise invalid(first_line_of(error)) from None
-        return dict(zip(outputs, values, strict=True))
+        arrays = (np.asarray(value, object if isinstance(value, bytes) else None) for value in values)
+        return dict(zip(outputs, arrays, strict=True))
 
     def example(self) -> str:
         """Return the example sentence of the version's certificate, or an empty string if there is none."""

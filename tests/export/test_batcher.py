@@ -4,10 +4,9 @@ import asyncio
 import threading
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
-from export.server.batcher import Batcher, size_of
+from export.server.batcher import Batcher
 from export.server.errors import Code, RequestError
 from export.server.signature import Signature, Tensor
 
@@ -36,7 +35,7 @@ def computed(requests, **limits):
     version = Held()
 
     async def main():
-        batcher = Batcher(**{"workers": 1, "batch_rows": 2, "queue_rows": 100, "queue_bytes": 10_000} | limits)
+        batcher = Batcher(**{"workers": 1, "batch_rows": 2, "queue_rows": 100, "answer_bytes": 10_000} | limits)
         tasks = [asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), one, 10.0)) for one in requests]
         await asyncio.sleep(0.05)
         version.allowed.set()
@@ -62,11 +61,16 @@ def test_two_long_requests_take_turns():
     assert [batch[0] for batch in ran] == [b"a", b"a", b"b", b"a", b"b", b"b"]
 
 
-@pytest.mark.parametrize("limits", [{"queue_rows": 3}, {"queue_bytes": 2 * (8 + 100)}])
-def test_what_waits_is_bounded_in_rows_and_in_bytes(limits):
+def test_what_waits_is_bounded_in_rows():
     """The first request is computed, and the second waits, whatever its size; the third is refused."""
     line = texts(b"x" * 100, b"y" * 100)
-    assert size_of(line) == 2 * (8 + 100)  # a pointer each, and the text
-    _, answers = computed([line, line, line], **limits)
+    _, answers = computed([line, line, line], queue_rows=3)
     assert [type(answer) for answer in answers] == [dict, dict, RequestError]
     assert answers[2].code is Code.RESOURCE_EXHAUSTED and "2 rows are waiting" in answers[2].message
+
+
+def test_the_parts_of_a_request_with_a_big_answer_are_not_all_computed():
+    """Each part has 216 bytes: the third is too much, and ten more are never computed."""
+    ran, answers = computed([texts(*[b"x" * 100] * 26)], answer_bytes=2 * 2 * (8 + 100))
+    assert answers[0].code is Code.INVALID_ARGUMENT and "432 bytes" in answers[0].message
+    assert 3 <= len(ran) <= 5

@@ -86,8 +86,9 @@ def test_a_body_in_drips_has_no_more_time():
         return {"type": "http.request", "body": b" ", "more_body": True}
 
     request = Request({"type": "http", "method": "POST", "headers": []}, drip)
-    body = RestApi(Dispatcher(None, OPTIONS)).body(request, time.monotonic() + 0.1)
-    with pytest.raises(RequestError) as error:
+    dispatcher = Dispatcher(None, OPTIONS)
+    with pytest.raises(RequestError) as error, dispatcher.bytes_in_flight.share() as share:
+        body = RestApi(dispatcher).body(request, share, time.monotonic() + 0.1)
         asyncio.run(asyncio.wait_for(body, HELD))
     assert error.value.http_status == 408
 
@@ -96,13 +97,21 @@ def test_a_body_in_drips_has_no_more_time():
 def test_a_grpc_call_has_the_time_of_the_server_or_of_the_client_whichever_is_less(of_client, seconds):
     received = []
 
-    async def answer(request, until):
+    async def answer(request, share, until):
         received.append(until)
-        return request
+        return b""
 
-    handler = grpc_api.method(Dispatcher(None, ServerOptions(deadline=9.0)), predict_pb2.PredictRequest, answer)
-    context, before = types.SimpleNamespace(time_remaining=lambda: of_client), time.monotonic()
-    asyncio.run(handler.unary_unary(b"", context))
+    async def come(*arguments):
+        return b""
+
+    async def call():
+        dispatcher, arriving = Dispatcher(None, ServerOptions(deadline=9.0)), asyncio.Semaphore(1)
+        handler = grpc_api.method(dispatcher, arriving, predict_pb2.PredictRequest, answer)
+        await handler.stream_stream(None, context)
+
+    context = types.SimpleNamespace(time_remaining=lambda: of_client, read=come, write=come)
+    before = time.monotonic()
+    asyncio.run(call())
     assert before + seconds <= received[0] <= time.monotonic() + seconds
 
 

@@ -24,9 +24,12 @@ class Echo:
     def version_in_use(self, name, number):
         return contextlib.nullcontext(types.SimpleNamespace(number=1))
 
-    async def predict(self, version, codec, until):
+    async def question(self, version, codec_of, request, size, until):
+        return codec_of(request, self.options.request_rows)
+
+    async def predict(self, version, codec, share, until):
         signature = Signature("echo", {"text": Tensor("text:0", tf.string, (None,))}, {}, {})
-        return codec.write(codec.read(signature))
+        return codec.write(codec.read(signature), 1 << 20)
 
 
 def asked(name, shape):
@@ -35,7 +38,8 @@ def asked(name, shape):
     for size in shape:
         request.inputs[name].tensor_shape.dim.add(size=size)
     request.inputs[name].string_val.append(b"a")
-    return asyncio.run(GrpcApi(Echo()).predict(request, 0.0))
+    answer = asyncio.run(GrpcApi(Echo()).predict(request, types.SimpleNamespace(size=0), 0.0))
+    return predict_pb2.PredictResponse.FromString(answer)
 
 
 def test_what_fits_is_read():

@@ -39,7 +39,7 @@ def arrays(content, signature=SIGNATURE):
 
 
 def written(outputs, is_by_row):
-    return JsonCodec("all", is_by_row, {}).write(outputs)
+    return b"".join(JsonCodec("all", is_by_row, {}).write(outputs, 1 << 30))
 
 
 def assert_equal(found, expected):
@@ -138,3 +138,27 @@ def test_answers_are_by_row_or_by_column():
     assert json.loads(written({"text_bytes": text}, is_by_row=False)) == {"outputs": [{"b64": "w7w="}, {"b64": "/w=="}]}
     with pytest.raises(RequestError, match="by column"):
         written({"count": np.array(3)}, is_by_row=True)
+
+
+@pytest.mark.parametrize("is_by_row", [True, False])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("rows", [0, 1, 3, 1000])
+def test_a_long_answer_comes_in_parts_and_is_the_same_json(is_by_row, count, rows):
+    array = np.array([f"{row} \u00fc".encode() * 200 for row in range(rows)], object)
+    outputs = dict([("a", array), ("b", np.arange(2 * rows, dtype=np.float32).reshape(rows, 2))][:count])
+    chunks = JsonCodec("all", is_by_row, {}).write(outputs, 1 << 30)
+    values = {
+        name: [v.decode() if isinstance(v, bytes) else v for v in each.tolist()] for name, each in outputs.items()
+    }
+    rows_of = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    by_row, by_column = (rows_of, values) if count == 2 else (values["a"], values["a"])
+    assert json.loads(b"".join(chunks)) == ({"predictions": by_row} if is_by_row else {"outputs": by_column})
+    assert max(map(len, chunks)) < 3 * json_codec.CHUNK
+
+
+def test_an_answer_is_bounded_as_it_is_written():
+    """A control character takes six bytes in JSON."""
+    outputs = {"text": np.array([b"\0" * 100], object)}
+    assert len(b"".join(JsonCodec("all", False, {}).write(outputs, 620))) == 617
+    with pytest.raises(RequestError, match="more than 610 bytes"):
+        JsonCodec("all", False, {}).write(outputs, 610)

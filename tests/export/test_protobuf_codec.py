@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.framework.tensor_pb2 import TensorProto
-from tensorflow_serving.apis.predict_pb2 import PredictRequest
+from tensorflow_serving.apis.predict_pb2 import PredictRequest, PredictResponse
 
 from export.server.errors import Code, RequestError
 from export.server.protobuf_codec import MOST_ELEMENTS, ProtobufCodec, array_of, tensor_of
@@ -23,8 +23,8 @@ def proto(dtype, shape, **values):
 @pytest.mark.parametrize("values", [[b"a", b"\xff"], [[1.5], [2.0]], 3, True, np.empty((0, 2), np.float32)])
 def test_an_array_survives_the_way_there_and_back(values):
     array = np.array(values, object if isinstance(values, list) and isinstance(values[0], bytes) else None)
-    answer = ProtobufCodec(PredictRequest(), most_rows=1).write({"x": array})
-    found = array_of("x", answer.outputs["x"])
+    answer = ProtobufCodec(PredictRequest(), number=3, most_rows=1).write({"x": array}, most=1000)
+    found = array_of("x", PredictResponse.FromString(answer).outputs["x"])
     assert found.tolist() == array.tolist() and found.shape == array.shape
 
 

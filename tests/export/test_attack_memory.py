@@ -1,0 +1,132 @@
+"""Clients that hold what they began: the server's memory stays bounded, and it answers others at once.
+
+The server runs in a process of its own, with the limits of `keras-transformer serve`.
+"""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import time
+from types import SimpleNamespace
+
+import grpc
+import pytest
+import requests
+import tensorflow as tf
+from tensorflow_serving.apis import predict_pb2
+
+from export.client.client import ServingClient
+from export.server.options import ServerOptions
+from tests.support.echo import write_echo
+from tests.support.held import Probe, held_bodies, held_streams, unread_answers
+from tests.support.processes import start_python, wait_until
+
+pytestmark = pytest.mark.release
+
+BODY = ServerOptions().body_bytes
+BOUND = ServerOptions().bytes_in_flight
+BESIDE = 96 << 20  # bytes that a process may hold beside what it counts: buffers, copies, a heap with holes
+SLOWEST = 0.2  # seconds: a readiness probe waits for 1 or 2
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A server that has answered a big request, so that memory which stays is held already."""
+    write_echo(tmp_path / "echo" / "1")
+    log = tmp_path / "server.log"
+    process = start_python("-m", "export.serve", tmp_path / "echo", "--port", 0, "--grpc-port", 0, log=log)
+    try:
+        wait_until(lambda: "gRPC" in log.read_text(), [process])
+        port, grpc_port = map(int, re.findall(r"://[^:/]+:(\d+)/(?:v1/models/)?echo", log.read_text()))
+        server = SimpleNamespace(host="127.0.0.1", port=port, grpc_port=grpc_port, name="echo", pid=process.pid)
+        server.url = f"http://127.0.0.1:{port}/v1/models/echo"
+        server.grpc_url = f"grpc://127.0.0.1:{grpc_port}/echo"
+        for url in (server.url, server.grpc_url):
+            ServingClient(url).translate(["x" * (BODY // 2)])
+        yield server
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def resident(server):
+    return int(pathlib.Path(f"/proc/{server.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def assert_bounded(what, server, before, probe):
+    """Print and check what the process has gained, and the slowest answer of the probe."""
+    gained = resident(server) - before
+    print(f"\n{what}: {before >> 20} MiB before, +{gained >> 20} MiB; slowest status {1000 * probe.slowest:.0f} ms")
+    assert gained < BOUND + BESIDE
+    assert probe.slowest < SLOWEST and probe.statuses == {200}
+
+
+def answers(server):
+    return all(ServingClient(url).translate(["a"])[0].text == "a" for url in (server.url, server.grpc_url))
+
+
+def test_bodies_without_an_end(server):
+    before = resident(server)
+    with Probe(server.url) as probe, held_bodies(server, 200, BODY):
+        time.sleep(1.0)
+        assert answers(server)
+        assert_bounded("200 bodies", server, before, probe)
+
+
+def test_streams_without_an_end(server):
+    before = resident(server)
+    with Probe(server.url) as probe, held_streams(server, 80, BODY, seconds=8.0):
+        assert answers(server)
+        assert_bounded("80 streams", server, before, probe)
+
+
+def big_answer(texts, times):
+    return json.dumps({"signature_name": "repeat", "inputs": {"text": texts, "times": [times]}}).encode()
+
+
+def test_answers_that_nobody_reads(server):
+    before = resident(server)
+    body = big_answer(["x" * 1000] * 300, 100)  # 30 MB each
+    with Probe(server.url) as probe, unread_answers(server, 20, body):
+        time.sleep(8.0)
+        assert answers(server)
+        assert_bounded("20 unread answers", server, before, probe)
+
+
+def test_answers_that_are_too_big(server):
+    before = resident(server)
+    texts = ["x" * 1000] * 100
+    with Probe(server.url) as probe:
+        for _ in range(5):
+            response = requests.post(f"{server.url}:predict", data=big_answer(texts, 1000))
+            assert response.status_code == 400 and "more than" in response.json()["error"]
+            request = predict_pb2.PredictRequest(model_spec={"name": "echo", "signature_name": "repeat"})
+            request.inputs["text"].CopyFrom(tf.make_tensor_proto(texts))
+            request.inputs["times"].CopyFrom(tf.make_tensor_proto([1000]))
+            with grpc.insecure_channel(f"{server.host}:{server.grpc_port}") as channel:
+                with pytest.raises(grpc.RpcError) as error:
+                    call = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
+                    call(request.SerializeToString(), timeout=30)
+            assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert_bounded("10 answers of 100 MB", server, before, probe)
+
+
+@pytest.mark.parametrize("content", ["[],", '"",', "1,", "1.5e1,", '{"a":1},', '"\\u0041",'])
+def test_bodies_that_take_long_to_read(server, content):
+    before = resident(server)
+    body = b'{"inputs": [' + content.encode() * ((BODY - 20) // len(content)) + b"0]}"
+    with Probe(server.url) as probe:
+        for _ in range(3):
+            assert requests.post(f"{server.url}:predict", data=body).status_code == 400
+        assert_bounded(f"bodies of {content}", server, before, probe)
+
+
+def test_answers_that_are_read(server):
+    before = resident(server)
+    body = big_answer([f"{'x' * 1000}"] * 30, 1000)  # 30 MB
+    with Probe(server.url) as probe:
+        for _ in range(3):
+            assert len(requests.post(f"{server.url}:predict", data=body).json()["outputs"]["repeated"]) == 30
+        assert_bounded("3 answers of 30 MB", server, before, probe)
