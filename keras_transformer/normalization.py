@@ -26,6 +26,7 @@ INVISIBLE = (  # controls, soft hyphens, signs of direction, zero-width spaces, 
     "\ufeff\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001"
 )
 JOINERS = "\u200c\u200d"  # zero-width: non-joiner and joiner, which Persian, Indic scripts and emoji need
+STYLES = "\ufe0e\ufe0f"  # selectors of the variant of a character that is black and white, or an emoji
 SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0020-\U000e007f\U000e0100-\U000e01ef"  # of variants, flags' tags
 BLANK = f"[\0\u115f\u1160{SPACES}{INVISIBLE}{JOINERS}{SELECTORS}]*"  # for re and for RE2
 _BLANK = re.compile(BLANK)
@@ -80,8 +81,8 @@ def _rules_of_form(form: str) -> dict[str, str]:
         halves = ("".join(pair) for pair in itertools.product(members("\uff66-\uff9d"), "\uff9e\uff9f"))
         rules |= {half: full for half in halves if len(full := unicodedata.normalize(form, half)) == 1}
     rules |= dict.fromkeys(members(SPACES), " ") | dict.fromkeys(members(INVISIBLE), "") | {"\u2011": "-"}
-    for joiner, letter in itertools.product(JOINERS, _letters_without_joiners()):
-        rules[joiner + letter] = rules.get(letter, letter)
+    for invisible, letter in itertools.product(JOINERS + STYLES, _letters_without_joiners()):
+        rules[invisible + letter] = rules.get(letter, letter)
     return {sequence: other for sequence, other in rules.items() if sequence != other}
 
 
@@ -104,7 +105,7 @@ def _sequences(character: str) -> Iterator[str]:
 
 
 def _letters_without_joiners() -> Iterator[str]:
-    """The letters and digits before which a joiner has no meaning: those of Latin, Greek and Cyrillic script."""
+    """Letters and digits before which joiners and selectors mean nothing: those of Latin, Greek and Cyrillic script."""
     yield from "0123456789"
     for letter in map(chr, range(ord("A"), 0x2000)):
         if letter.isalpha() and unicodedata.name(letter, "").startswith(("LATIN", "GREEK", "CYRILLIC")):

@@ -30,7 +30,8 @@ truncates a long source at the same token as the run. These differences remain:
 - The run ends an output {extra_length} tokens after the length of its source. CTranslate2 has one limit for all
   sentences, `max_decoding_length`. An output of so many tokens was cut there; CTranslate2 does not tell.
 - The run never outputs `<pad>`, `<unk>` or `<s>`, to which a trained model gives almost no probability.
-- The run translates a line of blanks to an empty line. CTranslate2 does so for an empty line only.
+- The run translates a blank line, of spaces or invisible characters alone, to an empty line. CTranslate2 does so if
+  the tokenizer leaves nothing of it.
 
 Positions in the table: {positions}. CTranslate2 refuses longer sources and outputs.
 """

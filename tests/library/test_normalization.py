@@ -13,6 +13,7 @@ from keras_transformer.normalization import (
     NORMALIZATIONS,
     SELECTORS,
     SPACES,
+    STYLES,
     is_blank,
     members,
     normalization_rules,
@@ -80,7 +81,7 @@ def test_all_spaces_are_one_space_and_invisible_characters_are_nothing(tokenizer
             f"Ein {invisible}Mann steht{invisible}",
         ):
             assert tokenizer.encode(text) == ids, (hex(ord(invisible)), text)
-    for joiner in JOINERS:
+    for joiner in JOINERS + STYLES:
         assert tokenizer.encode(f"Ein Ma{joiner}nn {joiner}steht") == ids
 
 
