@@ -4,9 +4,10 @@ import asyncio
 import threading
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
-from export.server.batcher import Batcher
+from export.server.batcher import Batcher, length_class
 from export.server.errors import Code, RequestError
 from export.server.signature import Signature, Tensor
 
@@ -74,3 +75,53 @@ def test_the_parts_of_a_request_with_a_big_answer_are_not_all_computed():
     ran, answers = computed([texts(*[b"x" * 100] * 26)], answer_bytes=2 * 2 * (8 + 100))
     assert answers[0].code is Code.INVALID_ARGUMENT and "432 bytes" in answers[0].message
     assert 3 <= len(ran) <= 5
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"), [(0, 0), (1, 0), (128, 0), (129, 1), (512, 1), (513, 2), (2048, 2), (2049, 3)]
+)
+def test_a_class_of_lengths_ends_at_128_bytes_and_each_further_one_at_four_times_as_many(length, expected):
+    assert length_class(texts(b"x", b"x" * length)) == expected
+
+
+class Broken(Held):
+    """A version with a fault that nobody foresaw, for the text `fault`."""
+
+    def run(self, signature, outputs, inputs):
+        if b"fault" in inputs["text"]:
+            raise ZeroDivisionError("a fault of the server")
+        return super().run(signature, outputs, inputs)
+
+
+def test_after_a_fault_of_the_server_its_worker_takes_the_next_request():
+    version = Broken()
+    version.allowed.set()
+
+    async def main():
+        batcher = Batcher(workers=1, batch_rows=1, queue_rows=100, answer_bytes=10_000)
+        requests = [batcher.compute(version, SIGNATURE, ("text",), texts(text), 5.0) for text in (b"fault", b"a")]
+        answers = await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), 5)
+        batcher.close()
+        return answers
+
+    fault, answer = asyncio.run(main())
+    assert isinstance(fault, ZeroDivisionError) and answer["text"].tolist() == [b"a"]
+
+
+def test_what_has_been_given_up_is_not_computed():
+    version = Held()
+
+    async def main():
+        batcher = Batcher(workers=1, batch_rows=1, queue_rows=100, answer_bytes=10_000)
+        first = asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), texts(b"a"), 5.0))
+        await asyncio.sleep(0)
+        with pytest.raises(RequestError) as error:
+            await batcher.compute(version, SIGNATURE, ("text",), texts(b"b"), 0.05)
+        version.allowed.set()
+        await first
+        await batcher.compute(version, SIGNATURE, ("text",), texts(b"c"), 5.0)
+        batcher.close()
+        return error.value
+
+    assert asyncio.run(main()).code is Code.DEADLINE_EXCEEDED
+    assert version.ran == [[b"a"], [b"c"]]

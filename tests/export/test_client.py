@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from export.client.client import ServingClient
+from export.client.client import FIRST_WAIT, LONGEST_DEADLINE, LONGEST_WAIT, ServingClient
 from export.client.transports import ClientError
 from export.query import app
 from export.server.options import ServerOptions
@@ -123,6 +123,14 @@ def test_a_deadline_that_no_socket_has_is_refused(deadline):
         ServingClient("http://localhost:1/v1/models/m", deadline=deadline)
 
 
+def test_limits_themselves_are_allowed_and_nothing_is_asked_for_without_rows_or_requests():
+    url, least = "http://localhost:1/v1/models/m", {"rows_per_request": 1, "requests_at_once": 1}
+    assert ServingClient(url, deadline=LONGEST_DEADLINE, **least).deadline == LONGEST_DEADLINE
+    for name in least:
+        with pytest.raises(ClientError, match=f"{name} is 0; it must be at least 1"):
+            ServingClient(url, **least | {name: 0})
+
+
 # errors that pass
 
 
@@ -185,26 +193,58 @@ def test_what_would_come_again_is_raised_at_once(flaky, status):
     assert error.value.code == status and Flaky.plan == [200]
 
 
-class Slow:
-    """A transport whose first answer takes 0.2 seconds and is that the server is busy."""
+class Busy:
+    """A transport that answers the first requests, after a pause, that the server is busy."""
 
-    def __init__(self):
-        self.seconds = []
+    def __init__(self, requests=10_000, pause=0.0, is_transient=True):
+        self.requests, self.pause, self.is_transient = requests, pause, is_transient
+        self.seconds = []  # that each request had
 
     def predict(self, signature_name, inputs, seconds):
         self.seconds.append(seconds)
-        if len(self.seconds) == 1:
-            time.sleep(0.2)
-            raise ClientError("busy", 503, is_transient=True)
+        if len(self.seconds) <= self.requests:
+            if self.pause:
+                time.sleep(self.pause)
+            raise ClientError("busy", 503, self.is_transient)
         return {"times": [1]}
 
 
 def test_each_attempt_has_the_time_that_the_attempts_before_it_left():
     client = ServingClient("http://localhost:1/v1/models/mine", deadline=5.0)
-    client.transport = Slow()
+    client.transport = Busy(requests=1, pause=0.2)
     client.predict({"text": ["a"]}, "repeat")
     first, second = client.transport.seconds
     assert 4 < first <= 5.0 and second <= first - 0.2
+
+
+def test_pauses_between_attempts_grow_and_are_bounded_and_random(monkeypatch):
+    client, pauses = ServingClient("http://localhost:1/v1/models/mine", attempts=12), []
+    client.transport = Busy()
+    monkeypatch.setattr("tenacity.nap.time.sleep", pauses.append)
+    for _ in range(20):
+        with pytest.raises(ClientError, match="busy"):
+            client.predict({"text": ["a"]}, "repeat")
+    assert len(pauses) == 20 * 11 and len(set(pauses)) > 100
+    for number in range(11):
+        limit = min(FIRST_WAIT * 2**number, LONGEST_WAIT)
+        assert limit / 3 < max(pauses[number::11]) <= limit
+
+
+def test_no_attempt_begins_after_the_deadline():
+    client = ServingClient("http://localhost:1/v1/models/mine", deadline=0.3, attempts=1_000)
+    client.transport, before = Busy(), time.monotonic()
+    with pytest.raises(ClientError, match="busy"):
+        client.predict({"text": ["a"]}, "repeat")
+    assert time.monotonic() - before < 5 and len(client.transport.seconds) < 100
+
+
+def test_after_an_error_the_requests_that_wait_are_not_sent():
+    client = ServingClient("http://localhost:1/v1/models/mine", rows_per_request=1, requests_at_once=1)
+    client.transport = Busy(pause=0.2, is_transient=False)
+    with pytest.raises(ClientError, match="busy"):
+        client.predict({"text": list("abcdefgh")}, "repeat")
+    time.sleep(0.3)  # what is being sent meanwhile ends
+    assert len(client.transport.seconds) < 4
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])

@@ -125,6 +125,15 @@ def test_requests_in_flight_have_so_many_seconds_when_the_server_ends():
     assert asyncio.run(dispatcher.drain()) is True
 
 
+def test_a_request_that_fails_is_no_longer_in_flight_and_frees_its_version():
+    version = types.SimpleNamespace(users=0)
+    dispatcher = Dispatcher(types.SimpleNamespace(name="any", version=lambda number: version), OPTIONS)
+    with pytest.raises(ZeroDivisionError), dispatcher.request(), dispatcher.version_in_use("any"):
+        assert (dispatcher.in_flight, version.users) == (1, 1)
+        raise ZeroDivisionError
+    assert (dispatcher.in_flight, version.users) == (0, 0)
+
+
 @pytest.mark.slow
 def test_a_server_ends_although_a_request_takes_longer(folder, held):
     with concurrent.futures.ThreadPoolExecutor(1) as client:

@@ -2,6 +2,7 @@
 
 import os
 
+import psutil
 import pytest
 
 from export.versions import SAVED_MODEL, ExportError, find_version, publish, refuse_version, unfinished_version
@@ -60,6 +61,25 @@ def test_what_a_killed_export_left_is_removed_and_what_another_one_is_writing_is
         assert publish(one) == tmp_path / "1"
     assert names_in(tmp_path) == ["1"]
     assert ".unfinished-1" in caplog.text
+
+
+def test_what_is_younger_than_a_minute_may_be_about_to_be_locked_and_stays(tmp_path):
+    unlocked = tmp_path / ".unfinished-1"
+    unlocked.mkdir()
+    with unfinished_version(tmp_path) as own:
+        assert names_in(tmp_path) == sorted([unlocked.name, own.name])
+    assert names_in(tmp_path) == [unlocked.name]
+
+
+def test_no_file_stays_open(tmp_path):
+    abandoned, process = tmp_path / ".unfinished-1", psutil.Process()
+    before = process.num_fds()
+    for _ in range(3):
+        abandoned.mkdir()
+        os.utime(abandoned, (0, 0))
+        with unfinished_version(tmp_path):
+            assert not abandoned.exists()
+    assert process.num_fds() == before
 
 
 def test_without_locks_nothing_of_another_export_is_removed(tmp_path, monkeypatch):

@@ -105,3 +105,13 @@ def test_an_error_of_a_write_names_the_file(tmp_path):
         write_atomically(tmp_path / "file", fail)
     assert (caught.value.filename, caught.value.errno) == (str(tmp_path / "file"), errno.ENOSPC)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_content_is_on_the_disk_in_full_before_it_has_the_name(tmp_path, monkeypatch):
+    """A machine that loses its power would otherwise keep the name, and zeros behind it."""
+    calls, fsync, replace = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: calls.append(os.fstat(file)) or fsync(file))
+    monkeypatch.setattr(os, "replace", lambda part, path: calls.append(os.stat(part)) or replace(part, path))
+    write_atomically(tmp_path / "file", "content")
+    synced, renamed = calls
+    assert os.path.samestat(synced, renamed) and synced.st_size == renamed.st_size == len("content")

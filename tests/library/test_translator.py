@@ -112,6 +112,13 @@ def test_half_of_a_surrogate_pair_is_no_text(echo):
 # Lengths
 
 
+def test_no_more_lines_than_the_batch_size_are_searched_together(echo, monkeypatch):
+    monkeypatch.setattr(parallel, "searches_at_once", lambda: 1)
+    translator = echo(batch_size=3)
+    translator.translate(["one"] * 7)
+    assert [rows for rows, _ in translator.shapes] == [1, 3, 3]
+
+
 def test_batches_are_of_similar_length_and_every_processor_core_has_one(echo, monkeypatch):
     monkeypatch.setattr(parallel, "searches_at_once", lambda: 3)
     made = echo(batch_size=8)
