@@ -226,6 +226,8 @@ def test_two_spellings_of_one_text_count_once(monkeypatch, pair):
     )
     [found] = Translator(*pair, OPTIONS, batch_size=1).translate_n_best(["x"])
     assert [(translation.text, translation.score) for translation in found] == [(whole, -0.5), (other, -2.0)]
+    [best] = Translator(*pair, SearchOptions(beam_size=3, n_best=1), batch_size=1).translate_n_best(["x"])
+    assert best == found[:1]
 
 
 # Precision

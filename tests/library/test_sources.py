@@ -1,0 +1,23 @@
+"""Lines as token ids: what is cut or refused, at the limit itself."""
+
+import types
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.sources import encoded_lines, encoded_prefix
+from keras_transformer.tokens import EOS
+
+TOKENIZER = types.SimpleNamespace(encode=list, encode_batch=lambda texts: [list(text) for text in texts])  # by letter
+
+
+def test_a_prefix_leaves_a_place_for_the_end():
+    assert encoded_prefix(TOKENIZER, "abc", 4) == list("abc")
+    with pytest.raises(InputError, match="'abcd' has 4 tokens; at most 3 are possible"):
+        encoded_prefix(TOKENIZER, "abcd", 4)
+
+
+def test_a_line_that_just_fits_is_not_cut_and_a_longer_one_is_named(caplog):
+    assert list(encoded_lines(TOKENIZER, ["abc", " "], 4)) == [[*"abc", EOS], []] and not caplog.text
+    assert list(encoded_lines(TOKENIZER, ["a", "abcd"], 4, first_line=7)) == [["a", EOS], [*"abc", EOS]]
+    assert "line 8 has 4 tokens; only the first 3 are used" in caplog.text and "line 7" not in caplog.text
