@@ -55,6 +55,10 @@ def test_rows_and_columns_are_the_same_arrays():
     assert [array.dtype for array in arrays({"inputs": columns}).values()] == [object, np.int32, np.float32, np.bool_]
 
 
+def test_the_least_and_the_largest_whole_number_are_read():
+    assert_equal(arrays({"inputs": {"beam": [-(2**31), 2**31 - 1]}}), {"beam": [-(2**31), 2**31 - 1]})
+
+
 def test_a_single_input_needs_no_name():
     assert_equal(arrays({"instances": ["a", {"b64": "/w=="}]}, TEXT), {"text": [b"a", b"\xff"]})
     assert_equal(arrays({"inputs": ["a"]}, TEXT), {"text": [b"a"]})

@@ -212,3 +212,11 @@ def test_warm_up_requests_that_a_version_cannot_answer_are_logged(folder, caplog
     assert version.warm_up() == 0
     assert str(folder / "1") in caplog.text
     version.close()
+
+
+def test_a_version_is_warm_before_it_is_served(folder, monkeypatch):
+    warmed = []
+    monkeypatch.setattr(Version, "warm_up", lambda version: warmed.append(version.number))
+    served = ModelFolder(folder).version()
+    assert warmed == [served.number]
+    served.close()

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from export.server import process
 from export.server.model_folder import ModelFolder
 from export.server.options import ServerOptions
 from export.server.process import local_server, run_until_signal
@@ -57,3 +58,15 @@ def test_a_port_that_is_taken_is_named(name, tmp_path):
         options = ServerOptions(**{"port": 0, "grpc_port": 0} | {name: port})
         with pytest.raises(ExportError, match=str(port)), local_server(tmp_path / "echo", options):
             pass
+
+
+def test_a_second_server_on_the_ports_of_a_first_is_refused_and_holds_none(tmp_path, monkeypatch):
+    """Two processes would otherwise share the gRPC port, and a client would get the answers of either."""
+    write_echo(tmp_path / "echo" / "1")
+    listeners, open_port = [], process.open_port
+    monkeypatch.setattr(process, "open_port", lambda *place: listeners.append(open_port(*place)) or listeners[-1])
+    with local_server(tmp_path / "echo", ServerOptions(port=0, grpc_port=0)) as address:
+        options = ServerOptions(port=0, grpc_port=address.grpc_port)
+        with pytest.raises(ExportError, match=str(address.grpc_port)), local_server(tmp_path / "echo", options):
+            pass
+        assert listeners[1].fileno() == -1  # closed

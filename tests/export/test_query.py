@@ -1,6 +1,7 @@
 """`keras-transformer query` as a process: it survives a server that hangs up, and ends if its reader does."""
 
 import contextlib
+import inspect
 import json
 import signal
 import socket
@@ -8,6 +9,10 @@ import threading
 
 import pytest
 
+import export.query
+from export.client.client import ServingClient
+from keras_transformer.translation import Translation
+from tests.support.commands import invoke
 from tests.support.processes import python, start_python
 
 pytestmark = [
@@ -65,3 +70,20 @@ def test_a_reader_that_closes_the_pipe_ends_it_without_a_word(tmp_path):
         assert process.stdout.readline() == "a dog runs\n"
         process.stdout.close()
         assert (process.wait(60), process.stderr.read()) == (-signal.SIGPIPE, "")
+
+
+def test_every_option_arrives_in_the_client(monkeypatch):
+    class Recorder:
+        def __init__(self, *arguments, **named):
+            calls.append(inspect.signature(ServingClient.__init__).bind(None, *arguments, **named).arguments)
+
+        def translate(self, lines):
+            return [Translation(line, 0.0) for line in lines]
+
+    calls = []
+    monkeypatch.setattr(export.query, "ServingClient", Recorder)
+    options = ("--url", "u", "--rows-per-request", 5, "--requests-at-once", 3, "--deadline", 2.5)
+    assert invoke(export.query.app, *options, stdin="a\n").stdout == "a\n"
+    [arguments] = calls
+    del arguments["self"]
+    assert arguments == {"url": "u", "rows_per_request": 5, "requests_at_once": 3, "deadline": 2.5}

@@ -7,7 +7,7 @@ import grpc
 import pytest
 
 from export.client.client import ServingClient
-from export.client.transports import ClientError, is_loopback
+from export.client.transports import LONGEST_MESSAGE, ClientError, is_loopback, on_one_line
 
 
 @pytest.mark.parametrize("url", ["localhost", "http://localhost:1/mine", "grpc://localhost:1", "ftp://x/v1/models/y"])
@@ -82,3 +82,8 @@ def test_the_server_learns_the_deadline_of_a_grpc_client():
 @pytest.mark.parametrize("host, expected", [("localhost", True), ("::1", True), ("127.0.0.9", True), ("a.org", False)])
 def test_this_machine_is_known_by_its_addresses(host, expected):
     assert is_loopback(host) is expected and not is_loopback(None)
+
+
+def test_what_a_server_writes_is_one_printable_line_of_bounded_length():
+    assert on_one_line("not\n\x1b[31m now\t") == "not ?[31m now"
+    assert on_one_line("x" * 10_000) == "x" * LONGEST_MESSAGE

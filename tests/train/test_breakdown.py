@@ -129,6 +129,8 @@ def test_a_long_training_text_is_counted_from_its_beginning_and_named_so(monkeyp
     monkeypatch.setattr(breakdown, "MOST_PAIRS", 2)
     counts, text, _ = words_in_training([split_of("a b", "a", "a", "z")])
     assert counts == {"a": 2, "b": 1} and text == "the first 2 pairs of the training text"
+    monkeypatch.setattr(breakdown, "MOST_PAIRS", 4)
+    assert words_in_training([split_of("a b", "a", "a", "z")]).text == "the training text (4 pairs)"
 
 
 def test_without_the_training_text_the_references_are_counted_and_the_cause_is_named():

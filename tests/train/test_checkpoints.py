@@ -281,3 +281,25 @@ def test_a_file_written_atomically_holds_the_new_or_the_old_content(tmp_path):
 def test_a_checkpoint_of_before_cores_were_counted_had_the_cores_of_now():
     found = progress_of({"progress": np.array('{"step": 4, "seconds": 10.0}')})
     assert found == Progress(4, seconds=10.0, core_seconds=10.0 * processor_cores())
+
+
+def test_a_write_that_fails_leaves_the_checkpoint_of_a_run_that_was_stopped(checkpoints, monkeypatch):
+    model, optimizer = small_model()
+    checkpoints.save(model, optimizer, Progress(9, is_interim=True))
+
+    def savez_of_a_full_disk(file, **arrays):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", savez_of_a_full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        checkpoints.save(model, optimizer, Progress(12))
+    assert checkpoints.restore_latest(model, optimizer) == Progress(9, is_interim=True)
+
+
+@pytest.mark.parametrize(
+    ("bests", "step", "lacks"), [([], 4, True), ([2], 4, False), ([4], 4, True), ([6], 4, False), ([2, 6], 4, False)]
+)
+def test_a_best_checkpoint_is_lacking_unless_it_is_kept_or_will_come_again(checkpoints, bests, step, lacks):
+    for best in bests:
+        (checkpoints.folder / f"best-{best:08d}.npz").touch()
+    assert checkpoints.lacks_best(Progress(step, kept_step=2)) is lacks

@@ -189,6 +189,15 @@ def test_a_command_that_was_stopped_goes_on_but_not_with_another_model_text_or_s
     assert calls == [1, 2, 2] and files["output"].read_text(encoding="utf-8") == "eins zwei\ndrei vier\n"
 
 
+def test_a_disk_that_is_full_at_the_end_loses_no_translation(files, loaded, tmp_path, monkeypatch):
+    def write_to_a_full_disk(path, content):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(train.distil, "write_atomically", write_to_a_full_disk)
+    assert_one_sentence(distil_command(tmp_path, *options_of(files)), files["output"], "No space left")
+    assert (tmp_path / "output.unfinished").read_text(encoding="utf-8").count("\n") == 3  # the work, and two sentences
+
+
 @pytest.mark.slow
 def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_path):
     folder = random_run(tmp_path / "run")

@@ -1,8 +1,10 @@
 """`fit` from where a run folder stands to the last step: resumption, requests to stop, checkpoints, full disks."""
 
+import contextlib
 import errno
 import os
 import signal
+import types
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from keras_transformer.errors import Interrupted
 from tests.support.runs import metrics_of
 from tests.support.training import checkpoint_names, fit_in, no_validation, reusable, training_model, weights_of
 from train.loop.checkpoints import Checkpoints
+from train.loop.fit import fit_from
 from train.loop.progress import Progress
 
 EVERY = {"steps": 6, "checkpoint_every": 2, "validate_every": 2}
@@ -117,3 +120,20 @@ def test_a_validation_that_fails_loses_no_step(tmp_path, error):
     weights = weights_of(resumed)
     fit_in(calm, straight := reusable().from_the_start(), **EVERY)
     assert_same_weights(weights, weights_of(straight))
+
+
+@pytest.mark.parametrize("error", [None, ZeroDivisionError, KeyboardInterrupt])
+def test_an_epoch_that_is_being_prepared_is_given_up_however_training_ends(monkeypatch, error):
+    """It can take minutes, for which the process would wait at its end."""
+    given_up = []
+
+    def train(*arguments, **named):
+        if error:
+            raise error
+
+    for name in ("training_dataset", "distributed"):
+        monkeypatch.setattr(f"train.loop.fit.{name}", lambda *arguments: None)
+    model, batches = types.SimpleNamespace(fit=train), types.SimpleNamespace(give_up=lambda: given_up.append(True))
+    with pytest.raises(error) if error else contextlib.nullcontext():
+        fit_from(Progress(), 5, model, batches, strategy=None, callbacks=[])
+    assert given_up

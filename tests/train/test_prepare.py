@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from tests.support.training import TRAINING, copying_pairs
+from train.data.corpus import Split
 from train.data.encoding import EncodedShards
-from train.data.prepare import packed_batches
+from train.data.prepare import MOST_CHECK_LINES, keep_check_lines, packed_batches
 from train.workers.tf_config import ONLY_WORKER
 
 
@@ -18,3 +19,10 @@ def test_the_order_of_the_text_is_that_of_the_seed(shards):
     )
     np.testing.assert_array_equal(first, same)
     assert (first != other).any()
+
+
+def test_a_run_keeps_the_first_validation_sentences_and_no_more(tmp_path):
+    split = Split("data.validation", lambda: ((f"source {n}", "target") for n in range(MOST_CHECK_LINES + 2)))
+    keep_check_lines(split, tmp_path / "lines")
+    lines = (tmp_path / "lines").read_text(encoding="utf-8").splitlines()
+    assert lines == [f"source {n}" for n in range(MOST_CHECK_LINES)]

@@ -287,3 +287,10 @@ def test_the_paths_of_text_files_are_those_of_every_split():
     entry = {"files": ["c.en", "c.de"], "tag": "<BT>"}
     data = FilesData(source="files", train=[["a.en", "a.de"], entry], validation=["b.tsv"], test=[{"files": "d.tsv"}])
     assert list(map(str, data.paths())) == ["a.en", "a.de", "c.en", "c.de", "b.tsv", "d.tsv"]
+
+
+def test_all_of_a_run_may_be_cooled_down_or_profiled(load):
+    training = load(
+        NUMBERS, "training.steps=25", "training.cooldown_steps=25", "training.profile_steps=[25, 25]"
+    ).training
+    assert (training.cooldown_steps, training.profile_steps) == (25, [25, 25])

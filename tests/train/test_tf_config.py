@@ -25,6 +25,10 @@ def test_a_worker_knows_its_place(index):
     assert read_cluster(text({"worker": TWO}, index=index)) == Cluster(tuple(TWO), Worker(int(index), 2))
 
 
+def test_the_last_port_is_one():
+    assert read_cluster(text({"worker": ["10.0.0.1:65535"]})).addresses == ("10.0.0.1:65535",)
+
+
 def test_a_chief_comes_before_the_workers():
     jobs = {"worker": TWO, "chief": ["10.0.0.9:1"]}
     assert read_cluster(text(jobs, "worker", 1)) == Cluster(("10.0.0.9:1", *TWO), Worker(2, 3))
@@ -49,6 +53,7 @@ def test_a_chief_comes_before_the_workers():
         (text({"worker": ["10.0.0.1", TWO[1]]}), "'10.0.0.1'; it must be HOST:PORT"),
         (text({"worker": ["10.0.0.1:http", TWO[1]]}), "'10.0.0.1:http'; it must be HOST:PORT"),
         (text({"worker": ["10.0.0.1:70000", TWO[1]]}), "a port from 1 to 65535"),
+        (text({"worker": ["10.0.0.1:65536", TWO[1]]}), "a port from 1 to 65535"),
         (text({"worker": [TWO[0], "10.0.0.1:0"]}), "'10.0.0.1:0'"),
         (text({"worker": [TWO[0], "10.0.0.1:" + "9" * 5000]}), "a port from 1 to 65535"),
         (text({"worker": TWO}, ["worker"]), "names ['worker']; only worker and chief"),
