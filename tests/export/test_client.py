@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from export.client.client import FIRST_WAIT, LONGEST_DEADLINE, LONGEST_WAIT, ServingClient
+from export.client.client import FIRST_WAIT, LONGEST_WAIT, ServingClient
 from export.client.transports import ClientError
 from export.query import app
 from export.server.options import ServerOptions
@@ -121,14 +121,6 @@ def test_options_that_are_left_out_are_those_of_the_version_that_is_served_now()
 def test_a_deadline_that_no_socket_has_is_refused(deadline):
     with pytest.raises(ClientError, match="more than 0 seconds"):
         ServingClient("http://localhost:1/v1/models/m", deadline=deadline)
-
-
-def test_limits_themselves_are_allowed_and_nothing_is_asked_for_without_rows_or_requests():
-    url, least = "http://localhost:1/v1/models/m", {"rows_per_request": 1, "requests_at_once": 1}
-    assert ServingClient(url, deadline=LONGEST_DEADLINE, **least).deadline == LONGEST_DEADLINE
-    for name in least:
-        with pytest.raises(ClientError, match=f"{name} is 0; it must be at least 1"):
-            ServingClient(url, **least | {name: 0})
 
 
 # errors that pass

@@ -6,7 +6,7 @@ import contextlib
 import grpc
 import pytest
 
-from export.client.client import ServingClient
+from export.client.client import LONGEST_DEADLINE, ServingClient
 from export.client.transports import LONGEST_MESSAGE, ClientError, is_loopback, on_one_line
 
 
@@ -87,3 +87,11 @@ def test_this_machine_is_known_by_its_addresses(host, expected):
 def test_what_a_server_writes_is_one_printable_line_of_bounded_length():
     assert on_one_line("not\n\x1b[31m now\t") == "not ?[31m now"
     assert on_one_line("x" * 10_000) == "x" * LONGEST_MESSAGE
+
+
+def test_limits_themselves_are_allowed_and_nothing_is_asked_for_without_rows_or_requests():
+    url, least = "http://localhost:1/v1/models/m", {"rows_per_request": 1, "requests_at_once": 1}
+    assert ServingClient(url, deadline=LONGEST_DEADLINE, **least).deadline == LONGEST_DEADLINE
+    for name in least:
+        with pytest.raises(ClientError, match=f"{name} is 0; it must be at least 1"):
+            ServingClient(url, **least | {name: 0})

@@ -115,3 +115,19 @@ def test_the_content_is_on_the_disk_in_full_before_it_has_the_name(tmp_path, mon
     write_atomically(tmp_path / "file", "content")
     synced, renamed = calls
     assert os.path.samestat(synced, renamed) and synced.st_size == renamed.st_size == len("content")
+
+
+def test_a_file_written_atomically_holds_the_new_or_the_old_content(tmp_path):
+    path = tmp_path / "file"
+
+    def fail(file):
+        file.write(b"new")
+        raise KeyboardInterrupt
+
+    write_atomically(path, lambda file: file.write(b"old"))
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, fail)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+    write_atomically(path, lambda file: file.write(b"new"))
+    assert path.read_bytes() == b"new"

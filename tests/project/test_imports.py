@@ -143,7 +143,7 @@ def defined_in(path):
     names = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         for inner in ast.walk(node) if isinstance(node, ast.If | ast.Try) else [node]:
-            if isinstance(inner, ast.ClassDef | ast.FunctionDef):
+            if isinstance(inner, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 names.add(inner.name)
             elif isinstance(inner, ast.Import | ast.ImportFrom):
                 names.update(alias.asname or alias.name for alias in inner.names)

@@ -7,7 +7,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.files import write_atomically
 from keras_transformer.machine import processor_cores
 from keras_transformer.run_folder import RunFolder
 from tests.support.models import as_numpy, assert_close, normal
@@ -260,22 +259,6 @@ def test_a_write_that_fails_midway_leaves_the_earlier_checkpoint_and_no_new_file
         checkpoints.save(model, optimizer, Progress(6))
     assert names(checkpoints) == ["step-00000003.npz"]
     assert checkpoints.restore_latest(model, optimizer) == Progress(3)
-
-
-def test_a_file_written_atomically_holds_the_new_or_the_old_content(tmp_path):
-    path = tmp_path / "file"
-
-    def fail(file):
-        file.write(b"new")
-        raise KeyboardInterrupt
-
-    write_atomically(path, lambda file: file.write(b"old"))
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(path, fail)
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-    write_atomically(path, lambda file: file.write(b"new"))
-    assert path.read_bytes() == b"new"
 
 
 def test_a_checkpoint_of_before_cores_were_counted_had_the_cores_of_now():
