@@ -26,7 +26,10 @@ app = command_app()
 def train(
     config: Annotated[pathlib.Path, typer.Argument(metavar="CONFIG", help="A TOML file; configs/ has examples.")],
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a key; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="SECTION.KEY=VALUE", help="Override a key; KEY=null leaves it out. May be repeated."
+        ),
     ] = None,
     is_dry_run: Annotated[
         bool,

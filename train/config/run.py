@@ -159,7 +159,10 @@ def _check_model(config: RunConfig) -> None:
 
 
 def _apply_override(values: dict[str, Any], override: str) -> None:
-    """Set the key of `override` in `values`. Raises ConfigError if it is not section.key=value."""
+    """Set the key of `override` in `values`, or leave it out if the value is `null`.
+
+    Raises ConfigError if it is not section.key=value.
+    """
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {override}: expected section.key=value, for example training.steps=100.")
@@ -174,4 +177,7 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
         values = values.setdefault(section, {})
         if not isinstance(values, dict):
             raise ConfigError(f"--set {override}: {section} is a value, not a section.")
-    values[name] = value
+    if value == "null":  # not a value of TOML
+        values.pop(name, None)
+    else:
+        values[name] = value
