@@ -43,7 +43,8 @@ class SavedModel:
     def export(self, job: ExportJob) -> pathlib.Path:
         refuse_version(job.folder)
         with quiet_imports():
-            from keras_transformer.translator import Translator, in_precision
+            from keras_transformer.precision import in_precision
+            from keras_transformer.translator import Translator
 
             from .certificate.certificate import certify, summary
             from .graph.operations import refuse_xla

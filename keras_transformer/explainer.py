@@ -12,11 +12,12 @@ from keras import ops
 from keras_transformer.batching import list_of_lines
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
-from keras_transformer.decoding.options import SearchOptions, check_coverage
+from keras_transformer.decoding.options import SearchOptions, check_coverage, check_options
 from keras_transformer.decoding.scores import NAN_PROBABILITIES
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.errors import UserError
 from keras_transformer.kinds import config_of, incremental_decoder
+from keras_transformer.precision import in_precision
 from keras_transformer.saved_run import load_run
 from keras_transformer.sources import check_vocabulary, encoded_lines, encoded_prefix
 from keras_transformer.tokenizer import Tokenizer
@@ -63,15 +64,23 @@ class Explainer:
 
         Explainer.load("runs/numbers").explain("two hundred").translations[0].pieces
 
-    Reads at most EXPLAINED_TOKENS tokens of a sentence, and writes at most as many. Raises ConfigError for a coverage
-    penalty of a model that does not attend to its source.
+    Reads at most EXPLAINED_TOKENS tokens of a sentence, and writes at most as many. `precision` and errors are those of
+    Translator.
     """
 
-    def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, options: SearchOptions | None = None):
+    def __init__(
+        self,
+        transformer: keras.Model,
+        tokenizer: Tokenizer,
+        options: SearchOptions | None = None,
+        precision: str | None = "float32",
+    ):
         config = config_of(transformer)
         check_vocabulary(config, tokenizer)
-        self.tokenizer, self.options = tokenizer, options or SearchOptions()
+        self.tokenizer, self.options = tokenizer, SearchOptions() if options is None else options
+        check_options(self.options)
         check_coverage(config, self.options.coverage_penalty)
+        transformer = in_precision(transformer, precision)
         self._decoder, self._forced = incremental_decoder(transformer), ForcedDecoder(transformer)
         self._pieces = tokenizer.pieces()
         self.most_tokens = min(EXPLAINED_TOKENS, config.position_limit or EXPLAINED_TOKENS)

@@ -15,6 +15,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.kinds import config_of
 from keras_transformer.model import Transformer
 from keras_transformer.parallel import map_batches
+from keras_transformer.precision import in_precision
 from keras_transformer.saved_run import load_run
 from keras_transformer.sources import (
     check_backend,
@@ -66,6 +67,7 @@ class Scorer:
         batch_size: int = BATCH_SIZE,
         max_source_tokens: int = LONGEST_SOURCE,
         coverage_penalty: float = SearchOptions.coverage_penalty,
+        precision: str | None = "float32",
     ):
         SearchOptions(length_penalty=length_penalty, coverage_penalty=coverage_penalty)  # raises ConfigError
         config = config_of(transformer)
@@ -78,7 +80,7 @@ class Scorer:
         self._longest_target = config.position_limit or LONGEST_TARGET
         self._most_tokens = max(1, MOST_LOGITS // config.vocab_size)
         self._pieces = tokenizer.pieces()
-        forced, batch = ForcedDecoder(transformer), tf.TensorSpec((None, None), tf.int32)
+        forced, batch = ForcedDecoder(in_precision(transformer, precision)), tf.TensorSpec((None, None), tf.int32)
 
         def log_probs_and_coverage(source, target) -> tuple:
             outputs = forced(source, target)

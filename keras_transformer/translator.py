@@ -1,8 +1,9 @@
 """A trained run as a function from text to translations."""
 
-import logging
+import functools
 import os
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -10,14 +11,14 @@ import tensorflow as tf
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError
-from keras_transformer.decoding.options import SearchOptions, check_coverage
+from keras_transformer.decoding.options import SearchOptions, check_coverage, check_options
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.search import search
 from keras_transformer.errors import UserError
-from keras_transformer.kinds import build_model, config_of, joint_decoder
-from keras_transformer.machine import has_bfloat16_products
+from keras_transformer.kinds import config_of, joint_decoder
 from keras_transformer.parallel import map_batches
 from keras_transformer.parsing.balanced import TreeDecoder
+from keras_transformer.precision import in_precision
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_runs
 from keras_transformer.sources import (
@@ -33,10 +34,7 @@ from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
 from keras_transformer.translation import Translation
 
-log = logging.getLogger("keras_transformer")
-
 DEFAULT_OPTIONS = SearchOptions()
-PRECISIONS = ("float32", "bfloat16")
 
 
 class Translator:
@@ -64,7 +62,7 @@ class Translator:
         trees_only: search only for outputs that are trees over the words; for a run that was trained on a treebank.
 
     Raises ConfigError for a coverage penalty of a model that does not attend to its source, and if the backend of Keras
-    is not TensorFlow.
+    is not TensorFlow, and TypeError if `options` are not SearchOptions.
     """
 
     def __init__(
@@ -79,13 +77,14 @@ class Translator:
         trained_tokens: int | None = None,
     ):
         check_backend(type(self).__name__)
+        check_options(options)
         models = list(transformer) if isinstance(transformer, list | tuple) else [transformer]
         configs = [config_of(model) for model in models]
         for config in configs:
             check_vocabulary(config, tokenizer)
             check_coverage(config, options.coverage_penalty)
         check_batch_size(batch_size)
-        decoder = joint_decoder([in_precision(model, precision or model.precision) for model in models])
+        decoder = joint_decoder([in_precision(model, precision) for model in models])
         self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
         self.batch_size, self.max_source_tokens = batch_size, longest_source(decoder.config, max_source_tokens)
         self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, of all texts so far
@@ -93,14 +92,12 @@ class Translator:
         if trees_only:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
         batch = tf.TensorSpec((None, None), tf.int32)
-        self._search = tf.function(
-            lambda ids: tuple(search(decoder, ids, options)), input_signature=[batch], autograph=False
-        )
-        self._search_from = tf.function(
-            lambda ids, prefixes: tuple(search(decoder, ids, options, rules={"prefixes": prefixes})),
-            input_signature=[batch, batch],
-            autograph=False,
-        )
+        # A partial and not a lambda: TensorFlow counts the tracings of all functions that share their code, and warns
+        # of those that several Translators need
+        searched = functools.partial(search_results, decoder, options)
+        self._search = tf.function(searched, input_signature=[batch], autograph=False)
+        searched_from = functools.partial(search_results, decoder, options)
+        self._search_from = tf.function(searched_from, input_signature=[batch, batch], autograph=False)
 
     @classmethod
     def load(
@@ -186,6 +183,13 @@ class Translator:
         return translations[: self.options.n_best]
 
 
+def search_results(decoder: Any, options: SearchOptions, ids, prefixes=None) -> tuple:
+    """Return the ids and the scores of a search: see `search`. Shapes: ids int32 (B, S), prefixes int32 (B, P)."""
+    if prefixes is None:
+        return tuple(search(decoder, ids, options))
+    return tuple(search(decoder, ids, options, rules={"prefixes": prefixes}))
+
+
 def different_outputs(tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray) -> dict[str, int]:
     """Return the texts of the outputs of a sentence, best first, each with the row of the best output that has it.
 
@@ -200,20 +204,3 @@ def different_outputs(tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray)
 def tokens_of(ids: np.ndarray) -> tuple[int, ...]:
     """Return the tokens of a row, without PAD."""
     return tuple(ids[ids != PAD].tolist())
-
-
-def in_precision(transformer: keras.Model, precision: str) -> keras.Model:
-    """Return the transformer if it has this precision, else a copy that has it: "float32" or "bfloat16".
-
-    Raises ConfigError for any other.
-    """
-    if precision == transformer.precision:
-        return transformer
-    if precision not in PRECISIONS:
-        raise ConfigError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}.")
-    if precision == "bfloat16" and not has_bfloat16_products():
-        log.warning("this processor has no instructions for bfloat16 products: float32 will be faster")
-    converted = build_model(transformer.model_config, dtype=precision)
-    for weight, value in zip(converted.weights, transformer.weights, strict=True):
-        weight.assign(value)
-    return converted

@@ -165,6 +165,12 @@ LAWS = (
 )  # fmt: skip
 
 
+def check_options(options: Any) -> None:
+    """Raises TypeError if these are no SearchOptions."""
+    if not isinstance(options, SearchOptions):
+        raise TypeError(f"options must be SearchOptions, such as SearchOptions(beam_size=4). Received: {options!r:.60}")
+
+
 def checked(option: Option, value: Any) -> int | float | None:
     """Return a value as Python's own int or float. Raises ConfigError if it is neither, or beyond the limits."""
     if value is None and option.default is None:

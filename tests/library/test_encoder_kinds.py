@@ -12,8 +12,9 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer
 from keras_transformer.layers import RestrictedSelfAttention, SegmentConvolution, SublayerBlock
 from keras_transformer.model import Transformer, with_attention
+from keras_transformer.precision import in_precision
 from keras_transformer.saved_run import load_run
-from keras_transformer.translator import Translator, in_precision
+from keras_transformer.translator import Translator
 from tests.support.commands import invoke
 from tests.support.events import read_pictures
 from tests.support.exports import asker

@@ -54,6 +54,25 @@ def test_a_translation_has_the_score_that_the_search_gave_it(scorer, translation
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float32", None])
+def test_translator_scorer_and_explainer_compute_in_one_precision(pair, precision):
+    half = build_model(pair[0].model_config, dtype="bfloat16")
+    half.set_weights(pair[0].get_weights())
+    options = SearchOptions(max_length=6, length_penalty=1.0)
+    sources = SENTENCES[:4]
+    translations = Translator(half, pair[1], options, precision=precision).translate(sources)
+    scorer = Scorer(half, pair[1], length_penalty=1.0, precision=precision)
+    explainer = Explainer(half, pair[1], options, precision)
+    scores = scorer.score(sources, [translation.text for translation in translations])
+    tolerance = 1e-4 if precision else 0.1  # sums of bfloat16 differ between a search and teacher forcing
+    for source, translation, score in zip(sources, translations, scores, strict=True):
+        explained = explainer.explain(source).translations[0]
+        assert explained.score == pytest.approx(translation.score, abs=tolerance)
+        if (*pair[1].encode(translation.text), 3) == translation.ids:
+            assert score.score == pytest.approx(translation.score, abs=tolerance)
+
+
+@pytest.mark.slow
 def test_a_coverage_penalty_is_part_of_the_score_that_the_search_gave(pair):
     options = SearchOptions(max_length=5, length_penalty=1.0, coverage_penalty=0.7)
     pairs = read_back(pair, options, SENTENCES[:12])

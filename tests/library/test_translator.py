@@ -3,6 +3,7 @@
 import logging
 import pathlib
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -15,10 +16,11 @@ from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.errors import InputError, UserError
 from keras_transformer.model import Transformer
+from keras_transformer.precision import in_precision
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokens import EOS, PAD
 from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator, in_precision
+from keras_transformer.translator import Translator
 from tests.support.models import pieces_of
 from tests.support.runs import SENTENCES, random_run
 
@@ -266,6 +268,31 @@ def test_a_processor_without_bfloat16_products_is_told(pair, monkeypatch, caplog
     monkeypatch.setattr(pathlib.Path, "read_text", lambda *_, **__: f"flags : {flags}\n")
     in_precision(pair[0], "bfloat16")
     assert ["bfloat16" in message for message in warnings_of(caplog)] == [True] * warns
+
+
+# What a script gives
+
+
+@pytest.mark.parametrize("options", [4, None, {"beam_size": 4}])
+def test_options_that_are_none_are_refused_in_a_sentence(pair, options):
+    with pytest.raises(
+        TypeError, match=r"options must be SearchOptions, such as SearchOptions\(beam_size=4\)\. Received: "
+    ):
+        Translator(*pair, options)
+
+
+@pytest.mark.slow
+def test_a_clone_translates_as_its_original(pair):
+    clone = keras.models.clone_model(pair[0])
+    clone.set_weights(pair[0].get_weights())
+    assert Translator(clone, pair[1], OPTIONS).translate(LINES) == Translator(*pair, OPTIONS).translate(LINES)
+
+
+@pytest.mark.slow
+def test_many_translators_warn_of_no_tracing(pair, caplog):
+    for _ in range(6):
+        Translator(*pair, SearchOptions(beam_size=1, max_length=2)).translate(LINES[:1])
+    assert not [record for record in caplog.records if "retracing" in record.getMessage()]
 
 
 # Run folders
