@@ -58,6 +58,7 @@ class TransformerConfig(BaseModelConfig):
     label_smoothing: float = 0.1  # epsilon_ls
 
     def __post_init__(self):
+        self._use_python_numbers()
         for name in ("vocab_size", "encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "max_positions"):
             self._check_count(name)
         for name in ("kernel_size", "neighbourhood"):

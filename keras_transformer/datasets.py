@@ -5,6 +5,7 @@ Importing this module imports no TensorFlow; `dataset_from_pairs` does, when it 
 
 import itertools
 import logging
+import operator
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def dataset_from_pairs(
     filled with empty rows, which do not count in `LabelSmoothedCrossentropy`, `TokenAccuracy` and `Perplexity`.
 
     Args:
-        pairs: (source, target) sentences.
+        pairs: (source, target) sentences; an array of two columns too.
         rows: rows per batch, of all replicas together.
         lengths: lengths of rows in tokens, EOS included, shortest first.
         shuffle: give the pairs another order in each epoch; `seed` decides which.
@@ -56,9 +57,11 @@ def dataset_from_pairs(
     Raises InputError for unusable pairs (unless they are skipped), for text that UTF-8 cannot express and if no pair is
     left, TypeError for pairs that are not two strings, ValueError for rows or lengths that make no sense.
     """
+    lengths = [operator.index(length) for length in lengths]
+    rows, seed = operator.index(rows), operator.index(seed)
     if rows < 1:
         raise ValueError(f"rows must be at least 1. Received: rows={rows}")
-    if not lengths or list(lengths) != sorted(set(lengths)) or lengths[0] < 2:
+    if not lengths or lengths != sorted(set(lengths)) or lengths[0] < 2:
         raise ValueError(f"lengths must rise, from at least 2 tokens. Received: lengths={lengths}")
     encoded = _usable(_encoded(pairs, tokenizer), lengths[-1], skip_unusable)
     return _batches(encoded, rows, lengths, seed if shuffle else None)
@@ -72,8 +75,8 @@ def _encoded(pairs, tokenizer):
         raise TypeError(f"tokenizer must be a keras_transformer.Tokenizer. Received: {tokenizer!r}")
     pairs = list(pairs)
     for number, pair in enumerate(pairs, 1):
-        is_pair = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(side, str) for side in pair)
-        if not is_pair:
+        is_of_two = isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2
+        if not is_of_two or not all(isinstance(side, str) for side in pair):
             raise TypeError(f"pair {number} must be two strings, (source, target). Received: {pair!r}")
     sides = (
         list_of_lines(("" if is_blank(pair[side]) else pair[side] for pair in pairs), name)

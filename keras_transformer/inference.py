@@ -2,6 +2,7 @@
 
 import json
 import logging
+import numbers
 import os
 import pathlib
 import tomllib
@@ -40,12 +41,14 @@ class Inference(NamedTuple):
             raise ConfigError(f"search has {', '.join(unknown)}; it may have {', '.join(RUN_OPTIONS)}.")
         SearchOptions(**self.search)
         length = self.longest_source
-        if length is not None and (not isinstance(length, int) or isinstance(length, bool) or length < 1):
+        if length is not None and (not isinstance(length, numbers.Integral) or isinstance(length, bool) or length < 1):
             raise ConfigError(f"longest_source is {length!r}; it must be a whole number of at least 1, or null.")
 
     def save(self, path: str | os.PathLike) -> None:
         """Write inference.json."""
-        write_atomically(path, json.dumps(self._asdict() | {"search": dict(self.search)}, indent=2) + "\n")
+        longest_source = None if self.longest_source is None else int(self.longest_source)
+        values = self._asdict() | {"search": dict(self.search), "longest_source": longest_source}
+        write_atomically(path, json.dumps(values, indent=2) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Inference":

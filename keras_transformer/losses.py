@@ -48,7 +48,7 @@ def token_losses(logits, labels, smoothing=0.1):
     def losses(logits):
         logits_dtype, logits = logits.dtype, ops.cast(logits, "float32")
         label_logit = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(labels, -1), axis=-1), -1)  # (B, T)
-        highest = ops.max(logits, axis=-1)
+        highest = ops.max(logits, axis=-1, initial=-math.inf)  # Keras refuses an empty batch without `initial`
         log_total = highest + ops.log(ops.sum(ops.exp(logits - ops.expand_dims(highest, -1)), axis=-1))
         nll = log_total - label_logit
         loss = log_total - (1.0 - smoothing) * label_logit - smoothing * ops.mean(logits, axis=-1)
@@ -101,8 +101,8 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
 
     It computes in float32 under every dtype policy: in bfloat16 the label 257 would be 256.
 
-    Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B,), (B, 1) or (B, T). A weight multiplies the
-    loss of its tokens; it does not change what the sum is divided by. Raises ValueError for any other smoothing or
+    Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (), (B,), (B, 1) or (B, T). A weight multiplies
+    the loss of its tokens; it does not change what the sum is divided by. Raises ValueError for any other smoothing or
     reduction.
     """
 
@@ -124,8 +124,8 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
     def __call__(self, y_true, y_pred, sample_weight=None):
         """The reduced loss. Labels decide what is padding: a mask that Keras carries with the logits is left out."""
         has_mask = getattr(y_pred, "_keras_mask", None) is not None
-        if sample_weight is not None:  # Keras would take (B,) for weights of positions where B is T
-            sample_weight = ops.reshape(ops.convert_to_tensor(sample_weight), (ops.shape(y_true)[0], -1))
+        if sample_weight is not None:
+            sample_weight = by_token(sample_weight)
         return super().__call__(y_true, ops.copy(y_pred) if has_mask else y_pred, sample_weight)
 
     def call(self, y_true, y_pred):
@@ -143,6 +143,15 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "smoothing": self.smoothing}
+
+
+def by_token(sample_weight):
+    """Return weights as a tensor that multiplies values of tokens (B, T): (B,) becomes (B, 1), others stay.
+
+    Keras would take (B,) for weights of positions where B is T.
+    """
+    sample_weight = ops.convert_to_tensor(sample_weight)
+    return ops.expand_dims(sample_weight, 1) if len(sample_weight.shape) == 1 else sample_weight
 
 
 def as_logged(losses):

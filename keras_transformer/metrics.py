@@ -5,14 +5,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.losses import token_losses
+from keras_transformer.losses import by_token, token_losses
 from keras_transformer.tokens import PAD
 
 
 class TokenMean(keras.metrics.Metric):
     """The mean of a value over all real tokens since the last reset; a label 0 (PAD) is padding and does not count.
 
-    Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (B,), (B, 1) or (B, T), which weights tokens.
+    Shapes: y_true int (B, T), y_pred logits (B, T, V), sample_weight (), (B,), (B, 1) or (B, T), which weights tokens.
     The state is two sums over tokens, so it does not matter how tokens are spread over batches and replicas. They are
     float32 under every dtype policy: in bfloat16 a count ends at 256. Counts are exact up to 2^24 tokens; beyond, each
     batch is rounded to 7 digits of the sum.
@@ -31,9 +31,7 @@ class TokenMean(keras.metrics.Metric):
         labels = ops.cast(y_true, "int32")
         weights = ops.cast(ops.not_equal(labels, PAD), self.dtype)  # (B, T)
         if sample_weight is not None:
-            sample_weight = ops.cast(sample_weight, self.dtype)
-            by_token = sample_weight[:, None] if len(sample_weight.shape) == 1 else sample_weight
-            weights = weights * by_token
+            weights = weights * ops.cast(by_token(sample_weight), self.dtype)
         values = ops.cast(self.values(ops.convert_to_tensor(y_pred), labels), self.dtype)
         self.total.assign_add(ops.sum(values * weights))
         self.tokens.assign_add(ops.sum(weights))

@@ -32,8 +32,12 @@ class BaseModelConfig:
         """Return the names of the fields, in order."""
         return tuple(field.name for field in dataclasses.fields(cls))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the kind and the fields, from which `from_values` makes the configuration again."""
+        return {KIND: self.kind, **dataclasses.asdict(self)}
+
     def to_json(self) -> str:
-        return json.dumps({KIND: self.kind, **dataclasses.asdict(self)}, indent=2) + "\n"
+        return json.dumps(self.to_dict(), indent=2) + "\n"
 
     def save(self, path: str | os.PathLike):
         write_atomically(path, self.to_json())
@@ -58,6 +62,13 @@ class BaseModelConfig:
     def load(cls, path: str | os.PathLike) -> Self:
         """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
         return read_config(path, cls.from_json)
+
+    def _use_python_numbers(self) -> None:
+        """Replace the numbers of NumPy among the fields, which JSON does not have, by Python's own."""
+        for name in self.fields():
+            value = getattr(self, name)
+            if hasattr(value, "item") and getattr(value, "shape", None) == ():
+                object.__setattr__(self, name, value.item())
 
     def _check_count(self, name: str):
         value = getattr(self, name)

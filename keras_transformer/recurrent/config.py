@@ -35,6 +35,7 @@ class RecurrentConfig(BaseModelConfig):
     label_smoothing: float = 0.1  # epsilon_ls
 
     def __post_init__(self):
+        self._use_python_numbers()
         for name in ("vocab_size", "encoder_layers", "decoder_layers", "d_model"):
             self._check_count(name)
         for name in ("bidirectional", "reverse_source", "shared_embeddings"):

@@ -154,3 +154,11 @@ def test_rows_and_lengths_that_make_no_sense_are_refused_by_name(arguments, toke
     ((name, _),) = arguments.items()
     with pytest.raises(ValueError, match=f"{name} must .* Received: {name}="):
         dataset_from_pairs(PAIRS, tokenizer, **arguments)
+
+
+def test_arrays_and_numbers_of_numpy_give_the_same_batches(tokenizer):
+    expected = list(dataset_from_pairs(PAIRS, tokenizer, rows=4, lengths=(8, 40)).as_numpy_iterator())
+    arrays = np.array(PAIRS), tokenizer, np.int64(4), np.array([8, 40]), True, np.int64(0)
+    for given in (arrays, (np.array(PAIRS, object), *arrays[1:]), (map(list, PAIRS), *arrays[1:])):
+        for batch, same in zip(dataset_from_pairs(*given).as_numpy_iterator(), expected, strict=True):
+            tf.nest.map_structure(np.testing.assert_array_equal, batch, same)

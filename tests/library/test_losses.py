@@ -224,6 +224,19 @@ def test_a_weight_multiplies_the_loss_of_its_tokens(padded_batch):
     assert_close(LabelSmoothedCrossentropy()(labels, logits, sample_weight=weights[:, 0]), expected)
 
 
+@pytest.mark.parametrize("weight", [2, 2.0, np.float64(2), np.array([2.0])])
+def test_one_weight_for_all_multiplies_the_loss(padded_batch, weight):
+    labels, logits, _ = padded_batch
+    expected = 2 * as_numpy(LabelSmoothedCrossentropy()(labels, logits))
+    assert_close(LabelSmoothedCrossentropy()(labels, logits, sample_weight=weight), expected)
+
+
+def test_no_rows_have_no_loss():
+    labels, logits = np.zeros((0, 3), "int32"), np.zeros((0, 3, 7), "float32")
+    assert as_numpy(LabelSmoothedCrossentropy(reduction="sum")(labels, logits)) == 0
+    assert as_numpy(token_sums(logits, labels, labels)).tolist() == [0, 0, 0, 0]
+
+
 def test_one_weight_for_each_row_is_none_for_positions_where_there_are_as_many():
     rng = np.random.default_rng(4)
     labels, logits, weights = rng.integers(1, 7, (3, 3)), rng.normal(size=(3, 3, 7)), np.array([1.0, 0.0, 2.0])
