@@ -46,22 +46,35 @@ def build_model(config: BaseModelConfig, dtype: str | None = None) -> "keras.Mod
 def config_of(model: "keras.Model") -> BaseModelConfig:
     """Return the configuration of a Transformer or a RecurrentModel.
 
-    Raises TypeError for anything else, and ConfigError if `model.quantize` has replaced its weights by integers.
+    A clone of one by `keras.models.clone_model` gets the attributes that it lacks. Raises TypeError for anything else,
+    and ConfigError if `model.quantize` has replaced weights.
     """
+    from keras_transformer.layers.composite import quantized_part
+
+    if not hasattr(model, "model_config"):
+        complete_clone(model)
     config = getattr(model, "model_config", None)
     if not isinstance(config, tuple(CONFIGS.values())):
         raise TypeError(
             f"The model must be a Transformer or a RecurrentModel. Received: {model!r}. If with_attention returned it, "
             "give the model that with_attention was called with: it has the same weights."
         )
-    for weight in model.weights:
-        if "int" in weight.dtype:
-            raise ConfigError(
-                f"The weights must be floats, but {weight.path} is {weight.dtype}, as after `quantize`: give the model "
-                "as it was before. `keras-transformer export --format ctranslate2 --quantization int8` searches with "
-                "integers."
-            )
+    if part := quantized_part(model):
+        raise ConfigError(
+            f"The weights must be floats, but {part.path} is {part.quantization_mode}, as after `quantize`: give the "
+            "model as it was before. `keras-transformer export --format ctranslate2 --quantization int8` searches with "
+            "integers."
+        )
     return config
+
+
+def complete_clone(model: Any) -> None:
+    """Give a clone of a model by `keras.models.clone_model` the attributes of its original that Keras left out."""
+    from keras_transformer.translation_model import config_in_clone
+
+    if values := config_in_clone(model):
+        model.model_config = model.transformer_config = CONFIGS[values[KIND]].from_values(values)
+        model.precision = next(layer.dtype_policy.name for layer in model.layers if layer.weights)
 
 
 def incremental_decoder(model: "keras.Model") -> Any:

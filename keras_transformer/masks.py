@@ -64,3 +64,13 @@ def last_in_segment(segments):
     """The positions at which a segment ends; padding has none. (B, L) -> bool (B, L)."""
     after = ops.concatenate([segments[:, 1:], ops.zeros_like(segments[:, :1])], axis=1)
     return ops.logical_and(segments != after, segments != 0)
+
+
+def mask_of(states):
+    """Return the mask that Keras carries with a tensor, as after `Embedding(mask_zero=True)`; None if there is none."""
+    return getattr(states, "_keras_mask", None)
+
+
+def hide_padding(segments, mask=None):
+    """Return the segments with 0, padding, where the mask is False: int (B, L) and bool (B, L) or None -> (B, L)."""
+    return segments if mask is None else ops.where(mask, segments, ops.zeros_like(segments))

@@ -1,7 +1,5 @@
 """Which layer feeds which: the Transformer of figure 1, assembled with the functional API."""
 
-import dataclasses
-
 import keras
 
 from keras_transformer.config import TransformerConfig
@@ -12,13 +10,13 @@ from keras_transformer.layers.embedding import LearnedPositions, SinusoidalPosit
 from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
 from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
 from keras_transformer.layers.sublayer_block import SublayerBlock
+from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.layers import Recurrent
-
-INPUTS = ("source_ids", "source_segments", "target_ids", "target_segments")
+from keras_transformer.translation_model import INPUTS, TranslationModel
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class Transformer(keras.Model):
+class Transformer(TranslationModel):
     """The encoder-decoder of Vaswani et al. 2017, from a TransformerConfig.
 
     Args:
@@ -33,39 +31,16 @@ class Transformer(keras.Model):
     "logits" if embeddings are not shared). If LayerNorm comes first, there are "encoder_norm" and "decoder_norm" too.
     """
 
+    config_class = TransformerConfig
+
     def __init__(self, config: TransformerConfig, dtype: str | None = None, name: str = "transformer", **kwargs):
         policy = keras.dtype_policies.get(dtype)
-        inputs, logits = connect(config, policy)
-        super().__init__(inputs=inputs, outputs=logits, name=name, **kwargs)
-        self.dtype_policy = policy  # `compile` goes by it: mixed_float16 needs a loss scale
-        self.transformer_config = config
-        self.precision = policy.name
+        super().__init__(config, policy, *connect(config, policy), name=name, **kwargs)
 
     @property
-    def model_config(self) -> TransformerConfig:
-        """The configuration, under the name that every kind of model has for it."""
-        return self.transformer_config
-
-    def get_config(self) -> dict:
-        config = dataclasses.asdict(self.transformer_config)
-        return {"config": config, "dtype": self.precision, "name": self.name, "frozen": frozen_weights(self)}
-
-    @classmethod
-    def from_config(cls, config: dict, custom_objects: dict | None = None) -> "Transformer":
-        model = cls(TransformerConfig.from_values(config["config"]), config["dtype"], config["name"])
-        return freeze_only(model, config.get("frozen", []))
-
-
-def frozen_weights(model: keras.Model) -> list[str]:
-    """Return the paths of the weights of a model that do not train."""
-    return [weight.path for weight in model.weights if not weight.trainable]
-
-
-def freeze_only(model: keras.Model, paths: list[str]) -> keras.Model:
-    """Keep the weights at these paths from training, and let all others train. Returns the model."""
-    for weight in model.weights:
-        weight.trainable = weight.path not in paths
-    return model
+    def transformer_config(self) -> TransformerConfig:
+        """The configuration, under the name that a Transformer alone has for it."""
+        return self.model_config
 
 
 def connect(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple:
@@ -156,13 +131,18 @@ def block_arguments(config: TransformerConfig) -> dict:
     return {name: getattr(config, name) for name in ("d_ff", "activation", "dropout", "norm", "norm_epsilon")}
 
 
-def embedding_layers(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple[TokenEmbedding, ...]:
+def embedding_layers(config: BaseModelConfig, dtype: keras.DTypePolicy) -> tuple[TokenEmbedding, ...]:
     """The layers that embed the source, embed the target, and compute logits: one layer if shared (section 3.4)."""
     if config.shared_embeddings:
-        embedding = TokenEmbedding(config.vocab_size, config.d_model, dtype=dtype, name="embedding")
+        embedding = TokenEmbedding(
+            config.vocab_size, config.d_model, of_model=config.to_dict(), dtype=dtype, name="embedding"
+        )
         return embedding, embedding, embedding
-    names = ("source_embedding", "target_embedding", "logits")
-    return tuple(TokenEmbedding(config.vocab_size, config.d_model, dtype=dtype, name=name) for name in names)
+    of_model = {"source_embedding": None, "target_embedding": None, "logits": config.to_dict()}
+    return tuple(
+        TokenEmbedding(config.vocab_size, config.d_model, of_model=values, dtype=dtype, name=name)
+        for name, values in of_model.items()
+    )
 
 
 def target_layers(model: keras.Model) -> tuple[TokenEmbedding, TokenEmbedding]:

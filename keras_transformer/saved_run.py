@@ -37,7 +37,7 @@ def save_run(
 
     A folder that save_run or a script wrote is overwritten. It cannot be opened meanwhile, as model.json comes last.
     Raises TypeError if the model is neither a Transformer nor a RecurrentModel, and ConfigError, before anything is
-    written, if the tokenizer is of another vocabulary, a weight is an integer, NaN or infinite, a line of `check_lines`
+    written, if the tokenizer is of another vocabulary, a weight is quantized, NaN or infinite, a line of `check_lines`
     is more than one line, a value of `inference` makes no sense, or the folder is a run of `keras-transformer train`,
     whose checkpoints and report are of other weights.
     """

@@ -1,9 +1,13 @@
 """Scaled dot-product attention and multi-head attention (Vaswani et al. 2017, section 3.2)."""
 
+import operator
+
 import keras
 from keras import ops
 
+from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.fused_attention import fused_attention, has_fused_kernel
+from keras_transformer.masks import mask_of
 
 MASKED_SCORE = -1e30  # finite, so that max() and exp() of a fully masked row stay finite; lower than any real score
 LARGEST_FLOAT16 = 65504.0
@@ -46,7 +50,7 @@ def masked_softmax(scores, mask=None):
     if mask is None:
         return ops.softmax(scores, axis=-1)
     scores = ops.where(mask, scores, MASKED_SCORE)
-    highest = ops.stop_gradient(ops.max(scores, axis=-1, keepdims=True))
+    highest = ops.stop_gradient(ops.max(scores, axis=-1, keepdims=True, initial=MASKED_SCORE))
     unnormalised = ops.where(mask, ops.exp(scores - highest), 0.0)
     total = ops.sum(unnormalised, axis=-1, keepdims=True)
     return unnormalised / ops.maximum(total, 1e-30)
@@ -60,7 +64,7 @@ def at_least_float32(scores):
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(CompositeLayer):
     """h attention heads side by side, each in its own projection (section 3.2.2).
 
         head_i = attention(Q W_i^Q, K W_i^K, V W_i^V)        output = concat(head_1, ..., head_h) W^O
@@ -75,21 +79,29 @@ class MultiHeadAttention(keras.layers.Layer):
         use_bias: add a bias to each projection; the paper has none.
 
     Shapes: query (B, Q, d_model), memory (B, K, any width); mask bool (B, Q, K) or (1, Q, K), or (B, K) if it is the
-    same for every query, like the masks that `keras.layers.Embedding(mask_zero=True)` makes.
+    same for every query; memory_mask bool (B, K). Both must allow a key. Without `memory_mask`, a mask that Keras
+    carries with `memory`, as after `keras.layers.Embedding(mask_zero=True)`, takes its place. A mask that Keras carries
+    with `query` stays with the output.
     Returns output (B, Q, d_model) and attention weights (B, h, Q, K). Raises ValueError for a number or width below 1.
     """
 
     def __init__(self, num_heads: int, key_dim: int, value_dim: int | None = None, use_bias: bool = False, **kwargs):
         super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.value_dim = key_dim if value_dim is None else value_dim
+        self.num_heads = operator.index(num_heads)
+        self.key_dim = operator.index(key_dim)
+        self.value_dim = operator.index(key_dim if value_dim is None else value_dim)
         self.use_bias = use_bias
         for name in ("num_heads", "key_dim", "value_dim"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1. Received: {name}={getattr(self, name)}")
 
-    def build(self, query_shape: tuple, memory_shape: tuple | None = None, mask_shape: tuple | None = None):
+    def build(
+        self,
+        query_shape: tuple,
+        memory_shape: tuple | None = None,
+        mask_shape: tuple | None = None,
+        memory_mask_shape: tuple | None = None,
+    ):
         memory_shape = memory_shape or query_shape
         all_heads = (*query_shape[:-1], self.num_heads * self.value_dim)
         self.query_projection = self._projection("query", query_shape, self.num_heads * self.key_dim)
@@ -98,16 +110,15 @@ class MultiHeadAttention(keras.layers.Layer):
         self.output_projection = self._projection("output", all_heads, query_shape[-1])
 
     def _projection(self, name: str, input_shape: tuple, width: int) -> keras.layers.Dense:
-        projection = keras.layers.Dense(width, use_bias=self.use_bias, dtype=self.dtype_policy, name=name)
+        projection = keras.layers.Dense(width, use_bias=self.use_bias, name=name, **self.for_parts())
         projection.build(tuple(input_shape))
         return projection
 
-    def call(self, query, memory, mask=None):
+    def call(self, query, memory, mask=None, memory_mask=None):
         keys = self.split_heads(self.key_projection(memory))  # (B, K, width) -> (B, h, K, d_k)
         values = self.split_heads(self.value_projection(memory))
         query = self.split_heads(self.query_projection(query))  # (B, Q, d_model) -> (B, h, Q, d_k)
-        if mask is not None:
-            mask = for_every_head(mask)
+        mask = both_masks(*map(for_every_head, (mask, memory_mask)))
         heads, weights = scaled_dot_product_attention(query, keys, values, mask)
         if has_fused_kernel(query, keys, values):
             heads = fused_attention(query, keys, values, mask)  # the compiler drops the heads above, which nothing uses
@@ -125,10 +136,15 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (batch, length, self.num_heads * self.value_dim))
 
     def compute_mask(self, query, previous_mask=None):
-        """The output carries no mask: a mask of keys does not describe its positions."""
+        """Return the mask that Keras carries with the query: it stays with the output, whatever `mask` is."""
+        return mask_of(query)
 
     def compute_output_shape(
-        self, query_shape: tuple, memory_shape: tuple | None = None, mask_shape: tuple | None = None
+        self,
+        query_shape: tuple,
+        memory_shape: tuple | None = None,
+        mask_shape: tuple | None = None,
+        memory_mask_shape: tuple | None = None,
     ) -> tuple:
         batch, queries, _ = query_shape
         keys = (memory_shape or query_shape)[1]
@@ -145,7 +161,16 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 def for_every_head(mask):
-    """(B, Q, K) -> (B, 1, Q, K), and (B, K) -> (B, 1, 1, K)"""
+    """(B, Q, K) -> (B, 1, Q, K), and (B, K) -> (B, 1, 1, K); None stays None"""
+    if mask is None:
+        return None
     if len(mask.shape) == 2:
         mask = ops.expand_dims(mask, 1)
     return ops.expand_dims(mask, 1)
+
+
+def both_masks(mask, other):
+    """True if both masks are; None allows everything."""
+    if mask is None or other is None:
+        return other if mask is None else mask
+    return ops.logical_and(mask, other)

@@ -4,12 +4,13 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import FeedForward
-from keras_transformer.masks import causal_mask
+from keras_transformer.masks import causal_mask, mask_of
 
 
-class Residual(keras.layers.Layer):
+class Residual(CompositeLayer):
     """What surrounds a sublayer, the box "Add & Norm" of figure 1: residual sum, LayerNorm and dropout.
 
         output = sublayer(residual.sublayer_input(states))        states = residual.add_and_norm(states, output)
@@ -25,8 +26,8 @@ class Residual(keras.layers.Layer):
         super().__init__(**kwargs)
         self.dropout_rate = dropout
         self.epsilon = epsilon
-        self.norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
-        self.dropout = Dropout(dropout, dtype=self.dtype_policy)
+        self.norm = keras.layers.LayerNormalization(epsilon=epsilon, name="norm", **self.for_parts())
+        self.dropout = Dropout(dropout, **self.for_parts())
 
     def build(self, input_shape: tuple):
         self.norm.build(input_shape)
@@ -64,7 +65,7 @@ class PreNormResidual(Residual):
 RESIDUALS = {"post": PostNormResidual, "pre": PreNormResidual}
 
 
-class Block(keras.layers.Layer):
+class Block(CompositeLayer):
     """What every kind of block ends with: the feed-forward network and its residual. See EncoderBlock."""
 
     def __init__(
@@ -84,16 +85,21 @@ class Block(keras.layers.Layer):
         self.dropout = dropout
         self.norm = norm
         self.norm_epsilon = norm_epsilon
-        self.feed_forward = FeedForward(d_ff, activation, dtype=self.dtype_policy, name="feed_forward")
+        self.feed_forward = FeedForward(d_ff, activation, name="feed_forward", **self.for_parts())
         self.feed_forward_residual = self._residual("feed_forward_residual")
 
     def _residual(self, name: str) -> Residual:
-        return RESIDUALS[self.norm](self.dropout, self.norm_epsilon, dtype=self.dtype_policy, name=name)
+        return RESIDUALS[self.norm](self.dropout, self.norm_epsilon, name=name, **self.for_parts())
 
     def feed(self, states):
         """The feed-forward sublayer. (B, L, d_model) -> (B, L, d_model)"""
         output = self.feed_forward(self.feed_forward_residual.sublayer_input(states))
         return self.feed_forward_residual.add_and_norm(states, output)
+
+    def compute_mask(self, states, previous_mask=None):
+        """Return the mask of real positions (B, L) that stays with the states; a mask (B, Q, K) does not."""
+        is_of_positions = previous_mask is not None and len(previous_mask.shape) == 2
+        return previous_mask if is_of_positions else mask_of(states)
 
     def get_config(self) -> dict:
         return {
@@ -132,15 +138,10 @@ class AttentionBlock(Block):
         self.attention_bias = attention_bias
         for attention in self.attentions:
             layer = MultiHeadAttention(
-                num_heads, key_dim, value_dim, attention_bias, dtype=self.dtype_policy, name=attention
+                num_heads, key_dim, value_dim, attention_bias, name=attention, **self.for_parts()
             )
             setattr(self, attention, layer)
             setattr(self, f"{attention}_residual", self._residual(f"{attention}_residual"))
-
-    def compute_mask(self, states, previous_mask=None):
-        """Keras' mask of real positions (B, L) stays with the states; a mask (B, Q, K) does not."""
-        is_of_positions = previous_mask is not None and len(previous_mask.shape) == 2
-        return previous_mask if is_of_positions else None
 
     def get_config(self) -> dict:
         return {
@@ -165,8 +166,9 @@ class EncoderBlock(AttentionBlock):
         norm_epsilon: added to the variance in LayerNorm.
         attention_bias: add a bias to each projection of attention.
 
-    Shapes: states (B, L, d_model); mask bool (B, L, L), (1, L, L) or (B, L), True means "may attend". Without `mask`,
-    a mask that Keras carries with `states`, as after `keras.layers.Embedding(mask_zero=True)`, takes its place.
+    Shapes: states (B, L, d_model); mask bool (B, L, L), (1, L, L) or (B, L), True means "may attend".
+    A mask that Keras carries with `states`, as after `keras.layers.Embedding(mask_zero=True)`, hides padding as well,
+    and stays with the states.
     Returns states (B, L, d_model) and attention weights (B, h, L, L). Raises ValueError for what its parts refuse: a
     norm of another name, a width below 1, a dropout outside of [0, 1).
     """
@@ -195,8 +197,8 @@ class DecoderBlock(AttentionBlock):
 
     Shapes: states (B, T, d_model), memory (B, S, d_model), self_mask bool (B, T, T), (1, T, T) or (B, T), memory_mask
     bool (B, T, S) or (B, S). Without `self_mask`, a position attends to itself and to those before it. A `self_mask` of
-    (B, T) is True at real positions; a position then attends only to those of them. Without `memory_mask`, a mask that
-    Keras carries with `memory` takes its place.
+    (B, T) is True at real positions; a position then attends only to those of them. Masks that Keras carries with
+    `states` and `memory` hide padding as well; that of `states` stays with the states.
     Returns states (B, T, d_model), self-attention weights (B, h, T, T) and encoder-decoder weights (B, h, T, S).
     """
 

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 
+from keras_transformer.layers.composite import CompositeLayer
+from keras_transformer.masks import hide_padding
+
 
 def neighbours(states, segments, offsets: Sequence[int]):
     """Return, side by side, the states at `position + offset` for each offset; zeros outside the position's segment.
@@ -28,7 +31,7 @@ def neighbours(states, segments, offsets: Sequence[int]):
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class SegmentConvolution(keras.layers.Layer):
+class SegmentConvolution(CompositeLayer):
     """Convolution whose kernel never reaches into another sentence of a packed row.
 
         y_i = W_1 x_{i - m s} + ... + W_k x_{i + m s} + b        m = (k - 1) / 2
@@ -40,7 +43,8 @@ class SegmentConvolution(keras.layers.Layer):
         kernel_size: k, odd, so that as many inputs lie before a position as after it.
         dilation: s, the distance between inputs (Kalchbrenner et al. 2017).
 
-    Shapes: states (B, L, d_model), segments int (B, L) -> (B, L, d_model). Raises ValueError for any other k or s.
+    Shapes: states (B, L, d_model), segments int (B, L) -> (B, L, d_model). Where `states_mask`, bool (B, L), or a mask
+    that Keras carries with `states` is False, there is padding. Raises ValueError for any other k or s.
     """
 
     def __init__(self, kernel_size: int, dilation: int = 1, **kwargs):
@@ -51,15 +55,17 @@ class SegmentConvolution(keras.layers.Layer):
             raise ValueError(f"dilation must be at least 1. Received: dilation={dilation}")
         self.kernel_size = kernel_size
         self.dilation = dilation
+        self.supports_masking = True
         half = kernel_size // 2
         self.offsets = tuple(tap * dilation for tap in range(-half, half + 1))
 
     def build(self, states_shape: tuple, segments_shape: tuple | None = None):
         d_model = states_shape[-1]
-        self.projection = keras.layers.Dense(d_model, dtype=self.dtype_policy, name="projection")
+        self.projection = keras.layers.Dense(d_model, name="projection", **self.for_parts())
         self.projection.build((*states_shape[:-1], self.kernel_size * d_model))
 
-    def call(self, states, segments):
+    def call(self, states, segments, states_mask=None):
+        segments = hide_padding(segments, states_mask)
         return self.projection(neighbours(states, segments, self.offsets))
 
     def compute_output_shape(self, states_shape: tuple, segments_shape: tuple | None = None) -> tuple:

@@ -1,5 +1,7 @@
 """Dropout with a mask that is a hash of (seed, place): cheap, because XLA fuses it with what it multiplies."""
 
+import operator
+
 import keras
 from keras import ops
 
@@ -61,8 +63,8 @@ class Dropout(keras.layers.Layer):
         if not 0 <= rate < 1:
             raise ValueError(f"rate must be in [0, 1). Received: rate={rate}")
         self.rate = rate
-        self.seed = seed
-        self.seed_generator = keras.random.SeedGenerator(seed) if rate > 0 else None
+        self.seed = None if seed is None else operator.index(seed)
+        self.seed_generator = keras.random.SeedGenerator(self.seed) if rate > 0 else None
         self.supports_masking = True
         self.built = True
 

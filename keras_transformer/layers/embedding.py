@@ -17,13 +17,21 @@ class TokenEmbedding(keras.layers.Layer):
     distribution of variance 1 / d_model. Scaled embeddings then have variance 1, like the logits of normalised
     states. Sinusoidal positions, whose mean square is 1/2, are of the same order.
 
-    Shapes: ids int (B, L) -> (B, L, d_model); states (B, L, d_model) -> logits (B, L, vocab_size).
+    Args:
+        vocab_size, d_model: rows and columns of E.
+        of_model: the configuration of the model whose logits the layer computes, as a dict. `keras.models.clone_model`
+            copies layers alone, so that a clone has its configuration from here.
+
+    Shapes: ids (B, L), whole numbers of any type -> (B, L, d_model); states (B, L, d_model) -> logits (B, L,
+    vocab_size).
     """
 
-    def __init__(self, vocab_size: int, d_model: int, **kwargs):
-        super().__init__(**kwargs)
+    def __init__(self, vocab_size: int, d_model: int, of_model: dict | None = None, **kwargs):
+        super().__init__(autocast=False, **kwargs)  # in bfloat16 the id 257 would be 256
+        self.supports_masking = True
         self.vocab_size = vocab_size
         self.d_model = d_model
+        self.of_model = of_model
 
     def build(self, input_shape: tuple | None = None):
         self.matrix = self.add_weight(
@@ -36,9 +44,8 @@ class TokenEmbedding(keras.layers.Layer):
         return self.logits(inputs) if reverse else self.embed(inputs)
 
     def embed(self, ids):
-        """ids int (B, L) -> (B, L, d_model)"""
-        embedded = ops.take(ops.convert_to_tensor(self.matrix), ids, axis=0)
-        return ops.cast(embedded, self.compute_dtype) * ops.cast(self.d_model**0.5, self.compute_dtype)
+        """ids (B, L) -> (B, L, d_model)"""
+        return ops.take(self.in_compute_dtype(), as_ids(ids), axis=0) * ops.cast(self.d_model**0.5, self.compute_dtype)
 
     def logits(self, states):
         """states (B, L, d_model) -> (B, L, vocab_size)"""
@@ -46,10 +53,31 @@ class TokenEmbedding(keras.layers.Layer):
 
     def transposed(self):
         """E^T in the compute dtype: (d_model, vocab_size). Decoding computes it once per search."""
-        return ops.transpose(ops.cast(ops.convert_to_tensor(self.matrix), self.compute_dtype))
+        return ops.transpose(self.in_compute_dtype())
+
+    def in_compute_dtype(self):
+        """E in the compute dtype."""
+        return ops.cast(ops.convert_to_tensor(self.matrix), self.compute_dtype)
+
+    def compute_output_shape(self, input_shape: tuple, reverse: bool = False) -> tuple:
+        return (*input_shape[:-1], self.vocab_size) if reverse else (*input_shape, self.d_model)
+
+    def compute_output_spec(self, inputs, reverse: bool = False) -> keras.KerasTensor:
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape, reverse), self.compute_dtype)
 
     def get_config(self) -> dict:
-        return {**super().get_config(), "vocab_size": self.vocab_size, "d_model": self.d_model}
+        return {
+            **super().get_config(),
+            "vocab_size": self.vocab_size,
+            "d_model": self.d_model,
+            "of_model": None if self.of_model is None else dict(self.of_model),
+        }
+
+
+def as_ids(values):
+    """Return values as a tensor of integers: integers keep their type, and floats, which hold ids, become int32."""
+    values = ops.convert_to_tensor(values)
+    return ops.cast(values, "int32") if keras.backend.is_float_dtype(values.dtype) else values
 
 
 def sinusoidal_encoding(positions, d_model: int):
@@ -113,7 +141,7 @@ class LearnedPositions(keras.layers.Layer):
         )
 
     def call(self, embedded, positions):
-        positions = ops.minimum(positions, self.max_positions - 1)
+        positions = ops.minimum(as_ids(positions), self.max_positions - 1)
         return embedded + ops.cast(ops.take(ops.convert_to_tensor(self.table), positions, axis=0), embedded.dtype)
 
     def compute_output_shape(self, embedded_shape: tuple, positions_shape: tuple | None = None) -> tuple:

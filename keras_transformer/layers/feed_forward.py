@@ -1,10 +1,14 @@
 """The position-wise feed-forward network (Vaswani et al. 2017, section 3.3)."""
 
+import operator
+
 import keras
+
+from keras_transformer.layers.composite import CompositeLayer
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class FeedForward(keras.layers.Layer):
+class FeedForward(CompositeLayer):
     """FFN(x) = activation(x W_1 + b_1) W_2 + b_2, the same at every position (eq. 2, with max(0, x) for activation).
 
     Args:
@@ -16,14 +20,14 @@ class FeedForward(keras.layers.Layer):
 
     def __init__(self, d_ff: int, activation: str = "relu", **kwargs):
         super().__init__(**kwargs)
-        self.d_ff = d_ff
+        self.d_ff = operator.index(d_ff)
         self.activation = activation
         self.supports_masking = True
 
     def build(self, input_shape: tuple):
-        self.inner = keras.layers.Dense(self.d_ff, activation=self.activation, dtype=self.dtype_policy, name="inner")
+        self.inner = keras.layers.Dense(self.d_ff, activation=self.activation, name="inner", **self.for_parts())
         self.inner.build(input_shape)
-        self.outer = keras.layers.Dense(input_shape[-1], dtype=self.dtype_policy, name="outer")
+        self.outer = keras.layers.Dense(input_shape[-1], name="outer", **self.for_parts())
         self.outer.build((*input_shape[:-1], self.d_ff))
 
     def call(self, states):

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention, masked_softmax
-from keras_transformer.masks import check_neighbourhood
+from keras_transformer.masks import check_neighbourhood, hide_padding
 
 
 def in_blocks(positions, size: int):
@@ -14,7 +14,7 @@ def in_blocks(positions, size: int):
     """
     batch, length, *rest = ops.shape(positions)
     missing = ops.zeros((batch, -length % size, *rest), positions.dtype)
-    return ops.reshape(ops.concatenate([positions, missing], axis=1), (batch, -1, size, *rest))
+    return ops.reshape(ops.concatenate([positions, missing], axis=1), (batch, -(-length // size), size, *rest))
 
 
 def with_margins(blocks, margin: int):
@@ -50,7 +50,8 @@ def banded_attention(query, key, value, segments, neighbourhood: int):
     mask = ops.logical_and(ops.logical_and(is_same, is_real), is_near(neighbourhood))  # (B, blocks, r, 2 r - 1)
     weights = ops.cast(masked_softmax(scores, ops.expand_dims(mask, 2)), value.dtype)
     output = ops.einsum("bchqk,bckhd->bcqhd", weights, value)
-    return ops.reshape(output, (ops.shape(output)[0], -1, *output.shape[3:]))[:, :length], weights
+    batch, blocks, size, *rest = ops.shape(output)
+    return ops.reshape(output, (batch, blocks * size, *rest))[:, :length], weights
 
 
 def is_near(neighbourhood: int):
@@ -67,8 +68,9 @@ def as_full_weights(weights, length):
 
     Shapes: (B, blocks, H, r, 2 r - 1) -> (B, H, length, length).
     """
-    batch, _, heads, size, window = ops.shape(weights)
-    by_query = ops.reshape(ops.transpose(weights, (0, 2, 1, 3, 4)), (batch, heads, -1, window))[:, :, :length]
+    batch, blocks, heads, size, window = ops.shape(weights)
+    by_query = ops.transpose(weights, (0, 2, 1, 3, 4))  # (B, H, blocks, r, 2 r - 1)
+    by_query = ops.reshape(by_query, (batch, heads, blocks * size, window))[:, :, :length]
     queries, keys = ops.expand_dims(ops.arange(length), 1), ops.expand_dims(ops.arange(length), 0)
     place = keys - queries // size * size + (size - 1) // 2  # of the key in the window of the query's block
     is_inside = ops.logical_and(place >= 0, place < window)
@@ -90,6 +92,7 @@ class RestrictedSelfAttention(MultiHeadAttention):
         neighbourhood: r, odd, so that as many positions before a position are in it as after it.
 
     Shapes: states (B, L, d_model), segments int (B, L). Returns output (B, L, d_model) and weights (B, h, L, L).
+    Where `states_mask`, bool (B, L), or a mask that Keras carries with `states` is False, there is padding.
     Raises ValueError for an even r and for what MultiHeadAttention refuses.
     """
 
@@ -109,7 +112,8 @@ class RestrictedSelfAttention(MultiHeadAttention):
     def build(self, states_shape: tuple, segments_shape: tuple | None = None):
         super().build(states_shape)
 
-    def call(self, states, segments):
+    def call(self, states, segments, states_mask=None):
+        segments = hide_padding(segments, states_mask)
         query, key, value = (
             self.heads_of(projection(states))
             for projection in (self.query_projection, self.key_projection, self.value_projection)

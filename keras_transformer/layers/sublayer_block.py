@@ -24,6 +24,8 @@ class SublayerBlock(Block):
     def __init__(self, sublayer: keras.layers.Layer | dict, d_ff: int, **kwargs):
         super().__init__(d_ff, **kwargs)
         self.sublayer = keras.saving.deserialize_keras_object(sublayer) if isinstance(sublayer, dict) else sublayer
+        if not self.trainable:
+            self.sublayer.trainable = False
         self.sublayer_residual = self._residual("sublayer_residual")
 
     def build(self, states_shape: tuple, segments_shape: tuple | None = None):

@@ -4,6 +4,8 @@ The score e_i says how well position i of the encoder's output h answers the dec
 for all three: alpha = softmax(e) is the distribution, and the context is sum_i alpha_i h_i.
 """
 
+import operator
+
 import keras
 from keras import ops
 
@@ -74,7 +76,7 @@ class AdditiveAttention(Attention):
 
     def __init__(self, units: int, **kwargs):
         super().__init__(**kwargs)
-        self.units = units
+        self.units = operator.index(units)
 
     def build(self, query_shape: tuple, memory_shape: tuple | None = None, mask_shape: tuple | None = None):
         widths = {"w_1": query_shape[-1], "w_2": (memory_shape or query_shape)[-1]}

@@ -1,5 +1,7 @@
 """The recurrent cells: a state and an input at one position, to the state after it."""
 
+import operator
+
 import keras
 from keras import ops
 
@@ -35,7 +37,7 @@ class Cell(keras.layers.Layer):
         super().__init__(**kwargs)
         if units < 1:
             raise ValueError(f"units must be at least 1. Received: units={units}")
-        self.units = units
+        self.units = operator.index(units)
 
     def build(self, input_shape: tuple):
         columns = self.gates * self.units
@@ -65,6 +67,9 @@ class Cell(keras.layers.Layer):
 
     def in_compute_dtype(self, values):
         return ops.cast(ops.convert_to_tensor(values), self.compute_dtype)
+
+    def compute_output_shape(self, inputs_shape: tuple) -> list[tuple]:
+        return [(*inputs_shape[:-1], self.units)] * self.parts
 
     def get_config(self) -> dict:
         return {**super().get_config(), "units": self.units}

@@ -1,10 +1,12 @@
 """The recurrent decoder: one step as a function of (state, token), and all steps of training in one loop."""
 
+import operator
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
+from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.masks import first_in_segment, segment_mask
 from keras_transformer.recurrent.attention import AdditiveAttention, Attention, DotAttention, GeneralAttention
@@ -39,17 +41,17 @@ def in_a_row(layers: list[list]) -> list:
     return [part for layer in layers for part in layer]
 
 
-def attention_layer(kind: str, units: int, dtype: keras.DTypePolicy) -> Attention | None:
-    """Return the layer of one of ATTENTIONS; None for "none"."""
+def attention_layer(kind: str, units: int, parts: dict) -> Attention | None:
+    """Return the layer of one of ATTENTIONS, with these arguments of all parts; None for "none"."""
     if kind == "none":
         return None
     if kind == "additive":
-        return AdditiveAttention(units, dtype=dtype, name="attention")
-    return {"dot": DotAttention, "general": GeneralAttention}[kind](dtype=dtype, name="attention")
+        return AdditiveAttention(units, name="attention", **parts)
+    return {"dot": DotAttention, "general": GeneralAttention}[kind](name="attention", **parts)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class RecurrentDecoder(keras.layers.Layer):
+class RecurrentDecoder(CompositeLayer):
     """Recurrent layers on top of each other, and attention to the source from the last of them.
 
     Attention "dot" and "general" (Luong et al. 2015) come after the recurrent layers, in five steps:
@@ -92,18 +94,18 @@ class RecurrentDecoder(keras.layers.Layer):
         for name, value, allowed in (("cell", cell, tuple(CELLS)), ("attention", attention, ATTENTIONS)):
             if value not in allowed:
                 raise ValueError(f"{name} must be one of {allowed}. Received: {name}={value!r}")
-        self.units, self.cell, self.layers = units, cell, layers
+        self.units, self.cell, self.layers = operator.index(units), cell, operator.index(layers)
         self.attention_kind, self.input_feeding, self.dropout_rate = attention, input_feeding, dropout
-        policy = self.dtype_policy
-        self.cells = [CELLS[cell](units, dtype=policy, name=f"layer_{number + 1}") for number in range(layers)]
-        self.attention = attention_layer(attention, units, policy)
+        parts = self.for_parts()
+        self.cells = [CELLS[cell](self.units, name=f"layer_{number + 1}", **parts) for number in range(self.layers)]
+        self.attention = attention_layer(attention, self.units, parts)
         self.is_fed = attention == "additive" or (attention != "none" and input_feeding)
-        columns = self.cells[0].gates * units
-        self.feed = keras.layers.Dense(columns, use_bias=False, dtype=policy, name="feed") if self.is_fed else None
+        columns = self.cells[0].gates * self.units
+        self.feed = keras.layers.Dense(columns, use_bias=False, name="feed", **parts) if self.is_fed else None
         self.concatenated = (
-            None if attention == "none" else keras.layers.Dense(units, "tanh", dtype=policy, name="attentional_state")
+            None if attention == "none" else keras.layers.Dense(self.units, "tanh", name="attentional_state", **parts)
         )
-        self.dropouts = [Dropout(dropout, dtype=policy) for _ in self.cells[1:]]  # one stream of masks each
+        self.dropouts = [Dropout(dropout, **parts) for _ in self.cells[1:]]  # one stream of masks each
 
     def build(
         self,

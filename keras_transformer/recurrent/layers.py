@@ -1,9 +1,12 @@
 """Recurrent layers over packed rows: the state begins anew at every segment."""
 
+import operator
+
 import keras
 from keras import ops
 
-from keras_transformer.masks import first_in_segment, last_in_segment, segment_mask
+from keras_transformer.layers.composite import CompositeLayer
+from keras_transformer.masks import first_in_segment, hide_padding, last_in_segment, segment_mask
 from keras_transformer.recurrent.cells import CELLS
 from keras_transformer.recurrent.loop import scan
 
@@ -11,7 +14,7 @@ DIRECTIONS = ("forward", "backward", "both")
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class Recurrent(keras.layers.Layer):
+class Recurrent(CompositeLayer):
     """A GRU or an LSTM that reads every segment of a row from an empty state.
 
         forward: h_t = cell(h_{t-1}, x_t)        backward: h_t = cell(h_{t+1}, x_t)        both: [forward ; backward]
@@ -25,6 +28,7 @@ class Recurrent(keras.layers.Layer):
 
     Shapes: inputs (B, L, any width), segments int (B, L). Returns a list of the parts of the state after every
     position: h (B, L, units), and of an LSTM m (B, L, units) too; twice as wide if `direction` is "both".
+    Where `inputs_mask`, bool (B, L), or a mask that Keras carries with `inputs` is False, there is padding.
     Raises ValueError for another cell or direction.
     """
 
@@ -33,15 +37,16 @@ class Recurrent(keras.layers.Layer):
         for name, value, allowed in (("cell", cell, tuple(CELLS)), ("direction", direction, DIRECTIONS)):
             if value not in allowed:
                 raise ValueError(f"{name} must be one of {allowed}. Received: {name}={value!r}")
-        self.units, self.cell, self.direction = units, cell, direction
+        self.units, self.cell, self.direction = operator.index(units), cell, direction
         directions = ("forward", "backward") if direction == "both" else (direction,)
-        self.cells = [CELLS[cell](units, dtype=self.dtype_policy, name=name) for name in directions]
+        self.cells = [CELLS[cell](units, name=name, **self.for_parts()) for name in directions]
 
     def build(self, inputs_shape: tuple, segments_shape: tuple | None = None):
         for cell in self.cells:
             cell.build(inputs_shape)
 
-    def call(self, inputs, segments):
+    def call(self, inputs, segments, inputs_mask=None):
+        segments = hide_padding(segments, inputs_mask)
         states = [self.run(cell, inputs, segments) for cell in self.cells]
         return [ops.concatenate(of_directions, axis=-1) for of_directions in zip(*states, strict=True)]
 
@@ -60,6 +65,10 @@ class Recurrent(keras.layers.Layer):
         projected = cell.project(inputs)  # of all positions: one matrix product
         nothing = ops.zeros((ops.shape(inputs)[0], self.units), projected.dtype)
         return scan(one_position, [nothing] * cell.parts, [projected, *columns], range(cell.parts), is_backward)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        """Return the mask that Keras carries with the inputs, for every part of the state."""
+        return None if previous_mask is None else [previous_mask] * self.cells[0].parts
 
     def compute_output_shape(self, inputs_shape: tuple, segments_shape: tuple | None = None) -> list[tuple]:
         return [(*inputs_shape[:-1], self.units * len(self.cells))] * self.cells[0].parts

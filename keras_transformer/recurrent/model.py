@@ -1,18 +1,17 @@
 """Which layer feeds which: the recurrent encoder-decoder, assembled with the functional API."""
 
-import dataclasses
-
 import keras
 
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.model import INPUTS, embedding_layers, freeze_only, frozen_weights
+from keras_transformer.model import embedding_layers
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.decoder import RecurrentDecoder
 from keras_transformer.recurrent.layers import FinalStates, Recurrent
+from keras_transformer.translation_model import INPUTS, TranslationModel
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class RecurrentModel(keras.Model):
+class RecurrentModel(TranslationModel):
     """A recurrent encoder-decoder with attention or without, from a RecurrentConfig.
 
     Args, inputs and output are those of Transformer: the same four inputs, and logits (B, T, vocab_size).
@@ -22,23 +21,11 @@ class RecurrentModel(keras.Model):
     shared).
     """
 
+    config_class = RecurrentConfig
+
     def __init__(self, config: RecurrentConfig, dtype: str | None = None, name: str = "recurrent_model", **kwargs):
         policy = keras.dtype_policies.get(dtype)
-        inputs, logits = connect(config, policy)
-        super().__init__(inputs=inputs, outputs=logits, name=name, **kwargs)
-        self.dtype_policy = policy  # `compile` goes by it: mixed_float16 needs a loss scale
-        self.model_config = config
-        self.precision = policy.name
-
-    def get_config(self) -> dict:
-        config = dataclasses.asdict(self.model_config)
-        return {"config": config, "dtype": self.precision, "name": self.name, "frozen": frozen_weights(self)}
-
-    @classmethod
-    def from_config(cls, config: dict, custom_objects: dict | None = None) -> "RecurrentModel":
-        values = {"kind": RecurrentConfig.kind, **config["config"]}
-        model = cls(RecurrentConfig.from_values(values), config["dtype"], config["name"])
-        return freeze_only(model, config.get("frozen", []))
+        super().__init__(config, policy, *connect(config, policy), name=name, **kwargs)
 
 
 def connect(config: RecurrentConfig, dtype: keras.DTypePolicy) -> tuple:

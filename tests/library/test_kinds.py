@@ -125,36 +125,18 @@ def test_additive_attention_keeps_the_hidden_layer_of_every_score():
     assert kept[1] - kept[0] >= 4 * 4 * 100 * 50 * RECURRENT.d_model
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("config", [SMALL, RECURRENT], ids=["transformer", "recurrent"])
-def test_a_loaded_model_trains_what_the_saved_one_trained(config, tmp_path):
-    saved = build_model(config)
-    saved.get_layer("embedding").trainable = False
-    saved.weights[-1].trainable = False
-    saved.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    paths = [weight.path for weight in saved.trainable_weights]
-    assert [weight.path for weight in loaded.trainable_weights] == paths and len(paths) == len(saved.weights) - 2
-
-
 @pytest.mark.parametrize("use", [config_of, incremental_decoder, with_attention])
-def test_what_is_no_model_of_these_kinds_and_integers_are_refused_in_a_sentence(use):
+def test_what_is_no_model_of_these_kinds_is_refused_in_a_sentence(use):
     model = build_model(SMALL)
     for other in (with_attention(model), "model", None):
         with pytest.raises(TypeError, match=r"must be a Transformer or a RecurrentModel\. Received: "):
             use(other)
-    model.quantize("int8")
-    with pytest.raises(ConfigError, match="is int8, as after `quantize`"):
-        use(model)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", [SMALL, RECURRENT], ids=["transformer", "recurrent"])
-def test_a_clone_and_a_saved_model_with_attention_compute_the_same(config, tmp_path):
+def test_a_saved_model_with_attention_computes_the_same(config, tmp_path):
     model, batch = randomise(build_model(config)), batch_of([[([5, 6, 7, 3], [2, 8, 9])]], 5, 4)
-    clone = keras.models.clone_model(model)
-    clone.set_weights(model.get_weights())
-    np.testing.assert_array_equal(clone(batch), model(batch))
     shown = with_attention(model)
     shown.save(tmp_path / "shown.keras")
     loaded = keras.saving.load_model(tmp_path / "shown.keras")(batch)
@@ -175,3 +157,13 @@ def test_each_attention_is_that_of_the_block_it_is_named_after(norm, side, kinds
     moved = {name for name in before if np.abs(after[name] - before[name]).max() > 1e-4}
     assert {f"{side}_block_2/{kind}" for kind in kinds} <= moved
     assert not {f"{side}_block_1/{kind}" for kind in kinds} & moved
+
+
+def test_numbers_of_numpy_are_numbers():
+    of_numpy = TransformerConfig(np.int64(40), d_model=np.int32(16), dropout=np.float32(0.5), dilated=np.bool_(False))
+    same = TransformerConfig(40, d_model=16, dropout=0.5)
+    assert of_numpy == same and of_numpy.to_json() == same.to_json()
+    assert of_numpy.replace(num_heads=np.array(4)).to_json() == same.replace(num_heads=4).to_json()
+    assert RecurrentConfig(np.int64(40), d_model=np.int64(8)).to_json() == RecurrentConfig(40, d_model=8).to_json()
+    with pytest.raises(ConfigError, match="model.vocab_size is 40.5; it must be a whole number"):
+        TransformerConfig(np.float64(40.5))

@@ -8,84 +8,20 @@ import pytest
 
 import keras_transformer.layers as layers
 from keras_transformer.layers import masking
-from keras_transformer.recurrent.attention import AdditiveAttention, DotAttention, GeneralAttention
-from keras_transformer.recurrent.cells import GRUCell, LSTMCell
-from keras_transformer.recurrent.decoder import RecurrentDecoder
-from keras_transformer.recurrent.layers import FinalStates, Recurrent
-from tests.support.models import as_numpy, assert_close, normal, randomise
+from tests.support.layers import EXAMPLES, SELF_MASK, STATES, every_layer, functional, outputs
+from tests.support.models import as_numpy, assert_close, randomise
 
-STATES, MEMORY = normal(2, 4, 8), normal(2, 5, 6, seed=1)
-IDS, SEGMENTS = np.array([[1, 2, 3, 0], [4, 0, 0, 0]], "int32"), np.array([[1, 1, 2, 0], [1, 0, 0, 0]], "int32")
-SELF_MASK = np.tril(np.ones((2, 4, 4), bool))
-
-# Each layer with arguments that are not its defaults, and what it is called with.
-EXAMPLES = {
-    "attention": (
-        layers.MultiHeadAttention, dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True), (STATES, MEMORY)),
-    "token embedding": (layers.TokenEmbedding, dict(vocab_size=6, d_model=8), (IDS,)),
-    "sinusoids": (layers.SinusoidalPositions, {}, (STATES, IDS)),
-    "learned positions": (layers.LearnedPositions, dict(max_positions=5), (STATES, IDS)),
-    "feed-forward": (layers.FeedForward, dict(d_ff=12, activation="gelu"), (STATES,)),
-    "dropout": (layers.Dropout, dict(rate=0.3, seed=5), (STATES,)),
-    "encoder block": (layers.EncoderBlock, dict(
-        num_heads=2, key_dim=3, value_dim=5, d_ff=12, activation="gelu", dropout=0.2, norm="pre", norm_epsilon=1e-3,
-        attention_bias=True), (STATES, SELF_MASK)),
-    "decoder block": (layers.DecoderBlock, dict(
-        num_heads=2, key_dim=3, value_dim=5, d_ff=12, activation="gelu", dropout=0.2, norm="post", norm_epsilon=1e-3,
-        attention_bias=True), (STATES, MEMORY, SELF_MASK)),
-    "convolution": (layers.SegmentConvolution, dict(kernel_size=5, dilation=2), (STATES, SEGMENTS)),
-    "restricted attention": (layers.RestrictedSelfAttention, dict(
-        num_heads=2, key_dim=3, neighbourhood=3, value_dim=5, use_bias=True), (STATES, SEGMENTS)),
-    "sublayer block": (layers.SublayerBlock, dict(
-        sublayer=keras.saving.serialize_keras_object(layers.SegmentConvolution(3)), d_ff=12, activation="gelu",
-        dropout=0.2, norm="pre", norm_epsilon=1e-3), (STATES, SEGMENTS)),
-    "segment mask": (masking.SegmentMask, {}, (SEGMENTS, SEGMENTS)),
-    "causal segment mask": (masking.CausalSegmentMask, {}, (SEGMENTS,)),
-    "positions in segment": (masking.PositionsInSegment, {}, (SEGMENTS,)),
-}  # fmt: skip
-RECURRENT = {  # layers of recurrent models, with arguments that are not their defaults
-    GRUCell: dict(units=3),
-    LSTMCell: dict(units=3),
-    Recurrent: dict(units=3, cell="lstm", direction="both"),
-    FinalStates: dict(direction="backward"),
-    DotAttention: {},
-    GeneralAttention: {},
-    AdditiveAttention: dict(units=3),
-    RecurrentDecoder: dict(
-        units=3, cell="lstm", layers=2, attention="additive", input_feeding=False, dropout=0.2),
-}  # fmt: skip
-every_layer = pytest.mark.parametrize(("layer_class", "arguments", "inputs"), EXAMPLES.values(), ids=EXAMPLES.keys())
 WRAPPERS = {layers.PostNormResidual, layers.PreNormResidual}  # have no call: they are saved as a part of their block
 
 
-def symbolic(array):
-    """An input like this array, whose batch and lengths are unknown and whose width, of floats, is known."""
-    width = array.shape[-1] if array.dtype == "float32" else None
-    return keras.Input((*[None] * (array.ndim - 2), width), dtype=array.dtype.name)
-
-
-def functional(layer, inputs):
-    """A model of this one layer."""
-    inputs = [symbolic(array) for array in inputs]
-    return keras.Model(inputs, layer(*inputs))
-
-
-def registered_layers(package="keras_transformer.layers"):
+def registered_layers():
     registered = [entry for entry in keras.saving.get_custom_objects().values() if inspect.isclass(entry)]
-    ours = {entry for entry in registered if entry.__module__.startswith(package)}
+    ours = {entry for entry in registered if entry.__module__.startswith("keras_transformer.")}
     return {entry for entry in ours if issubclass(entry, keras.layers.Layer) and not issubclass(entry, keras.Model)}
 
 
 def test_every_registered_layer_has_an_example():
     assert registered_layers() - WRAPPERS == {layer_class for layer_class, _, _ in EXAMPLES.values()}
-    assert registered_layers("keras_transformer.") - registered_layers() == RECURRENT.keys()
-
-
-@pytest.mark.parametrize(("layer_class", "arguments"), RECURRENT.items(), ids=lambda one: getattr(one, "__name__", ""))
-def test_a_recurrent_layer_is_made_again_from_its_config(layer_class, arguments):
-    config = layer_class(**arguments, name="a_name", dtype=keras.DTypePolicy("mixed_bfloat16")).get_config()
-    assert arguments.items() <= config.items() and constructor_arguments(layer_class) <= config.keys()
-    assert layer_class.from_config(config).get_config() == config
 
 
 def constructor_arguments(layer_class):
@@ -118,14 +54,14 @@ def test_a_saved_layer_computes_the_same(layer_class, arguments, inputs, tmp_pat
     model = randomise(functional(layer_class(**arguments), inputs))
     model.save(tmp_path / "layer.keras")
     loaded = keras.saving.load_model(tmp_path / "layer.keras")
-    for found, expected in zip(outputs(loaded, inputs), outputs(model, inputs), strict=True):
+    for found, expected in zip(outputs(loaded, [inputs]), outputs(model, [inputs]), strict=True):
         assert_close(found, expected, atol=0, rtol=0)
 
 
 @every_layer
 def test_symbolic_shapes_are_the_shapes_of_what_comes_out(layer_class, arguments, inputs):
     model = functional(layer_class(**arguments), inputs)
-    for symbolic, found in zip(keras.tree.flatten(model.output), outputs(model, inputs), strict=True):
+    for symbolic, found in zip(keras.tree.flatten(model.output), outputs(model, [inputs]), strict=True):
         assert len(symbolic.shape) == len(found.shape)
         assert all(known in (None, size) for known, size in zip(symbolic.shape, found.shape, strict=True))
         assert symbolic.dtype == keras.backend.standardize_dtype(found.dtype)
@@ -136,20 +72,16 @@ def test_symbolic_shapes_are_the_shapes_of_what_comes_out(layer_class, arguments
 @every_layer
 def test_mixed_precision_computes_in_half_and_keeps_its_variables_in_float32(layer_class, arguments, inputs, dtype):
     exact = layer_class(**arguments)
-    expected = [as_numpy(output) for output in keras.tree.flatten(exact(*inputs))]
+    expected = [as_numpy(output) for output in outputs(exact, inputs)]
     layer = layer_class(**arguments, dtype=f"mixed_{dtype}")
     layer(*inputs)
     layer.set_weights(exact.get_weights())
-    found = keras.tree.flatten(layer(*inputs))
+    found = outputs(layer, inputs)
     assert {weight.dtype for weight in layer.trainable_weights} <= {"float32"}
     for output, exact_output in zip(found, expected, strict=True):
         kind = keras.backend.standardize_dtype(output.dtype)
         assert kind == dtype or kind in ("bool", "int32")
         assert_close(keras.ops.cast(output, "float32"), exact_output, atol=0.1, rtol=0.05)
-
-
-def outputs(model, inputs):
-    return keras.tree.flatten(model(list(inputs)))
 
 
 # Outside translation

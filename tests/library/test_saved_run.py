@@ -37,7 +37,14 @@ def recurrent_of(tokenizer):
     return randomise(RecurrentModel(RecurrentConfig(vocab_size=tokenizer.vocab_size, **SIZES)))
 
 
-@pytest.mark.parametrize("make", [transformer_of, recurrent_of])
+def clone_of(tokenizer):
+    model = transformer_of(tokenizer)
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    return clone
+
+
+@pytest.mark.parametrize("make", [transformer_of, recurrent_of, clone_of])
 def test_what_is_saved_is_loaded(tokenizer, make, tmp_path):
     model = make(tokenizer)
     kt.save_run(model, tokenizer, tmp_path / "deep" / "run")

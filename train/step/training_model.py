@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.losses import TokenSums, token_sums
-from keras_transformer.model import INPUTS
+from keras_transformer.translation_model import INPUTS
 
 DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different run seeds apart
 

@@ -1,0 +1,87 @@
+"""TranslationModel: what the Transformer and its ancestors have in common as Keras models."""
+
+import dataclasses
+from typing import Any, ClassVar, Self
+
+import keras
+
+from keras_transformer.layers.composite import refuse_quantized
+from keras_transformer.model_config import KIND, BaseModelConfig
+
+INPUTS = ("source_ids", "source_segments", "target_ids", "target_segments")
+
+
+class TranslationModel(keras.Model):
+    """A functional model from four inputs to logits, which is saved as its configuration and its weights.
+
+    Its file also holds which layers are frozen, by their flag `trainable`. `layer.trainable = True` trains them again
+    after `load_model`, as in every functional model.
+    """
+
+    config_class: ClassVar[type[BaseModelConfig]]
+
+    def __init__(self, config: BaseModelConfig, policy: keras.DTypePolicy, inputs: dict, logits, **kwargs):
+        super().__init__(inputs=inputs, outputs=logits, **kwargs)
+        self.dtype_policy = policy  # `compile` goes by it: mixed_float16 needs a loss scale
+        self.model_config = config
+        self.precision = policy.name
+
+    def save(self, *args, **kwargs) -> None:
+        """As in Keras. Raises ValueError, before the file is opened, if `quantize` has changed a layer."""
+        refuse_quantized(self)
+        super().save(*args, **kwargs)
+
+    def get_config(self) -> dict:
+        """Raises ValueError if `quantize` has changed a layer: the file would not open."""
+        refuse_quantized(self)
+        return {
+            "config": dataclasses.asdict(self.model_config),
+            "dtype": self.precision,
+            "name": self.name,
+            "trainable": self.trainable,
+            "frozen": frozen_parts(self),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: dict | None = None) -> Self:
+        values = {KIND: cls.config_class.kind, **config["config"]}
+        model = cls(cls.config_class.from_values(values), config["dtype"], config["name"])
+        model.trainable = config.get("trainable", True)
+        freeze_only(model, config.get("frozen", []))
+        return model
+
+
+def config_in_clone(model: Any) -> dict[str, Any] | None:
+    """Return the configuration that the layers of a model carry, as a dict; None if it is no clone of one of ours.
+
+    `keras.models.clone_model` makes a keras.Model of the same inputs, layers and output, without its configuration.
+    """
+    is_clone = isinstance(model, keras.Model) and isinstance(getattr(model, "output", None), keras.KerasTensor)
+    if not is_clone or not isinstance(model.input, dict) or set(model.input) != set(INPUTS):
+        return None
+    return next((values for layer in model.layers if (values := getattr(layer, "of_model", None))), None)
+
+
+def frozen_parts(model: keras.Model) -> list[str]:
+    """Return the paths of the layers whose flag `trainable` is False, and of other weights that do not train."""
+    layers = [layer.path for layer in layers_with_weights(model) if not layer.trainable]
+    weights = [weight.path for weight in model.weights if not weight.trainable]
+    return layers + [path for path in weights if path.rpartition("/")[0] not in layers]
+
+
+def freeze_only(model: keras.Model, paths: list[str]) -> None:
+    """Freeze the layers and weights of a new model at these paths, and let all others train.
+
+    A layer is frozen by its flag, also if the paths name all its weights, as those of older files do. If only the
+    weights were frozen, `layer.trainable = True` would change nothing, because the flag would be True already.
+    """
+    for layer in layers_with_weights(model):  # an outer layer sets the flags of its parts, so it comes first
+        layer.trainable = layer.path not in paths and not all(weight.path in paths for weight in layer.weights)
+    for weight in model.weights:
+        if weight.path in paths:
+            weight.trainable = False
+
+
+def layers_with_weights(model: keras.Model) -> list[keras.layers.Layer]:
+    """Return the layers of a model that have weights, and their parts, each after the layer that it is a part of."""
+    return [layer for layer in model._flatten_layers(include_self=False) if layer.weights]

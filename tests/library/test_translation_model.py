@@ -1,0 +1,183 @@
+"""What Keras promises of a functional model, held by every kind of model: files, freezing, quantizing, copies."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.config import ConfigError
+from keras_transformer.kinds import build_model, config_of, incremental_decoder, with_attention
+from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.saved_run import save_run
+from keras_transformer.translation_model import config_in_clone, frozen_parts, layers_with_weights
+from tests.support.models import SMALL, as_numpy, assert_close, batch_of, randomise
+
+ONE = SMALL.replace(encoder_layers=1, decoder_layers=1)
+RECURRENT = RecurrentConfig(vocab_size=SMALL.vocab_size, d_model=8)
+CONFIGS = {
+    "transformer": ONE,
+    "pre-norm": ONE.replace(norm="pre", positions="learned", attention_bias=True, shared_embeddings=False),
+    "recurrent encoder": ONE.replace(encoder_layer="recurrent"),
+    "convolutional": ONE.replace(encoder_layer="convolutional"),
+    "restricted": ONE.replace(encoder_layer="restricted"),
+    "recurrent": RECURRENT,
+    "additive": RECURRENT.replace(cell="lstm", decoder_layers=2, attention="additive", shared_embeddings=False),
+    "without attention": RECURRENT.replace(attention="none", bidirectional=False),
+}
+every_kind = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
+BATCH = batch_of([[([5, 6, 7, 3], [2, 8, 9])], [([4, 3], [2])]], 5, 4)
+
+
+def again(model):
+    """The model that Keras makes of the same configuration and weights, as it does for a file."""
+    copy = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(model))
+    copy.set_weights(model.get_weights())
+    return copy
+
+
+def trained(model):
+    return [weight.path for weight in model.trainable_weights]
+
+
+@every_kind
+def test_json_and_a_file_of_weights_make_the_same_model(config, tmp_path):
+    model = randomise(build_model(config))
+    copy = keras.models.model_from_json(model.to_json())
+    model.save_weights(tmp_path / "a.weights.h5")
+    copy.load_weights(tmp_path / "a.weights.h5")
+    assert type(copy) is type(model) and copy.model_config == config
+    assert_close(copy(BATCH), model(BATCH), atol=0, rtol=0)
+
+
+# Freezing
+
+
+@every_kind
+def test_each_layer_and_part_is_frozen_in_a_copy_and_trains_again_when_told_to(config):
+    for number in range(len(layers_with_weights(build_model(config)))):
+        model = build_model(config)
+        layers_with_weights(model)[number].trainable = False
+        copy = again(model)
+        assert frozen_parts(copy) == frozen_parts(model) != []
+        assert trained(copy) == trained(model) != trained(build_model(config))
+        layers_with_weights(copy)[number].trainable = True
+        assert len(copy.trainable_weights) == len(copy.weights)
+
+
+@pytest.mark.slow
+@every_kind
+def test_a_file_with_a_frozen_layer_trains_all_weights_when_told_to(config, tmp_path):
+    model = build_model(config)
+    layer = next(layer for layer in model.layers if layer.weights)
+    layer.trainable = False
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert trained(loaded) == trained(model)
+    loaded.get_layer(layer.name).trainable = True
+    assert len(loaded.trainable_weights) == len(loaded.weights)
+
+
+@every_kind
+def test_a_frozen_model_stays_frozen_until_it_is_told_to_train(config):
+    model = build_model(config)
+    model.trainable = False
+    copy = again(model)
+    assert not copy.trainable and not copy.trainable_weights
+    copy.trainable = True
+    assert len(copy.trainable_weights) == len(copy.weights)
+    assert len(again(copy).trainable_weights) == len(copy.weights)
+
+
+def test_a_part_that_trains_inside_of_a_frozen_layer_and_a_weight_that_does_not():
+    model = build_model(ONE)
+    block = model.get_layer("encoder_block_1")
+    block.trainable = False
+    block.self_attention.trainable = True
+    model.weights[-1].trainable = False
+    copy = again(model)
+    assert trained(copy) == trained(model)
+    assert not copy.get_layer("encoder_block_1").trainable
+    copy.get_layer("encoder_block_1").trainable = True
+    assert len(copy.trainable_weights) == len(copy.weights) - 1
+
+
+def test_a_layer_that_an_older_file_froze_by_its_weights_trains_when_told_to():
+    config = build_model(ONE).get_config()
+    del config["trainable"]
+    config["frozen"] = [weight.path for weight in build_model(ONE).get_layer("encoder_block_1").weights]
+    model = keras.saving.get_registered_object("keras_transformer>Transformer").from_config(config)
+    assert set(trained(build_model(ONE))) - set(trained(model)) == set(config["frozen"])
+    model.get_layer("encoder_block_1").trainable = True
+    assert len(model.trainable_weights) == len(model.weights)
+
+
+# Quantizing
+
+
+@pytest.mark.filterwarnings("ignore:Layer")  # Keras warns of each layer that it cannot quantize
+@pytest.mark.parametrize("mode", ["int8", "float8"])
+@pytest.mark.parametrize("name", ["transformer", "recurrent"])
+def test_a_quantized_model_is_not_saved_and_leaves_the_files_before_it(name, mode, tmp_path):
+    model, path = build_model(CONFIGS[name]), tmp_path / "model.keras"
+    path.write_bytes(b"saved before")
+    model.quantize(mode)
+    assert np.isfinite(as_numpy(model(BATCH))).all()
+    for save in (lambda: model.save(path), model.get_config, lambda: keras.models.clone_model(model)):
+        with pytest.raises(ValueError, match=rf"after `quantize`: its part '.*' is {mode}\. Save it before"):
+            save()
+    assert path.read_bytes() == b"saved before"
+    for use in (config_of, incremental_decoder, with_attention, lambda model: save_run(model, None, tmp_path / "run")):
+        with pytest.raises(ConfigError, match=f"is {mode}, as after `quantize`"):
+            use(model)
+    assert not (tmp_path / "run").exists()
+
+
+# Clones
+
+
+@every_kind
+def test_a_clone_computes_the_same_and_knows_its_configuration(config):
+    model = randomise(build_model(config))
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    assert_close(clone(BATCH), model(BATCH), atol=0, rtol=0)
+    assert config_of(clone) == config and clone.precision == "float32"
+    for name, weights in with_attention(clone)(BATCH).items():
+        assert_close(weights, with_attention(model)(BATCH)[name], atol=0, rtol=0)
+
+
+def test_only_a_model_of_the_same_inputs_and_one_output_is_a_clone():
+    model = build_model(ONE)
+    inputs = keras.Input((4, 8))
+    for other in (
+        with_attention(model),
+        keras.Model(inputs, keras.layers.Dense(2)(inputs)),
+        keras.layers.Dense(2),
+        None,
+    ):
+        assert config_in_clone(other) is None
+
+
+# Inputs
+
+
+@every_kind
+def test_an_empty_batch_gives_no_logits(config):
+    nothing = {name: values[:0] for name, values in BATCH.items()}
+    for logits in (build_model(config)(nothing), build_model(config).predict_on_batch(nothing)):
+        assert logits.shape == (0, 4, SMALL.vocab_size)
+
+
+@every_kind
+def test_ids_may_be_floats(config):
+    model = build_model(config)
+    assert_close(model({name: values.astype("float32") for name, values in BATCH.items()}), model(BATCH), atol=0)
+
+
+@pytest.mark.slow
+@every_kind
+def test_a_compiled_model_computes_the_same(config):
+    model = randomise(build_model(config))
+    expected = as_numpy(model(BATCH))
+    for jit_compile in (True, False):
+        model.compile(jit_compile=jit_compile)
+        assert_close(model.predict(BATCH, verbose=0), expected, atol=1e-4)
