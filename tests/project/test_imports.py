@@ -86,6 +86,8 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "tensorboard": "docs/tensorboard.md",
     "stock_fit": "what a user writes with stock Keras",
     "stock_fit_backends": "stock model.fit on JAX and PyTorch",
+    "keras_promises": "what Keras promises of every layer",
+    "keras_promises_backends": "what Keras promises, on JAX and PyTorch",
     "configuration_page": "docs/configuration.md",
     "training_page": "docs/training.md",
     "trial_commands": "the processes of benchmarks/trials/training.py",
