@@ -1,7 +1,6 @@
 """Text in, translations out: each line has its own translation, whatever the other lines are."""
 
 import logging
-import pathlib
 
 import keras
 import numpy as np
@@ -15,8 +14,6 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.errors import InputError, UserError
-from keras_transformer.model import Transformer
-from keras_transformer.precision import in_precision
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokens import EOS, PAD
 from keras_transformer.translation import Translation
@@ -230,44 +227,6 @@ def test_two_spellings_of_one_text_count_once(monkeypatch, pair):
     assert [(translation.text, translation.score) for translation in found] == [(whole, -0.5), (other, -2.0)]
     [best] = Translator(*pair, SearchOptions(beam_size=3, n_best=1), batch_size=1).translate_n_best(["x"])
     assert best == found[:1]
-
-
-# Precision
-
-
-@pytest.mark.slow
-def test_in_bfloat16_the_weights_and_products_are_bfloat16_and_scores_are_close(pair):
-    expected = Translator(*pair, OPTIONS).translate(LINES)
-    copy = in_precision(pair[0], "bfloat16")
-    assert {weight.dtype for weight in copy.weights} == {"bfloat16"}
-    found = Translator(*pair, OPTIONS, precision="bfloat16").translate(LINES)
-    assert [t.score for t in found] == pytest.approx([t.score for t in expected], abs=0.1, rel=0.05)
-    assert in_precision(pair[0], "float32") is pair[0]
-
-
-@pytest.mark.slow
-def test_a_transformer_of_mixed_precision_is_searched_as_it_is_on_request(pair):
-    mixed = Transformer(pair[0].transformer_config, dtype="mixed_bfloat16")
-    for weight, value in zip(mixed.weights, pair[0].weights, strict=True):
-        weight.assign(value)
-    exact = Translator(*pair, OPTIONS).translate(LINES)
-    copied = Translator(mixed, pair[1], OPTIONS).translate(LINES)  # its weights are float32: nothing is lost
-    assert [(t.text, t.score) for t in copied] == [(t.text, pytest.approx(t.score, abs=1e-4)) for t in exact]
-    as_it_is = Translator(mixed, pair[1], OPTIONS, precision=None).translate(LINES)
-    assert 1e-4 < max(abs(t.score - e.score) for t, e in zip(as_it_is, exact, strict=True)) < 0.5
-
-
-def test_another_precision_is_refused(pair):
-    with pytest.raises(ConfigError, match="precision is 'float8'; it must be one of float32, bfloat16"):
-        Translator(*pair, precision="float8")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("flags, warns", [("avx2 avx512_bf16", False), ("amx_bf16", False), ("avx2 avx512f", True)])
-def test_a_processor_without_bfloat16_products_is_told(pair, monkeypatch, caplog, flags, warns):
-    monkeypatch.setattr(pathlib.Path, "read_text", lambda *_, **__: f"flags : {flags}\n")
-    in_precision(pair[0], "bfloat16")
-    assert ["bfloat16" in message for message in warnings_of(caplog)] == [True] * warns
 
 
 # What a script gives

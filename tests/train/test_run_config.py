@@ -62,14 +62,9 @@ def test_an_override_is_toml_or_a_bare_word_and_stands_above_the_file(load):
     assert (config.model.preset, config.run_folder, config.training.xla) == ("tiny", "runs/y", False)
 
 
-def test_an_override_null_leaves_the_key_of_the_file_out(load):
-    text = NUMBERS + "[training]\nsteps = 5\n"
-    found = load(text + "ema_decay = 0.9\n", "training.ema_decay=null", "training.dropout= null ")
-    assert found == load(text)
-
-
-def test_the_last_override_of_a_key_counts(load):
+def test_the_last_override_of_a_key_counts_and_null_leaves_it_out(load):
     assert load(NUMBERS, "training.steps=10", "training.steps=20").training.steps == 20
+    assert load(NUMBERS + "[training]\nsteps = 5\n", "training.steps=9", "training.steps=null") == load(NUMBERS)
 
 
 def test_a_value_may_hold_an_equals_sign(load):
