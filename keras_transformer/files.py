@@ -5,6 +5,7 @@ import errno
 import hashlib
 import os
 import pathlib
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
@@ -18,15 +19,24 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
     """Replace the file at `path` in one step, so that a reader finds the old content or the new one, never a part.
 
     `write` is the content (a str is written as UTF-8), or a function that writes it to a binary file. The content is
-    flushed to the disk beside `path` under the name `path.part`, which is then renamed. On failure nothing stays.
-    Raises what the file system raises, as OSError with the name of the file.
+    flushed to the disk beside `path` under the name `path.part`, which is then renamed. On failure nothing stays. What
+    lies at `path.part` is removed first, so a link there is not followed. The new file has the permissions of the old
+    one. Raises what the file system raises, as OSError with the name of the file.
     """
     path = pathlib.Path(path)
     if path.is_dir():  # so is ".", which `with_name` below refuses
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     part = path.with_name(path.name + ".part")
+    permissions = permissions_of(path)
+
+    def create(name: str, flags: int) -> int:
+        return os.open(name, flags, 0o666 if permissions is None else permissions)
+
+    part.unlink(missing_ok=True)  # a leftover, or a link that somebody planted
     try:
-        with open(part, "wb") as file:
+        with open(part, "xb", opener=create) as file:
+            if permissions is not None:  # whatever the umask is
+                os.chmod(file.fileno() if os.chmod in os.supports_fd else part, permissions)
             if callable(write):
                 write(file)
             else:
@@ -39,6 +49,15 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
         if isinstance(error, OSError) and error.filename is None:  # a full disk does not name the file
             error.filename = str(path)
         raise
+
+
+def permissions_of(path: pathlib.Path) -> int | None:
+    """Return the permissions of a file; None if there is no file at `path`, or a link."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return None
+    return stat.S_IMODE(mode) if stat.S_ISREG(mode) else None
 
 
 def sha256_of(path: str | os.PathLike) -> str:

@@ -131,3 +131,31 @@ def test_a_file_written_atomically_holds_the_new_or_the_old_content(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     write_atomically(path, lambda file: file.write(b"new"))
     assert path.read_bytes() == b"new"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has neither such links nor such permissions")
+def test_a_planted_link_is_not_followed(tmp_path):
+    victim, path = tmp_path / "victim", tmp_path / "X"
+    victim.write_text("untouched")
+    path.with_name("X.part").symlink_to(victim)
+    write_atomically(path, "new")
+    assert path.read_text() == "new" and victim.read_text() == "untouched"
+    assert not path.is_symlink() and not path.with_name("X.part").exists()
+    path.unlink()
+    path.symlink_to(victim)
+    write_atomically(path, "newer")
+    assert path.read_text() == "newer" and victim.read_text() == "untouched"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o444])
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, mode):
+    path = tmp_path / "X"
+    path.write_text("old")
+    path.chmod(mode)
+    write_atomically(path, lambda file: os.fstat(file.fileno()).st_mode & 0o777 == mode and file.write(b"new"))
+    assert path.read_text() == "new" and path.stat().st_mode & 0o777 == mode
+    fresh = tmp_path / "fresh"
+    write_atomically(fresh, "x")
+    (tmp_path / "other").write_text("x")
+    assert fresh.stat().st_mode == (tmp_path / "other").stat().st_mode  # of the umask
