@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from keras_transformer.errors import UserError
 
 SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
+HIGHEST = 2**63 - 1  # the highest version that the messages of TensorFlow Serving can hold
 UNFINISHED = ".unfinished-"  # how the name of a version begins while it is written
 SECONDS_TO_LOCK = 60  # a younger unfinished version may not be locked yet
 CERTIFICATE = "certificate.json"  # in a version, if it was compared with its run
@@ -25,14 +26,24 @@ class ExportError(UserError):
     """An export that cannot be written or used; the message gives the reason."""
 
 
+def numbered_versions(folder: str | os.PathLike) -> dict[int, pathlib.Path]:
+    """Return the folder of each version in `folder` by its number, ascending, incomplete versions included.
+
+    The name may begin with zeros, as in `00000123`. Of two names of a number, the shorter one counts.
+    """
+    names = sorted((child.name for child in pathlib.Path(folder).iterdir()), key=len, reverse=True)
+    paths = {int(name): pathlib.Path(folder) / name for name in names if is_number(name)}
+    return dict(sorted(paths.items()))
+
+
 def version_numbers(folder: str | os.PathLike) -> list[int]:
     """Return the version numbers in `folder`, ascending, incomplete versions included."""
-    return sorted(int(child.name) for child in pathlib.Path(folder).iterdir() if is_number(child.name))
+    return list(numbered_versions(folder))
 
 
 def is_number(name: str) -> bool:
-    """Return whether the name of a folder is the number of a version."""
-    return name.isascii() and name.isdigit()
+    """Return whether the name of a folder is the number of a version: digits, of a number that has 64 bits."""
+    return name.isascii() and name.isdigit() and int(name) <= HIGHEST
 
 
 def find_version(folder: str | os.PathLike) -> pathlib.Path:
@@ -45,12 +56,12 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
         )
     if is_version(folder):
         return folder
-    complete = [number for number in version_numbers(folder) if is_version(folder / str(number))]
+    complete = [path for path in numbered_versions(folder).values() if is_version(path)]
     if not complete:
         raise ExportError(
             f"{folder} holds no exported version. `keras-transformer export RUN --to {folder}` writes one."
         )
-    return folder / str(complete[-1])
+    return complete[-1]
 
 
 def is_version(folder: pathlib.Path) -> bool:

@@ -5,15 +5,18 @@ import enum
 import logging
 import os
 import pathlib
+import time
 from typing import NamedTuple
 
 from keras_transformer.errors import first_line_of
 
-from ..versions import ExportError, find_version, is_version, version_numbers
+from ..versions import ExportError, find_version, is_number, is_version, numbered_versions
 from .errors import Code, RequestError
 from .version import Version
 
 log = logging.getLogger("export.server")
+
+RETRIES, RETRY_SECONDS = 5, 60.0  # as in TensorFlow Serving
 
 Fingerprint = tuple[tuple[str, int, int], ...]
 
@@ -34,14 +37,24 @@ class Status(NamedTuple):
     error: str = ""
 
 
+class Failure(NamedTuple):
+    """A version that could not be loaded: its files, the reason, how often it was tried, and when the last time."""
+
+    fingerprint: Fingerprint
+    message: str
+    tries: int
+    at: float
+
+
 class ModelFolder:
     """Serves the highest version of a folder that can be loaded; the model is named after the folder.
 
     A new version is loaded beside the served one, warmed up, and replaces it between two requests. The old version is
-    closed after its last request. A version that cannot be loaded is logged once and tried again only if its files have
-    changed. If the served version disappears from the folder, the highest of the others replaces it, so removing a
-    version rolls back. If another version takes its number, that one is served. `path` may be a link, and the link may
-    be turned to another folder.
+    closed after its last request. A version that cannot be loaded is logged once. It is tried again if its files have
+    changed, and RETRIES times a minute apart, since the reason may pass. A version that changes or disappears while it
+    is loaded is not served. If the served version disappears from the folder, the highest of the others replaces it, so
+    removing a version rolls back. If another version takes its number, that one is served. `path` may be a link, and
+    the link may be turned to another folder.
 
     Raises ExportError if no version can be loaded.
     """
@@ -54,7 +67,7 @@ class ModelFolder:
             self.path = self.path.resolve()  # the name of the folder is the number
         self.name = self.path.parent.name if self.is_single else self.path.name
         self.status: dict[int, Status] = {}
-        self._broken: dict[pathlib.Path, Fingerprint] = {}
+        self._failures: dict[pathlib.Path, Failure] = {}
         self._served: Fingerprint = ()
         self._closing: set[asyncio.Task] = set()
         self._current = self._load_best(None)
@@ -71,13 +84,20 @@ class ModelFolder:
         raise RequestError(Code.NOT_FOUND, f"Servable not found for request: Specific({self.name}, {number})")
 
     async def watch(self, seconds: float) -> None:
-        """Look for new versions every so many seconds, for ever."""
+        """Look for new versions every so many seconds, for ever. A reason why this is impossible is logged once."""
+        logged = ""
         while True:
             await asyncio.sleep(seconds)
             try:
                 await self.refresh()
+                reason = ""
             except Exception as error:  # for example, a file system that is unavailable for a while
-                log.error("%s cannot be watched: %a", self.path, first_line_of(error))
+                reason = first_line_of(error)
+            if reason and reason != logged:
+                log.error("%s cannot be watched: %a. Version %d is served on.", self.path, reason, self._current.number)
+            elif logged and not reason:
+                log.warning("%s can be watched again", self.path)
+            logged = reason
 
     async def refresh(self) -> None:
         """Replace the served version if there is a better one."""
@@ -111,33 +131,55 @@ class ModelFolder:
         """Load and return the highest version that can be loaded, warmed up; None if that is the current one."""
         for path in self._candidates():
             fingerprint, is_served = fingerprint_of(path), current is not None and path == current.path
-            if is_served and fingerprint in (self._served, self._broken.get(path), ()):
+            if is_served and (fingerprint in (self._served, ()) or self._is_failure(path, fingerprint)):
                 return None
-            if not fingerprint or self._broken.get(path) == fingerprint:
+            if not fingerprint or self._is_failure(path, fingerprint):
                 continue
-            number = 1 if self.is_single and not path.name.isdigit() else int(path.name)
+            number = int(path.name) if is_number(path.name) else 1
             if not is_served:
                 self.status[number] = Status(State.LOADING)
             try:
-                version = Version(path)
+                version = self._loaded(path, fingerprint)
             except ExportError as error:
-                self._broken[path] = fingerprint
-                log.error("%s", ascii(str(error))[1:-1])
                 if is_served:
                     return None  # the current one, which is in memory, goes on serving
                 self.status[number] = Status(State.END, str(error))
                 continue
-            version.warm_up()
             self._served = fingerprint
             return version
         return None
+
+    def _loaded(self, path: pathlib.Path, fingerprint: Fingerprint) -> Version:
+        """Load a version and warm it up. Raises ExportError, and keeps the failure, if it cannot be served."""
+        try:
+            version = Version(path)
+        except ExportError as error:
+            before = self._failures.get(path)
+            is_again = before is not None and before.fingerprint == fingerprint
+            if not (is_again and before.message == str(error)):
+                log.error("%s", ascii(str(error))[1:-1])
+            tries = before.tries + 1 if is_again else 1
+            self._failures[path] = Failure(fingerprint, str(error), tries, time.monotonic())
+            raise
+        version.warm_up()
+        if fingerprint_of(path) != fingerprint:  # withdrawn, or written to: the next look finds what it is then
+            version.close()
+            raise ExportError(f"{path} changed while it was loaded.")
+        self._failures.pop(path, None)
+        return version
+
+    def _is_failure(self, path: pathlib.Path, fingerprint: Fingerprint) -> bool:
+        """Return whether a version with these files could not be loaded, and is not to be tried again now."""
+        failure = self._failures.get(path)
+        if failure is None or failure.fingerprint != fingerprint:
+            return False
+        return failure.tries > RETRIES or time.monotonic() < failure.at + RETRY_SECONDS
 
     def _candidates(self) -> list[pathlib.Path]:
         """Return the complete versions, highest first."""
         if self.is_single:
             return [self.path]
-        paths = [self.path / str(number) for number in reversed(version_numbers(self.path))]
-        return [path for path in paths if is_version(path)]
+        return [path for path in reversed(numbered_versions(self.path).values()) if is_version(path)]
 
 
 def fingerprint_of(path: pathlib.Path) -> Fingerprint:

@@ -16,7 +16,7 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from keras_transformer.errors import first_line_of
 
 from ..graph.operations import meta_graph
-from ..versions import CERTIFICATE, WARM_UP_REQUESTS, ExportError
+from ..versions import CERTIFICATE, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
@@ -36,7 +36,7 @@ class Version:
     """
 
     def __init__(self, path: pathlib.Path):
-        self.path, self.number = path, int(path.name) if path.name.isdigit() else 1
+        self.path, self.number = path, int(path.name) if is_number(path.name) else 1
         self.users = 0  # requests that it is answering
         graph = tf.Graph()
         threads = tf.compat.v1.ConfigProto(

@@ -12,6 +12,7 @@ import requests
 
 from export.client.client import ServingClient
 from export.client.transports import ClientError
+from export.server import model_folder
 from export.server.model_folder import ModelFolder, State
 from export.server.options import ServerOptions
 from export.server.process import local_server
@@ -220,3 +221,74 @@ def test_a_version_is_warm_before_it_is_served(folder, monkeypatch):
     served = ModelFolder(folder).version()
     assert warmed == [served.number]
     served.close()
+
+
+def test_a_version_that_is_withdrawn_while_it_is_loaded_is_not_served(folder, written, monkeypatch):
+    model, warm_up = ModelFolder(folder), Version.warm_up
+
+    def withdraw(version):
+        if version.number == 2:
+            shutil.rmtree(folder / "2")
+        return warm_up(version)
+
+    publish(written["b"], folder / "2")
+    monkeypatch.setattr(Version, "warm_up", withdraw)
+    assert refresh(model) == "a" and model.status[2].state is State.END
+    monkeypatch.undo()
+    publish(written["b"], folder / "2")
+    assert refresh(model) == "b"
+
+
+def test_a_load_that_fails_is_tried_again_after_a_minute_and_logged_once(folder, written, monkeypatch, caplog):
+    model, now, tries, load = ModelFolder(folder), [0.0], [], Version.__init__
+
+    def fail(version, path):
+        if path.name == "2" and len(tries) < 3:
+            tries.append(now[0])
+            raise ExportError("no memory")
+        load(version, path)
+
+    publish(written["b"], folder / "2")
+    monkeypatch.setattr(Version, "__init__", fail)
+    monkeypatch.setattr(model_folder.time, "monotonic", lambda: now[0])
+    for now[0] in (0.0, 30.0, 59.0, 61.0, 100.0, 122.0, 150.0):
+        assert refresh(model) == "a"
+    assert tries == [0.0, 61.0, 122.0] and caplog.text.count("no memory") == 1
+    now[0] = 183.0
+    assert refresh(model) == "b"
+
+
+def test_a_version_that_cannot_be_loaded_is_not_tried_for_ever(folder, written, monkeypatch):
+    publish(written["b"], folder / "2")
+    (folder / "2" / "saved_model.pb").write_bytes(b"nonsense")
+    model, now, tries = ModelFolder(folder), [time.monotonic()], []
+    monkeypatch.setattr(model_folder.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(model_folder, "Version", lambda path: tries.append(path) or Version(path))
+    for _ in range(10):
+        now[0] += 61.0
+        assert refresh(model) == "a"
+    assert len(tries) == model_folder.RETRIES
+
+
+def test_versions_above_64_bits_are_ignored_and_zeros_are_not(folder, written):
+    publish(written["b"], folder / str(2**63))
+    publish(written["c"], folder / "00000123")
+    model = ModelFolder(folder)
+    assert refresh(model) == "c" and model.version(123).number == 123
+    assert set(model.status) == {123}
+
+
+def test_a_missing_folder_is_logged_once_and_the_version_served_on(folder, caplog):
+    model = ModelFolder(folder)
+
+    async def watch():
+        task = asyncio.create_task(model.watch(0.001))
+        folder.rename(folder.with_name("away"))
+        await asyncio.sleep(0.1)
+        folder.with_name("away").rename(folder)
+        await asyncio.sleep(0.1)
+        task.cancel()
+
+    asyncio.run(watch())
+    assert caplog.text.count("cannot be watched") == 1 and caplog.text.count("can be watched again") == 1
+    assert model.version().number == 1
