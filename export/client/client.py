@@ -13,7 +13,7 @@ from keras_transformer.translation import Translation, translations_of
 from .transports import ClientError, Columns, transport_to
 
 LONGEST_DEADLINE = 86_400.0  # seconds; a socket has no endless timeout
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts; each pause is drawn from 0 to a limit that doubles
+RANDOM_PAUSE = tenacity.wait_random_exponential(multiplier=0.1, max=5.0)  # seconds, from 0 to a limit that doubles
 
 
 class ServingClient:
@@ -24,8 +24,9 @@ class ServingClient:
 
     If the server is busy, restarting or absent (HTTP 429, 502, 503; gRPC UNAVAILABLE and RESOURCE_EXHAUSTED; a refused
     connection), a request is sent again after a random, growing pause, until it was sent `attempts` times or its
-    deadline has passed. Any other error is raised at once, since it would come again. A translation can be repeated, so
-    sending a request twice does no harm.
+    deadline has passed. If the server names a time (`Retry-After`), the pause begins after it. Any other error, such as
+    an unknown host or a TLS certificate that is not trusted, is raised at once, since it would come again. A
+    translation can be repeated, so sending a request twice does no harm.
 
     Args:
         url: http://HOST:PORT/v1/models/NAME, with /versions/N for one version, or grpc://HOST:PORT/NAME.
@@ -34,7 +35,7 @@ class ServingClient:
         rows_per_request: lines per request, at most.
         requests_at_once: requests in flight, at most.
         attempts: how often a request is sent, at most. The pauses between 8 attempts take 6 seconds on average, and 11
-            at most.
+            at most, beside the times that the server names.
 
     Raises ClientError if the URL is not that of a model, and for an option out of range.
     """
@@ -126,11 +127,16 @@ class ServingClient:
         until = time.monotonic() + self.deadline
         attempts = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, ClientError) and error.is_transient),
-            wait=tenacity.wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT),
+            wait=pause,
             stop=tenacity.stop_after_attempt(self.attempts) | tenacity.stop_before_delay(self.deadline),
             reraise=True,
         )
         return attempts(lambda: send(max(until - time.monotonic(), 0.001)))
+
+
+def pause(state: tenacity.RetryCallState) -> float:
+    """Return the seconds until the next attempt: a random, growing pause after the time that the server names."""
+    return state.outcome.exception().wait + RANDOM_PAUSE(state)
 
 
 def defaults_of(signature: Any) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from keras_transformer.errors import UserError
 
+from .failures import cause_of, passes, seconds_of, without_password
+
 LONGEST_MESSAGE = 500  # characters of a server's error message
 TRANSIENT_STATUS = {429, 502, 503}  # of HTTP: the server is too busy, or restarting
 MESSAGE_BYTES = 64 << 20  # of an answer by gRPC, at most
@@ -19,12 +21,13 @@ class ClientError(UserError):
     """A server that cannot be reached, or that refuses a request.
 
     code: the HTTP status (an int) or the name of the gRPC status; None if the server was not reached.
-    is_transient: the same request may succeed later.
+    is_transient: the same request may succeed later. wait: seconds after which the server wants it again, at the
+    earliest.
     """
 
-    def __init__(self, message: str, code: int | str | None = None, is_transient: bool = False):
+    def __init__(self, message: str, code: int | str | None = None, is_transient: bool = False, wait: float = 0.0):
         super().__init__(message)
-        self.code, self.is_transient = code, is_transient
+        self.code, self.is_transient, self.wait = code, is_transient, wait
 
 
 class Transport(Protocol):
@@ -43,14 +46,14 @@ def transport_to(url: str, requests_at_once: int) -> Transport:
         parts = urllib.parse.urlsplit(url)
         parts.port  # noqa: B018 - raises ValueError if the port is no number
     except ValueError as error:
-        raise ClientError(f"{url} is not a URL: {error}.") from None
+        raise ClientError(f"{without_password(url)} is not a URL: {error}.") from None
     uses_proxy = not is_loopback(parts.hostname)
     if parts.scheme in ("http", "https") and parts.hostname and re.search("/v1/models/[^/:]", parts.path):
         return RestTransport(url.removesuffix(":predict").rstrip("/"), requests_at_once, uses_proxy)
-    if parts.scheme == "grpc" and parts.netloc and parts.path.strip("/"):
+    if parts.scheme == "grpc" and parts.netloc and "@" not in parts.netloc and parts.path.strip("/"):
         return GrpcTransport(parts.netloc, urllib.parse.unquote(parts.path.strip("/")), uses_proxy)
     raise ClientError(
-        f"{url} is not the URL of a model: give http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME."
+        f"{without_password(url)} is not the URL of a model: give http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME."
     )
 
 
@@ -85,7 +88,9 @@ class RestTransport:
         answer = self._send("POST", f"{self.url}:predict", seconds, body)
         outputs = answer.get("outputs")
         if not isinstance(outputs, dict):
-            raise ClientError(f"{self.url} answers without named outputs: it is not a model that translates.")
+            raise ClientError(
+                f"{without_password(self.url)} answers without named outputs: it is not a model that translates."
+            )
         return outputs
 
     def metadata(self, seconds: float) -> dict[str, Any]:
@@ -97,19 +102,23 @@ class RestTransport:
             content = answer["metadata"]["signature_def"]
             return dict(json_format.ParseDict(content, SignatureDefMap(), ignore_unknown_fields=True).signature_def)
         except (LookupError, TypeError, json_format.ParseError) as error:
-            raise ClientError(f"{self.url}/metadata cannot be read: {on_one_line(str(error))}") from None
+            raise ClientError(
+                f"{without_password(self.url)}/metadata cannot be read: {on_one_line(str(error))}"
+            ) from None
 
     def _send(self, method: str, url: str, seconds: float, body: bytes | None = None) -> dict[str, Any]:
         errors = self.requests.exceptions
-        headers = {"Content-Type": "application/json"}
+        headers, shown = {"Content-Type": "application/json"}, without_password(url)
         try:
             response = self.session.request(method, url, data=body, timeout=seconds, headers=headers)
         except errors.Timeout:
-            raise ClientError(f"{url} did not answer within {seconds:.3g} seconds.", "DEADLINE_EXCEEDED") from None
+            raise ClientError(f"{shown} did not answer within {seconds:.3g} seconds.", "DEADLINE_EXCEEDED") from None
         except errors.ConnectionError as error:
-            raise ClientError(f"{url} cannot be reached: {on_one_line(cause_of(error))}", None, True) from None
+            cause = without_password(on_one_line(cause_of(error)))
+            raise ClientError(f"{shown} cannot be reached: {cause}", None, passes(error)) from None
         except errors.RequestException as error:
-            raise ClientError(f"The request to {url} failed: {on_one_line(str(error))}") from None
+            reason = without_password(on_one_line(str(error)))
+            raise ClientError(f"The request to {shown} failed: {reason}") from None
         try:
             content = response.json()
         except ValueError:
@@ -118,17 +127,11 @@ class RestTransport:
             return content
         message = content.get("error") if isinstance(content, dict) else response.text
         raise ClientError(
-            f"{url} answers {response.status_code}: {on_one_line(str(message))}",
+            f"{shown} answers {response.status_code}: {on_one_line(str(message))}",
             response.status_code,
             response.status_code in TRANSIENT_STATUS,
+            seconds_of(response.headers.get("Retry-After", "")),
         )
-
-
-def cause_of(error: BaseException) -> str:
-    """Return the innermost reason, such as `Connection refused`, without the layers of urllib3 around it."""
-    while (inner := error.__context__ or error.__cause__) is not None:
-        error = inner
-    return str(error) or type(error).__name__
 
 
 class GrpcTransport:
@@ -171,10 +174,11 @@ class GrpcTransport:
             return method(request, timeout=seconds)
         except self.grpc.RpcError as error:
             code, details = error.code(), error.details() or ""
-        is_too_big = "larger than max" in details  # the code of a full queue too, but it is permanent
+        details = without_password(details)
+        is_permanent = "larger than max" in details or "Domain name not found" in details  # codes of what passes, too
         transient = (self.grpc.StatusCode.UNAVAILABLE, self.grpc.StatusCode.RESOURCE_EXHAUSTED)
         message = f"grpc://{self.target}/{self.name} answers {code.name}: {on_one_line(details)}"
-        raise ClientError(message, code.name, code in transient and not is_too_big)
+        raise ClientError(message, code.name, code in transient and not is_permanent)
 
 
 def encoded(values: list) -> list:
