@@ -13,7 +13,8 @@ from keras_transformer.translation import Translation, translations_of
 from .transports import ClientError, Columns, transport_to
 
 LONGEST_DEADLINE = 86_400.0  # seconds; a socket has no endless timeout
-RANDOM_PAUSE = tenacity.wait_random_exponential(multiplier=0.1, max=5.0)  # seconds, from 0 to a limit that doubles
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts; each pause is drawn from 0 to a limit that doubles
+RANDOM_PAUSE = tenacity.wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT)
 
 
 class ServingClient:
