@@ -244,3 +244,24 @@ def test_a_disk_that_is_full_once_costs_the_best_checkpoint_of_then_alone(tmp_pa
 def assert_same(arrays, others):
     for one, other in zip(arrays, others, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_best_checkpoint_goes_once_it_is_not_the_one_that_is_kept_even_of_the_same_step(tmp_path):
+    model, optimizer = types.SimpleNamespace(weights=[]), types.SimpleNamespace(variables=[])
+    checkpoints = Checkpoints(tmp_path)
+    for step in (2, 4, 6):
+        checkpoints._write(tmp_path / f"best-{step:08d}.npz", model, optimizer, Progress(step, kept_step=step))
+    checkpoints.save(model, optimizer, Progress(4, kept_step=2))  # training goes on from here, by other settings
+    assert [path.name for path in checkpoints.best_paths()] == ["best-00000002.npz", "best-00000006.npz"]  # comes again
+    checkpoints.save(model, optimizer, Progress(6, kept_step=6))
+    assert [path.name for path in checkpoints.best_paths()] == ["best-00000006.npz"]
+
+
+@pytest.mark.parametrize(
+    ("bests", "step", "lacks"), [([], 4, True), ([2], 4, False), ([4], 4, True), ([6], 4, False), ([2, 6], 4, False)]
+)
+def test_a_best_checkpoint_is_lacking_unless_it_is_kept_or_will_come_again(tmp_path, bests, step, lacks):
+    checkpoints = Checkpoints(tmp_path)
+    for best in bests:
+        (checkpoints.folder / f"best-{best:08d}.npz").touch()
+    assert checkpoints.lacks_best(Progress(step, kept_step=2)) is lacks

@@ -2,6 +2,9 @@
 
 import errno
 import os
+import pathlib
+import shutil
+import types
 
 import keras
 import numpy as np
@@ -10,7 +13,14 @@ import pytest
 from keras_transformer.machine import processor_cores
 from keras_transformer.run_folder import RunFolder
 from tests.support.models import as_numpy, assert_close, normal
-from train.loop.checkpoints import CheckpointError, Checkpoints, assign_weights, progress_of, read_checkpoint
+from train.loop.checkpoints import (
+    CheckpointError,
+    Checkpoints,
+    assign_weights,
+    progress_of,
+    read_checkpoint,
+    restore_everywhere,
+)
 from train.loop.progress import Progress
 
 
@@ -107,18 +117,6 @@ def test_the_average_is_the_mean_of_the_last_weights(checkpoints):
         assign_weights(model, means)
         for weight in model.weights:
             assert_close(weight, np.full(weight.shape, mean))
-
-
-def test_a_best_checkpoint_goes_once_it_is_not_the_one_that_is_kept_even_of_the_same_step(checkpoints):
-    model, optimizer = small_model()
-    for step in (2, 4, 6):
-        checkpoints._write(
-            checkpoints.folder / f"best-{step:08d}.npz", model, optimizer, Progress(step, kept_step=step)
-        )
-    checkpoints.save(model, optimizer, Progress(4, kept_step=2))  # training goes on from here, by other settings
-    assert [path.name for path in checkpoints.best_paths()] == ["best-00000002.npz", "best-00000006.npz"]  # comes again
-    checkpoints.save(model, optimizer, Progress(6, kept_step=6))
-    assert [path.name for path in checkpoints.best_paths()] == ["best-00000006.npz"]
 
 
 @pytest.mark.slow
@@ -261,6 +259,22 @@ def test_a_write_that_fails_midway_leaves_the_earlier_checkpoint_and_no_new_file
     assert checkpoints.restore_latest(model, optimizer) == Progress(3)
 
 
+def test_the_untrained_checkpoint_is_in_no_average(checkpoints):
+    for step in (0, 2):
+        checkpoints.save(*small_model(seed=step), Progress(step))
+    assert [path.name for path in checkpoints.average(2)[1]] == ["step-00000002.npz"]
+
+
+def test_a_worker_that_is_not_the_chief_keeps_no_copy(checkpoints, tmp_path):
+    checkpoints.save(*small_model(seed=1), Progress(3))
+    model, optimizer = small_model(seed=2)
+    workers = types.SimpleNamespace(
+        is_chief=False, file_of_chief=lambda path, folder: pathlib.Path(shutil.copy(checkpoints.paths()[0], folder))
+    )
+    trained, own = types.SimpleNamespace(weights=model.weights, optimizer=optimizer), Checkpoints(tmp_path / "worker")
+    assert restore_everywhere(own, trained, workers) == Progress(3) and not own.paths()
+
+
 def test_a_checkpoint_of_before_cores_were_counted_had_the_cores_of_now():
     found = progress_of({"progress": np.array('{"step": 4, "seconds": 10.0}')})
     assert found == Progress(4, seconds=10.0, core_seconds=10.0 * processor_cores())
@@ -277,12 +291,3 @@ def test_a_write_that_fails_leaves_the_checkpoint_of_a_run_that_was_stopped(chec
     with pytest.raises(OSError, match="No space left"):
         checkpoints.save(model, optimizer, Progress(12))
     assert checkpoints.restore_latest(model, optimizer) == Progress(9, is_interim=True)
-
-
-@pytest.mark.parametrize(
-    ("bests", "step", "lacks"), [([], 4, True), ([2], 4, False), ([4], 4, True), ([6], 4, False), ([2, 6], 4, False)]
-)
-def test_a_best_checkpoint_is_lacking_unless_it_is_kept_or_will_come_again(checkpoints, bests, step, lacks):
-    for best in bests:
-        (checkpoints.folder / f"best-{best:08d}.npz").touch()
-    assert checkpoints.lacks_best(Progress(step, kept_step=2)) is lacks

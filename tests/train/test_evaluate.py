@@ -135,11 +135,12 @@ def test_against_a_file_with_a_line_too_many_is_one_sentence(folder, files, load
 def test_against_a_run_its_translations_are_compared(folder, long_files, loaded, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
-    result = evaluate_command(folder, *long_files, "--against", other, "--beam-size", 2, "--batch-size", 5)
+    options = "--paired-test", "bootstrap", "--beam-size", 2, "--batch-size", 5
+    result = evaluate_command(folder, *long_files, "--against", other, *options)
     assert [call[0][0] for call in loaded] == [(folder,), (other,)]
     assert loaded[0][1:] == loaded[1][1:] and loaded[0][0][1] == loaded[1][0][1] == SearchOptions(beam_size=2)
     lines = result.stdout.splitlines()
-    assert f"Against {other}, with a paired randomization test (ar:10000|seed:12345):" in lines
+    assert f"Against {other}, with a paired bootstrap test (bs:1000|seed:12345):" in lines
     assert lines[-1] == "No two translations differ in sentence chrF."  # both repeat their lines
 
 

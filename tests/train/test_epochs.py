@@ -1,0 +1,22 @@
+"""Epochs are prepared once, in time for their first batch, and no longer than they are needed."""
+
+from tests.support.training import TRAINING, copying_pairs
+from train.data.batches import PackedBatches
+from train.data.epochs import Epochs
+
+
+def test_an_epoch_that_is_in_use_stays_when_the_next_one_is_given_up():
+    epochs = Epochs(copying_pairs(), TRAINING.row_lengths, 1)
+    first = epochs.epoch(0)
+    epochs.give_up()
+    assert epochs.epoch(0) is first
+
+
+def test_the_next_epoch_is_prepared_ahead_if_the_last_batch_is_of_it(monkeypatch):
+    batches, numbers = PackedBatches(copying_pairs(), TRAINING.tokens_per_batch, TRAINING.row_lengths, 1), []
+    monkeypatch.setattr(batches._epochs, "prepare_ahead", numbers.append)
+    end = batches.steps_per_epoch
+    batches.prepare_next(end - 1, last=end - 1)
+    assert numbers == []
+    batches.prepare_next(end - 1, last=end)
+    assert numbers == [1]
