@@ -85,8 +85,16 @@ def serve(
 
 
 def announce(address: "Address") -> None:
-    """Print the URLs of a server that has started."""
+    """Print the URLs of a server that has started; warn if others than this machine can ask it."""
+    from .server.own_host import is_this_machine
+
     log.info("serving %s; Ctrl-C ends it", address.name)
+    if not is_this_machine(address.host):
+        log.warning(
+            "%s is more than this machine: whoever reaches it can ask, without a password, and what they send can be "
+            "read on the way. Put a proxy before it.",
+            address.host,
+        )
     print(f"page  {address.page_url}")
     print(f"REST  {address.url}:predict")
     print(f"gRPC  {address.grpc_url}", flush=True)

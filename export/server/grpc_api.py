@@ -46,14 +46,17 @@ class GrpcApi:
             return await self.dispatcher.predict(version, question, share, until)
 
     async def metadata(self, request: GetModelMetadataRequest, share: Share, until: float) -> bytes:
-        if list(request.metadata_field) != ["signature_def"]:
+        if set(request.metadata_field) != {"signature_def"}:
             raise invalid(f"metadata_field is {list(request.metadata_field)}; it must be ['signature_def'].")
         spec = request.model_spec
         return metadata_of(spec.name, self.dispatcher.version(named(spec), number_of(spec))).SerializeToString()
 
     async def status(self, request: GetModelStatusRequest, share: Share, until: float) -> bytes:
+        if not request.HasField("model_spec"):
+            raise invalid("Missing ModelSpec")
         spec = request.model_spec
-        return status_of(self.dispatcher.statuses(spec.name, number_of(spec))).SerializeToString()
+        number = spec.version.value if spec.HasField("version") else None  # a label is ignored, as there
+        return status_of(self.dispatcher.statuses(spec.name, number)).SerializeToString()
 
 
 def named(spec: ModelSpec) -> str:

@@ -7,13 +7,14 @@ default may be left out, as in gRPC, while TensorFlow Serving requires every inp
 import base64
 import binascii
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from .errors import invalid, too_big
+from .errors import Code, RequestError, invalid, too_big
 from .signature import Arrays, Signature, Tensor, check_dimensions, check_shape, size_of, too_many_rows
 
 CHUNK = 1 << 16  # bytes of an answer that are encoded, and sent, at once
@@ -66,7 +67,7 @@ def json_codec(body: bytes, most_rows: int) -> JsonCodec:
     Raises RequestError if the body is no JSON, or not the JSON of a request, or has more than `most_rows` rows.
     """
     try:
-        content = json.loads(body.decode("utf-8"))
+        content = json.loads(body.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise invalid(f"JSON Parse error: the body is not UTF-8: its byte {error.start + 1} cannot be read.") from None
     except RecursionError:
@@ -83,6 +84,20 @@ def json_codec(body: bytes, most_rows: int) -> JsonCodec:
     if "inputs" in content:
         return by_column(signature_name, content["inputs"], most_rows)
     return by_row(signature_name, content["instances"], most_rows)
+
+
+def unzipped(body: bytes, most: int) -> bytes:
+    """Return what gzip has packed. Raises RequestError if it is damaged, or has more than `most` bytes."""
+    unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        content = unpacker.decompress(body, most + 1)
+    except zlib.error:
+        raise invalid("The body is not gzip, which its Content-Encoding says.") from None
+    if len(content) > most:
+        raise RequestError(Code.INVALID_ARGUMENT, f"The body has more than {most} bytes, the most here.", 413)
+    if not unpacker.eof:
+        raise invalid("The body is gzip that has no end.")
+    return content
 
 
 def by_column(signature_name: str, inputs: Json, most_rows: int) -> JsonCodec:
@@ -176,7 +191,7 @@ def string_of(name: str, value: Json) -> bytes:
     """Return a string, or the bytes of {"b64": ...}. Raises RequestError for any other value."""
     if is_base64(value) and isinstance(value["b64"], str):
         try:
-            return base64.b64decode(value["b64"], validate=True)
+            return base64.b64decode(value["b64"] + "=" * (-len(value["b64"]) % 4), validate=True)
         except (binascii.Error, ValueError):
             raise invalid(f"The input {name!r} has a value of 'b64' that is not base64.") from None
     if not isinstance(value, str):

@@ -28,6 +28,7 @@ class ServerOptions:
     deadline: seconds from the arrival of a request to its answer.
     header_seconds: seconds that a client may take to send the headers of an HTTP request, to send the rest of a refused
         body, and to read something of its answer.
+    idle_seconds: seconds that an HTTP connection stays open between two requests. Proxies keep theirs for 60.
     connections: HTTP connections at the same time.
     drain_seconds: seconds after SIGTERM in which requests in flight are answered.
     poll_seconds: seconds between two searches of the folder for a new version.
@@ -43,6 +44,7 @@ class ServerOptions:
     body_bytes: int = 4 << 20
     deadline: float = 60.0
     header_seconds: float = 10.0
+    idle_seconds: float = 75.0
     connections: int = 1000
     drain_seconds: float = 30.0
     poll_seconds: float = 1.0
@@ -61,7 +63,7 @@ class ServerOptions:
         for name in ("workers", "batch_rows", "request_rows", "queue_rows", "body_bytes", "connections"):
             if getattr(self, name) < 1:
                 raise ExportError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-        for name in ("deadline", "header_seconds", "drain_seconds", "poll_seconds"):
+        for name in ("deadline", "header_seconds", "idle_seconds", "drain_seconds", "poll_seconds"):
             if not getattr(self, name) > 0:
                 raise ExportError(f"{name} is {getattr(self, name)}; it must be more than 0 seconds.")
         for name in ("port", "grpc_port"):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import re
@@ -17,37 +18,33 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from ..versions import is_number
 from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
-from .errors import Code, RequestError
-from .json_codec import json_codec
+from .errors import Code, RequestError, invalid
+from .json_codec import json_codec, unzipped
+from .own_host import OwnHost
 from .protocol import definitions_of, status_of
 from .welcome import welcome
 
 log = logging.getLogger("export.server")
 
 
-def rest_application(dispatcher: Dispatcher) -> Starlette:
+# the paths of TensorFlow Serving (http_rest_api_handler.cc), in capitals or not
+PREDICTION = re.compile(r"(?i:/v1/models)/([^/:]+)(?:(?i:/versions)/([0-9]+))?:predict")
+STATUS = re.compile(r"(?i)/v1/models(?:/([^/:]+))?(?:/versions/([0-9]+))?(/metadata)?")
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
+
+
+def rest_application(dispatcher: Dispatcher) -> OwnHost:
     """Return the ASGI application that answers through a Dispatcher."""
     api = RestApi(dispatcher)
-    model = "/v1/models/{name}"
     application = Starlette(
-        routes=[
-            Route("/", api.welcome),
-            *(
-                route
-                for path in (model, model + "/versions/{version}")
-                for route in (
-                    Route(path + ":predict", api.predict, methods=["POST"]),
-                    Route(path + "/metadata", api.metadata),
-                    Route(path, api.status),
-                )
-            ),
-        ],
-        exception_handlers={RequestError: answer_error, 404: malformed, 405: malformed, Exception: internal_error},
+        routes=[Route("/", api.welcome), Route("/{path:path}", api.model, methods=METHODS)],
+        exception_handlers={RequestError: answer_error, HTTPException: malformed, Exception: internal_error},
     )
     application.router.redirect_slashes = False
-    return application
+    return OwnHost(application, dispatcher.options.host)
 
 
 class RestApi:
@@ -62,26 +59,43 @@ class RestApi:
         version = folder.version()
         return welcome(folder.name, request.url.port or 80, version.signatures, version.example())
 
-    async def status(self, request: Request) -> Response:
+    async def model(self, request: Request) -> Response:
+        """Answer a request for a prediction, the status or the metadata of a model."""
+        path = request.scope["path"]
+        if request.method == "POST" and (found := PREDICTION.fullmatch(path)):
+            return await self.predict(request, found[1], number_in(found[2]))
+        if request.method in ("GET", "HEAD") and (found := STATUS.fullmatch(path)):
+            if found[1] is None:
+                raise invalid("Missing model name in request.")
+            answer = self.metadata if found[3] else self.status
+            return answer(found[1], number_in(found[2]))
+        raise HTTPException(400 if path.lower().startswith("/v1/") else 404)
+
+    def status(self, name: str, number: int | None) -> Response:
         """Answer 200 while the model is served and 503 while the server shuts down, for probes of Kubernetes."""
         self.dispatcher.refuse_if_draining()
-        statuses = self.dispatcher.statuses(*wanted_by(request))
-        return as_json(as_dictionary(status_of(statuses)))
+        return as_json(as_dictionary(status_of(self.dispatcher.statuses(name, number))))
 
-    async def metadata(self, request: Request) -> Response:
-        version = self.dispatcher.version(*wanted_by(request))
+    def metadata(self, name: str, number: int | None) -> Response:
+        version = self.dispatcher.version(name, number)
         model_spec = {"name": self.dispatcher.folder.name, "signature_name": "", "version": str(version.number)}
         signatures = as_dictionary(definitions_of(version))
         return as_json({"model_spec": model_spec, "metadata": {"signature_def": signatures}})
 
-    async def predict(self, request: Request) -> Response:
+    async def predict(self, request: Request, name: str, number: int | None) -> Response:
         with contextlib.ExitStack() as stack:
             until = stack.enter_context(self.dispatcher.request())
             share = stack.enter_context(self.dispatcher.bytes_in_flight.share())
-            wanted = wanted_by(request)
-            self.dispatcher.version(*wanted)  # an unknown model is refused before its body is read
+            self.dispatcher.version(name, number)  # an unknown model is refused before its body is read
             body = await self.body(request, share, until)
-            with self.dispatcher.version_in_use(*wanted) as version:  # a new one, if it came together with the body
+            if "gzip" in request.headers.get("content-encoding", ""):
+                most = self.dispatcher.options.body_bytes
+                share.resize(share.size + most)
+                body = await self.dispatcher.off_the_loop(functools.partial(unzipped, body, most), share.size, until)
+                share.resize(len(body))
+            with self.dispatcher.version_in_use(
+                name, number
+            ) as version:  # a new one, if it came together with the body
                 question = await self.dispatcher.question(version, json_codec, body, share.size, until)
                 del body
                 chunks = await unless_disconnected(request, self.dispatcher.predict(version, question, share, until))
@@ -110,17 +124,13 @@ class RestApi:
         return b"".join(chunks)
 
 
-def wanted_by(request: Request) -> tuple[str, int | None]:
-    """Return the model and the version that the path names, None if it names no version.
-
-    Raises HTTPException if the version is no number.
-    """
-    name, version = request.path_params["name"], request.path_params.get("version")
+def number_in(version: str | None) -> int | None:
+    """Return the version of a path, None if it has none. Raises RequestError if it has more than 64 bits."""
     if version is None:
-        return name, None
-    if not re.fullmatch(r"[0-9]{1,19}", version):
-        raise HTTPException(404)
-    return name, int(version)
+        return None
+    if len(version) > 255 or not is_number(version):
+        raise invalid(f"Failed to convert version: {version[:30]} to numeric.")
+    return int(version)
 
 
 class Answer(Response):

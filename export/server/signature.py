@@ -60,16 +60,18 @@ class Signature(NamedTuple):
                 f"The signature {self.name!r} has no input {unknown[0]!r}; it has {', '.join(sorted(self.inputs))}."
             )
 
-    def output_names(self, wanted: Iterable[str]) -> tuple[str, ...]:
+    def output_names(self, wanted: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the outputs to compute: the wanted ones, or all of them if none is named.
 
-        Raises RequestError if the signature has no output of such a name.
+        Raises RequestError if the signature has no output of such a name, or if a name comes twice.
         """
         if unknown := sorted(set(wanted) - set(self.outputs)):
             raise invalid(
                 f"The signature {self.name!r} has no output {unknown[0]!r}; it has {', '.join(sorted(self.outputs))}."
             )
-        return tuple(sorted(set(wanted) or self.outputs))
+        if len(set(wanted)) < len(wanted):
+            raise invalid(f"The outputs {', '.join(wanted)} name one of them twice.")
+        return tuple(sorted(wanted or self.outputs))
 
     def can_join(self, outputs: tuple[str, ...]) -> bool:
         """Return whether requests for these outputs may be computed in one batch.
@@ -148,4 +150,4 @@ def signature_named(signatures: dict[str, Signature], name: str) -> Signature:
     """Return a signature; the empty name means `serving_default`. Raises RequestError if there is none."""
     if signature := signatures.get(name or SERVING_DEFAULT):
         return signature
-    raise RequestError(Code.INVALID_ARGUMENT, f"Serving signature name: {name!r} not found in signature def")
+    raise RequestError(Code.FAILED_PRECONDITION, f"Serving signature name: {name!r} not found in signature def")

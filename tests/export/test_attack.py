@@ -30,7 +30,7 @@ pytestmark = pytest.mark.release
 PROPERTIES = 5  # tests below that draw requests
 OPTIONS = ServerOptions(port=0, grpc_port=0, request_rows=64, body_bytes=1 << 20, deadline=30.0, header_seconds=1.0)
 CLIENT_ERRORS = {400, 404, 405, 413}
-GRPC_ERRORS = {"INVALID_ARGUMENT", "NOT_FOUND"}
+GRPC_ERRORS = {"INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION"}
 LONG_LINES = ["x" * (1 << 20), "word " * (1 << 17), "\0" * (1 << 19)]
 MOST_TOKENS = 24
 MOST_BYTES = MOST_TOKENS * BYTES_PER_TOKEN  # of a line that the graph reads

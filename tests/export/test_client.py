@@ -79,7 +79,7 @@ def test_half_of_a_surrogate_pair_is_refused(url):
 def test_an_error_of_the_server_is_one_sentence_with_its_code(url):
     with pytest.raises(ClientError) as error:
         ServingClient(url).predict({"text": ["a"]}, "none")
-    assert error.value.code in (400, "INVALID_ARGUMENT", 404, "NOT_FOUND") and "none" in str(error.value)
+    assert error.value.code in (400, "FAILED_PRECONDITION", 404, "NOT_FOUND") and "none" in str(error.value)
 
 
 @pytest.mark.slow

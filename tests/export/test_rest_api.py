@@ -1,15 +1,92 @@
-"""Errors of the REST API: what tells a client whether to ask again, and when."""
+"""Paths, methods and bodies of REST are taken as TensorFlow Serving takes them."""
 
-import asyncio
+import gzip
+import json
 
 import pytest
+import requests
 
-from export.server.errors import Code, RequestError
-from export.server.rest_api import answer_error
+from export.server.options import ServerOptions
+from export.server.process import local_server
+from tests.support.echo import write_echo
 
 
-@pytest.mark.parametrize("code", Code)
-def test_who_is_refused_for_a_while_is_told_when_to_ask_again(code):
-    response = asyncio.run(answer_error(None, RequestError(code, "not now")))
-    assert response.status_code == code.http_status and b"not now" in response.body
-    assert response.headers.get("retry-after") == ("1" if response.status_code == 503 else None)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "echo"
+    write_echo(folder / "00000123")
+    with local_server(folder, ServerOptions(port=0, grpc_port=0, body_bytes=1 << 20)) as address:
+        yield address
+
+
+def ask(server, method, path, body=None, **headers):
+    address = f"http://{server.host}:{server.port}{path}"
+    return requests.request(method, address, data=body, headers=headers, timeout=30)
+
+
+BODY, ANSWER = b'{"inputs": ["a"]}', {"outputs": {"translation": ["a"], "score": [-1.0]}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/models/echo", 200),
+        ("HEAD", "/v1/models/echo", 200),
+        ("GET", "/V1/Models/echo", 200),
+        ("GET", "/v1/models/echo/VERSIONS/123/Metadata", 200),
+        ("GET", "/v1/models/echo/versions/0123", 200),
+        ("GET", "/v1/models/Echo", 404),
+        ("GET", "/v1/models", 400),
+        ("GET", "/v1/models/", 400),
+        ("GET", "/v1/models/echo:predict", 400),
+        ("PUT", "/v1/models/echo:predict", 400),
+        ("POST", "/v1/models/echo", 400),
+        ("OPTIONS", "/v1/models/echo:predict", 400),
+        ("DELETE", "/v1/models/echo", 400),
+        ("POST", "/v1/models/echo:classify", 400),
+        ("POST", "/v1/models/echo:PREDICT", 400),
+        ("GET", "/v1/models/echo/versions/x", 400),
+        ("GET", "/v1/models/echo/versions/" + "9" * 19, 400),
+        ("GET", "/v1/models/echo/versions/" + "9" * 5000, 400),
+        ("GET", "/v1/models/echo/", 400),
+        ("GET", "/v2", 404),
+        ("GET", "/none", 404),
+    ],
+)
+def test_a_path_and_a_method_have_the_status_of_tensorflow_serving(server, method, path, status):
+    response = ask(server, method, path)
+    assert response.status_code == status
+    assert method == "HEAD" or status == 200 or set(response.json()) == {"error"}
+
+
+def test_a_prediction_in_capitals_is_one(server):
+    assert ask(server, "POST", "/V1/MODELS/echo/Versions/000123:predict", BODY).json() == ANSWER
+
+
+def test_a_body_may_be_packed_or_begin_with_a_byte_order_mark(server):
+    path, headers = "/v1/models/echo:predict", {"Content-Encoding": "gzip"}
+    assert ask(server, "POST", path, gzip.compress(BODY), **headers).json() == ANSWER
+    assert ask(server, "POST", path, b"\xef\xbb\xbf" + BODY).json() == ANSWER
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "part"),
+    [
+        (BODY, 400, "not gzip"),
+        (gzip.compress(BODY)[:-9], 400, "no end"),
+        (gzip.compress(b" " * (100 << 20)), 413, "1048576"),
+    ],
+)
+def test_what_is_not_packed_or_too_much_is_refused(server, body, status, part):
+    response = ask(server, "POST", "/v1/models/echo:predict", body, **{"Content-Encoding": "gzip"})
+    assert response.status_code == status and part in response.json()["error"]
+
+
+@pytest.mark.parametrize("text", ["YWI=", "YWI"])
+def test_base64_needs_no_padding(server, text):
+    body = json.dumps({"inputs": [{"b64": text}]})
+    assert ask(server, "POST", "/v1/models/echo:predict", body).json()["outputs"]["translation"] == ["ab"]
+
+
+def test_a_connection_stays_longer_than_proxies_keep_theirs():
+    assert ServerOptions().idle_seconds > 60

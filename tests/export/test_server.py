@@ -152,10 +152,7 @@ def test_a_mistake_in_a_request_is_named(server, content, path, status, part):
     assert response.status_code == status and set(response.json()) == {"error"} and part in response.json()["error"]
 
 
-PATHS = ["/v1/models/other", "/v1/models/other/metadata", "/v2", "/v1/models/echo/versions/4"]
-
-
-@pytest.mark.parametrize("path", [*PATHS, "/v1/models/echo/versions/x", "/v1/models/echo/versions/" + "9" * 5_000])
+@pytest.mark.parametrize("path", ["/v1/models/other", "/v1/models/other/metadata", "/v2", "/v1/models/echo/versions/4"])
 def test_what_is_not_there_is_not_found(server, path):
     response = requests.get(f"http://{server.host}:{server.port}{path}")
     assert response.status_code == 404 and set(response.json()) == {"error"}
@@ -167,11 +164,12 @@ def test_what_is_not_there_is_not_found(server, path):
         ({"model": "other", "text": ["a"]}, "NOT_FOUND"),
         ({"model": "", "text": ["a"]}, "INVALID_ARGUMENT"),
         ({"version": 4, "text": ["a"]}, "NOT_FOUND"),
-        ({"signature": "none", "text": ["a"]}, "INVALID_ARGUMENT"),
+        ({"signature": "none", "text": ["a"]}, "FAILED_PRECONDITION"),
         ({"txt": ["a"]}, "INVALID_ARGUMENT"),
         ({"text": [1.0]}, "INVALID_ARGUMENT"),
         ({"text": [["a"]]}, "INVALID_ARGUMENT"),
         ({"text": ["a"], "outputs": ["none"]}, "INVALID_ARGUMENT"),
+        ({"text": ["a"], "outputs": ["score", "score"]}, "INVALID_ARGUMENT"),
         ({"signature": "repeat", "text": ["a"], "times": [0]}, "INVALID_ARGUMENT"),
         ({"signature": "repeat", "text": ["a"], "spin": [SLOW], "timeout": 0.2}, "DEADLINE_EXCEEDED"),
     ],

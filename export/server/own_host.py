@@ -1,0 +1,69 @@
+"""On this machine's own address, only requests to it: no page of another site may ask through a browser."""
+
+import ipaddress
+import json
+import urllib.parse
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+class OwnHost:
+    """An ASGI application before another one, which refuses requests that a page of another site sends.
+
+    A page can let its name mean 127.0.0.1 (DNS rebinding); then `Host` has that name. Or it posts to localhost; then
+    `Origin` has its name. A host name is checked if the server listens at `host`, an address of this machine alone.
+    """
+
+    def __init__(self, application: ASGIApp, host: str):
+        self.application, self.is_local = application, is_this_machine(host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reason = refusal(Headers(scope=scope)) if self.is_local and scope["type"] == "http" else None
+        if reason is None:
+            await self.application(scope, receive, send)
+            return
+        body = json.dumps({"error": reason})
+        await Response(body, 403, media_type="application/json")(scope, receive, send)
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether a host name or an address always means this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def refusal(headers: Headers) -> str | None:
+    """Return why a request with these headers is refused; None if it is not."""
+    hosts = headers.getlist("host")
+    if len(hosts) > 1:
+        return "The request has more than one Host."
+    host = hosts[0] if hosts else ""
+    if host and not is_own(host):
+        return f"This server answers as localhost or by its address, not as {host!a}: see docs/serving.md."
+    origin = headers.get("origin")
+    if origin is not None and (urlsplit(origin) or ("", ""))[1].lower() != host.lower():
+        return f"The page {origin!a} is of another site: it cannot ask this server."
+    return None
+
+
+def is_own(host: str) -> bool:
+    """Return whether a Host header has an address, or a name that always means this machine. No site can have these."""
+    parts = urlsplit(f"//{host}")
+    name = (parts.hostname or "") if parts else ""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return is_this_machine(name.removesuffix("."))
+    return True
+
+
+def urlsplit(url: str) -> urllib.parse.SplitResult | None:
+    """Return the parts of a URL; None if it is none."""
+    try:
+        return urllib.parse.urlsplit(url)
+    except ValueError:
+        return None
