@@ -103,7 +103,7 @@ def test_a_strategy_divides_its_rows(tokenizer):
 
 
 def test_unusable_pairs_are_counted_and_raise(tokenizer):
-    pairs = [*PAIRS, ("", "x"), ("y", "  "), ("z " * 40, "z")]
+    pairs = [*PAIRS, ("", "x"), ("y", " \u200b"), ("z " * 40, "z")]
     with pytest.raises(InputError, match=r"2 of 53 pairs .* blank .* 1 .* 64 tokens .*skip_unusable"):
         dataset_from_pairs(pairs, tokenizer, lengths=(16, 64))
 

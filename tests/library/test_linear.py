@@ -155,6 +155,7 @@ def test_a_leaf_may_be_a_tag():
 
 def test_brackets_in_a_sentence_are_escaped_as_in_the_treebank():
     assert penn_words("a ( b ) {") == ["a", "-LRB-", "b", "-RRB-", "-LCB-"]
+    assert penn_words("a \u200b b\u00a0c \ufeff") == ["a", "b", "c"]
     assert penn_words("thanks :) (x}") == ["thanks", ":-RRB-", "-LRB-x-RCB-"]
 
 

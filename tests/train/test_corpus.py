@@ -105,8 +105,8 @@ def test_a_split_in_memory_needs_its_files_no_more(tmp_path):
         assert held.skipped == {"empty source": 1} and split.skipped == {}
 
 
-@pytest.mark.parametrize("blank", [" ", "\t", "\u3000", "\u2028"])
-def test_a_side_of_white_space_alone_is_empty(tmp_path, blank):
+@pytest.mark.parametrize("blank", [" ", "\t", "\u3000", "\u2028", "\u200b", "\u2060", "\u00ad", "\ufeff\ufeff"])
+def test_a_side_of_spaces_or_invisible_characters_alone_is_empty(tmp_path, blank):
     split = load_corpus(files(tmp_path, f"a\n{blank}\nc\n".encode(), f"x\ny\n{blank}\n".encode())).train
     assert list(split) == [("a", "x")]
     assert split.skipped == {"empty source": 1, "empty target": 1}
