@@ -20,14 +20,14 @@ from export.client.client import ServingClient
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from keras_transformer.batching import BYTES_PER_TOKEN
-from tests.support.bad_requests import BODIES, LINES, MESSAGES, PATHS, REQUESTS, Bystander, resident, send
+from tests.support.bad_requests import BODIES, HEADS, LINES, MESSAGES, PATHS, REQUESTS, Bystander, resident, send
 from tests.support.echo import write_echo
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
 
 pytestmark = pytest.mark.release
 
-PROPERTIES = 5  # tests below that draw requests
+PROPERTIES = 6  # tests below that draw requests
 OPTIONS = ServerOptions(port=0, grpc_port=0, request_rows=64, body_bytes=1 << 20, deadline=30.0, header_seconds=1.0)
 CLIENT_ERRORS = {400, 404, 405, 413}
 GRPC_ERRORS = {"INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION"}
@@ -156,6 +156,22 @@ def test_any_path_is_answered(server, path, method):
     answer = send(server, method.encode() + b" " + raw + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     status = re.match(rb"HTTP/1\.1 (\d\d\d) ", answer)
     assert answer == b"" or (status and int(status[1]) in CLIENT_ERRORS | {200}), answer[:200]
+
+
+@given(HEADS, st.sampled_from([b'{"inputs": ["a"]}', b'11\r\n{"inputs": ["a"]}\r\n0\r\n\r\n', b""]))
+@attack
+def test_no_head_lets_a_body_be_a_request_or_another_site_ask(server, heads, body):
+    """Behind the body is a request for a model that is not there. It may be answered, but a body of its own may not."""
+    hidden = b"GET /v1/models/hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    length = b"Content-Length: %d" % len(hidden)
+    request = b"POST /v1/models/echo:predict HTTP/1.1\r\n" + b"".join(head + b"\r\n" for head in heads)
+    answer = send(server, request + b"\r\n" + body, half_close=True)
+    statuses = [int(status) for status in re.findall(rb"HTTP/1\.1 (\d\d\d) ", answer)]
+    assert set(statuses) <= CLIENT_ERRORS | {100, 200, 403}, answer[:200]
+    assert 200 not in statuses or not any(b"evil.example" in head.split(b"@")[0] for head in heads)
+    if not any(b"Content-Length" in head or b"Transfer-Encoding" in head for head in heads):
+        answer = send(server, request + length + b"\r\n\r\n" + hidden, half_close=True)
+        assert b"hidden" not in answer
 
 
 # gRPC

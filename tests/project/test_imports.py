@@ -71,6 +71,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "parity": "independent implementations",
     "parsing": "a run on a treebank through every command",
     "readme": "README.md",
+    "real_clients": "clients in other languages and from other projects",
     "recurrent_run": "a recurrent model through every door",
     "recurrent_training": "the training step with a recurrent model",
     "rewinds": "train/loop/divergence.py without a model",

@@ -81,6 +81,30 @@ LINES = st.one_of(
 )  # fmt: skip
 
 
+# heads of HTTP requests: hosts, origins, offers of other protocols, lengths that may be read in two ways
+
+HOSTS = st.one_of(
+    st.sampled_from(
+        [b"localhost", b"127.0.0.1", b"[::1]:1", b"evil.example", b"localhost.evil.example", b"127.0.0.1@evil.example",
+         b"", b"[", b"localhost:99999", b"\xff\xfe", b"a" * 5000, b"localhost, evil.example", b"localhost\x00"]
+    ),
+    st.binary(max_size=20).map(lambda host: host.replace(b"\r", b"").replace(b"\n", b"")),
+)  # fmt: skip
+HEADS = st.lists(
+    st.one_of(
+        HOSTS.map(lambda host: b"Host: " + host),
+        HOSTS.map(lambda host: b"Origin: http://" + host),
+        st.sampled_from(
+            [b"Connection: Upgrade", b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"Upgrade: websocket",
+             b"HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA", b"Content-Length: 17", b"Content-Length: 0",
+             b"Transfer-Encoding: chunked", b"Content-Encoding: gzip", b"Expect: 100-continue", b"Connection: close",
+             b"Content-Length : 1", b" Content-Length: 5", b"Transfer-Encoding: identity, chunked"]
+        ),
+    ),
+    max_size=6,
+)  # fmt: skip
+
+
 # JSON
 
 SIGNATURES = st.sampled_from(["", "serving_default", "words", "reduce", "none", "__saved_model_init_op", "\0", 3, None])
