@@ -7,7 +7,7 @@ from tensorflow.core.framework.tensor_pb2 import TensorProto
 from tensorflow_serving.apis.predict_pb2 import PredictRequest, PredictResponse
 
 from export.server.errors import Code, RequestError
-from export.server.protobuf_codec import MOST_ELEMENTS, ProtobufCodec, array_of, tensor_of
+from export.server.protobuf_codec import MOST_ELEMENTS, ProtobufCodec, array_of, shape_of, tensor_of
 from export.server.signature import MOST_DIMENSIONS
 
 STRING, FLOAT, VARIANT = tf.string.as_datatype_enum, tf.float32.as_datatype_enum, tf.variant.as_datatype_enum
@@ -100,3 +100,11 @@ def test_what_does_not_fill_its_shape_is_refused(tensor):
     with pytest.raises(RequestError, match="'x'") as error:
         array_of("x", tensor)
     assert error.value.code is Code.INVALID_ARGUMENT and "\n" not in error.value.message
+
+
+def test_the_elements_of_all_dimensions_together_are_bounded():
+    sizes = [MOST_ELEMENTS // 2, 2]
+    fits, claims = (proto(FLOAT, shape) for shape in (sizes, [*sizes, 2]))
+    assert shape_of("text", fits) == sizes
+    with pytest.raises(RequestError, match=f"at most {MOST_ELEMENTS} elements"):
+        shape_of("text", claims)
