@@ -156,7 +156,8 @@ class RecurrentDecoder(CompositeLayer):
     def attend(self, hidden, memory: Memory) -> tuple:
         """Score, distribution and context: hidden (N, units) -> contexts (N, units), distributions (N, S)"""
         sentences, length, _ = ops.shape(memory.values)
-        query = ops.reshape(hidden, (sentences, -1, self.units))  # (B, K, units)
+        hypotheses = 1 if hidden.shape[0] == 0 else -1  # of an empty batch, JAX and PyTorch cannot tell how many
+        query = ops.reshape(hidden, (sentences, hypotheses, self.units))  # (B, K, units)
         context, distribution = self.attention.attend(query, memory.keys, memory.values, memory.mask)
         return ops.reshape(context, (-1, self.units)), ops.reshape(distribution, (-1, length))
 
