@@ -14,7 +14,7 @@ import typer
 
 from benchmarks.multi30k import lines_of, text_of
 from keras_transformer.bleu import raw_bleu, score_by
-from keras_transformer.commands.console import exit_codes
+from keras_transformer.commands.console import command_app, exit_codes
 from keras_transformer.normalization import INVISIBLE, JOINERS, NFC, NFKC, SPACES, STYLES, members
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, model_proto, train_tokenizer
@@ -143,6 +143,10 @@ def table(translators: dict[str, Translator], sources: list[str], references: li
     yield f"\nBLEU is `{unchanged[0].signature}`."
 
 
+app = command_app()
+
+
+@app.command()
 def main(
     run: Annotated[pathlib.Path, typer.Argument(help="The folder of a run from English to German.")],
     data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k.")] = pathlib.Path("data/multi30k"),
@@ -161,4 +165,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

@@ -124,7 +124,7 @@ import pathlib, runpy, sys, types
 
 class Echo:
     def translate(self, lines):
-        return [types.SimpleNamespace(text=line, score=0.0) for line in lines]
+        return [types.SimpleNamespace(text=line, score=0.0, is_cut=None) for line in lines]
 
 sys.modules["export.graph.exported"] = types.SimpleNamespace(open_quietly=lambda version, batch_size: Echo())
 sys.modules["export.versions"] = types.SimpleNamespace(find_version=pathlib.Path)
