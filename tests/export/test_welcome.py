@@ -113,8 +113,11 @@ def test_typing_shows_the_translations_of_the_api_best_first(opened, served):
     [row] = predict(served, SENTENCES[0], n_best=OPTIONS.beam_size)["predictions"]
     count = sum(score > -1e8 for score in row["scores"])
     assert opened.locator("#translation").inner_text() == row["translations"][0].strip()
-    found = opened.locator(".alternative .text").all_inner_texts()
-    assert found == [text.strip() for text in row["translations"][:count]] and count > 1
+    texts = [
+        text.strip() + (" cut at its limit" if is_cut else "")
+        for text, is_cut in zip(row["translations"][:count], row["is_cut"], strict=False)
+    ]
+    assert opened.locator(".alternative .text").all_inner_texts() == texts and count > 1
     scores = [text.split()[-1] for text in opened.locator(".alternative .text + .number").all_inner_texts()]
     assert scores == [f"{score:.2f}".replace("-", "\u2212") for score in row["scores"][:count]]
     assert row["scores"][:count] == sorted(row["scores"][:count], reverse=True)

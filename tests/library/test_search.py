@@ -127,7 +127,7 @@ def test_outputs_are_distinct_and_are_words_then_one_eos(found):
 def test_a_beam_of_one_is_greedy():
     """The reference chooses one token at a time, for one sentence at a time, with the whole Transformer."""
     transformer = tf.function(lively_transformer(), reduce_retracing=True)
-    ids, scores = found_with(GREEDY)
+    ids, scores, _ = found_with(GREEDY)
     for source_ids, output, score in zip(SOURCES, as_numpy(ids)[:, 0], as_numpy(scores)[:, 0], strict=True):
         source_ids = source_ids[source_ids != PAD][np.newaxis]
         expected, log_prob = [BOS], 0.0
