@@ -1,5 +1,6 @@
 """What a run writes, text or trees: how its model reads a line, and what commands write for it."""
 
+import abc
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from keras_transformer.translation import Translation
 
 
 @dataclasses.dataclass(frozen=True)
-class Outputs:
+class Outputs(abc.ABC):
     """The outputs of one run folder. Each `check_` raises ConfigError for an option that does not fit them.
 
     search: the values that the run has for options of the search which are left out.
@@ -24,27 +25,27 @@ class Outputs:
     run: str | os.PathLike
     search: Mapping[str, Any]
 
+    @abc.abstractmethod
     def read(self, lines: Sequence[str]) -> Sequence[str]:
         """The lines as the model reads them."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def written(
         self, lines: Sequence[str], outputs: Sequence[Sequence[Translation]], first_line: int
     ) -> Sequence[Sequence[Translation]]:
         """What is written for each line, the first of which has the number `first_line`, from the model's outputs."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def check_text(self, instead: str) -> None:
         """Refuse trees. `instead` is the last sentence of the error."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def check_constrained(self, prefix: str = "") -> None:
         """Refuse --constrained of text, and beside a prefix."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def check_drawn(self, is_one_per_line: bool) -> None:
         """Refuse --draw of text, and unless it is one output per line without its score."""
-        raise NotImplementedError
 
 
 class Text(Outputs):

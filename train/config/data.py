@@ -1,5 +1,6 @@
 """The section `data` of a run configuration: what it has whatever its source. Each source has a file in sources/."""
 
+import abc
 import pathlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -28,9 +29,9 @@ class DataSection(Section):
     shards: int = pydantic.Field(1, ge=1)  # parts of the training text that workers divide among them
 
     @property
+    @abc.abstractmethod
     def description(self) -> str:
         """The training text in words, for report.md."""
-        raise NotImplementedError
 
     @property
     def languages(self) -> str:

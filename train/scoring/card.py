@@ -1,5 +1,6 @@
 """What all kinds of outputs have in common once they are scored: how long they took, their scores, and a comparison."""
 
+import abc
 import dataclasses
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -62,7 +63,7 @@ class OutputScores(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Card:
+class Card(abc.ABC):
     """All statistics of one set of outputs: what `keras-transformer evaluate` prints, and what report.md has of them.
 
     A kind of outputs has a subclass, with its tables.
@@ -72,13 +73,13 @@ class Card:
     scores: OutputScores
     comparison: Comparison | None = dataclasses.field(default=None, kw_only=True)  # with other outputs
 
+    @abc.abstractmethod
     def tables(self) -> list[Table]:
         """Where the scores are won and lost."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def details(self) -> dict[str, Any]:
         """What a program reads of the tables."""
-        raise NotImplementedError
 
     def notes(self) -> list[str]:
         """What must be known to read the scores."""

@@ -1,5 +1,6 @@
 """Sentences with references on which a run is scored, whatever it writes; and the outputs that it is compared with."""
 
+import abc
 import dataclasses
 import pathlib
 from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ class Use(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Scored:
+class Scored(abc.ABC):
     """Sentences with references, and how outputs for them are scored. Each kind of outputs is a subclass.
 
     name: as printed, "data.test". pairs: sentences and references.
@@ -49,6 +50,7 @@ class Scored:
     pairs: list[tuple[str, str]]
 
     @classmethod
+    @abc.abstractmethod
     def of_run(
         cls,
         data: DataSection | None,
@@ -59,34 +61,34 @@ class Scored:
 
         files: sentences and references. is_tokenised: see ScoredText.
         """
-        raise NotImplementedError
 
     @classmethod
+    @abc.abstractmethod
     def of_split(cls, split: Split, config: DataSection, data: PreparedData) -> Self:
         """What report.md scores: a split of a run, whose training text is in memory."""
-        raise NotImplementedError
 
     @classmethod
+    @abc.abstractmethod
     def validation(cls, split: Split, count: int) -> Callable[[Scores, Sequence[Sample]], OutputScores]:
         """Return a function from the text scores and the samples of a validation to its OutputScores.
 
         split, count: the samples are those of so many pairs of this split, at equal distances.
         """
-        raise NotImplementedError
 
     @staticmethod
+    @abc.abstractmethod
     def settings(is_constrained: bool) -> dict[str, Any]:
         """The options of `keras-transformer evaluate`, by name, that only this kind of outputs has."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def read(self, path: pathlib.Path) -> list[str]:
         """The outputs in a file, as `written` makes them. Raises CorpusError unless it has one for each sentence."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def written(self, outputs: Sequence[str]) -> Sequence[str]:
         """The lines that --output gets."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def score(
         self,
         timed: TimedTranslations,
@@ -95,7 +97,6 @@ class Scored:
         paired_test: str = DEFAULT_TEST,
     ) -> Card:
         """Return the Card of these outputs, with a comparison if there is an opponent. tokenizer: of the model."""
-        raise NotImplementedError
 
 
 def opponent_of(against: pathlib.Path, scored: Scored, load: Callable[[pathlib.Path], "Translator"]) -> Opponent:
