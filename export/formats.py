@@ -5,12 +5,13 @@ To add a format, write its class into a folder of its own and add a row here.
 
 import dataclasses
 import enum
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import typer
+
+from keras_transformer.commands.options import in_place_of
 
 from .ctranslate2.format import CTranslate2
 from .job import Format
@@ -46,18 +47,12 @@ def takes_format(command: Callable) -> Callable:
     keyword, options = inspect.Parameter.KEYWORD_ONLY, options_of(*FORMATS.values())
     kind = Annotated[FormatName, typer.Option(help="What to write.")]
     choice = inspect.Parameter("format", keyword, default=FormatName.SAVED_MODEL, annotation=kind)
-    parameters = []
-    for parameter in inspect.signature(command).parameters.values():
-        parameters += [choice, *options.values()] if parameter.name == "format" else [parameter.replace(kind=keyword)]
 
-    @functools.wraps(command)
     def call(format: FormatName, **arguments: Any) -> Any:
         values = {name: arguments.pop(name) for name in options}
         return command(**arguments, format=FormatArguments(format.value, values))
 
-    call.__signature__ = inspect.Signature(parameters)
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return call
+    return in_place_of("format", [choice, *options.values()], command, call)
 
 
 def options_of(*formats: type[Format]) -> dict[str, inspect.Parameter]:

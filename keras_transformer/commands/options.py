@@ -8,7 +8,7 @@ import functools
 import inspect
 import pathlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -35,28 +35,31 @@ def takes_search_options(*names: str, **defaults: Any) -> Callable[[Callable], C
     """
     options = [OPTIONS[name] for name in names or OPTIONS]
     keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
+    for option in options:
+        default, kind = defaults.get(option.name, option.default), type_of(option)
+        parameters.append(inspect.Parameter(option.name, keyword, default=default, annotation=kind))
 
     def decorate(command: Callable) -> Callable:
-        parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
-        for parameter in inspect.signature(command).parameters.values():
-            if parameter.name == "search":
-                for option in options:
-                    default, kind = defaults.get(option.name, option.default), type_of(option)
-                    parameters.append(inspect.Parameter(option.name, keyword, default=default, annotation=kind))
-            else:
-                parameters.append(parameter.replace(kind=keyword))
-
-        @functools.wraps(command)
         def call(context: typer.Context, **arguments: Any) -> Any:
             values = {option.name: arguments.pop(option.name) for option in options}
             typed = frozenset(name for name in values if context.get_parameter_source(name).name != "DEFAULT")
             return command(**arguments, search=SearchArguments(values, typed))
 
-        call.__signature__ = inspect.Signature(parameters)
-        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        return call
+        return in_place_of("search", parameters, command, call)
 
     return decorate
+
+
+def in_place_of(name: str, parameters: Iterable[inspect.Parameter], command: Callable, call: Callable) -> Callable:
+    """Return `call` as Typer shall see it: as `command`, with these parameters in place of the one of that name."""
+    keyword, signature = inspect.Parameter.KEYWORD_ONLY, []
+    for parameter in inspect.signature(command).parameters.values():
+        signature += parameters if parameter.name == name else [parameter.replace(kind=keyword)]
+    functools.update_wrapper(call, command)
+    call.__signature__ = inspect.Signature(signature)
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
+    return call
 
 
 def type_of(option: Option) -> Any:
