@@ -255,7 +255,7 @@ def test_help_names_both_commands_and_imports_no_tensorflow():
     assert found.endswith("imported: set()")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_an_export_prints_the_comparison_and_the_version_but_no_notice_of_a_library(run, tmp_path):
     process = python("-m", "export", run, "--to", tmp_path, *SEARCH)
     assert process.returncode == 0, process.stderr
