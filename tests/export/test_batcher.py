@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.server.batcher import Batcher, length_class
+from export.server.batcher import Batcher, concatenated, length_class, split
 from export.server.errors import Code, RequestError
 from export.server.signature import Signature, Tensor
 
@@ -125,3 +125,9 @@ def test_what_has_been_given_up_is_not_computed():
 
     assert asyncio.run(main()).code is Code.DEADLINE_EXCEEDED
     assert version.ran == [[b"a"], [b"c"]]
+
+
+def test_splitting_undoes_joining_whatever_the_sizes():
+    parts = [{"number": np.arange(first, first + rows)} for first, rows in ((0, 1), (10, 3), (20, 0), (30, 2))]
+    again = split(concatenated(parts), [1, 3, 0, 2])
+    assert [part["number"].tolist() for part in again] == [[0], [10, 11, 12], [], [30, 31]]

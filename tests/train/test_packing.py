@@ -13,7 +13,7 @@ from train.config.training import RowLengths
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences, encode_corpus
 from train.data.epochs import Epochs
-from train.data.packing import Packing, offsets_of, pack
+from train.data.packing import Packing, _Waiting, offsets_of, pack
 from train.data.prepare import load_corpus
 
 
@@ -58,6 +58,12 @@ def test_pairs_as_long_as_a_row_get_one_row_each():
 def test_halves_fill_rows_without_a_gap():
     packing = pack(np.full(8, 20), np.full(8, 20), RowLengths(40, 40), np.random.default_rng(0))
     assert packing.num_rows == 4
+
+
+def test_of_pairs_that_fill_a_row_alike_the_oldest_goes_first():
+    waiting = _Waiting([(3, 3), (5, 4), (3, 3), (5, 4)], longest_source=10)
+    waiting.add(0, 4)
+    assert [waiting.take_best_fit(6, 6) for _ in range(5)] == [1, 3, 0, 2, None]
 
 
 def test_the_place_of_a_row_does_not_depend_on_the_lengths_of_its_pairs(lengths):
