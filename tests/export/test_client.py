@@ -153,7 +153,7 @@ class Flaky(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def flaky():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flaky) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/v1/models/flaky"
         server.shutdown()
 

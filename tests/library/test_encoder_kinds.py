@@ -122,6 +122,7 @@ def test_with_attention_shows_what_there_is_and_the_same_logits(models, kind):
         assert_close(weights[:, :4].sum(axis=-1), np.ones((2, 4)))
 
 
+@pytest.mark.slow
 @every_kind
 def test_a_file_of_the_model_brings_it_back(models, kind, tmp_path):
     models[kind].save(tmp_path / "model.keras")

@@ -86,6 +86,7 @@ def test_a_token_that_is_impossible_to_every_member_has_a_finite_logarithm():
     assert np.isfinite(as_numpy(logits)).all() and as_numpy(logits)[0, 0] == 0.0
 
 
+@pytest.mark.slow
 def test_a_model_with_itself_is_the_model():
     assert_same_hypotheses(found_by(19, 19), found_by(19))
 
@@ -95,6 +96,7 @@ def test_an_ensemble_finds_other_outputs_than_its_members():
     assert all(first_ids[0] != alone for alone in first_ids[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", list(itertools.permutations(SEEDS))[1:])
 def test_the_order_of_the_members_changes_nothing(order):
     assert_same_hypotheses(found_by(*order), found_by(*SEEDS))
@@ -235,6 +237,7 @@ def test_evaluate_scores_what_the_runs_say_together_and_names_them(runs, text, t
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_distil_chooses_among_what_the_runs_say_together(runs, text, tmp_path):
     output = tmp_path / "output"
     distil = functools.partial(invoke, train.distil.app, runs[0])
@@ -267,6 +270,7 @@ APPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("app", APPS.values(), ids=APPS)
 def test_a_run_with_other_pieces_is_refused_in_a_sentence(runs, text, tmp_path, app):
     other = tmp_path / "other"

@@ -161,6 +161,7 @@ def test_only_a_model_of_the_same_inputs_and_one_output_is_a_clone():
 # Inputs
 
 
+@pytest.mark.slow
 @every_kind
 def test_an_empty_batch_gives_no_logits(config):
     nothing = {name: values[:0] for name, values in BATCH.items()}
