@@ -22,7 +22,7 @@ function drawControls(place, options, onChange) {
 function control(option) {
   const id = `option-${option.name}`, hint = `${id}-hint`;
   const kind = isText(option)
-    ? { type: "text" }
+    ? { type: "text", dir: "auto" }
     : { type: "number", min: option.lowest, max: option.highest, step: option.is_whole ? 1 : 0.1, inputmode: "decimal" };
   return element(
     "div",

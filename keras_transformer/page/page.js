@@ -28,7 +28,7 @@ function startAsFile(explanation) {
   byId("controls").replaceChildren(
     element("dl", {}, ...values.flatMap(([name, value]) => [
       element("dt", {}, name.replaceAll("_", " ")),
-      element("dd", {}, value === "" || value === null ? "none" : String(value)),
+      element("dd", { dir: typeof value === "string" && "auto" }, value === "" || value === null ? "none" : String(value)),
     ])),
   );
   show(explanation);

@@ -16,7 +16,7 @@ function pieceElement(piece) {
   if (Object.hasOwn(NAMES, piece)) return element("span", { class: "piece name" }, NAMES[piece]);
   const mark = beginsWord(piece) ? [element("span", { class: "space", "aria-hidden": "true" })] : [];
   const text = piece.replaceAll(SPACE, "") || element("span", { class: "sr" }, "space");
-  return element("span", { class: "piece" }, ...mark, text);
+  return element("span", { class: "piece", dir: "auto" }, ...mark, text);
 }
 
 /** Return the text that pieces stand for. */

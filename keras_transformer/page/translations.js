@@ -12,7 +12,7 @@ function alternative(translation, rank, choose) {
     "label",
     { class: "alternative" },
     input,
-    element("span", { class: "text", lang: "" }, translation.text || "(empty)", ...cutMark(translation)),
+    element("span", { class: "text", lang: "", dir: "auto" }, translation.text || "(empty)", ...cutMark(translation)),
     numbered("score", translation.score),
     numbered("log P", translation.log_probability),
   );

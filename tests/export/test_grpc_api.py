@@ -8,10 +8,13 @@ import types
 import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2
+from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest
+from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest, GetModelStatusResponse
 
 from export.server import protobuf_codec
-from export.server.errors import RequestError
+from export.server.errors import Code, RequestError
 from export.server.grpc_api import GrpcApi
+from export.server.model_folder import State, Status
 from export.server.options import ServerOptions
 from export.server.signature import Signature, Tensor
 
@@ -20,6 +23,12 @@ class Echo:
     """A dispatcher that reads the request of its only signature, and computes nothing."""
 
     options = ServerOptions(request_rows=40)
+
+    def statuses(self, name, number):
+        return {version: Status(State.AVAILABLE) for version in (1, 2) if number in (None, version)}
+
+    def version(self, name, number):
+        pytest.fail("a request that is invalid asks for no version")
 
     def version_in_use(self, name, number):
         return contextlib.nullcontext(types.SimpleNamespace(number=1))
@@ -59,3 +68,30 @@ def test_a_small_message_that_claims_many_values_is_refused_before_they_are_made
     monkeypatch.setattr(protobuf_codec, "array_of", lambda *arguments: pytest.fail("it is made"))
     with pytest.raises(RequestError, match=re.escape(message)):
         asked(name, shape)
+
+
+LABELLED = {"name": "echo", "version_label": "stable"}
+
+
+@pytest.mark.parametrize(
+    ("method", "request_of_it", "message"),
+    [
+        (GrpcApi.predict, predict_pb2.PredictRequest(), "Missing ModelSpec"),
+        (GrpcApi.predict, predict_pb2.PredictRequest(model_spec=LABELLED), "version label: stable"),
+        (GrpcApi.metadata, GetModelMetadataRequest(metadata_field=["signature_def"]), "Missing ModelSpec"),
+        (GrpcApi.metadata, GetModelMetadataRequest(model_spec={"name": "echo"}), "metadata_field"),
+        (GrpcApi.status, GetModelStatusRequest(), "Missing ModelSpec"),
+    ],
+)
+def test_a_request_without_a_model_or_with_a_label_is_invalid(method, request_of_it, message):
+    with pytest.raises(RequestError, match=message) as error:
+        asyncio.run(method(GrpcApi(Echo()), request_of_it, types.SimpleNamespace(size=0), 0.0))
+    assert error.value.code is Code.INVALID_ARGUMENT
+
+
+def test_of_a_status_a_label_is_ignored_and_a_number_is_not():
+    for spec, versions in ((LABELLED, [2, 1]), ({"name": "echo", "version": {"value": 1}}, [1])):
+        request = GetModelStatusRequest(model_spec=spec)
+        answer = asyncio.run(GrpcApi(Echo()).status(request, types.SimpleNamespace(size=0), 0.0))
+        statuses = GetModelStatusResponse.FromString(answer).model_version_status
+        assert sorted(status.version for status in statuses) == sorted(versions)

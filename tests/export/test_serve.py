@@ -11,7 +11,7 @@ import requests
 
 from export.client.client import ServingClient
 from export.client.transports import ClientError
-from export.serve import app
+from export.serve import announce, app
 from export.server.process import Address
 from export.server.welcome import welcome
 from tests.support.commands import assert_one_sentence, help_of, invoke
@@ -136,6 +136,16 @@ def test_mistakes_are_one_sentence(folder, tmp_path):
         port = taken.getsockname()[1]
         assert_one_sentence(invoke(app, folder, "--port", port, "--grpc-port", 0), port)
         assert_one_sentence(invoke(app, folder, "--port", 0, "--grpc-port", port), port)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_warned"),
+    [("0.0.0.0", True), ("::", True), ("10.0.0.1", True), ("example.org", True), ("127.0.0.1", False), ("::1", False)],
+)
+def test_whoever_lets_others_ask_is_warned(host, is_warned, caplog):
+    announce(Address("mine", host, 8501, 8500))
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == is_warned and all(host in warning and "password" in warning for warning in warnings)
 
 
 @pytest.mark.slow

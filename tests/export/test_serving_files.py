@@ -122,6 +122,20 @@ def test_the_longest_request_ends_before_the_server_is_killed(deployment):
     assert int(service["stop_grace_period"].removesuffix("s")) >= timeout / 1000
 
 
+def test_the_container_has_no_rights_that_it_does_not_need(deployment):
+    """As the level "restricted" of Kubernetes' Pod Security Standards asks."""
+    pod = deployment["spec"]["securityContext"]
+    assert pod["runAsNonRoot"] is True and pod["runAsUser"] > 0 and pod["seccompProfile"] == {"type": "RuntimeDefault"}
+    [container] = deployment["spec"]["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
+    assert writable == {"/tmp"}
+
+
 def test_the_probes_ask_for_the_model(deployment):
     [container] = deployment["spec"]["containers"]
     assert container["readinessProbe"]["httpGet"]["path"] == container["startupProbe"]["httpGet"]["path"]

@@ -98,21 +98,13 @@ def test_pointer_and_arrow_keys_show_the_same_number_in_the_heat_map(file):
             cell(file, row, column).hover()
             by_pointer = readout.inner_text()
             mean = sum(head[row][column] for head in weights) / HEADS
-            assert by_pointer.split() == [
-                *spoken([TARGET[row]]),
-                "attends",
-                "to",
-                *spoken([SOURCE[column]]),
-                f"{mean:.3f}",
-            ]
+            words = [*spoken([TARGET[row]]), "attends", "to", *spoken([SOURCE[column]]), f"{mean:.3f}"]
+            assert by_pointer.split() == words
             cell(file, row, column).focus()
             assert readout.inner_text() == by_pointer
     cell(file, 0, 0).focus()
-    for key, (row, column) in zip(
-        ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowLeft", "End", "Home"),
-        ((1, 0), (1, 1), (1, 2), (0, 2), (0, 1), (0, 4), (0, 0)),
-        strict=True,
-    ):
+    keys = "ArrowDown ArrowRight ArrowRight ArrowUp ArrowLeft End Home".split()
+    for key, (row, column) in zip(keys, ((1, 0), (1, 1), (1, 2), (0, 2), (0, 1), (0, 4), (0, 0)), strict=True):
         file.keyboard.press(key)
         assert f"{sum(head[row][column] for head in weights) / HEADS:.3f}" in readout.inner_text()
     file.keyboard.press("ArrowUp")  # there is nothing above
@@ -140,8 +132,7 @@ def test_the_tree_has_the_nodes_of_the_beam_and_the_best_path_is_the_best_transl
     ends = [node for node in beam if node["slot"] >= 0 and node["piece"] == "</s>"]
     assert file.locator("#beam-tree .node.dropped").count() == sum(node["slot"] < 0 for node in beam)
     assert file.locator("#beam-tree .node.finished").count() == len(ends)
-    kept = sum(node["slot"] >= 0 for node in beam) - len(ends)
-    assert file.locator("#beam-tree .node.kept").count() == kept
+    assert file.locator("#beam-tree .node.kept").count() == sum(node["slot"] >= 0 for node in beam) - len(ends)
     assert file.locator("#beam-tree .branch").count() == len(beam)
     names = file.locator("#beam-tree .node.best").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
     assert [name.split(",")[0] for name in names] == spoken(TARGET)
@@ -175,6 +166,17 @@ def test_html_is_shown_as_text(browser, tmp_path):
         assert opened.locator("img, #results .text b").count() == 0 and "broken" not in opened.title()
 
 
+def test_a_text_is_written_in_the_direction_of_its_script(browser, served, tmp_path):
+    arabic, directions = "كلب يركض.", "all => all.map(one => getComputedStyle(one).direction)"
+    with visit(browser, written(tmp_path, explanation(arabic, arabic) | {"options": {"prefix": arabic}})) as opened:
+        found = opened.locator("#asked, #translation, .alternative .text, dd").evaluate_all(directions)
+        assert found == ["rtl", "rtl", "rtl", "rtl", "ltr"]
+    served.locator("summary").click()
+    for field, text in itertools.product(("#sentence", "#option-target_prefix"), (arabic, "A dog")):
+        served.fill(field, text)
+        assert served.locator(field).evaluate_all(directions) == ["rtl" if text == arabic else "ltr"]
+
+
 @pytest.fixture
 def served(browser):
     """A page with a server that answers `explanation()`; `asked` are the bodies that it got."""
@@ -204,10 +206,8 @@ def test_only_what_was_typed_last_is_shown(served):
     late = []
 
     def first_answer_waits(route):
-        if route.request.post_data_json["instances"][0]["text"] == "first":
-            late.append(route)
-        else:
-            route.fallback()
+        is_first = route.request.post_data_json["instances"][0]["text"] == "first"
+        late.append(route) if is_first else route.fallback()
 
     served.route("**/*:predict", first_answer_waits)
     with served.expect_event("requestfailed"):  # it is given up
@@ -278,10 +278,10 @@ def test_an_answer_that_is_no_json_is_named_by_its_status(served, status):
 def test_without_a_clipboard_a_request_is_selected(served):
     served.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
     button = served.locator("[data-copy]").first
-    served.evaluate("(button) => button.click()", button.element_handle())
+    button.evaluate("one => one.click()")
     assert button.inner_text() == "Selected"
-    text = served.locator(f"#{button.get_attribute('data-copy')}").text_content()
-    assert served.evaluate("getSelection().toString()").split() == text.split() != []
+    text = served.locator(f"#{button.get_attribute('data-copy')}").text_content().split()
+    assert served.evaluate("getSelection().toString()").split() == text != []
 
 
 def test_a_server_that_is_gone_is_named(served):
