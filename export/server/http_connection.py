@@ -1,9 +1,11 @@
 """uvicorn's HTTP connection with limits on time and size."""
 
 import asyncio
+import json
 import socket
 from typing import Any
 
+from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .options import ServerOptions
@@ -11,6 +13,12 @@ from .upgrades import ParserWithoutUpgrades
 
 HEADER_BYTES = 1 << 16
 PIPELINED = 100  # requests of a connection that wait for an earlier answer, at most
+NO_ROOM = Response(
+    json.dumps({"error": "This server has as many connections as it takes; try again later."}),
+    503,
+    {"connection": "close", "retry-after": "1"},
+    "application/json",
+)
 
 
 class HttpConnection(HttpToolsProtocol):
@@ -23,6 +31,8 @@ class HttpConnection(HttpToolsProtocol):
       end: a client that is still sending when its connection is closed loses the answer.
     - **Pipelined requests.** If more than PIPELINED of them wait, the connection ends.
     - **Unread answers.** The connection is aborted if its client reads nothing of its answer for `seconds`.
+    - **The number of connections.** If there are more than `most`, the one that has been idle for longest between two
+      requests is closed. If none is idle, the new one gets 503, and no other one does.
 
     Two more things differ from uvicorn's connection:
 
@@ -31,7 +41,7 @@ class HttpConnection(HttpToolsProtocol):
     - **No upgrades.** See ParserWithoutUpgrades.
     """
 
-    seconds = 10.0
+    seconds, most = 10.0, 1000
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
@@ -39,8 +49,8 @@ class HttpConnection(HttpToolsProtocol):
 
     @classmethod
     def limited(cls, options: ServerOptions) -> type["HttpConnection"]:
-        """Return this class with the limit of the options: uvicorn creates the connections itself."""
-        return type(cls.__name__, (cls,), {"seconds": options.header_seconds})
+        """Return this class with the limits of the options: uvicorn creates the connections itself."""
+        return type(cls.__name__, (cls,), {"seconds": options.header_seconds, "most": options.connections})
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._socket = transport
@@ -50,6 +60,22 @@ class HttpConnection(HttpToolsProtocol):
         self._headers_begun, self._is_in_headers, self._header_bytes = 0, False, 0
         self._reader_timer = None
         self._header_timer = self._wait_for_headers()
+        if not self._has_room():
+            self.app = NO_ROOM
+
+    def _has_room(self) -> bool:
+        """Return whether this connection is one of `most` at most; close an idle one for that if need be."""
+        if len(self.connections) <= self.most:
+            return True
+        others = [each for each in self.connections if each is not self and not each.is_ending]
+        served = [each for each in others if each.app is not NO_ROOM]
+        if len(served) < self.most:
+            return True
+        idle = [each for each in served if each.timeout_keep_alive_task is not None and not each._sends_body]
+        if not idle:
+            return False
+        min(idle, key=lambda each: each.timeout_keep_alive_task.when()).end()
+        return True
 
     def connection_lost(self, error: Any) -> None:
         for timer in (self._header_timer, self._reader_timer):

@@ -29,7 +29,7 @@ class ServerOptions:
     header_seconds: seconds that a client may take to send the headers of an HTTP request, to send the rest of a refused
         body, and to read something of its answer.
     idle_seconds: seconds that an HTTP connection stays open between two requests. Proxies keep theirs for 60.
-    connections: HTTP connections at the same time.
+    connections: HTTP connections at the same time; an idle one makes room for a new one.
     drain_seconds: seconds after SIGTERM in which requests in flight are answered.
     poll_seconds: seconds between two searches of the folder for a new version.
     """

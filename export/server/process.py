@@ -81,7 +81,6 @@ async def run_server(
             access_log=False,
             server_header=False,
             timeout_keep_alive=options.idle_seconds,
-            limit_concurrency=options.connections + 1,  # uvicorn counts the new one too
             timeout_graceful_shutdown=LAST_ANSWERS,
         )
     )

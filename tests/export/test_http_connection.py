@@ -1,5 +1,6 @@
 """Connections that are slow, half-closed or not HTTP end, and delay no other connection."""
 
+import contextlib
 import http.client
 import json
 import socket
@@ -218,14 +219,49 @@ def test_a_body_without_a_length_is_limited_too(server):
     assert requests.post(f"{server.url}:predict", data=iter([b'{"inputs":', b' ["a"]}'])).status_code == 200
 
 
-def test_as_many_connections_as_the_options_say_are_served(tmp_path):
+@pytest.fixture
+def two(tmp_path):
+    """A server that serves two connections at the same time."""
     write_echo(tmp_path / "echo/1")
-    options = ServerOptions(port=0, grpc_port=0, connections=1)
-    with local_server(tmp_path / "echo", options) as address, requests.Session() as first:
-        assert first.get(address.url).status_code == 200  # and stays open
-        assert requests.get(address.url).status_code == 503
+    options = ServerOptions(port=0, grpc_port=0, connections=2, header_seconds=60.0)
     with local_server(tmp_path / "echo", options) as address:
-        assert requests.get(address.url).status_code == 200
+        yield address
+
+
+@contextlib.contextmanager
+def connections(server, count):
+    with contextlib.ExitStack() as stack:
+        address = (server.host, server.port)
+        yield [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(count)]
+
+
+GET = b"GET /v1/models/echo HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def test_the_connection_that_is_idle_for_longest_makes_room_for_a_new_one(two):
+    with connections(two, 2) as (second, first):
+        for connection in (first, second, first, second):  # the order of the last answers counts
+            connection.sendall(GET)
+            assert http_response(connection).status == 200
+        assert requests.get(two.url).status_code == 200
+        assert first.recv(1) == b""
+        second.sendall(GET)
+        assert http_response(second).status == 200
+
+
+def test_while_none_is_idle_only_the_new_connection_is_refused(two):
+    with connections(two, 3) as (first, second, silent):  # the third asks nothing
+        for connection in (first, second):
+            connection.sendall(HEAD + b"Content-Length: 17\r\n\r\n{")
+        response = requests.get(two.url)
+        assert response.status_code == 503 and set(response.json()) == {"error"}
+        assert (response.headers["connection"], response.headers["retry-after"]) == ("close", "1")
+        for connection in (first, second):
+            connection.sendall(BODY[1:])
+            assert http_response(connection).status == 200
+        silent.sendall(GET)
+        assert http_response(silent).status == 503 and silent.recv(1) == b""
+    assert requests.get(two.url).status_code == 200
 
 
 def test_an_answer_does_not_wait_until_its_headers_are_acknowledged(server, monkeypatch):
