@@ -1,97 +1,25 @@
 """What follows each update, in order: divergence, counts, metrics, console, stop request, validation, checkpoint."""
 
-import dataclasses
-import errno
 import logging
 import math
 import re
-import time
 import types
 
 import pytest
 
 from keras_transformer.machine import processor_cores
-from tests.support.training import scores_of
-from train.config.training import RowLengths, TrainingConfig
+from tests.support.updates import LOGS, Clock, Run
+from train.config.training import RowLengths
 from train.loop.best import share_best
-from train.loop.callbacks import AfterEachUpdate, LogCompilation, Records
+from train.loop.callbacks import LogCompilation
 from train.loop.checkpoints import CheckpointError
 from train.loop.divergence import DivergenceError
 from train.loop.progress import Progress
-from train.loop.stopping import StopRequest
-from train.validation.validation import Sample, Validation
-from train.workers.workers import Workers
-
-LOGS = {
-    "loss": 2.0, "nll": 0.0, "accuracy": 0.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 70.0,
-    "stop_requests": 0.0,
-}  # fmt: skip
-TRAINING = {"steps": 100, "validate_every": 100, "checkpoint_every": 100, "log_every": 100}
-
-
-class Clock:
-    """Stands for time.perf_counter: stands still until it is moved."""
-
-    def __init__(self, monkeypatch):
-        self.now = 0.0
-        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
 
 
 @pytest.fixture
 def clock(monkeypatch):
     return Clock(monkeypatch)
-
-
-def validation(**scores):
-    scores = scores_of(**{"bleu": 12.0, "chrf": 34.0, "exact": 25.0} | scores)
-    return Validation(1.5, 1.0, 0.25, scores, [Sample("a", "b", "c")])
-
-
-class Run:
-    """An AfterEachUpdate whose collaborators note what is done, in `done`: (what, step, ...)."""
-
-    def __init__(self, progress=None, is_chief=True, is_full=False, is_diverged=False, is_alone=True, **training):
-        self.progress, self.done, self.saved, self.written = progress or Progress(), [], [], []
-        self.is_full, self.is_diverged, self.scores = is_full, is_diverged, {}
-        self.request = StopRequest(is_alone)
-        self.model = types.SimpleNamespace(
-            stop_training=False, wants_to_stop=False, optimizer=None, seconds_waiting=0.25, inspected=None
-        )
-        self.callback = AfterEachUpdate(
-            TrainingConfig(**TRAINING | training), self.progress, self.check, self.request,
-            Records(self, self, self.validate, [self]) if is_chief else None, Workers(None),
-        )  # fmt: skip
-        self.callback.set_model(self.model)
-        self.callback.on_train_begin()
-
-    def check(self, progress, logs):
-        self.done.append(("check", progress.step))
-        if self.is_diverged:
-            raise DivergenceError("Step", "advice")
-
-    def write(self, step, values):
-        self.done.append(("write", step))
-        self.written.append((step, values))
-
-    def validate(self):
-        self.done.append(("validate", self.progress.step))
-        return validation(**self.scores)
-
-    def inspect(self, step):
-        self.done.append(("inspect", step))
-
-    def save(self, model, optimizer, progress):
-        self.done.append(("save", progress.step))
-        if self.is_full:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        self.saved.append(dataclasses.asdict(progress))
-
-    def step(self, **logs):
-        self.callback.on_train_batch_begin(0)
-        self.callback.on_train_batch_end(0, LOGS | logs)
-
-    def steps_of(self, what):
-        return [step for name, step in self.done if name == what]
 
 
 # the order
@@ -228,10 +156,39 @@ def test_the_console_has_rate_and_time_left_of_the_updates_since_its_last_line_w
             run.callback.on_train_batch_begin(0)
             clock.now += seconds
             run.callback.on_train_batch_end(0, LOGS | {"tokens": 7000.0, "nll": 1.0})
-            clock.now += 100.0  # validation is no part of the rate
-    assert caplog.messages == [
-        "step 2/3700  loss 2.000  perplexity 2.72  accuracy 50.0%  7,000 target tokens/s  1 h 01 min left",
-        "step 4/3700  loss 2.000  perplexity 2.72  accuracy 50.0%  3,500 target tokens/s  2 h 03 min left",
+            clock.now += 100.0  # what comes between updates is no part of their rate
+    line = "step {}/3700  loss 2.000  perplexity 2.72  accuracy 50.0%  {} target tokens/s  {} and 37 validations left"
+    assert caplog.messages == [line.format(2, "7,000", "1 h 01 min"), line.format(4, "3,500", "2 h 03 min")]
+
+
+def test_the_time_left_has_the_validations_and_checkpoints_to_come_at_the_time_of_the_last_ones(
+    clock, caplog, monkeypatch
+):
+    run = Run(steps=10, log_every=1, validate_every=3, checkpoint_every=4)
+    validated, seconds = run.validate, iter([60.0, 20.0, 20.0, 20.0])
+    records = run.callback.records
+
+    def validate():
+        clock.now += next(seconds)
+        return validated()
+
+    monkeypatch.setattr(run, "save", lambda *_: setattr(clock, "now", clock.now + 5.0))
+    run.callback.records = records._replace(validate=validate)
+    with caplog.at_level(logging.INFO, logger="train"):
+        for _ in range(10):
+            run.callback.on_train_batch_begin(0)
+            clock.now += 2.0
+            run.callback.on_train_batch_end(0, LOGS)
+    assert [message.partition("tokens/s  ")[2] for message in caplog.messages if message.startswith("step ")] == [
+        "16 s and 4 validations left",  # 8 updates; the validations after 3, 6, 9 and 10, of which none is timed yet
+        "14 s and 4 validations left",
+        "3 min 12 s left",  # 6 updates, 3 validations like the first; no checkpoint is timed yet
+        "3 min 20 s left",  # 5 updates, 3 validations, the checkpoints after 8 and 10 of 5 s each
+        "3 min 18 s left",
+        "56 s left",  # 3 updates, 2 validations of 20 s, 2 checkpoints
+        "54 s left",
+        "47 s left",
+        "25 s left",  # the validation and the checkpoint after the last update
     ]
 
 

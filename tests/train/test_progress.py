@@ -1,8 +1,8 @@
-"""Durations as words."""
+"""Durations as words, and what is still to come."""
 
 import pytest
 
-from train.loop.progress import duration
+from train.loop.progress import duration, times_left
 
 
 @pytest.mark.parametrize(
@@ -11,3 +11,11 @@ from train.loop.progress import duration
 )
 def test_a_duration_has_its_two_largest_units(seconds, text):
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("every", [1, 3, 7, 100])
+def test_what_comes_every_so_many_steps_and_after_the_last_is_still_to_come_as_often_as_it_comes(every):
+    due = [step for step in range(1, 101) if step % every == 0 or step == 100]
+    assert [times_left(step, 100, every) for step in range(1, 101)] == [
+        sum(later >= step for later in due) for step in range(1, 101)
+    ]

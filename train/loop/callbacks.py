@@ -28,7 +28,7 @@ from .best import (
 from .checkpoints import CheckpointError, Checkpoints
 from .divergence import DivergenceCheck
 from .metrics_log import MetricsLog
-from .progress import Progress, Stopwatch, duration
+from .progress import Progress, Stopwatch, time_left, times_left
 from .stopping import StopRequest
 
 log = logging.getLogger("train")
@@ -73,7 +73,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
         self.model.stop_training = self.stop_request.ends_training(logs["stop_requests"])
         if self.is_due(self.training.validate_every):
             try:
-                self.validate()
+                with self.stopwatch.timing("validation"):
+                    self.validate()
             except Exception:  # the steps since the last checkpoint shall not be lost with a validation
                 self.save(is_interim=not self.is_due(self.training.checkpoint_every))
                 raise
@@ -138,8 +139,13 @@ class AfterEachUpdate(keras.callbacks.Callback):
         log.info(
             "step %d/%d  loss %.3f  perplexity %.2f  accuracy %.1f%%  %s target tokens/s  %s left",
             step, steps, logs["loss"], perplexity(logs["nll"]), 100 * logs["accuracy"], f"{tokens_per_second:,.0f}",
-            duration(seconds_per_update * (steps - step)),
+            time_left(seconds_per_update * (steps - step), self.still_to_come(), self.stopwatch.last),
         )  # fmt: skip
+
+    def still_to_come(self) -> dict[str, int]:
+        """How many validations and checkpoints are due from this update on."""
+        every = {"validation": self.training.validate_every, "checkpoint": self.training.checkpoint_every}
+        return {what: times_left(self.progress.step, self.training.steps, every[what]) for what in every}
 
     def validate(self) -> None:
         """Validate the weights as they are, and count whether they are the best so far."""
@@ -213,7 +219,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
         step = self.progress.step
         try:
             progress = dataclasses.replace(self.progress, is_interim=is_interim)
-            self.records.checkpoints.save(self.model, self.model.optimizer, progress)
+            with self.stopwatch.timing("checkpoint"):
+                self.records.checkpoints.save(self.model, self.model.optimizer, progress)
         except OSError as error:
             message = f"The checkpoint of step {step} could not be written: {error}. Earlier ones are unchanged."
             if step == self.training.steps or self.model.stop_training:

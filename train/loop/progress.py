@@ -1,7 +1,9 @@
-"""How far a run is, over all its processes, and how fast this process trains."""
+"""How far a run is, over all its processes, how fast this process trains, and what is left."""
 
+import contextlib
 import dataclasses
 import time
+from collections.abc import Iterator, Mapping
 
 from keras_transformer.machine import processor_cores
 
@@ -53,6 +55,7 @@ class Stopwatch:
         self.counted_until = time.perf_counter()
         self.timed = []  # (tokens, seconds) of each update since the last report
         self.is_first = True
+        self.last = {}  # from "validation" and "checkpoint" to the seconds that the last one took
 
     def begin_update(self) -> None:
         self.update_began = time.perf_counter()
@@ -71,6 +74,13 @@ class Stopwatch:
         seconds, self.counted_until = now - self.counted_until, now
         return seconds
 
+    @contextlib.contextmanager
+    def timing(self, what: str) -> Iterator[None]:
+        """Keep in `last` how long the block takes, unless it raises."""
+        began = time.perf_counter()
+        yield
+        self.last[what] = time.perf_counter() - began
+
     def report(self) -> tuple[float, float] | None:
         """Return (tokens per second, seconds per update) of the updates since the last report; None without any."""
         if not self.timed:
@@ -79,6 +89,26 @@ class Stopwatch:
         count = len(self.timed)
         self.timed.clear()
         return tokens / seconds, seconds / count
+
+
+def times_left(step: int, steps: int, every: int) -> int:
+    """How often what comes every so many steps, and after the last one, is still to come once update `step` is done.
+
+    It follows the update, so that what is due after this very update counts: steps 7 of 7, every 3, is once.
+    """
+    return steps // every - (step - 1) // every + (steps % every > 0)
+
+
+def time_left(seconds_of_updates: float, counts: Mapping[str, int], seconds: Mapping[str, float]) -> str:
+    """What is left of a training: time, and how many validations come on top if this process has not timed one yet.
+
+    counts: how many "validation" and "checkpoint" are to come; seconds: how long the last of each took.
+    """
+    known = seconds_of_updates + sum(count * seconds.get(what, 0.0) for what, count in counts.items())
+    validations = counts["validation"]
+    if "validation" in seconds or not validations:
+        return duration(known)
+    return f"{duration(known)} and {validations:,} validation{'s' * (validations > 1)}"
 
 
 def duration(seconds: float) -> str:
