@@ -8,6 +8,7 @@ from keras_transformer.model_config import BaseModelConfig, ConfigError, is_numb
 
 NORMS = ("post", "pre")
 POSITIONS = ("sinusoidal", "learned")
+SINUSOIDS = ("paper", "tensor2tensor")  # see layers.embedding.sinusoidal_encoding
 ENCODER_LAYERS = ("self_attention", "recurrent", "convolutional", "restricted")  # the rows of Table 1
 ACTIVATIONS = (  # the activations of Keras that keep the width and need no other argument
     "celu", "elu", "exponential", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
@@ -20,6 +21,7 @@ MEANT_FOR = {  # fields that have a meaning only with this value of this other f
     "dilated": ("encoder_layer", "convolutional"),
     "neighbourhood": ("encoder_layer", "restricted"),
     "max_positions": ("positions", "learned"),
+    "sinusoids": ("positions", "sinusoidal"),
 }
 
 
@@ -48,12 +50,14 @@ class TransformerConfig(BaseModelConfig):
     norm_epsilon: float = 1e-6
     positions: str = "sinusoidal"  # or "learned", Table 3 (E)
     max_positions: int = 1024  # rows of the learned positional embedding; sinusoids have no limit
+    sinusoids: str = "paper"  # wavelengths of section 3.5, or "tensor2tensor": of the authors' own code and of Marian
     encoder_layer: str = "self_attention"  # what mixes positions in an encoder block, one of ENCODER_LAYERS (Table 1)
     kernel_size: int = 3  # k of the convolutional encoder, odd
     dilated: bool = False  # block n of the convolutional encoder has dilation 2^(n - 1), not 1
     neighbourhood: int = 17  # r of the restricted encoder, odd: a position attends to at most r positions around it
     attention_bias: bool = False  # the paper's projections are matrices alone (section 3.2.2)
     shared_embeddings: bool = True  # one matrix for source, target and logits (section 3.4)
+    logits_bias: bool = False  # the paper's logits are a product alone (section 3.4)
     dropout: float = 0.1  # P_drop
     label_smoothing: float = 0.1  # epsilon_ls
 
@@ -64,12 +68,13 @@ class TransformerConfig(BaseModelConfig):
         for name in ("kernel_size", "neighbourhood"):
             self._check_count(name)
             self._check(name, getattr(self, name) % 2 == 1, "odd: as many positions before a position as after it")
-        for name in ("attention_bias", "shared_embeddings", "dilated"):
+        for name in ("attention_bias", "shared_embeddings", "logits_bias", "dilated"):
             self._check(name, isinstance(getattr(self, name), bool), "true or false")
         for name in ("dropout", "label_smoothing"):
             self._check(name, is_number(getattr(self, name)) and 0 <= getattr(self, name) < 1, "in [0, 1)")
         self._check("norm_epsilon", is_number(self.norm_epsilon) and 0 < self.norm_epsilon < math.inf, "above 0")
         choices = {"norm": NORMS, "positions": POSITIONS, "activation": ACTIVATIONS, "encoder_layer": ENCODER_LAYERS}
+        choices["sinusoids"] = SINUSOIDS
         for name, allowed in choices.items():
             self._check(name, getattr(self, name) in allowed, f"one of {', '.join(allowed)}")
         if self.positions == "sinusoidal":
@@ -87,11 +92,11 @@ class TransformerConfig(BaseModelConfig):
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> "TransformerConfig":
         """As in BaseModelConfig, but skip the fields of an older file that have no meaning beside the others."""
-        read = {
-            name: value
-            for name, value in values.items()
-            if name not in MEANT_FOR or values.get(MEANT_FOR[name][0]) == MEANT_FOR[name][1]
-        }
+
+        def is_meant(key: str, value: str) -> bool:
+            return values.get(key, getattr(cls, key)) == value
+
+        read = {name: value for name, value in values.items() if name not in MEANT_FOR or is_meant(*MEANT_FOR[name])}
         return super().from_values(read)
 
     @property

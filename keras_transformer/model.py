@@ -47,7 +47,7 @@ def connect(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple:
     """Wire the layers. Returns the dict of symbolic inputs and the symbolic logits."""
     inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in INPUTS}
     source_segments, target_segments = inputs["source_segments"], inputs["target_segments"]
-    source_embedding, target_embedding, logits_layer = embedding_layers(config, dtype)
+    source_embedding, target_embedding, logits_layer = embedding_layers(config, dtype, config.logits_bias)
 
     mask_or_segments = who_belongs_together(config, source_segments)
     states = embed_with_positions(source_embedding, inputs["source_ids"], source_segments, "source", config, dtype)
@@ -131,18 +131,19 @@ def block_arguments(config: TransformerConfig) -> dict:
     return {name: getattr(config, name) for name in ("d_ff", "activation", "dropout", "norm", "norm_epsilon")}
 
 
-def embedding_layers(config: BaseModelConfig, dtype: keras.DTypePolicy) -> tuple[TokenEmbedding, ...]:
+def embedding_layers(
+    config: BaseModelConfig, dtype: keras.DTypePolicy, logits_bias: bool = False
+) -> tuple[TokenEmbedding, ...]:
     """The layers that embed the source, embed the target, and compute logits: one layer if shared (section 3.4)."""
+
+    def layer(name: str, computes_logits: bool) -> TokenEmbedding:
+        of_model = config.to_dict() if computes_logits else None
+        use_bias = computes_logits and logits_bias
+        return TokenEmbedding(config.vocab_size, config.d_model, use_bias, of_model, dtype=dtype, name=name)
+
     if config.shared_embeddings:
-        embedding = TokenEmbedding(
-            config.vocab_size, config.d_model, of_model=config.to_dict(), dtype=dtype, name="embedding"
-        )
-        return embedding, embedding, embedding
-    of_model = {"source_embedding": None, "target_embedding": None, "logits": config.to_dict()}
-    return tuple(
-        TokenEmbedding(config.vocab_size, config.d_model, of_model=values, dtype=dtype, name=name)
-        for name, values in of_model.items()
-    )
+        return (layer("embedding", computes_logits=True),) * 3
+    return layer("source_embedding", False), layer("target_embedding", False), layer("logits", computes_logits=True)
 
 
 def target_layers(model: keras.Model) -> tuple[TokenEmbedding, TokenEmbedding]:
@@ -162,7 +163,7 @@ def embed_with_positions(
     if config.positions == "learned":
         positions = LearnedPositions(config.max_positions, dtype=dtype, name=f"{side}_positions")
     else:
-        positions = SinusoidalPositions(dtype=dtype, name=f"{side}_positions")
+        positions = SinusoidalPositions(config.sinusoids, dtype=dtype, name=f"{side}_positions")
     states = positions(embedding(ids), position_numbers)
     return Dropout(config.dropout, dtype=dtype, name=f"{side}_dropout")(states)
 

@@ -87,11 +87,13 @@ def fill_embeddings(spec: transformer_spec.TransformerSpec, transformer: Transfo
     names = ["embedding"] * 3 if config.shared_embeddings else ["source_embedding", "target_embedding", "logits"]
     matrices = [array(transformer.get_layer(name).matrix) for name in names]
     spec.encoder.embeddings[0].weight, spec.decoder.embeddings.weight, spec.decoder.projection.weight = matrices
+    if config.logits_bias:
+        spec.decoder.projection.bias = array(transformer.get_layer(names[-1]).bias)
     for side, stack in (("source", spec.encoder), ("target", spec.decoder)):
         if config.positions == "learned":
             table = transformer.get_layer(f"{side}_positions").table
         else:
-            table = sinusoidal_encoding(np.arange(SINUSOIDS), config.d_model)
+            table = sinusoidal_encoding(np.arange(SINUSOIDS), config.d_model, config.sinusoids)
         stack.position_encodings.encodings = array(table)
 
 

@@ -183,7 +183,7 @@ class IncrementalDecoder:
             caches.append(cache)
         if self.last_norm is not None:
             states = self.last_norm(states)
-        logits = ops.cast(ops.matmul(states, weights.vocabulary), "float32")
+        logits = ops.cast(self.logits.logits_by(weights.vocabulary, states), "float32")
         of_last_block = attention
         attended = tuple(sums + ops.cast(ops.mean(of_last_block, axis=1), sums.dtype) for sums in state.attended)
         return logits, state._replace(caches=tuple(caches), is_past=is_past, attended=attended)

@@ -3,14 +3,14 @@
 import keras
 from keras import ops
 
-from keras_transformer.layers.plain import PlainLayer
+from keras_transformer.config import SINUSOIDS
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class TokenEmbedding(keras.layers.Layer):
     """One matrix E that reads tokens and, transposed, scores them (section 3.4).
 
-        embed(ids) = E[ids] * sqrt(d_model)        logits(states) = states @ E^T
+        embed(ids) = E[ids] * sqrt(d_model)        logits(states) = states @ E^T + b
 
     `layer(ids)` embeds and `layer(states, reverse=True)` computes logits, as in `keras.layers.ReversibleEmbedding`: one
     layer, so that both uses of the matrix stand in one functional graph. Its entries are drawn from a normal
@@ -19,6 +19,7 @@ class TokenEmbedding(keras.layers.Layer):
 
     Args:
         vocab_size, d_model: rows and columns of E.
+        use_bias: add b, one weight per token, to the logits. Without it, as in the paper, b is 0.
         of_model: the configuration of the model whose logits the layer computes, as a dict. `keras.models.clone_model`
             copies layers alone, so that a clone has its configuration from here.
 
@@ -26,11 +27,12 @@ class TokenEmbedding(keras.layers.Layer):
     vocab_size).
     """
 
-    def __init__(self, vocab_size: int, d_model: int, of_model: dict | None = None, **kwargs):
+    def __init__(self, vocab_size: int, d_model: int, use_bias: bool = False, of_model: dict | None = None, **kwargs):
         super().__init__(autocast=False, **kwargs)  # in bfloat16 the id 257 would be 256
         self.supports_masking = True
         self.vocab_size = vocab_size
         self.d_model = d_model
+        self.use_bias = use_bias
         self.of_model = of_model
 
     def build(self, input_shape: tuple | None = None):
@@ -39,6 +41,9 @@ class TokenEmbedding(keras.layers.Layer):
             shape=(self.vocab_size, self.d_model),
             initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
         )
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
 
     def call(self, inputs, reverse: bool = False):
         return self.logits(inputs) if reverse else self.embed(inputs)
@@ -49,7 +54,12 @@ class TokenEmbedding(keras.layers.Layer):
 
     def logits(self, states):
         """states (B, L, d_model) -> (B, L, vocab_size)"""
-        return ops.matmul(ops.cast(states, self.compute_dtype), self.transposed())
+        return self.logits_by(self.transposed(), ops.cast(states, self.compute_dtype))
+
+    def logits_by(self, transposed, states):
+        """The logits, given `transposed()` and states (..., d_model) in the compute dtype -> (..., vocab_size)"""
+        logits = ops.matmul(states, transposed)
+        return logits if self.bias is None else logits + ops.cast(ops.convert_to_tensor(self.bias), logits.dtype)
 
     def transposed(self):
         """E^T in the compute dtype: (d_model, vocab_size). Decoding computes it once per search."""
@@ -70,6 +80,7 @@ class TokenEmbedding(keras.layers.Layer):
             **super().get_config(),
             "vocab_size": self.vocab_size,
             "d_model": self.d_model,
+            "use_bias": self.use_bias,
             "of_model": None if self.of_model is None else dict(self.of_model),
         }
 
@@ -80,39 +91,62 @@ def as_ids(values):
     return ops.cast(values, "int32") if keras.backend.is_float_dtype(values.dtype) else values
 
 
-def sinusoidal_encoding(positions, d_model: int):
+def sinusoidal_encoding(positions, d_model: int, sinusoids: str = "paper"):
     """Sine and cosine waves of geometrically growing length, interleaved (section 3.5).
 
         PE(pos, 2i) = sin(pos / 10000^(2i / d_model))        PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
 
+    With sinusoids = "tensor2tensor" the exponent is i / (d_model / 2 - 1), so that the longest wave is 10000 times the
+    shortest: the authors' own code (tensor2tensor's `get_timing_signal_1d`) and Marian compute that, and put all sines
+    before all cosines, which is another order of the columns of every matrix that reads or writes states.
+
     Computed in float32, whatever the policy: bfloat16 cannot tell position 256 from 257.
-    Shapes: positions (...,), d_model even -> float32 (..., d_model). Raises ValueError for an odd d_model.
+    Shapes: positions (...,), d_model even -> float32 (..., d_model). Raises ValueError for an odd d_model and for other
+    sinusoids.
     """
+    check_sinusoids(sinusoids)
     if d_model % 2:
         raise ValueError(f"d_model must be even: sinusoids come in pairs. Received: d_model={d_model}")
-    wavelengths = ops.power(10000.0, ops.arange(0, d_model, 2, dtype="float32") / d_model)  # (d_model / 2,)
+    if sinusoids == "paper":
+        exponents = ops.arange(0, d_model, 2, dtype="float32") / d_model  # (d_model / 2,)
+    else:
+        exponents = ops.arange(d_model // 2, dtype="float32") / max(d_model // 2 - 1, 1)
+    wavelengths = ops.power(10000.0, exponents)
     angles = ops.expand_dims(ops.cast(positions, "float32"), -1) / wavelengths
     pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)  # (..., d_model / 2, 2)
     return ops.reshape(pairs, (*ops.shape(angles)[:-1], d_model))
 
 
+def check_sinusoids(sinusoids: str) -> None:
+    """Raises ValueError if there are no such sinusoids."""
+    if sinusoids not in SINUSOIDS:
+        raise ValueError(f"sinusoids must be one of {', '.join(SINUSOIDS)}. Received: sinusoids={sinusoids!r}")
+
+
 @keras.saving.register_keras_serializable("keras_transformer")
-class SinusoidalPositions(PlainLayer):
+class SinusoidalPositions(keras.layers.Layer):
     """Add the sinusoidal encoding of each token's position to its embedding (section 3.5).
 
-    It has no weights and no longest position.
+    It has no weights and no longest position. `sinusoids` is that of `sinusoidal_encoding`.
     Shapes: embedded (B, L, d_model), positions int (B, L) -> (B, L, d_model).
+    Raises ValueError for other sinusoids.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, sinusoids: str = "paper", **kwargs):
         super().__init__(**kwargs)
+        check_sinusoids(sinusoids)
+        self.sinusoids = sinusoids
         self.supports_masking = True
 
     def call(self, embedded, positions):
-        return embedded + ops.cast(sinusoidal_encoding(positions, embedded.shape[-1]), embedded.dtype)
+        encoding = sinusoidal_encoding(positions, embedded.shape[-1], self.sinusoids)
+        return embedded + ops.cast(encoding, embedded.dtype)
 
     def compute_output_shape(self, embedded_shape: tuple, positions_shape: tuple | None = None) -> tuple:
         return embedded_shape
+
+    def get_config(self) -> dict:
+        return {**super().get_config(), "sinusoids": self.sinusoids}
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

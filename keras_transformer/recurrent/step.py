@@ -92,7 +92,7 @@ class RecurrentIncrementalDecoder:
         layers = in_layers(rows[:-1], cell.parts)
         projected = cell.project(self.embedding(ops.reshape(tokens, (-1,))))
         after = self.decoder.step(RecurrentState(layers, rows[-1], None), projected, state.memory)
-        logits = ops.cast(ops.matmul(after.read, weights), "float32")
+        logits = ops.cast(self.logits.logits_by(weights, after.read), "float32")
         parts = tuple(map(of_hypotheses, in_a_row(after.layers)))
         attended = tuple(
             sums + ops.cast(ops.reshape(after.distribution, ops.shape(sums)), sums.dtype) for sums in state.attended

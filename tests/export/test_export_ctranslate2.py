@@ -33,6 +33,8 @@ VARIANTS = {
     "separate embeddings": {"shared_embeddings": False},
     "learned positions": {"positions": "learned", "max_positions": 40},
     "biases": {"attention_bias": True},
+    "logits with a bias": {"logits_bias": True, "sinusoids": "tensor2tensor"},
+    "separate logits with a bias": {"logits_bias": True, "shared_embeddings": False},
     "narrow heads": {"key_dim": 4, "value_dim": 4},
     "narrow keys, biases": {"key_dim": 4, "attention_bias": True},
     "narrow values": {"value_dim": 2},

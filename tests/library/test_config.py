@@ -10,19 +10,10 @@ import numpy as np
 import pydantic
 import pytest
 
-from keras_transformer.config import (
-    ACTIVATIONS,
-    PRESETS,
-    TABLE_3,
-    ConfigError,
-    TransformerConfig,
-    base,
-    big,
-    preset,
-    tiny,
-)
+from keras_transformer.config import ACTIVATIONS, PRESETS, TABLE_3, TransformerConfig, base, big, preset, tiny
 from keras_transformer.kinds import CONFIGS
 from keras_transformer.model import Transformer
+from keras_transformer.model_config import ConfigError
 from tests.support.models import SMALL, assert_close
 from train.config.model import SET_ELSEWHERE, ModelConfig
 
@@ -82,6 +73,8 @@ WHOLE = "a whole number of at least 1"
         ("norm_epsilon", None, "above 0"),
         ("attention_bias", "no", "true or false"),
         ("shared_embeddings", 1, "true or false"),
+        ("logits_bias", "yes", "true or false"),
+        ("sinusoids", "marian", "one of paper, tensor2tensor"),
         ("activation", "rleu", "one of .*, relu, "),
         ("activation", None, "one of .*, relu, "),
         ("activation", "glu", "one of .*, relu, "),  # halves the width
@@ -140,9 +133,9 @@ def test_every_field_is_a_key_of_the_section_model_or_is_set_by_the_tokenizer_or
 OTHER_VALUES = dict(
     encoder_layers=3, decoder_layers=5, d_model=12, d_ff=7, num_heads=3, key_dim=9, value_dim=11, activation="gelu",
     norm="pre", norm_epsilon=0.5, positions="learned", max_positions=31, attention_bias=True, shared_embeddings=False,
-    encoder_layer="convolutional", kernel_size=5, dilated=True,
+    logits_bias=True, encoder_layer="convolutional", kernel_size=5, dilated=True,
 )  # fmt: skip
-RESTRICTED = dict(encoder_layer="restricted", neighbourhood=9)
+RESTRICTED = dict(encoder_layer="restricted", neighbourhood=9, sinusoids="tensor2tensor")
 
 
 def test_every_key_of_the_section_model_arrives_in_the_transformer_config():
@@ -158,6 +151,7 @@ def test_a_field_that_means_nothing_is_skipped_in_an_older_file():
     assert TransformerConfig.from_values(values) == base
     learned = {**values, "positions": "learned"}
     assert TransformerConfig.from_values(learned) == base.replace(positions="learned", max_positions=256)
+    assert TransformerConfig.from_values({"sinusoids": "tensor2tensor"}) == base.replace(sinusoids="tensor2tensor")
 
 
 @pytest.mark.parametrize(
@@ -167,11 +161,12 @@ def test_a_field_that_means_nothing_is_skipped_in_an_older_file():
         (dict(dilated=True, encoder_layer="restricted"), 'unless model.encoder_layer is "convolutional"'),
         (dict(neighbourhood=9, encoder_layer="convolutional"), 'unless model.encoder_layer is "restricted"'),
         (dict(max_positions=9), 'unless model.positions is "learned"'),
+        (dict(sinusoids="tensor2tensor", positions="learned"), 'unless model.positions is "sinusoidal"'),
     ],
 )
 def test_a_field_that_would_mean_nothing_is_refused(values, other):
     name = next(iter(values))
-    with pytest.raises(ConfigError, match=f"model.{name} is {values[name]}; it must be left out, {other}"):
+    with pytest.raises(ConfigError, match=f"model.{name} is {values[name]!r}; it must be left out, {other}"):
         TransformerConfig(**values)
 
 

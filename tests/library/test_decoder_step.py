@@ -18,6 +18,7 @@ CONFIGS = {
     "learned_positions": LIVELY.replace(positions="learned", max_positions=8),
     "other_head_widths": LIVELY.replace(key_dim=5, value_dim=3, num_heads=3),
     "biased_gelu": LIVELY.replace(attention_bias=True, activation="gelu", norm="pre"),
+    "biased_logits": LIVELY.replace(logits_bias=True, sinusoids="tensor2tensor", shared_embeddings=True),
     "unequal_depth": LIVELY.replace(encoder_layers=1, decoder_layers=3),
 }
 

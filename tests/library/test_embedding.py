@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.layers import LearnedPositions, SinusoidalPositions, TokenEmbedding, sinusoidal_encoding
-from tests.support.models import as_numpy, assert_close, normal
+from tests.support.models import as_numpy, assert_close, layer_norm, normal
 
 MATRIX = np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 0.0, -1.0, 0.5], [2.0, 2.0, 0.0, -1.0]], "float32")
 
@@ -55,6 +55,31 @@ def test_new_embeddings_have_variance_1_after_scaling():
     assert np.var(as_numpy(layer(np.arange(500)[None]))) == pytest.approx(1.0, rel=0.05)  # 32,000 draws: s.e. 0.8 %
 
 
+def test_a_bias_is_added_to_the_logits_alone():
+    layer, states = TokenEmbedding(vocab_size=3, d_model=4, use_bias=True), normal(1, 2, 4)
+    layer.build()
+    layer.matrix.assign(MATRIX)
+    assert_close(layer(states, reverse=True), embedding()(states, reverse=True), atol=0, rtol=0)  # it begins with 0
+    layer.bias.assign([1.0, -100.0, 0.25])
+    assert_close(layer(states, reverse=True), states @ MATRIX.T + [1.0, -100.0, 0.25])
+    assert_close(layer(np.array([[2, 0]])), embedding()(np.array([[2, 0]])), atol=0, rtol=0)
+
+
+def test_the_bias_of_logits_can_be_folded_into_a_matrix_that_reads_a_layernorm():
+    # x has mean 0, so E (g x + b) + c = M (x + 1) with M = E g + a 1^T and a = (E b + c - sum(E g)) / d
+    generator, d_model = np.random.default_rng(3), 8
+    matrix, gamma, beta, bias = (generator.normal(size=size) for size in [(5, d_model), d_model, d_model, 5])
+    normalised = layer_norm(normal(2, 3, d_model), epsilon=0.0)
+    biased, folded = TokenEmbedding(5, d_model, use_bias=True), TokenEmbedding(5, d_model)
+    biased.build()
+    folded.build()
+    biased.set_weights([matrix, bias])
+    scaled = matrix * gamma
+    folded.set_weights([scaled + ((matrix @ beta + bias - scaled.sum(1)) / d_model)[:, None]])
+    logits = biased((normalised * gamma + beta).astype("float32"), reverse=True)
+    assert_close(folded((normalised + 1).astype("float32"), reverse=True), logits)
+
+
 # Sinusoids
 
 
@@ -80,6 +105,25 @@ def test_sinusoids_are_the_formula_of_section_3_5_interleaved(d_model):
     found = sinusoidal_encoding(positions, d_model)
     assert_close(found, expected, atol=5e-4, rtol=0)  # angles up to 1,024 in float32: steps of 1.2e-4
     assert_close(found[:32], expected[:32], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("d_model", [2, 6, 512])
+def test_tensor2tensors_sinusoids_are_its_formula_in_another_order(d_model):
+    # all sines, then all cosines, of pos * exp(-i ln(10000) / (n - 1)), i = 0 ... n - 1
+    pairs, positions = d_model // 2, np.arange(1024)
+    angles = positions[:, None] * np.exp(-np.arange(pairs) * math.log(10000) / max(pairs - 1, 1))
+    expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    found = as_numpy(sinusoidal_encoding(positions, d_model, "tensor2tensor"))
+    found = np.concatenate([found[:, 0::2], found[:, 1::2]], axis=1)
+    assert_close(found, expected, atol=5e-4, rtol=0)
+    assert_close(found[:32], expected[:32], atol=1e-5, rtol=0)
+    if pairs > 1:
+        assert abs(found - as_numpy(sinusoidal_encoding(positions, d_model))).max() > 0.5  # the paper's are others
+
+
+def test_other_sinusoids_are_refused():
+    with pytest.raises(ValueError, match="one of paper, tensor2tensor. Received: sinusoids='marian'"):
+        SinusoidalPositions("marian")
 
 
 @pytest.mark.parametrize("offset", [1, 7])

@@ -256,6 +256,8 @@ OPTIONS = [
     dict(attention_bias=True),
     dict(shared_embeddings=False),
     dict(positions="learned", max_positions=9),
+    dict(logits_bias=True),
+    dict(logits_bias=True, shared_embeddings=False),
     dict(norm="pre"),
     dict(key_dim=5, value_dim=3),
     dict(encoder_layers=1, decoder_layers=3, attention_bias=True, shared_embeddings=False, norm="pre", key_dim=5),

@@ -19,8 +19,8 @@ SELF_MASK = np.tril(np.ones((2, 4, 4), bool))
 EXAMPLES = {
     "attention": (
         layers.MultiHeadAttention, dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True), (STATES, MEMORY)),
-    "token embedding": (layers.TokenEmbedding, dict(vocab_size=6, d_model=8), (IDS,)),
-    "sinusoids": (layers.SinusoidalPositions, {}, (STATES, IDS)),
+    "token embedding": (layers.TokenEmbedding, dict(vocab_size=6, d_model=8, use_bias=True), (IDS,)),
+    "sinusoids": (layers.SinusoidalPositions, dict(sinusoids="tensor2tensor"), (STATES, IDS)),
     "learned positions": (layers.LearnedPositions, dict(max_positions=5), (STATES, IDS)),
     "feed-forward": (layers.FeedForward, dict(d_ff=12, activation="gelu"), (STATES,)),
     "dropout": (layers.Dropout, dict(rate=0.3, seed=5), (STATES,)),

@@ -56,6 +56,7 @@ def parameter_count(config: TransformerConfig) -> int:
     blocks = config.encoder_layers * (sublayer + feed_forward + 2 * norm)
     blocks += config.decoder_layers * (2 * attention + feed_forward + 3 * norm)
     tables = config.vocab_size * d_model * (1 if config.shared_embeddings else 3)
+    tables += config.vocab_size if config.logits_bias else 0
     tables += 2 * config.max_positions * d_model if config.positions == "learned" else 0
     return blocks + tables + (2 * norm if config.norm == "pre" else 0)
 

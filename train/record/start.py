@@ -36,14 +36,17 @@ def assign_start(
 ) -> None:
     """Give the transformer the weights of the run folder `start_from`, whose model has the same shape.
 
-    Rows of embeddings are assigned by piece, since the tokenizers may differ: a piece that both have keeps its row, and
-    a new one has the row that it was initialised with. Raises ConfigError or TokenizerError for a damaged run folder,
-    and ConfigError if there are new pieces and a pattern of `frozen` names the embedding: they would stay random.
+    Rows of embeddings, and biases of logits, are assigned by piece, since the tokenizers may differ: a piece that both
+    have keeps its row, and a new one has the row that it was initialised with. Raises ConfigError or TokenizerError for
+    a damaged run folder, and ConfigError if there are new pieces and a pattern of `frozen` names the embedding: they
+    would stay random.
     """
     other, other_tokenizer = load_run(start_from)
     weights = {weight.path: np.asarray(weight.value) for weight in other.weights}
     ids, other_ids = shared_pieces(tokenizer.pieces(), other_tokenizer.pieces())
-    tables = {layer.matrix.path for layer in transformer.layers if isinstance(layer, TokenEmbedding)}
+    tables = {
+        weight.path for layer in transformer.layers if isinstance(layer, TokenEmbedding) for weight in layer.weights
+    }
     new = tokenizer.vocab_size - len(ids)
     if new and (names := [name for name in frozen if any(is_named(path, name) for path in tables)]):
         raise ConfigError(
