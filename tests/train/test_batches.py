@@ -10,7 +10,7 @@ from tests.support.processes import python
 from train.config.training import RowLengths
 from train.data.batches import FIELDS, PackedBatches, padded_batches, training_dataset
 from train.data.corpus import CorpusError, Split
-from train.data.encoding import encode_corpus
+from train.data.encoding import encode_corpus, row_holding
 
 
 class Words:
@@ -58,7 +58,8 @@ def random_corpus(count, longest=30):
 
 
 def encode(pairs, row_length):
-    return encode_corpus(Split("data.train", lambda: iter(pairs)), Words(), RowLengths(row_length, row_length))
+    row_lengths = row_length if isinstance(row_length, RowLengths) else RowLengths(row_length, row_length)
+    return encode_corpus(Split("data.train", lambda: iter(pairs)), Words(), row_lengths)
 
 
 @pytest.fixture(scope="module")
@@ -86,15 +87,30 @@ def test_pairs_that_are_too_long_or_empty_are_left_out_and_counted():
 
 
 def test_a_corpus_without_a_usable_pair_is_an_error():
-    with pytest.raises(CorpusError, match="data.train has no sentence pair left.*1 longer than 4 tokens.*row_length"):
+    with pytest.raises(
+        CorpusError, match="data.train has no sentence pair left.*1 longer than 4 tokens.*row_length: 5 "
+    ):
         encode([("5 5 5 5", "6")], row_length=4)
+
+
+@pytest.mark.parametrize("left_out", [0, 1, 7, 40])
+@pytest.mark.parametrize("lengths", [RowLengths(12, 12), RowLengths(8, 12), RowLengths(12, 9)])
+def test_the_row_length_that_is_named_holds_all_but_so_many_pairs_and_no_shorter_one_does(lengths, left_out):
+    corpus = random_corpus(100)
+    named = row_holding(encode(corpus, lengths).too_long, left_out)
+
+    def too_long(target):
+        return encode(corpus, RowLengths(-(-target * lengths.source // lengths.target), target)).too_long.total()
+
+    assert too_long(named) <= left_out < too_long(named - 1)
 
 
 def test_encoding_in_chunks_gives_the_same_corpus(monkeypatch):
     corpus = random_corpus(25)
-    whole = encode(corpus, 40)
+    whole = encode(corpus, 20)
     monkeypatch.setattr("train.data.encoding.CHUNK", 10)
-    assert sentences_of(encode(corpus, 40)) == sentences_of(whole)
+    in_chunks = encode(corpus, 20)
+    assert sentences_of(in_chunks) == sentences_of(whole) and in_chunks.too_long == whole.too_long
 
 
 # training batches

@@ -65,6 +65,7 @@ def test_what_the_cache_gives_is_what_encoding_gives(cache, files, tokenizer, mo
     for _ in range(2):
         found = cache.encoded(split, tokenizer, ROWS)
         assert_same_pairs(found, expected)
+        assert found.too_long == expected.too_long and expected.too_long.total() == 1
         assert found.source.ids.dtype == expected.source.ids.dtype == np.uint16
 
 

@@ -18,7 +18,7 @@ from train.cost import preflight
 from train.cost.cost import arrays_per_weight, corpus_flops, memory_bytes, parameter_count
 from train.data.batches import PackedBatches, Padding, ShardedBatches
 from train.data.corpus import Corpus, Split
-from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys, too_long_for
+from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys
 
 CONFIG = preset("tiny").replace(vocab_size=300)
 
@@ -213,14 +213,25 @@ def test_a_precision_that_gains_nothing_on_this_processor_is_a_warning(
     assert len(lines) == (remedy is not None) and all(line.endswith(remedy) for line in lines)
 
 
-@pytest.mark.parametrize(("too_long", "is_warning"), [(0, False), (1, False), (2, True)])
-def test_more_than_one_pair_in_a_hundred_too_long_is_a_warning(too_long, is_warning):
-    data, lengths = packed(10, 10, 40, 60), RowLengths(40, 60)
-    data.train.skipped.update({too_long_for(lengths): too_long, "empty source": 50})
-    training = TrainingConfig(row_length=60, source_row_length=40)
-    lines = list(preflight.too_long_lines(training, data))
-    assert len(lines) == is_warning
-    assert all("1.3% of the training pairs" in line and "raise training.row_length" in line for line in lines)
+def test_pairs_that_are_too_long_are_a_warning_with_rows_that_hold_all_or_nearly_all():
+    data = packed(10, 10, 40, 60)
+    training = TrainingConfig(row_length=60)
+    assert not list(preflight.too_long_lines(training, data))
+    data.train.too_long = collections.Counter({61: 1, 75: 2})
+    (line,) = preflight.too_long_lines(training, data)
+    assert line.startswith("too long: 3 of 103 training pairs") and line.endswith(
+        "row_length = 75 would hold all pairs"
+    )
+    data.train.too_long[61] = 1_898  # 2,000 pairs, of which two may be left out
+    (line,) = preflight.too_long_lines(training.model_copy(update={"source_row_length": 40}), data)
+    assert line.endswith(
+        "training.row_length = 61 with training.source_row_length = 41 would hold 99.9% of all pairs, and "
+        "training.row_length = 75 with training.source_row_length = 50 would hold all pairs"
+    )
+    data.train.too_long = collections.Counter({75: 2})
+    data.train.shards *= 20
+    (line,) = preflight.too_long_lines(training, data)
+    assert "99.9%" not in line
 
 
 def test_a_warm_up_longer_than_the_run_is_a_warning():
@@ -233,11 +244,13 @@ def test_every_line_is_logged(monkeypatch, caplog):
     data = found([[("a", "b")]], [("x", "y")])
     rows = packed(5, 10, 40, 40)
     data.train, data.batches = rows.train, rows.batches
+    data.train.too_long[50] += 1
     monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
     with caplog.at_level("INFO", logger="train"):
         preflight.report_preflight(TrainingConfig(steps=10, warmup_steps=20), data, CONFIG, replicas=1)
     beginnings = (
         "duplicates", "overlap", "identical", "source", "target", "padding", "a", "memory", "training.warmup_steps",
+        "too",
     )  # fmt: skip
     assert tuple(line.replace(":", " ").split()[0] for line in caplog.messages) == beginnings
 

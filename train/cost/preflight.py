@@ -11,7 +11,7 @@ from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.model_config import BaseModelConfig
 
 from ..config.training import RowLengths, TrainingConfig
-from ..data.encoding import pair_keys, too_long_for
+from ..data.encoding import pair_keys, row_holding
 from ..data.prepare import PreparedData
 from ..data.statistics import length_sentence
 from ..loop.progress import duration
@@ -21,7 +21,7 @@ from .memory import free_memory, gigabytes
 log = logging.getLogger("train")
 
 WORTH_A_HINT = 0.02  # padding, and the difference between the padding of the two sides
-MANY_TOO_LONG = 0.01  # of all training pairs
+FEW_TOO_LONG = 1_000  # one pair in so many may be left out
 MANY_IDENTICAL = 0.1  # of all training pairs; of text from the web, a few in a hundred are
 SUSTAINED = 0.6  # part of the speed of a large matrix product that training usually reaches
 
@@ -36,13 +36,14 @@ def report_preflight(training: TrainingConfig, data: PreparedData, transformer_c
         *corpus_lines(data),
         *identical_lines(data),
         *length_lines(data),
-        *too_long_lines(training, data),
         *row_lines(data),
         *cost_lines(training, data, transformer_config, replicas),
         *precision_lines(training),
         *warmup_lines(training),
     ):
         log.info(line)
+    for line in too_long_lines(training, data):
+        log.warning(line)
 
 
 def corpus_lines(data: PreparedData) -> Iterator[str]:
@@ -72,16 +73,29 @@ def length_lines(data: PreparedData) -> Iterator[str]:
 
 
 def too_long_lines(training: TrainingConfig, data: PreparedData) -> Iterator[str]:
-    """A warning if many training pairs are longer than a row and therefore left out."""
-    lengths = training.row_lengths
-    too_long = data.train.skipped[too_long_for(lengths)]
-    share = too_long / max(1, len(data.train) + data.train.skipped.total())
-    if share > MANY_TOO_LONG:
-        yield (
-            f"too long: {share:.1%} of the training pairs do not fit into rows of {lengths.source} source and "
-            f"{lengths.target} target tokens and are not trained on, so that such sentences will be translated badly: "
-            "raise training.row_length (and training.source_row_length, if it is set)"
-        )
+    """A warning if training pairs are longer than a row and therefore left out, with rows that hold them."""
+    lengths, too_long = training.row_lengths, data.train.too_long
+    if not too_long:
+        return
+    pairs = len(data.train) + too_long.total()
+    few = pairs // FEW_TOO_LONG
+    holding = f"{rows_holding(training, row_holding(too_long))} would hold all pairs"
+    if too_long.total() > few > 0:
+        rows = rows_holding(training, row_holding(too_long, few))
+        holding = f"{rows} would hold {1 - 1 / FEW_TOO_LONG:.1%} of all pairs, and {holding}"
+    yield (
+        f"too long: {too_long.total():,} of {pairs:,} training pairs do not fit into rows of {lengths.source} source "
+        f"and {lengths.target} target tokens and are not trained on, so that such sentences will be translated badly; "
+        f"{holding}"
+    )
+
+
+def rows_holding(training: TrainingConfig, row_length: int) -> str:
+    """The settings of rows of this length; source_row_length, if it is set, in its ratio to row_length."""
+    if training.source_row_length is None:
+        return f"training.row_length = {row_length}"
+    source = math.ceil(row_length * training.source_row_length / training.row_length)
+    return f"training.row_length = {row_length} with training.source_row_length = {source}"
 
 
 def row_lines(data: PreparedData) -> Iterator[str]:

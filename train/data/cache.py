@@ -27,7 +27,7 @@ from .encoding import EncodedPairs, Sentences, encoded_chunks, nothing_left
 
 log = logging.getLogger("train")
 
-FORMAT = 2  # of an entry and of the encoding; a change of either needs another number, and so makes other names
+FORMAT = 3  # of an entry and of the encoding; a change of either needs another number, and so makes other names
 ARRAYS = ("source_ids", "source_offsets", "target_ids", "target_offsets", "keys")
 SAMPLE = 2**16  # bytes at the beginning, in the middle and at the end of a file that are checked when it is opened
 REPORT_EVERY = 1_000_000  # pairs
@@ -125,7 +125,8 @@ def write_entry(folder: pathlib.Path, chunks: Iterable[EncodedPairs], split: Spl
     Holds one chunk in memory at a time. origin: what the entry was made from, for a reader of meta.json. Raises
     CorpusError if no pair is left, and OSError if the disk is full.
     """
-    skipped, pairs, source_tokens, target_tokens = collections.Counter(), 0, 0, 0
+    skipped, too_long = collections.Counter(), collections.Counter()
+    pairs, source_tokens, target_tokens = 0, 0, 0
     dtypes = {"source_offsets": "int64", "target_offsets": "int64", "keys": "uint64"}
     with contextlib.ExitStack() as stack:
         files = {name: stack.enter_context(open(_array_path(folder, name), "wb")) for name in ARRAYS}
@@ -141,15 +142,17 @@ def write_entry(folder: pathlib.Path, chunks: Iterable[EncodedPairs], split: Spl
             source_tokens += chunk.source_tokens
             target_tokens += chunk.target_tokens
             skipped += chunk.skipped
+            too_long += chunk.too_long
             pairs += len(chunk)
         for file in files.values():
             file.flush()
             os.fsync(file.fileno())
     skipped += split.skipped
     if not pairs:
-        raise nothing_left(split, skipped)
+        raise nothing_left(split, skipped, too_long)
     checksums = {name: _size_and_checksum(_array_path(folder, name)) for name in ARRAYS}
-    meta = {"origin": origin, "pairs": pairs, "skipped": skipped, "dtypes": dtypes, "files": checksums}
+    counts = {"pairs": pairs, "skipped": skipped, "too_long": sorted(too_long.items())}
+    meta = {"origin": origin, **counts, "dtypes": dtypes, "files": checksums}
     with open(folder / "meta.json", "w", encoding="utf-8") as file:
         json.dump(meta | {"checksum": _checksum(meta)}, file, indent=1)
         file.flush()
@@ -180,7 +183,8 @@ def open_entry(folder: pathlib.Path) -> EncodedPairs:
         raise DamagedError(f"{type(error).__name__}: {error}") from None
     source = Sentences(arrays["source_ids"], arrays["source_offsets"])
     target = Sentences(arrays["target_ids"], arrays["target_offsets"])
-    return EncodedPairs(source, target, collections.Counter(meta["skipped"]), arrays["keys"])
+    skipped, too_long = collections.Counter(meta["skipped"]), collections.Counter(dict(meta["too_long"]))
+    return EncodedPairs(source, target, skipped, arrays["keys"], too_long=too_long)
 
 
 def _open_if_intact(entry: pathlib.Path, warn=lambda *_: None) -> EncodedPairs | None:

@@ -63,6 +63,7 @@ class EncodedPairs:
     skipped: collections.Counter  # pairs by reason, those that the split skipped included
     keys: np.ndarray | None = None  # uint64 (pairs,), `pair_keys` of the text; None if not made from text
     mixture: Mixture | None = None  # what an epoch takes of them; None: each pair once
+    too_long: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # pairs by `row_needed`
 
     def __len__(self) -> int:
         return len(self.source)
@@ -97,6 +98,7 @@ class EncodedShards:
         self.source_tokens = sum(shard.source_tokens for shard in self.shards)
         self.target_tokens = sum(shard.target_tokens for shard in self.shards)
         self.skipped = sum((shard.skipped for shard in self.shards), collections.Counter())
+        self.too_long = sum((shard.too_long for shard in self.shards), collections.Counter())
 
     def __len__(self) -> int:
         return sum(map(len, self.shards))
@@ -109,10 +111,11 @@ def encode_corpus(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths)
     """
     chunks = list(encoded_chunks(split, tokenizer, row_lengths))
     skipped = sum((chunk.skipped for chunk in chunks), collections.Counter()) + split.skipped
+    too_long = sum((chunk.too_long for chunk in chunks), collections.Counter())
     if not any(map(len, chunks)):
-        raise nothing_left(split, skipped)
+        raise nothing_left(split, skipped, too_long)
     sides = (Sentences.joined([getattr(chunk, side) for chunk in chunks]) for side in ("source", "target"))
-    return EncodedPairs(*sides, skipped, np.concatenate([chunk.keys for chunk in chunks]))
+    return EncodedPairs(*sides, skipped, np.concatenate([chunk.keys for chunk in chunks]), too_long=too_long)
 
 
 def encoded_chunks(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths) -> Iterator[EncodedPairs]:
@@ -134,18 +137,37 @@ def encoded_chunks(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths
 def _encode(pairs: list[tuple[str, str]], tokenizer: "Tokenizer", row_lengths: RowLengths) -> EncodedPairs:
     dtype = np.uint16 if tokenizer.vocab_size <= 2**16 else np.int32
     encoded = zip(*map(tokenizer.encode_batch, zip(*pairs, strict=True)), pair_keys(pairs).tolist(), strict=True)
-    fitting = [
-        (source + [EOS], target + [EOS], key)
-        for source, target, key in encoded
-        if len(source) < row_lengths.source and len(target) < row_lengths.target
-    ]
+    fitting, too_long = [], collections.Counter()
+    for source, target, key in encoded:
+        if len(source) < row_lengths.source and len(target) < row_lengths.target:
+            fitting.append((source + [EOS], target + [EOS], key))
+        else:
+            too_long[row_needed(len(source) + 1, len(target) + 1, row_lengths)] += 1
     sources, targets, keys = zip(*fitting, strict=True) if fitting else ((), (), ())
     return EncodedPairs(
         Sentences.of(sources, dtype),
         Sentences.of(targets, dtype),
-        collections.Counter({too_long_for(row_lengths): len(pairs) - len(fitting)}),
+        collections.Counter({too_long_for(row_lengths): too_long.total()}),
         np.array(keys, np.uint64),
+        too_long=too_long,
     )
+
+
+def row_needed(source: int, target: int, row_lengths: RowLengths) -> int:
+    """The smallest row_length at which a pair of so many tokens fits, if source_row_length keeps its ratio to it.
+
+    At the row_length n, source_row_length is n * source / target of `row_lengths`, rounded up.
+    """
+    return max((source - 1) * row_lengths.target // row_lengths.source + 1, target)
+
+
+def row_holding(too_long: collections.Counter, left_out: int = 0) -> int:
+    """The smallest row_length at which at most `left_out` of the pairs that are too long stay so."""
+    for length in sorted(too_long, reverse=True):
+        if too_long[length] > left_out:
+            return length
+        left_out -= too_long[length]
+    raise ValueError(f"all {too_long.total()} pairs may be left out")
 
 
 def pair_keys(pairs: Iterable[tuple[str, str]]) -> np.ndarray:
@@ -157,10 +179,9 @@ def pair_keys(pairs: Iterable[tuple[str, str]]) -> np.ndarray:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
-def nothing_left(split: Split, skipped: collections.Counter) -> CorpusError:
-    return CorpusError(
-        f"{split.name} has no sentence pair left. Skipped: {skipped_sentence(skipped)}. Raise training.row_length."
-    )
+def nothing_left(split: Split, skipped: collections.Counter, too_long: collections.Counter) -> CorpusError:
+    advice = f" Raise training.row_length: {row_holding(too_long)} holds all of them." if too_long else ""
+    return CorpusError(f"{split.name} has no sentence pair left. Skipped: {skipped_sentence(skipped)}.{advice}")
 
 
 def too_long_for(row_lengths: RowLengths) -> str:

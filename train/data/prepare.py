@@ -106,11 +106,13 @@ def encoded(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, cache: 
         return cache.encoded(split, tokenizer, row_lengths)
     parts = [cache.encoded(part, tokenizer, row_lengths) for part, _ in split.mixed]
     sides = [Sentences.joined([getattr(part, side) for part in parts]) for side in ("source", "target")]
-    skipped = sum((part.skipped for part in parts), collections.Counter())
+    skipped, too_long = (
+        sum((getattr(part, counts) for part in parts), collections.Counter()) for counts in ("skipped", "too_long")
+    )
     mixture = Mixture([len(part) for part in parts], [weight for _, weight in split.mixed])
     for part, count in zip(parts, mixture.counts(), strict=True):
         log.info("an epoch takes %s pairs of an entry that has %s", f"{count:,}", f"{len(part):,}")
-    return EncodedPairs(*sides, skipped, np.concatenate([part.keys for part in parts]), mixture)
+    return EncodedPairs(*sides, skipped, np.concatenate([part.keys for part in parts]), mixture, too_long)
 
 
 def packed_batches(
