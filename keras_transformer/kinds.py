@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from keras_transformer.config import TransformerConfig
 from keras_transformer.model_config import FIRST_KIND, KIND, BaseModelConfig, ConfigError, parse_json, read_config
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.run_folder import REGISTERED_NAME
 
 if TYPE_CHECKING:
     import keras
 
 CONFIGS = {config.kind: config for config in (TransformerConfig, RecurrentConfig)}
+KINDS_OF_CLASSES = {  # as Keras registers the models
+    "keras_transformer>Transformer": TransformerConfig.kind,
+    "keras_transformer>RecurrentModel": RecurrentConfig.kind,
+}
 
 
 class Kind(NamedTuple):
@@ -105,13 +110,33 @@ def with_attention(model: "keras.Model") -> "keras.Model":
 
 
 def load_model_config(path: str | os.PathLike) -> BaseModelConfig:
-    """Read a model.json of any kind. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
+    """Read the model.json of a run, or the config.json of a preset, of any kind.
+
+    Raises ConfigError, naming the file, if it cannot be read, is damaged, or is of a model of another library.
+    """
 
     def parse(text: str) -> BaseModelConfig:
         values = parse_json(text)
+        if REGISTERED_NAME in values:
+            values = values_in_preset(values)
         kind = values.get(KIND, FIRST_KIND)
         if not isinstance(kind, str) or kind not in CONFIGS:
             raise ConfigError(f"its kind is {kind!r}; this version knows {', '.join(CONFIGS)}.")
         return CONFIGS[kind].from_values(values)
 
     return read_config(path, parse)
+
+
+def values_in_preset(serialized: dict[str, Any]) -> dict[str, Any]:
+    """Return what model.json would hold of a model that Keras serialized.
+
+    Keras' own `deserialize_keras_object` would import whatever module a stranger's file names. Raises ConfigError for a
+    model of another library.
+    """
+    name, config = serialized[REGISTERED_NAME], serialized.get("config")
+    if not isinstance(name, str) or name not in KINDS_OF_CLASSES:
+        raise ConfigError(f"its class is {name!r}; this version knows {', '.join(KINDS_OF_CLASSES)}.")
+    values = config.get("config") if isinstance(config, dict) else None
+    if not isinstance(values, dict):
+        raise ConfigError(f"it has no configuration of a {name.partition('>')[2]}.")
+    return {**values, KIND: KINDS_OF_CLASSES[name]}

@@ -8,17 +8,27 @@ from keras_transformer.inference import Inference, inference_in_config
 from keras_transformer.model_config import ConfigError
 
 CHECKPOINTS = f"step-{8 * '[0-9]'}.npz"  # a pattern: one that was put aside has another name
+RUN_MODEL, PRESET_MODEL = "model.json", "config.json"  # which model it is, in a run and in a preset
+REGISTERED_NAME = "registered_name"  # the key that tells Keras' config.json from those of other libraries
+TOKENIZER_ASSETS = "assets/tokenizer"  # of a preset
 
 
 class RunFolder:
-    """The paths of all files of a run, as attributes. Creates nothing."""
+    """The paths of all files of a run, as attributes. Creates nothing.
 
-    def __init__(self, path: str | os.PathLike):
+    A preset (presets.py) is opened as a run is: it has the same files, three of them at other places. `is_preset`: None
+    means as the folder is found.
+    """
+
+    def __init__(self, path: str | os.PathLike, is_preset: bool | None = None):
         self.path = pathlib.Path(path)
+        if is_preset is None:
+            is_preset = holds_preset(self.path)
+        assets = self.path / TOKENIZER_ASSETS if is_preset else self.path
         self.config = self.path / "config.toml"  # the effective configuration, with overrides and defaults
-        self.tokenizer = self.path / "tokenizer.model"
-        self.tokenizer_sum = self.path / "tokenizer.model.sha256"  # as the command sha256sum writes and checks it
-        self.model = self.path / "model.json"
+        self.tokenizer = assets / "tokenizer.model"
+        self.tokenizer_sum = assets / "tokenizer.model.sha256"  # as the command sha256sum writes and checks it
+        self.model = self.path / (PRESET_MODEL if is_preset else RUN_MODEL)
         self.inference_file = self.path / "inference.json"  # what the model writes, and how commands search for it
         self.weights = self.path / "model.weights.h5"  # what translation uses
         self.checkpoints = self.path / "checkpoints"
@@ -35,7 +45,20 @@ class RunFolder:
     def check_exists(self) -> None:
         """Raises ConfigError if there is no such folder."""
         if not self.path.is_dir():
-            raise ConfigError(f"There is no run folder {self.path}. `keras-transformer train CONFIG` makes one.")
+            raise ConfigError(
+                f"There is no run folder {self.path}. `keras-transformer train CONFIG` makes one, and hf://USER/MODEL "
+                "names one on the Hugging Face hub."
+            )
+
+    def check_has(self, *files: pathlib.Path) -> None:
+        """Raises ConfigError if there is no such folder, or if one of these of its files is missing."""
+        self.check_exists()
+        for file in files:
+            if not file.exists():
+                raise ConfigError(
+                    f"{self.path} has no {file.relative_to(self.path)}: it is not a run folder, or its training has "
+                    "not finished. `keras-transformer train CONFIG` finishes it."
+                )
 
     def refuse_own_file(self, option: str, path: pathlib.Path) -> None:
         """Raises ConfigError if `path`, to which a command would write by its `option`, is a file of this run."""
@@ -74,3 +97,11 @@ class RunFolder:
     def has_begun(self) -> bool:
         """Return whether there is a checkpoint to continue from."""
         return any(self.checkpoints.glob(CHECKPOINTS))
+
+
+def holds_preset(path: pathlib.Path) -> bool:
+    """Return whether a folder is a preset of Keras, of this project or another, and not a run folder."""
+    try:
+        return not (path / RUN_MODEL).exists() and f'"{REGISTERED_NAME}"' in (path / PRESET_MODEL).read_text("utf-8")
+    except (OSError, ValueError):
+        return False

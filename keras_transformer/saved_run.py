@@ -14,7 +14,8 @@ from keras_transformer.errors import first_line_of
 from keras_transformer.files import write_atomically
 from keras_transformer.inference import Inference
 from keras_transformer.kinds import build_model, config_of, load_model_config
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.run_folder import RunFolder, holds_preset
 from keras_transformer.sources import check_vocabulary
 from keras_transformer.tokenizer import Tokenizer
 
@@ -41,20 +42,31 @@ def save_run(
     is more than one line, a value of `inference` makes no sense, or the folder is a run of `keras-transformer train`,
     whose checkpoints and report are of other weights.
     """
-    config = config_of(transformer)
-    folder = RunFolder(path)
+    folder = RunFolder(path, is_preset=False)
     if folder.config.exists() or folder.has_begun():
         raise ConfigError(f"{folder.path} is a run folder of `keras-transformer train`: save into another folder.")
+    if holds_preset(folder.path):
+        raise ConfigError(f"{folder.path} is a preset: save the run into another folder.")
+    config = save_parts(folder, transformer, tokenizer, check_lines, inference)
+    config.save(folder.model)
+
+
+def save_parts(
+    folder: RunFolder, transformer: keras.Model, tokenizer: Tokenizer, check_lines: Iterable[str], inference: Inference
+) -> BaseModelConfig:
+    """Write all files of a run but the last one, which says which model it is. Returns what that file is to hold.
+
+    Arguments and errors are those of `save_run`; the last file is removed first, so that nobody opens one half.
+    """
+    config = config_of(transformer)
     check_vocabulary(config, tokenizer)
     inference.check()
     lines = list_of_lines(check_lines)
     for line in lines:
         if "\n" in line:
             raise ConfigError(f"check_lines has {line!r}, which is more than one line: split it.")
-    for weight in transformer.weights:
-        if not np.isfinite(np.asarray(keras.ops.convert_to_numpy(weight.value), "float32")).all():
-            raise ConfigError(f"{weight.path} has values that are NaN or infinite: nothing was saved.")
-    folder.path.mkdir(parents=True, exist_ok=True)
+    check_finite(transformer)
+    folder.tokenizer.parent.mkdir(parents=True, exist_ok=True)
     folder.model.unlink(missing_ok=True)
     write_atomically(folder.tokenizer, tokenizer.model_bytes)
     folder.keep_tokenizer_sum()
@@ -64,7 +76,14 @@ def save_run(
     else:
         folder.check_lines.unlink(missing_ok=True)
     inference.save(folder.inference_file)
-    config.save(folder.model)
+    return config
+
+
+def check_finite(transformer: keras.Model) -> None:
+    """Raises ConfigError if a weight is NaN or infinite."""
+    for weight in transformer.weights:
+        if not np.isfinite(np.asarray(keras.ops.convert_to_numpy(weight.value), "float32")).all():
+            raise ConfigError(f"{weight.path} has values that are NaN or infinite: nothing was saved.")
 
 
 def save_weights(transformer: keras.Model, path: pathlib.Path) -> None:
@@ -84,19 +103,13 @@ def save_weights(transformer: keras.Model, path: pathlib.Path) -> None:
 
 
 def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
-    """Return the model, a Transformer or a RecurrentModel, and the Tokenizer of a run folder.
+    """Return the model, a Transformer or a RecurrentModel, and the Tokenizer of a run folder, or of a preset.
 
     The model is float32, as its file is, whatever the global dtype policy. Raises UserError if a file is missing or
     damaged.
     """
     folder = RunFolder(path)
-    folder.check_exists()
-    for file in (folder.model, folder.tokenizer, folder.weights):
-        if not file.exists():
-            raise ConfigError(
-                f"{folder.path} has no {file.name}: it is not a run folder, or its training has not finished. "
-                "`keras-transformer train CONFIG` finishes it."
-            )
+    folder.check_has(folder.model, folder.tokenizer, folder.weights)
     folder.check_tokenizer()
     tokenizer = Tokenizer(folder.tokenizer)
     config = load_model_config(folder.model)

@@ -1,6 +1,9 @@
 """TranslationModel: what the Transformer and its ancestors have in common as Keras models."""
 
 import dataclasses
+import importlib
+import os
+from types import ModuleType
 from typing import Any, ClassVar, Self
 
 import keras
@@ -49,6 +52,31 @@ class TranslationModel(keras.Model):
         model.trainable = config.get("trainable", True)
         freeze_only(model, config.get("frozen", []))
         return model
+
+    @classmethod
+    def from_preset(cls, name: str | os.PathLike) -> Self:
+        """Return the model of a preset, in float32.
+
+            kt.Transformer.from_preset("presets/mine")
+
+        `name` is a folder that `save_to_preset` wrote, a run folder, or hf://USER/MODEL[@REVISION]: such a folder, or a
+        MarianMT model, on the Hugging Face hub. Raises UserError if it cannot be had, is damaged, or holds a model of
+        another class.
+        """
+        return presets().load_model(name, cls)
+
+    def save_to_preset(self, folder: str | os.PathLike) -> None:
+        """Write the model as a preset in the layout of keras-hub, without a tokenizer: Translator writes one with it.
+
+        A preset that is there is overwritten. Raises ConfigError, before anything is written, if a run folder is there,
+        or if a weight is quantized, NaN or infinite.
+        """
+        presets().save_model(self, folder)
+
+
+def presets() -> ModuleType:
+    """Return the module that opens presets of every kind of model: it imports all of them, and so this module."""
+    return importlib.import_module("keras_transformer.presets")
 
 
 def config_in_clone(model: Any) -> dict[str, Any] | None:

@@ -11,14 +11,16 @@ import tensorflow as tf
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError
-from keras_transformer.decoding.options import SearchOptions, check_coverage, check_options
+from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions, check_coverage, check_options
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.search import search
 from keras_transformer.errors import UserError
+from keras_transformer.inference import Inference
 from keras_transformer.kinds import config_of, joint_decoder
 from keras_transformer.parallel import map_batches
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.precision import in_precision
+from keras_transformer.presets import folder_of, save_with_tokenizer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_runs
 from keras_transformer.sources import (
@@ -84,6 +86,7 @@ class Translator:
             check_vocabulary(config, tokenizer)
             check_coverage(config, options.coverage_penalty)
         check_batch_size(batch_size)
+        self._models, self._inference = models, Inference()  # what save_to_preset writes
         decoder = joint_decoder([in_precision(model, precision) for model in models])
         self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
         self.batch_size, self.max_source_tokens = batch_size, longest_source(decoder.config, max_source_tokens)
@@ -112,9 +115,39 @@ class Translator:
         different tokenizers.
         """
         folders = [run_folder] if isinstance(run_folder, str | os.PathLike) else list(run_folder)
-        longest = [RunFolder(folder).inference().longest_source for folder in folders]
+        inferences = [RunFolder(folder).inference() for folder in folders]
+        longest = [inference.longest_source for inference in inferences]
         trained_tokens = None if None in longest else min(longest)
-        return cls(*load_runs(folders), options, **{"trained_tokens": trained_tokens, **kwargs})
+        translator = cls(*load_runs(folders), options, **{"trained_tokens": trained_tokens, **kwargs})
+        translator._inference = inferences[0]
+        return translator
+
+    @classmethod
+    def from_preset(cls, name: str | os.PathLike, options: SearchOptions | None = None, **kwargs) -> "Translator":
+        """Open a preset by its name, and search as it says unless there are `options`; `kwargs` as for Translator.
+
+            kt.Translator.from_preset("hf://Helsinki-NLP/opus-mt-en-de").translate(["Good morning."])[0].text
+
+        `name` is a folder that `save_to_preset` wrote, a run folder, or hf://USER/MODEL[@REVISION]: such a folder, or a
+        MarianMT model, on the Hugging Face hub. A MarianMT model is imported and kept in the hub's cache, next to what
+        was downloaded. Raises UserError if it cannot be had or is damaged.
+        """
+        folder = folder_of(name)
+        if options is None:
+            options = SearchOptions(**RunFolder(folder).inference().search)
+        return cls.load(folder, options, **kwargs)
+
+    def save_to_preset(self, folder: str | os.PathLike, check_lines: Iterable[str] = ()) -> None:
+        """Write the model, its tokenizer and how to search as a preset in the layout of keras-hub.
+
+        `check_lines` and errors are those of `save_run`. A preset that is there is overwritten; if a run folder is
+        there, or this is an ensemble, that is a ConfigError.
+        """
+        if len(self._models) > 1:
+            raise ConfigError(f"A preset holds one model, and this ensemble has {len(self._models)}: save one of them.")
+        search = {name: getattr(self.options, name) for name in RUN_OPTIONS}
+        inference = self._inference._replace(search=search, longest_source=self.trained_tokens)
+        save_with_tokenizer(self._models[0], self.tokenizer, folder, check_lines, inference)
 
     def translate(
         self, lines: Iterable[str], first_line: int = 1, prefixes: Iterable[str] | None = None

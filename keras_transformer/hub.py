@@ -1,0 +1,104 @@
+"""Models on the Hugging Face hub: hf://USER/MODEL[@REVISION] as a folder of files in the hub's cache.
+
+The package huggingface-hub downloads, caches and resumes. What it reads from the environment holds here too: HF_HOME
+(the cache), HF_TOKEN, HF_ENDPOINT (another hub), HF_HUB_OFFLINE=1 (the cache alone).
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+
+from keras_transformer.errors import UserError, first_line_of
+
+NAME = re.compile(r"hf:/{1,2}(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")  # a Path has one slash
+PRESET_FILES = (  # of a preset and of a run folder of this project
+    "config.json", "model.json", "model.weights.h5", "inference.json", "validation.src.txt",
+    "tokenizer.model", "tokenizer.model.sha256",
+    "assets/tokenizer/tokenizer.model", "assets/tokenizer/tokenizer.model.sha256",
+)  # fmt: skip
+MARIAN_FILES = (  # of a MarianMT model
+    "generation_config.json", "vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json",
+    "model.safetensors",
+)  # fmt: skip
+WEIGHTS = ("model.weights.h5", "model.safetensors")
+PICKLED_WEIGHTS = "pytorch_model.bin"  # asked for if there are no others
+
+
+class HubError(UserError):
+    """A model that cannot be had from the hub; the message gives the reason, and what to do."""
+
+
+def is_on_hub(name: str | os.PathLike) -> bool:
+    """Return whether a name is meant for the hub: "hf://..."."""
+    return os.fspath(name).startswith("hf:/")
+
+
+def download(name: str | os.PathLike) -> pathlib.Path:
+    """Return the folder in the hub's cache with the files of a model. Only files that models here have are downloaded.
+
+    The name of the folder is the commit. What is in the cache is not downloaded again. Raises HubError if the package
+    huggingface-hub is not installed, and if the model is not to be had: there is none of this name, it is not shown to
+    everybody, the network fails, or HF_HUB_OFFLINE is set and the cache does not have it.
+    """
+    match = NAME.fullmatch(os.fspath(name))
+    if match is None:
+        raise HubError(f"{name} is not a name on the hub: write hf://USER/MODEL or hf://USER/MODEL@REVISION.")
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise HubError(
+            f"{name} needs the package huggingface-hub, which is not installed: "
+            "pip install 'keras-transformer-mt[hub]'."
+        ) from None
+    repository, revision = match["repository"], match["revision"]
+    with explained(name, repository):
+        folder = pathlib.Path(
+            huggingface_hub.snapshot_download(
+                repository, revision=revision, allow_patterns=[*PRESET_FILES, *MARIAN_FILES]
+            )
+        )
+        if not any((folder / weights).exists() for weights in WEIGHTS):
+            huggingface_hub.snapshot_download(repository, revision=folder.name, allow_patterns=[PICKLED_WEIGHTS])
+    return folder
+
+
+@contextlib.contextmanager
+def explained(name: str | os.PathLike, repository: str) -> Iterator[None]:
+    """Turn an error of huggingface-hub into a HubError that tells what to do."""
+    from huggingface_hub import constants, errors
+
+    try:
+        yield
+    except errors.GatedRepoError:
+        raise HubError(
+            f"{name} is gated: accept its terms at {constants.ENDPOINT}/{repository}, and give your token by "
+            "`hf auth login` or in HF_TOKEN."
+        ) from None
+    except errors.RepositoryNotFoundError:
+        raise HubError(
+            f"{constants.ENDPOINT} has no model {repository}, or does not show it to you: check the name; if it is "
+            "private, give your token by `hf auth login` or in HF_TOKEN."
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise HubError(
+            f"{name} does not exist: {repository} has no such branch, tag or commit. Without @REVISION it is "
+            "the newest."
+        ) from None
+    except errors.LocalEntryNotFoundError as error:
+        if constants.HF_HUB_OFFLINE:
+            raise HubError(
+                f"{name} is not in the cache {constants.HF_HUB_CACHE}, or not all of it, and HF_HUB_OFFLINE is set: "
+                "unset it once where there is a network, or give the folder of a run."
+            ) from None
+        cause = error.__cause__ or error
+        raise HubError(
+            f"{name} is not in the cache {constants.HF_HUB_CACHE}, or not all of it, and {constants.ENDPOINT} cannot "
+            f"be reached ({type(cause).__name__}: {first_line_of(cause)[:-1]}): try again, or give the folder of a run."
+        ) from None
+    except Exception as error:  # of several libraries: HTTP, TLS, hf-xet; a full disk, a download that was cut
+        raise HubError(
+            f"{name} could not be downloaded ({type(error).__name__}: {first_line_of(error)[:-1]}): try again. "
+            f"What has arrived is in {constants.HF_HUB_CACHE}."
+        ) from error
