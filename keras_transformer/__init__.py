@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.metrics import Perplexity, TokenAccuracy
     from keras_transformer.model import Transformer, encoder
     from keras_transformer.optimizers import paper_optimizer
+    from keras_transformer.pair_tokenizer import PairTokenizer, open_tokenizer
     from keras_transformer.recurrent.config import RecurrentConfig
     from keras_transformer.recurrent.model import RecurrentModel
     from keras_transformer.saved_run import load_run, save_run
@@ -80,6 +81,7 @@ NAMES_OF = {
     "metrics": ("Perplexity", "TokenAccuracy"),
     "model": ("Transformer", "encoder"),
     "optimizers": ("paper_optimizer",),
+    "pair_tokenizer": ("PairTokenizer", "open_tokenizer"),
     "recurrent.config": ("RecurrentConfig",),
     "recurrent.model": ("RecurrentModel",),
     "saved_run": ("load_run", "save_run"),

@@ -78,11 +78,11 @@ def _encoded(pairs, tokenizer):
         is_of_two = isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2
         if not is_of_two or not all(isinstance(side, str) for side in pair):
             raise TypeError(f"pair {number} must be two strings, (source, target). Received: {pair!r}")
-    sides = (
+    sources, targets = (
         list_of_lines(("" if is_blank(pair[side]) else pair[side] for pair in pairs), name)
         for side, name in enumerate(("Source", "Target"))
     )
-    return list(zip(*(tokenizer.encode_batch(sentences) for sentences in sides), strict=True))
+    return list(zip(tokenizer.encode_batch(sources), tokenizer.encode_target_batch(targets), strict=True))
 
 
 def _usable(encoded, longest, skip_unusable):

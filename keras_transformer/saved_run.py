@@ -15,6 +15,7 @@ from keras_transformer.files import write_atomically
 from keras_transformer.inference import Inference
 from keras_transformer.kinds import build_model, config_of, load_model_config
 from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.pair_tokenizer import open_tokenizer
 from keras_transformer.run_folder import RunFolder, holds_preset
 from keras_transformer.sources import check_vocabulary
 from keras_transformer.tokenizer import Tokenizer
@@ -111,7 +112,7 @@ def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:
     folder = RunFolder(path)
     folder.check_has(folder.model, folder.tokenizer, folder.weights)
     folder.check_tokenizer()
-    tokenizer = Tokenizer(folder.tokenizer)
+    tokenizer = open_tokenizer(folder.tokenizer)
     config = load_model_config(folder.model)
     try:
         check_vocabulary(config, tokenizer)

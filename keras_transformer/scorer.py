@@ -106,7 +106,7 @@ class Scorer:
                 f"There are {len(sources)} sources and {len(targets)} targets: give one target per source."
             )
         source_ids = list(encoded_lines(self.tokenizer, sources, self.max_source_tokens))
-        target_ids = [[*ids, EOS] for ids in self.tokenizer.encode_batch(targets)]
+        target_ids = [[*ids, EOS] for ids in self.tokenizer.encode_target_batch(targets)]
         for number, ids in enumerate(target_ids, 1):
             if len(ids) > self._longest_target:
                 raise InputError(

@@ -55,7 +55,7 @@ def encoded_prefix(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
 
     Raises InputError if there are more.
     """
-    ids = tokenizer.encode(text)
+    ids = tokenizer.encode_target(text)
     if len(ids) >= longest:
         raise InputError(
             f"The prefix {text[:60]!r} has {len(ids)} tokens; at most {longest - 1} are possible: give a shorter one."

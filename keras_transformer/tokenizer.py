@@ -1,6 +1,7 @@
-"""Text to ids and back: SentencePiece byte-pair encoding, the same in Python and in a TensorFlow graph.
+"""Text to ids and back: SentencePiece byte-pair encoding.
 
-Importing this module does not import TensorFlow; calling `graph_tokenizer` does.
+`pair_tokenizer.py` has the tokenizers of imported models, which have a SentencePiece model for each side, and
+`graph_tokenizer.py` both kinds as part of a TensorFlow graph.
 """
 
 import contextlib
@@ -172,15 +173,26 @@ class Tokenizer:
     """
 
     def __init__(self, path: str | os.PathLike):
-        path = pathlib.Path(path)
         try:
-            self.model_bytes = path.read_bytes()
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=self.model_bytes or b"empty")
-            self._processor.id_to_piece(list(range(self.vocab_size)))  # raises if a piece is not UTF-8
+            model_bytes = pathlib.Path(path).read_bytes()
         except OSError as error:
             raise TokenizerError(f"The tokenizer {path} cannot be read: {error.strerror}.") from None
-        except (RuntimeError, UnicodeDecodeError):
-            raise TokenizerError(f"{path} is not a SentencePiece model, or is damaged.") from None
+        self._open(model_bytes, path)
+
+    @classmethod
+    def of_bytes(cls, model_bytes: bytes, name: str | os.PathLike = "The tokenizer") -> "Tokenizer":
+        """Return the tokenizer of a file's content; errors call the file `name`."""
+        tokenizer = cls.__new__(cls)
+        tokenizer._open(model_bytes, name)
+        return tokenizer
+
+    def _open(self, model_bytes: bytes, path: str | os.PathLike) -> None:
+        if model_bytes.startswith(b"PK"):
+            raise TokenizerError(
+                f"{path} is a pair of SentencePiece models, as imported models have it: open it with open_tokenizer."
+            )
+        self.model_bytes = model_bytes
+        self._processor = processor_of(model_bytes, path)
         special_ids = {name: getattr(self._processor, f"{name}_id")() for name in SPECIAL_IDS}
         if special_ids != SPECIAL_IDS:
             raise TokenizerError(
@@ -223,6 +235,18 @@ class Tokenizer:
         refuse_one_string(texts)
         return self._processor.encode(list(texts))
 
+    def encode_target(self, text: str) -> list[int]:
+        """Return the ids of a text of the target side, which a pair of models divides into other pieces."""
+        return self.encode(text)
+
+    def encode_target_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        """Return one list of ids per text of the target side. Raises TypeError if `texts` is one string."""
+        return self.encode_batch(texts)
+
+    def unknown_tag(self, text: str) -> str:
+        """Return the tag of a language that the text begins with, if there is no piece for it, else ""."""
+        return ""
+
     @functools.cached_property
     def is_lowercase(self) -> bool:
         """Whether the tokenizer makes all text lower case."""
@@ -242,41 +266,14 @@ class Tokenizer:
         return self._processor.decode([int(i) for i in ids if i not in (PAD, BOS, EOS)])
 
 
-def graph_tokenizer(model_bytes: bytes):
-    """Return the same tokenizer as a tf.Module that a SavedModel can hold; the model is part of the graph.
-
-        encode(texts)   tf.string (batch,) -> int32 RaggedTensor (batch, None)
-        decode(ids)     integer Tensor or RaggedTensor (batch, length) -> tf.string (batch,)
-
-    `model_bytes` is `Tokenizer.model_bytes`. Raises TokenizerError without the package tensorflow-text.
-    """
-    import tensorflow
-
+def processor_of(model: bytes, name: str | os.PathLike) -> sentencepiece.SentencePieceProcessor:
+    """Open a SentencePiece model. Raises TokenizerError, with the name of its file, if it is damaged."""
     try:
-        import tensorflow_text
-    except ImportError:
-        raise TokenizerError(
-            "A tokenizer inside a graph needs the package tensorflow-text, which is not installed: "
-            f"pip install tensorflow-text=={'.'.join(tensorflow.__version__.split('.')[:2])}.* (there are wheels for "
-            "Linux, and not for every system)."
-        ) from None
-
-    class GraphTokenizer(tensorflow.Module):
-        def __init__(self):
-            super().__init__(name="tokenizer")
-            self.sentencepiece = tensorflow_text.SentencepieceTokenizer(model=model_bytes, out_type=tensorflow.int32)
-
-        def encode(self, texts):
-            return self.sentencepiece.tokenize(texts)
-
-        def decode(self, ids):
-            if not isinstance(ids, tensorflow.RaggedTensor):
-                ids = tensorflow.RaggedTensor.from_tensor(ids)
-            ids = tensorflow.cast(ids, tensorflow.int32)
-            has_text = (ids != PAD) & (ids != BOS) & (ids != EOS)
-            return self.sentencepiece.detokenize(tensorflow.ragged.boolean_mask(ids, has_text))
-
-    return GraphTokenizer()
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model or b"empty")
+        processor.id_to_piece(list(range(processor.get_piece_size())))  # raises if a piece is not UTF-8
+    except (RuntimeError, UnicodeDecodeError):
+        raise TokenizerError(f"{name} is not a SentencePiece model, or is damaged.") from None
+    return processor
 
 
 def _listed(ids: dict[str, int]) -> str:

@@ -23,8 +23,9 @@ OF_OLDEST = frozenset(
     TensorListGetItem TensorListReserve TensorListSetItem TensorListStack TensorScatterUpdate Tile TopKV2
     Transpose UnicodeTranscode Unpack UnsortedSegmentSum VarHandleOp Where While
     Pad Split ZerosLike
+    HashTableV2 IdentityN LookupTableFindV2 LookupTableImportV2 PadV2 StaticRegexReplace
     """.split()
-)  # those of the last line are older: every TensorFlow since 1.0 has them
+)  # those of the last two lines are of TensorFlow 1
 
 
 def refuse_xla(version: pathlib.Path) -> None:

@@ -11,9 +11,10 @@ from keras_transformer.decoding.scores import length_penalty as length_penalty_o
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
+from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.kinds import incremental_decoder
 from keras_transformer.normalization import BLANK
-from keras_transformer.tokenizer import Tokenizer, graph_tokenizer
+from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, PAD
 
 from ..versions import ExportError
@@ -140,7 +141,7 @@ class ServedGraph(tf.Module):
     def rules_and_prefixes(self, inputs: dict, lines):
         """Return the rules of B lines by name, each (B,), and the tokens of their prefixes, an int32 RaggedTensor."""
         rules = agreeing({each.rule: checked(each, inputs[each.name], lines) for each in self._inputs})
-        return rules, self.tokenizer.encode(of_each_line(PREFIX.name, inputs[PREFIX.name], lines))
+        return rules, self.tokenizer.encode_target(of_each_line(PREFIX.name, inputs[PREFIX.name], lines))
 
     def explain(self, text, **inputs) -> dict:
         """Show how the best translation of each line comes about: attention, and the beam as a tree.
@@ -224,7 +225,7 @@ class ServedGraph(tf.Module):
         ids, truncated = self.encode(text, self.max_source_tokens)
         lines = tf.size(text)
         alpha = checked(alpha_of(self._inputs), length_penalty, lines)
-        targets = self.tokenizer.encode(of_each_line("translation", translation, lines))
+        targets = self.tokenizer.encode_target(of_each_line("translation", translation, lines))
         truncated |= lengths_of(targets) >= self.longest_output
         targets = with_end(targets[:, : self.longest_output - 1])
 
@@ -272,7 +273,7 @@ class ServedGraph(tf.Module):
 
     def pieces_of(self, ids):
         """Return the written form of each id: int32 (B, L) -> string (B, L)."""
-        return tf.reshape(self.tokenizer.sentencepiece.id_to_string(tf.reshape(ids, [-1])), tf.shape(ids))
+        return tf.reshape(self.tokenizer.id_to_string(tf.reshape(ids, [-1])), tf.shape(ids))
 
 
 def first_bytes(text, most: int):

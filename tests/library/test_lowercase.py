@@ -5,8 +5,9 @@ import types
 import pytest
 
 from keras_transformer.config import ConfigError
+from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.samples import Sample
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, graph_tokenizer, train_tokenizer
+from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 from train.config.run import load_config
 from train.data.corpus import Split

@@ -7,6 +7,7 @@ import unicodedata
 
 import pytest
 
+from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.normalization import (
     INVISIBLE,
     JOINERS,
@@ -18,7 +19,7 @@ from keras_transformer.normalization import (
     members,
     normalization_rules,
 )
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, graph_tokenizer, train_tokenizer
+from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from tests.support.texts import LANGUAGES, SENTENCES, TEXTS, random_texts
 
 CHARACTERS = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]

@@ -8,7 +8,9 @@ from keras_transformer.errors import InputError
 from keras_transformer.sources import encoded_lines, encoded_prefix
 from keras_transformer.tokens import EOS
 
-TOKENIZER = types.SimpleNamespace(encode=list, encode_batch=lambda texts: [list(text) for text in texts])  # by letter
+TOKENIZER = types.SimpleNamespace(
+    encode_target=list, encode_batch=lambda texts: [list(text) for text in texts]
+)  # by letter
 
 
 def test_a_prefix_leaves_a_place_for_the_end():

@@ -8,7 +8,8 @@ import sys
 import pytest
 import sentencepiece
 
-from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, graph_tokenizer, train_tokenizer
+from keras_transformer.graph_tokenizer import graph_tokenizer
+from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, train_tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.models import pieces_of
 from tests.support.processes import python

@@ -21,6 +21,8 @@ class Words:
     def encode_batch(self, texts):
         return [[int(word) for word in text.split()] for text in texts]
 
+    encode_target_batch = encode_batch
+
 
 def sentences_of(pairs):
     return [(list(pairs.source[i]), list(pairs.target[i])) for i in range(len(pairs))]

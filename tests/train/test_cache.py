@@ -142,6 +142,8 @@ def test_ids_of_any_vocabulary_survive_in_the_fewest_bytes(cache, vocab_size, dt
         def encode_batch(self, texts):
             return [[int(word) for word in text.split()] for text in texts]
 
+        encode_target_batch = encode_batch
+
     LargeTokenizer.vocab_size = vocab_size
     pair = f"4 {vocab_size - 1}", f"{vocab_size - 1}"
     split = Split("data.train", lambda: iter([pair]), lambda: "one pair")

@@ -35,6 +35,8 @@ class Tokenizer:
     def encode_batch(self, lines):
         return [[4 + len(line)] for line in lines]
 
+    encode_target_batch = encode_batch
+
     def decode(self, ids):
         return " ".join(map(str, ids))
 

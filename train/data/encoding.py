@@ -136,7 +136,9 @@ def encoded_chunks(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths
 
 def _encode(pairs: list[tuple[str, str]], tokenizer: "Tokenizer", row_lengths: RowLengths) -> EncodedPairs:
     dtype = np.uint16 if tokenizer.vocab_size <= 2**16 else np.int32
-    encoded = zip(*map(tokenizer.encode_batch, zip(*pairs, strict=True)), pair_keys(pairs).tolist(), strict=True)
+    sources, targets = zip(*pairs, strict=True)
+    ids = tokenizer.encode_batch(sources), tokenizer.encode_target_batch(targets)
+    encoded = zip(*ids, pair_keys(pairs).tolist(), strict=True)
     fitting, too_long = [], collections.Counter()
     for source, target, key in encoded:
         if len(source) < row_lengths.source and len(target) < row_lengths.target:

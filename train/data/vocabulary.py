@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from keras_transformer.config import ConfigError
 from keras_transformer.files import write_atomically
+from keras_transformer.pair_tokenizer import open_tokenizer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 
@@ -46,7 +47,7 @@ def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, 
         folder.keep_tokenizer_sum()
         workers.file_of_chief(path, path.parent)
         return tokenizer
-    return Tokenizer(workers.file_of_chief(path, path.parent))
+    return open_tokenizer(workers.file_of_chief(path, path.parent))
 
 
 def tokenizer_on_trial(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, worker: Worker) -> Tokenizer:
@@ -76,7 +77,7 @@ def prepare_tokenizer(
     """
     if not path.exists():
         if config.model:
-            tokenizer = Tokenizer(config.model)  # refuses what cannot be used before it is copied
+            tokenizer = open_tokenizer(config.model)  # refuses what cannot be used before it is copied
             check_size(tokenizer, config)
             check_normalization(tokenizer, config, config.model)
             check_not_trained(config)
@@ -84,7 +85,7 @@ def prepare_tokenizer(
             write_atomically(path, tokenizer.model_bytes)
         else:
             learn_tokenizer(config, splits, path, symbols)
-    tokenizer = Tokenizer(path)
+    tokenizer = open_tokenizer(path)
     if not config.model and tokenizer.vocab_size != config.vocab_size:
         raise ConfigError(
             f"{path} has {tokenizer.vocab_size} pieces and tokenizer.vocab_size is {config.vocab_size}: the run was "

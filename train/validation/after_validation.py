@@ -54,5 +54,9 @@ def one_pair_per_row(pairs: EncodedPairs, count: int) -> Batch:
 
 def short_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, count: int) -> list[tuple[str, str]]:
     """Return the first `count` pairs whose sides both have at most SHORT pieces, or fewer if there are no more."""
-    short = (pair for pair in pairs if all(len(ids) < SHORT for ids in tokenizer.encode_batch(pair)))
-    return list(itertools.islice(short, count))
+
+    def is_short(pair: tuple[str, str]) -> bool:
+        source, target = pair
+        return max(len(tokenizer.encode(source)), len(tokenizer.encode_target(target))) < SHORT
+
+    return list(itertools.islice(filter(is_short, pairs), count))
