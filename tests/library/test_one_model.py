@@ -1,0 +1,66 @@
+"""SentencePiece models with other special ids divide texts as before, and a Tokenizer opens them."""
+
+import io
+
+import pytest
+import sentencepiece
+
+from keras_transformer.imported.one_model import NONE, renumbered, single_model
+from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from tests.support.texts import SENTENCES, TEXTS, random_texts
+
+MARIAN = {"eos_id": 0, "unk_id": 1, "bos_id": -1, "pad_id": -1}  # of its vocab.spm
+STOCK = {}  # <unk>, <s>, </s>
+LAST = {"unk_id": 0, "eos_id": 1, "bos_id": -1, "pad_id": 2, "pad_piece": "[PAD]", "unk_piece": "[UNK]"}
+
+
+def trained(kind="unigram", **more):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES), model_writer=model, model_type=kind, vocab_size=90, minloglevel=2, **more
+    )
+    return model.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize(("ids", "missing"), [(MARIAN, {PAD, BOS}), (STOCK, {PAD}), (LAST, {BOS})])
+def test_the_ids_are_the_old_ones_in_another_order(kind, ids, missing):
+    spm = trained(kind, **ids)
+    old = sentencepiece.SentencePieceProcessor(model_proto=spm)
+    model, order = renumbered(spm)
+    tokenizer = Tokenizer.of_bytes(model)
+    assert tokenizer.pieces()[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert {new for new, number in enumerate(order) if number == NONE} == missing
+    assert sorted(set(order) - {NONE}) == list(range(old.get_piece_size()))
+    assert (order[UNK], order[EOS]) == (old.unk_id(), old.eos_id())
+    for text in [*SENTENCES, *TEXTS, *random_texts(100)]:
+        assert [order[number] for number in tokenizer.encode(text)] == old.encode(text)
+        assert tokenizer.decode(tokenizer.encode(text)) == old.decode(old.encode(text))
+
+
+def test_our_own_models_stay_as_they_are(tmp_path):
+    train_tokenizer(SENTENCES, tmp_path / "own.model", 400)
+    own = (tmp_path / "own.model").read_bytes()
+    assert renumbered(own) == (own, list(range(400)))
+    assert single_model(own, Tokenizer.of_bytes(own).pieces()) == (own, list(range(400)))
+
+
+def test_a_model_takes_the_place_of_a_vocabulary_that_has_its_pieces_alone():
+    spm = trained()
+    model, order = renumbered(spm)
+    names = Tokenizer.of_bytes(model).pieces()
+    vocabulary = [*names[:PAD:-1], names[PAD]]  # <pad> last, as Hugging Face has it
+    assert single_model(spm, vocabulary) == (model, [vocabulary.index(name) for name in names])
+    without_bos = [name for name in vocabulary if name != "<s>"]
+    assert single_model(spm, without_bos)[1][BOS] == NONE
+    assert single_model(spm, [*vocabulary, ">>deu<<"]) is None and single_model(spm, vocabulary[1:]) is None
+
+
+def test_a_model_that_no_translation_model_has_is_refused():
+    with pytest.raises(TokenizerError, match="The vocabulary has no eos among its pieces"):
+        renumbered(trained(eos_id=-1))
+    with pytest.raises(TokenizerError, match="The vocabulary has <pad> as a piece that texts have"):
+        renumbered(trained(user_defined_symbols=["<pad>"], **MARIAN))
+    with pytest.raises(TokenizerError, match="The vocabulary is not a SentencePiece model, or is damaged"):
+        renumbered(b"no model")
