@@ -6,7 +6,7 @@ knows one channel from another. Everything here goes both ways: `imported/` read
 Hugging Face backwards.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -106,29 +106,23 @@ def weights_of_tokens(config: TransformerConfig) -> list[Weight]:
     ]
 
 
-def weights_of_side(side: str, config: TransformerConfig) -> list[Weight]:
-    """Return the arrays of the blocks of a side, "encoder" or "decoder", and of the last LayerNorm of pre-norm."""
+def weights_of_side(side: str, config: TransformerConfig) -> Iterator[Weight]:
+    """Yield the arrays of the blocks of a side, "encoder" or "decoder", and of the last LayerNorm of pre-norm."""
     if side == "encoder":
         number_of_blocks, sublayers = config.encoder_layers, ("self_attention", "feed_forward")
     else:
         number_of_blocks, sublayers = config.decoder_layers, ("self_attention", "memory_attention", "feed_forward")
-    weights = [
-        weight
-        for number in range(1, number_of_blocks + 1)
-        for sublayer in sublayers
-        for layer in SUBLAYERS[sublayer]
-        for weight in weights_of_layer(layer, side, number, config.norm)
-    ]
+    for number in range(1, number_of_blocks + 1):
+        for sublayer in sublayers:
+            for layer in SUBLAYERS[sublayer]:
+                yield from weights_of_layer(layer, side, number, config.norm)
     if config.norm == "pre":
         norm = f"{side}_norm", f"{side}_top_ln", f"model.{side}.layer_norm"
-        weights += [
-            Weight(f"{norm[0]}/gamma", f"{norm[1]}_scale", f"{norm[2]}.weight", (D_MODEL,)),
-            Weight(f"{norm[0]}/beta", f"{norm[1]}_bias", f"{norm[2]}.bias", (D_MODEL,)),
-        ]
-    return weights
+        yield Weight(f"{norm[0]}/gamma", f"{norm[1]}_scale", f"{norm[2]}.weight", (D_MODEL,))
+        yield Weight(f"{norm[0]}/beta", f"{norm[1]}_bias", f"{norm[2]}.bias", (D_MODEL,))
 
 
-def weights_of_layer(layer: Layer, side: str, number: int, norm: str) -> Iterable[Weight]:
+def weights_of_layer(layer: Layer, side: str, number: int, norm: str) -> Iterator[Weight]:
     """Yield the arrays of a layer in block `number` of a side; the first block is 1."""
     is_norm = len(layer.axes) == 1
     ours, marian = f"{side}_block_{number}/{layer.ours}", f"{side}_l{number}_"
