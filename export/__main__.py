@@ -19,10 +19,11 @@ from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.options import (
     MaxSourceTokens,
-    RunPath,
+    RunName,
     SearchArguments,
     takes_search_options,
 )
+from keras_transformer.commands.runs import opened
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.run_folder import RunFolder
 
@@ -38,7 +39,7 @@ app = command_app()
 @takes_search_options(*RUN_OPTIONS)
 @takes_format
 def export(
-    run: RunPath,
+    run: RunName,
     to: Annotated[
         pathlib.Path,
         typer.Option(
@@ -82,9 +83,10 @@ def export(
         if check and no_check:
             raise ExportError("--check FILE and --no-check contradict each other: give one of them.")
         chosen = format.chosen()
-        sentences = None if no_check else check or RunFolder(run).check_lines
-        options = SearchOptions(**search.with_run_defaults(RunFolder(run).inference().search))
-        print(chosen.export(ExportJob(run, to, options, max_source_tokens, sentences)))
+        folder = RunFolder(opened(run))
+        sentences = None if no_check else check or folder.check_lines
+        options = SearchOptions(**search.with_run_defaults(folder.inference().search))
+        print(chosen.export(ExportJob(folder.path, to, options, max_source_tokens, sentences)))
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

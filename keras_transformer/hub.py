@@ -5,25 +5,26 @@ The package huggingface-hub downloads, caches and resumes. What it reads from th
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import re
 from collections.abc import Iterator
 
 from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.run_folder import RUN_MODEL, holds_preset
 
 NAME = re.compile(r"hf:/{1,2}(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")  # a Path has one slash
-PRESET_FILES = (  # of a preset and of a run folder of this project
-    "config.json", "model.json", "model.weights.h5", "inference.json", "validation.src.txt",
-    "tokenizer.model", "tokenizer.model.sha256",
-    "assets/tokenizer/tokenizer.model", "assets/tokenizer/tokenizer.model.sha256",
-)  # fmt: skip
-MARIAN_FILES = (  # of a MarianMT model
-    "generation_config.json", "vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json",
-    "model.safetensors",
-)  # fmt: skip
-WEIGHTS = ("model.weights.h5", "model.safetensors")
-PICKLED_WEIGHTS = "pytorch_model.bin"  # asked for if there are no others
+SMALL_FILES = (  # by their whole names: a pattern with * would match ../ too
+    # of a preset and of a run folder of this project
+    *("config.json", "model.json", "inference.json", "validation.src.txt", "tokenizer.model", "tokenizer.model.sha256"),
+    *("assets/tokenizer/tokenizer.model", "assets/tokenizer/tokenizer.model.sha256"),
+    # of a MarianMT model
+    *("generation_config.json", "vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json"),
+)
+OUR_WEIGHTS = ("model.weights.h5",)
+MARIAN_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the second, a pickle, only if there is not the first
+MARIAN = "marian"  # model_type of a MarianMT model
 
 
 class HubError(UserError):
@@ -38,30 +39,51 @@ def is_on_hub(name: str | os.PathLike) -> bool:
 def download(name: str | os.PathLike) -> pathlib.Path:
     """Return the folder in the hub's cache with the files of a model. Only files that models here have are downloaded.
 
-    The name of the folder is the commit. What is in the cache is not downloaded again. Raises HubError if the package
-    huggingface-hub is not installed, and if the model is not to be had: there is none of this name, it is not shown to
-    everybody, the network fails, or HF_HUB_OFFLINE is set and the cache does not have it.
+    The name of the folder is the commit. What is in the cache is not downloaded again. Weights are downloaded last, and
+    not of a model of another kind. Raises HubError if the package huggingface-hub is not installed, and if the model is
+    not to be had: there is none of this name, it is not shown to everybody, the network fails, or HF_HUB_OFFLINE is set
+    and the cache does not have it.
     """
     match = NAME.fullmatch(os.fspath(name))
     if match is None:
         raise HubError(f"{name} is not a name on the hub: write hf://USER/MODEL or hf://USER/MODEL@REVISION.")
     try:
-        import huggingface_hub
+        from huggingface_hub import snapshot_download
     except ImportError:
         raise HubError(
             f"{name} needs the package huggingface-hub, which is not installed: "
             "pip install 'keras-transformer-mt[hub]'."
         ) from None
-    repository, revision = match["repository"], match["revision"]
+    repository = match["repository"]
     with explained(name, repository):
-        folder = pathlib.Path(
-            huggingface_hub.snapshot_download(
-                repository, revision=revision, allow_patterns=[*PRESET_FILES, *MARIAN_FILES]
-            )
-        )
-        if not any((folder / weights).exists() for weights in WEIGHTS):
-            huggingface_hub.snapshot_download(repository, revision=folder.name, allow_patterns=[PICKLED_WEIGHTS])
+        folder = pathlib.Path(snapshot_download(repository, revision=match["revision"], allow_patterns=[*SMALL_FILES]))
+    for weights in weights_of(folder, name):
+        with explained(name, repository):
+            snapshot_download(repository, revision=folder.name, allow_patterns=[weights])
+        if (folder / weights).exists():
+            break
     return folder
+
+
+def weights_of(folder: pathlib.Path, name: str | os.PathLike) -> tuple[str, ...]:
+    """Return the files that may hold the weights of a model, the best first. Raises HubError if it is of another kind.
+
+    folder: where its small files are.
+    """
+    if holds_preset(folder) or (folder / RUN_MODEL).exists():
+        return OUR_WEIGHTS
+    try:
+        model_type = json.loads((folder / "config.json").read_text("utf-8")).get("model_type")
+    except FileNotFoundError:
+        raise HubError(f"{name} holds no model that can be opened here: it has no config.json.") from None
+    except (ValueError, AttributeError):
+        raise HubError(f"{name} holds no model that can be opened here: its config.json is no JSON object.") from None
+    if model_type != MARIAN:
+        raise HubError(
+            f"{name} holds no model that can be opened here: its config.json has the model_type {model_type!r}. "
+            "MarianMT models can be, and presets and run folders of this project."
+        )
+    return MARIAN_WEIGHTS
 
 
 @contextlib.contextmanager

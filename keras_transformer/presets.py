@@ -111,7 +111,7 @@ def folder_of(name: str | os.PathLike) -> pathlib.Path:
     Raises UserError if it cannot be downloaded, or holds no model that this project has.
     """
     if is_on_hub(name):
-        return run_in(download(name), name)
+        return run_in(download(name))
     if name in PRESETS and not os.path.exists(name):
         raise ConfigError(
             f"{name} is a shape without weights: kt.Transformer(kt.preset({name!r})) makes an untrained model of it."
@@ -119,8 +119,8 @@ def folder_of(name: str | os.PathLike) -> pathlib.Path:
     return pathlib.Path(name)
 
 
-def run_in(folder: pathlib.Path, name: str | os.PathLike) -> pathlib.Path:
-    """Return the run folder of what was downloaded. Raises UserError if it is of no kind that this project has."""
+def run_in(folder: pathlib.Path) -> pathlib.Path:
+    """Return the run folder or preset that `download` left in a folder. Raises UserError if it is none."""
     if RunFolder(folder).model.exists():
         return folder
-    raise ConfigError(f"{name} holds neither a model of this project nor a MarianMT model.")
+    raise ConfigError(f"{folder} holds no model of this project.")

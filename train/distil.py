@@ -32,10 +32,11 @@ from keras_transformer.commands.options import (
     BatchSize,
     Ensemble,
     Precision,
-    RunPath,
+    RunName,
     SearchArguments,
     takes_search_options,
 )
+from keras_transformer.commands.runs import opened
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.languages import tokenizer_of, warn_of_unspaced
@@ -55,7 +56,7 @@ app = command_app()
 @app.command()
 @takes_search_options("beam_size", "length_penalty", "coverage_penalty", beam_size=8)
 def write_nearest(
-    run: RunPath,
+    run: RunName,
     source: Annotated[
         pathlib.Path, typer.Option(metavar="FILE", help="Sentences to translate, one per line; .gz is unpacked.")
     ],
@@ -76,7 +77,7 @@ def write_nearest(
     --source. If the command is stopped, it exits with code 75, and the same one goes on where it was.
     """
     with exit_codes():
-        runs = [run, *ensemble]
+        runs = [opened(name) for name in (run, *ensemble)]
         check_files(runs, source, reference, output)
         pairs = aligned_pairs(source, reference)
         options = SearchOptions(n_best=search.values["beam_size"], **search.values)
@@ -95,7 +96,7 @@ def write_nearest(
         pairs = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
         weights = [sha256_of(RunFolder(path).weights) for path in runs]
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
-        language = target_language(run)
+        language = target_language(runs[0])
         description = {"weights": weights, "text": text, "language": language, "precision": precision, **search.values}
         work = Unfinished(output, description)
         stopped = f"Stopped. {work.path} has the translations so far: run the same command again to go on after them."

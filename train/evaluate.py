@@ -22,10 +22,11 @@ from keras_transformer.commands.options import (
     Constrained,
     Ensemble,
     Precision,
-    RunPath,
+    RunName,
     SearchArguments,
     takes_search_options,
 )
+from keras_transformer.commands.runs import opened
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.outputs import Outputs, outputs_of
@@ -44,7 +45,7 @@ app = command_app()
 @app.command()
 @takes_search_options(*RUN_OPTIONS)
 def evaluate(
-    run: RunPath,
+    run: RunName,
     ensemble: Ensemble,
     source: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Sentences to translate, one per line; .gz is unpacked.")
@@ -90,11 +91,12 @@ def evaluate(
     that of its configuration, unless an option says otherwise.
     """
     with exit_codes():
-        runs = [run, *ensemble]
+        runs = [opened(name) for name in (run, *ensemble)]
+        against = against and opened(str(against))
         check_files(runs, source, reference, against, output, plot)
-        outputs = outputs_of(run)
+        outputs = outputs_of(runs[0])
         check_options(outputs, source, tokenised, plot, constrained)
-        check_same_outputs(run, against)
+        check_same_outputs(runs[0], against)
         options = SearchOptions(**search.with_run_defaults(outputs.search))
         with quiet_imports():
             from keras_transformer.parallel import tune_for_translation
@@ -113,7 +115,7 @@ def evaluate(
             return Translator.load(paths, options, batch_size=batch_size, precision=precision, trees_only=constrained)
 
         translator, kind = load(*runs), SCORED[outputs.name]
-        data = data_of_run(run, has_files=source is not None)
+        data = data_of_run(runs[0], has_files=source is not None)
         for option, path in (("--output", output), ("--plot", plot)):
             if path:
                 check_not_read(option, path, data.paths() if data else ())
@@ -125,17 +127,17 @@ def evaluate(
         card = scored.score(timed, translator.tokenizer, opponent, paired_test)
         settings = {name: getattr(options, name) for name in RUN_OPTIONS}
         if ensemble:
-            settings["ensemble"] = [str(path) for path in ensemble]
+            settings["ensemble"] = ensemble
         settings |= {"precision": precision, **kind.settings(constrained)}
         show(card, run, scored.name, settings, as_json)  # first: if the picture fails, the scores are there
         if plot:
-            draw_scorecard(card, str(run), plot)
+            draw_scorecard(card, run, plot)
 
 
-def show(card: "Card", run: pathlib.Path, text: str, settings: dict[str, Any], as_json: bool) -> None:
+def show(card: "Card", run: str, text: str, settings: dict[str, Any], as_json: bool) -> None:
     """Print a Card, for a person or as one JSON object, after what was scored and the search."""
     if as_json:
-        print(json.dumps({"run": str(run), "text": text, **settings, **card.as_json()}, ensure_ascii=False))
+        print(json.dumps({"run": run, "text": text, **settings, **card.as_json()}, ensure_ascii=False))
         return
     texts = {name: " and ".join(value) if isinstance(value, list) else value for name, value in settings.items()}
     search = (f"{name.replace('_', ' ').removesuffix(' size')} {value}" for name, value in texts.items())

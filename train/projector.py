@@ -11,14 +11,15 @@ if __name__ == "__main__":
 from collections.abc import Sequence
 
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
-from keras_transformer.commands.options import RunPath
+from keras_transformer.commands.options import RunName
+from keras_transformer.commands.runs import opened
 from keras_transformer.run_folder import RunFolder
 
 app = command_app()
 
 
 @app.command()
-def write_embeddings(run: RunPath):
+def write_embeddings(run: RunName):
     """Write a run's embeddings for TensorBoard's tab PROJECTOR.
 
     They are those of all pieces, with the pieces as labels. Prints the folder to open with `tensorboard --logdir`.
@@ -27,10 +28,10 @@ def write_embeddings(run: RunPath):
         with quiet_imports():
             from keras_transformer.inspection.projector import write_projector
             from keras_transformer.saved_run import load_run
-        transformer, tokenizer = load_run(run)
-        folder = RunFolder(run).tensorboard
-        write_projector(folder, transformer, tokenizer.pieces())
-        print(folder)
+        folder = RunFolder(opened(run))
+        transformer, tokenizer = load_run(folder.path)
+        write_projector(folder.tensorboard, transformer, tokenizer.pieces())
+        print(folder.tensorboard)
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

@@ -17,10 +17,12 @@ from keras_transformer.commands.console import (
     prepare_process,
     quiet_imports,
 )
-from keras_transformer.commands.options import RunPath, SearchArguments, TargetPrefix, takes_search_options
+from keras_transformer.commands.options import RunName, SearchArguments, TargetPrefix, takes_search_options
+from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import write_atomically
+from keras_transformer.hub import is_on_hub
 from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
 
@@ -30,7 +32,7 @@ app = command_app()
 @app.command()
 @takes_search_options(n_best=SearchOptions.beam_size)
 def explain(
-    run: RunPath,
+    run: RunName,
     sentence: Annotated[str, typer.Argument(help="What to translate.")],
     to: Annotated[pathlib.Path, typer.Option(help="Where to write the page, for example page.html.")],
     search: SearchArguments,
@@ -43,10 +45,11 @@ def explain(
     `translate`.
     """
     with exit_codes():
-        outputs = outputs_of(run)
+        folder = opened(run)
+        outputs = outputs_of(folder)
         values = search.with_run_defaults(outputs.search)
         options = SearchOptions(**values | {"n_best": min(values["n_best"], values["beam_size"])})
-        RunFolder(run).refuse_own_file("--to", to)
+        RunFolder(folder).refuse_own_file("--to", to)
         [sentence] = outputs.read([sentence])
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
             from keras_transformer.explainer import Explainer
@@ -54,8 +57,9 @@ def explain(
             from keras_transformer.parallel import tune_for_translation
 
         tune_for_translation()
-        explanation = dataclasses.asdict(Explainer.load(run, options).explain(sentence, target_prefix))
-        write_atomically(to, page({"model": run.resolve().name, "explanation": explanation}))
+        name = run if is_on_hub(run) else folder.resolve().name
+        explanation = dataclasses.asdict(Explainer.load(folder, options).explain(sentence, target_prefix))
+        write_atomically(to, page({"model": name, "explanation": explanation}))
         print(to)
 
 

@@ -6,7 +6,6 @@ from the table in decoding/options.py: a command that `takes_search_options` get
 
 import functools
 import inspect
-import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
@@ -71,10 +70,18 @@ def type_of(option: Option) -> Any:
     return Annotated[number, typer.Option(help=text)]
 
 
-RunPath = Annotated[pathlib.Path, typer.Argument(metavar="RUN", help="The run folder that training wrote.")]
+RunName = Annotated[  # `opened` in runs.py makes a folder of it
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="The run folder that training wrote, or a preset; or hf://USER/MODEL, one or a MarianMT model on the "
+        "Hugging Face hub.",
+        show_default=False,
+    ),
+]
 
 Ensemble = Annotated[
-    list[pathlib.Path],
+    list[str],
     typer.Option(
         default_factory=list,
         metavar="RUN",

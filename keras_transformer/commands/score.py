@@ -21,10 +21,11 @@ from keras_transformer.commands.console import (
 from keras_transformer.commands.options import (
     BatchSize,
     MaxSourceTokens,
-    RunPath,
+    RunName,
     SearchArguments,
     takes_search_options,
 )
+from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_lines
@@ -39,7 +40,7 @@ app = command_app()
 @app.command()
 @takes_search_options("length_penalty", "coverage_penalty")
 def score(
-    run: RunPath,
+    run: RunName,
     source: Annotated[pathlib.Path, typer.Option(help="Sentences, one per line.", show_default=False)],
     target: Annotated[pathlib.Path, typer.Option(help="Their translations, one per line.", show_default=False)],
     search: SearchArguments,
@@ -60,7 +61,8 @@ def score(
     text in other pieces: then `translate --scores` printed the score of those.
     """
     with exit_codes():
-        outputs_of(run).check_text("`translate --scores` prints the scores of its trees.")
+        folder = opened(run)
+        outputs_of(folder).check_text("`translate --scores` prints the scores of its trees.")
         texts = [lines_of(path) for path in (source, target)]
         if len(texts[0]) != len(texts[1]):
             raise InputError(
@@ -71,7 +73,7 @@ def score(
             from keras_transformer.scorer import Scorer
 
         tune_for_translation()
-        scorer = Scorer.load(run, batch_size=batch_size, max_source_tokens=max_source_tokens, **search.values)
+        scorer = Scorer.load(folder, batch_size=batch_size, max_source_tokens=max_source_tokens, **search.values)
         for pair in scorer.score(*texts):
             print("\t".join(columns_of(pair, pieces)))
 

@@ -27,12 +27,13 @@ from keras_transformer.commands.options import (
     Ensemble,
     MaxSourceTokens,
     Precision,
-    RunPath,
+    RunName,
     SearchArguments,
     TargetPrefix,
     WithScores,
     takes_search_options,
 )
+from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.outputs import outputs_of
@@ -45,7 +46,7 @@ app = command_app()
 @app.command()
 @takes_search_options()
 def translate(
-    run: RunPath,
+    run: RunName,
     ensemble: Ensemble,
     search: SearchArguments,
     target_prefix: TargetPrefix = "",
@@ -69,7 +70,8 @@ def translate(
     its configuration, if it has them.
     """
     with exit_codes():
-        outputs = outputs_of(run)
+        runs = [opened(name) for name in (run, *ensemble)]
+        outputs = outputs_of(runs[0])
         if constrained:
             outputs.check_constrained(target_prefix)
         options = SearchOptions(**search.with_run_defaults(outputs.search))
@@ -81,7 +83,7 @@ def translate(
 
         tune_for_translation()
         translator = Translator.load(
-            [run, *ensemble], options, batch_size=batch_size, max_source_tokens=max_source_tokens,
+            runs, options, batch_size=batch_size, max_source_tokens=max_source_tokens,
             precision=precision, trees_only=constrained,
         )  # fmt: skip
         cut_lines = CutLines()

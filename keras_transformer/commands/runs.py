@@ -1,0 +1,22 @@
+"""A RUN of the command line as a folder."""
+
+import pathlib
+
+from keras_transformer.commands.console import UNUSED_IN_TRANSLATION, quiet_imports
+from keras_transformer.hub import download, is_on_hub
+
+
+def opened(run: str) -> pathlib.Path:
+    """Return the folder of a RUN: itself, or for hf://USER/MODEL[@REVISION] what is downloaded from there.
+
+    Raises UserError if it cannot be had from the hub. Whether a folder holds a run is for others to see.
+    """
+    if not is_on_hub(run):
+        return pathlib.Path(run)
+    folder = download(run)
+    with quiet_imports(without=UNUSED_IN_TRANSLATION):
+        from keras_transformer.parallel import tune_for_translation
+        from keras_transformer.presets import run_in
+
+    tune_for_translation()  # before TensorFlow is used to import a MarianMT model
+    return run_in(folder)
