@@ -44,7 +44,7 @@ def export(
         pathlib.Path,
         typer.Option(
             metavar="FOLDER",
-            help="The folder of numbered versions that a server watches; with --format ctranslate2, the model's own.",
+            help="The folder of numbered versions that a server watches; with another format, the model's own.",
         ),
     ],
     format: FormatArguments,
@@ -73,7 +73,8 @@ def export(
     says what was compared, how long requests take, and of what the version is made.
 
     With `--format ctranslate2`, FOLDER becomes a model for CTranslate2 instead, with the tokenizer and a README.md
-    that explains how to translate with it. The scores of the run's translations are compared.
+    that explains how to translate with it. The scores of the run's translations are compared. With `--format litert`
+    it becomes a model for LiteRT, whose translations are compared.
 
     A run that was trained on a treebank serves lines of brackets, found by the search of its configuration.
 

@@ -15,10 +15,11 @@ from keras_transformer.commands.options import in_place_of
 
 from .ctranslate2.format import CTranslate2
 from .job import Format
+from .litert.format import LiteRT
 from .saved_model import SavedModel
 from .versions import ExportError
 
-FORMATS: dict[str, type[Format]] = {"saved_model": SavedModel, "ctranslate2": CTranslate2}
+FORMATS: dict[str, type[Format]] = {"saved_model": SavedModel, "ctranslate2": CTranslate2, "litert": LiteRT}
 
 FormatName = enum.StrEnum("FormatName", {name.upper(): name for name in FORMATS})
 

@@ -2,7 +2,9 @@
 
 import itertools
 import pathlib
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
+
+import typer
 
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import read_lines
@@ -16,6 +18,13 @@ if TYPE_CHECKING:  # it takes seconds to import
     from keras_transformer.tokenizer import Tokenizer
 
 MOST_SENTENCES = 500  # to compare on
+
+Quantization = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TYPE", help="With --format ctranslate2 or litert: the type of its weights, for example int8."
+    ),
+]
 
 
 class ExportJob(NamedTuple):

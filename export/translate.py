@@ -10,7 +10,7 @@ if __name__ == "__main__":
 
 import pathlib
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,8 +26,14 @@ from keras_transformer.commands.console import (
     translate_lines,
 )
 from keras_transformer.commands.options import BatchSize, WithScores
+from keras_transformer.lite.folder import is_lite_folder
 
 from .versions import find_version
+
+if TYPE_CHECKING:
+    from keras_transformer.lite.translator import LiteTranslator
+
+    from .graph.exported import ExportedTranslator
 
 app = command_app()
 
@@ -36,7 +42,9 @@ app = command_app()
 def translate(
     folder: Annotated[
         pathlib.Path,
-        typer.Argument(metavar="FOLDER", help="The folder of an export, for its newest version; or one version."),
+        typer.Argument(
+            metavar="FOLDER", help="The folder of an export, for its newest version; or one version; or a LiteRT model."
+        ),
     ],
     scores: WithScores = False,
     batch_size: BatchSize = BATCH_SIZE,
@@ -47,11 +55,7 @@ def translate(
     of the search, and the length to which longer lines are truncated, were set by `keras-transformer export`.
     """
     with exit_codes():
-        version = find_version(folder)
-        with quiet_imports(without=UNUSED_IN_TRANSLATION):
-            from .graph.exported import open_quietly
-
-        translator, cut_lines = open_quietly(version, batch_size), CutLines()
+        translator, cut_lines = translator_of(folder, batch_size), CutLines()
 
         def output_lines(lines, first_line):
             translations = translator.translate(lines)
@@ -60,6 +64,20 @@ def translate(
 
         translate_lines(output_lines, batch_size)
         cut_lines.warn("export the run again with a larger --extra-length")
+
+
+def translator_of(folder: pathlib.Path, batch_size: int) -> "ExportedTranslator | LiteTranslator":
+    """Return what translates with an export: a LiteRT model, or a SavedModel. Raises UserError if there is none."""
+    is_lite = is_lite_folder(folder)
+    version = folder if is_lite else find_version(folder)
+    with quiet_imports(without=UNUSED_IN_TRANSLATION):
+        if is_lite:
+            from keras_transformer.lite.translator import LiteTranslator
+
+            return LiteTranslator(folder)
+        from .graph.exported import open_quietly
+
+        return open_quietly(version, batch_size)
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

@@ -75,6 +75,14 @@ def refuse_version(folder: str | os.PathLike) -> None:
         raise ExportError(f"{folder} is a version itself: name the folder above it, which holds the versions.")
 
 
+def refuse_existing(folder: pathlib.Path) -> None:
+    """Raise ExportError if `folder` exists and is no empty folder, or if it cannot be replaced."""
+    if os.path.ismount(folder):
+        raise ExportError(f"{folder} is where a file system is mounted: name a folder inside it.")
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        raise ExportError(f"{folder} exists already: name a new folder, or remove this one first.")
+
+
 @contextlib.contextmanager
 def unfinished_version(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
     """Within, there is a new folder inside `folder` to write a version into, whose name no server takes for a version.

@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
     from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
     from keras_transformer.layers.sublayer_block import SublayerBlock
+    from keras_transformer.lite.translator import LiteTranslator
     from keras_transformer.losses import LabelSmoothedCrossentropy, token_losses
     from keras_transformer.masks import (
         causal_mask,
@@ -76,6 +77,7 @@ NAMES_OF = {
     "layers.masking": ("CausalSegmentMask", "PositionsInSegment", "SegmentMask"),
     "layers.restricted_attention": ("RestrictedSelfAttention",),
     "layers.sublayer_block": ("SublayerBlock",),
+    "lite.translator": ("LiteTranslator",),
     "losses": ("LabelSmoothedCrossentropy", "token_losses"),
     "masks": ("causal_mask", "causal_segment_mask", "neighbourhood_mask", "positions_in_segment", "segment_mask"),
     "metrics": ("Perplexity", "TokenAccuracy"),

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator
 
-import keras
 import numpy as np
 
 from keras_transformer.batching import BYTES_PER_TOKEN, LONGEST_SOURCE
@@ -27,6 +26,8 @@ def check_vocabulary(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
 
 def check_backend(name: str) -> None:
     """Raises ConfigError, which names the class, if Keras computes with another backend than its graphs do."""
+    import keras  # here, since LiteRT translates without it
+
     if (backend := keras.backend.backend()) != "tensorflow":
         raise ConfigError(
             f"{name} computes with TensorFlow, but the backend of Keras is {backend}: write the model with save_run, "

@@ -6,7 +6,6 @@ numbered versions belong to TensorFlow Serving.
 
 import importlib.util
 import math
-import os
 import pathlib
 from typing import NamedTuple
 
@@ -37,14 +36,6 @@ def require(quantization: str | None) -> None:
         raise ExportError(
             f"--quantization {quantization} does not exist; CTranslate2 has {', '.join(ACCEPTED_MODEL_TYPES)}."
         )
-
-
-def refuse_existing(folder: pathlib.Path) -> None:
-    """Raise ExportError if `folder` exists and is no empty folder, or if it cannot be replaced."""
-    if os.path.ismount(folder):
-        raise ExportError(f"{folder} is where a file system is mounted: name a folder inside it.")
-    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
-        raise ExportError(f"{folder} exists already: name a new folder, or remove this one first.")
 
 
 def write_model(

@@ -3,15 +3,12 @@
 import dataclasses
 import logging
 import pathlib
-from typing import Annotated
-
-import typer
 
 from keras_transformer.commands.console import quiet_imports
 from keras_transformer.commands.signals import signals_raise
 
-from ..job import ExportJob
-from ..versions import ExportError, unfinished_version
+from ..job import ExportJob, Quantization
+from ..versions import ExportError, refuse_existing, unfinished_version
 
 log = logging.getLogger("export")
 
@@ -24,10 +21,7 @@ class CTranslate2:
     only printed.
     """
 
-    quantization: Annotated[
-        str | None,
-        typer.Option(metavar="TYPE", help="With --format ctranslate2: the type of its weights, for example int8."),
-    ] = None
+    quantization: Quantization = None
 
     def export(self, job: ExportJob) -> pathlib.Path:
         if job.options.coverage_penalty:
@@ -42,7 +36,7 @@ class CTranslate2:
 
         convert.require(self.quantization)
         folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
-        convert.refuse_existing(folder)
+        refuse_existing(folder)
         transformer, tokenizer = job.load_run()
         lines = job.lines()
         translator = Translator(transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens)

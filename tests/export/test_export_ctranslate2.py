@@ -10,7 +10,7 @@ import pytest
 
 from export import __main__ as command
 from export.ctranslate2 import convert as export
-from export.versions import ExportError
+from export.versions import ExportError, refuse_existing
 from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.model import Transformer
@@ -205,7 +205,7 @@ def test_an_empty_folder_may_be_named_by_a_link(run, tmp_path):
 
 def test_where_a_file_system_is_mounted_nothing_is_exported_to():
     with pytest.raises(ExportError, match="is where a file system is mounted"):
-        export.refuse_existing(pathlib.Path("/"))
+        refuse_existing(pathlib.Path("/"))
 
 
 def test_an_activation_that_ctranslate2_lacks_is_refused(tmp_path):

@@ -108,6 +108,7 @@ NAMES = (
     *("", ".batching", ".errors", ".files", ".machine", ".parallel", ".translation"),
     *(".commands", ".commands.console", ".commands.options", ".commands.signals"),
     *(".decoding", ".decoding.options", ".model_config"),  # the table of options
+    *(".lite", ".lite.folder"),  # which kind of export it is
 )
 
 

@@ -31,7 +31,7 @@ ROOMS = (  # of train/, in the direction of imports
     *("config", "workers", "data", "step", "loop", "scoring", "record", "validation", "cost", "report", "top"),
 )
 EXPORT_ROOMS = (  # of export/, likewise
-    *("versions", "job", "client", "graph", "server", "certificate", "ctranslate2", "top"),
+    *("versions", "job", "client", "graph", "server", "certificate", "ctranslate2", "litert", "top"),
 )
 MAY_IMPORT_TENSORFLOW = {
     f"keras_transformer.{name}"
@@ -58,6 +58,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "extras": "the extras of pyproject.toml",
     "export_command": "keras-transformer export",
     "export_ctranslate2": "keras-transformer export --format ctranslate2",
+    "export_litert": "keras-transformer export --format litert, and keras_transformer/lite",
     "export_translate": "keras-transformer translate-export",
     "forks": "tests/support/forks.py",
     "front_door": "import keras_transformer",

@@ -1,0 +1,1 @@
+"""`keras-transformer export --format litert`."""

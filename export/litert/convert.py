@@ -1,0 +1,73 @@
+"""A model and its beam search as one LiteRT file of builtin operations."""
+
+import functools
+import tempfile
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import ops
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.search import search
+from keras_transformer.kinds import joint_decoder
+from keras_transformer.lite.folder import Room
+
+LENGTHS = (16, 32, 64, 128, 256, 512)  # tokens of a source for which a search of fixed shapes is made
+MANY = 8  # sentences that are searched together: more take longer per sentence
+LONGEST_OF_MANY = 64
+OUTPUTS = ("ids", "scores", "is_cut")
+QUANTIZATIONS = ("int8",)
+
+
+def rooms_up_to(max_source_tokens: int) -> tuple[Room, ...]:
+    """Return the rooms for sources of at most so many tokens: for one sentence, and for MANY that are not long."""
+    lengths = [length for length in LENGTHS if length < max_source_tokens] + [max_source_tokens]
+    many = [Room(MANY, length) for length in lengths if length <= LONGEST_OF_MANY]
+    return (*(Room(1, length) for length in lengths), *many)
+
+
+def lite_model(model: keras.Model, options: SearchOptions, rooms: Iterable[Room], quantization: str | None) -> bytes:
+    """Return the file: one signature per room, which share the weights.
+
+    A signature takes source_ids int32 (rows, tokens), pieces and EOS, then PAD, and n_best int32 (rows,), how many of
+    the best hypotheses of each sentence must be right. It gives ids int32 (rows, K, L), scores
+    float32 (rows, K), -inf for what no hypothesis filled, and is_cut bool (rows, K).
+
+    `quantization`: "int8" keeps the weights of products as 8-bit integers, and rounds what they are multiplied with
+    when it comes. None keeps them as float32.
+    """
+    decoder = joint_decoder([model])
+    with tempfile.TemporaryDirectory() as folder:
+        signatures = {room.signature: search_function(decoder, options, room) for room in rooms}
+        tf.saved_model.save(tf.Module(), folder, signatures=signatures)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(signatures))
+        if quantization is not None:
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        return converter.convert()
+
+
+def search_function(decoder: Any, options: SearchOptions, room: Room) -> Any:
+    """Return the search of a room as a function whose weights are constants.
+
+    Of a function with variables, the converter keeps the weights apart from the file if there are several signatures.
+    """
+    inputs = [tf.TensorSpec(room, tf.int32, "source_ids"), tf.TensorSpec([room.rows], tf.int32, "n_best")]
+    searched = tf.function(functools.partial(search_outputs, decoder, options), inputs, autograph=False)
+    constant = convert_variables_to_constants_v2(searched.get_concrete_function(), lower_control_flow=False)
+    names = sorted(OUTPUTS)  # in which TensorFlow returns the values of a dict
+
+    def named(source_ids, n_best):
+        return dict(zip(names, constant(source_ids, n_best), strict=True))
+
+    return tf.function(named, inputs, autograph=False)
+
+
+def search_outputs(decoder: Any, options: SearchOptions, source_ids, n_best) -> dict[str, Any]:
+    """Return the outputs of a signature: see `lite_model`."""
+    hypotheses = search(decoder, source_ids, options, static_shapes=True, rules={"n_best": n_best})
+    scores = ops.where(hypotheses.scores > NEVER / 2, hypotheses.scores, -float("inf"))
+    return {"ids": hypotheses.ids, "scores": scores, "is_cut": hypotheses.is_cut}

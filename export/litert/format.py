@@ -1,0 +1,50 @@
+"""`--format litert`: the model and its beam search as one LiteRT file, with the tokenizer and a README.md."""
+
+import dataclasses
+import logging
+import pathlib
+
+from keras_transformer.commands.console import quiet_imports
+from keras_transformer.commands.signals import signals_raise
+
+from ..job import ExportJob, Quantization
+from ..versions import ExportError, refuse_existing, unfinished_version
+
+log = logging.getLogger("export")
+
+QUANTIZATIONS = (None, "int8")
+
+
+@dataclasses.dataclass(frozen=True)
+class LiteRT:
+    """A model in a folder of its own, which must not exist yet.
+
+    It must translate as the Translator does. If its weights are quantized, the difference is only printed.
+    """
+
+    quantization: Quantization = None
+
+    def export(self, job: ExportJob) -> pathlib.Path:
+        if self.quantization not in QUANTIZATIONS:
+            raise ExportError(f"--quantization {self.quantization} does not exist; LiteRT models have int8.")
+        folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
+        refuse_existing(folder)
+        with quiet_imports():
+            from keras_transformer.lite.translator import LiteTranslator
+            from keras_transformer.translator import Translator
+
+            from .write import compare, refuse_disagreement, write_model
+
+        transformer, tokenizer = job.load_run()
+        lines = job.lines()
+        translator = Translator(transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens)
+        with signals_raise(), unfinished_version(folder.parent) as unfinished:
+            write_model(transformer, translator, unfinished, folder.name, self.quantization)
+            exported = LiteTranslator(unfinished)  # opens it, so that a file that LiteRT refuses is not published
+            if lines:
+                log.info("written; comparing it with the Translator on %d lines", len(lines))
+                agreed = compare(exported, translator, lines)
+                print(agreed)
+                if not self.quantization:
+                    refuse_disagreement(agreed)
+            return unfinished.rename(folder)

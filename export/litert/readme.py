@@ -1,0 +1,69 @@
+"""The README.md of a LiteRT model: how to translate with it in Python, and what an application has to do itself."""
+
+from collections.abc import Iterable
+
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.lite.folder import Room
+
+README = """\
+# {name}
+
+A Transformer with its beam search as one LiteRT file of builtin operations, {weights}: ids in, ids out. To translate
+with this project, without TensorFlow (`pip install 'keras-transformer-mt[litert]'`):
+
+```
+keras-transformer translate-export {name} < in.txt > out.txt
+```
+
+or in Python with LiteRT and SentencePiece alone:
+
+```python
+import numpy as np, sentencepiece
+from ai_edge_litert.interpreter import Interpreter
+
+tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/tokenizer.model")
+translate = Interpreter(model_path="{name}/search.tflite", num_threads=1).get_signature_runner("{first}")
+ids = tokenizer.encode("A dog runs across the field.")[: {tokens} - 1] + [3]  # 3 is the end of the sentence
+source_ids = np.array([ids + [0] * ({tokens} - len(ids))], np.int32)
+outputs = translate(source_ids=source_ids, n_best=np.array([1], np.int32))
+best = outputs["ids"][0, 0]
+print(tokenizer.decode(best[best > 3].tolist()), outputs["scores"][0, 0])
+```
+
+(A model that was imported with two SentencePiece models and a vocabulary has all three in `tokenizer.model`, a zip.)
+
+## Signatures
+
+- `source_ids` int32 (rows, tokens): pieces, the end of the sentence (3), then 0.
+- `n_best` int32 (rows): how many of the best hypotheses of each sentence are wanted; the search may end before it
+  knows the others.
+- `ids` int32 (rows, {beam_size}, longest): the hypotheses of each sentence, best first, each with its end (3), then 0.
+- `scores` float32 (rows, {beam_size}): -inf for what no hypothesis filled.
+- `is_cut` bool (rows, {beam_size}): whether the longest output ended it.
+
+All signatures share the weights. A search ends when its hypotheses do, so a signature for long sentences takes little
+longer than one for short ones.
+
+| signature | rows | tokens, the end included |
+|---|---:|---:|
+{rooms}
+
+## In an application
+
+These lines were not run. Kotlin: `interpreter.runSignature(mapOf("source_ids" to ids), outputs, "{first}")`, with
+`com.google.ai.edge.litert` or `org.tensorflow.lite.Interpreter`. Swift: `interpreter.signatureRunner(with: "{first}")`.
+SentencePiece has libraries for both; the tokenizer's file is the same.
+"""
+
+
+def readme(name: str, options: SearchOptions, rooms: Iterable[Room], quantization: str | None) -> str:
+    """Return the README.md of the model folder `name`."""
+    rooms = list(rooms)
+    return README.format(
+        name=name,
+        weights="weights of 8-bit integers" if quantization else "float32",
+        first=rooms[0].signature,
+        tokens=rooms[0].tokens,
+        beam_size=options.beam_size,
+        rooms="\n".join(f"| `{room.signature}` | {room.rows} | {room.tokens} |" for room in rooms),
+    )

@@ -1,0 +1,74 @@
+"""Write a trained model as a LiteRT folder, and compare its translations with the Translator's."""
+
+import json
+import pathlib
+from typing import NamedTuple
+
+import keras
+
+from keras_transformer.decoding.options import RUN_OPTIONS
+from keras_transformer.files import write_atomically
+from keras_transformer.lite.folder import Description, LiteFolder
+from keras_transformer.lite.translator import LiteTranslator
+from keras_transformer.machine import package_versions
+from keras_transformer.translator import Translator
+
+from ..certificate.agreement import Agreement, agreement, plural
+from ..versions import CERTIFICATE, ExportError
+from .convert import lite_model, rooms_up_to
+from .readme import readme
+
+PACKAGES = ("tensorflow", "keras", "ai-edge-litert", "sentencepiece")
+
+
+def write_model(
+    transformer: keras.Model, translator: Translator, folder: pathlib.Path, name: str, quantization: str | None
+) -> None:
+    """Write the model `name`, its tokenizer and README.md into an existing folder; it searches as `translator` does."""
+    files, options = LiteFolder(folder), translator.options
+    rooms = rooms_up_to(translator.max_source_tokens)
+    write_atomically(files.model, lite_model(transformer, options, rooms, quantization))
+    write_atomically(files.tokenizer, translator.tokenizer.model_bytes)
+    write_atomically(folder / "README.md", readme(name, options, rooms, quantization))
+    search = {option: getattr(options, option) for option in RUN_OPTIONS}
+    Description(search, rooms, quantization).save(files.description)
+
+
+class LiteComparison(NamedTuple):
+    """On how many of `lines` lines a LiteRT model translates as the Translator does."""
+
+    lines: int
+    agreement: Agreement
+
+    def __str__(self):
+        same, ties, disagreements = self.agreement
+        return (
+            f"compared {self.lines} {plural(self.lines, 'line')}: {same} translations with the same text and score, "
+            f"{ties} {plural(ties, 'tie')}, {len(disagreements)} with another score, "
+            f"{sum(one.exported.text != one.expected.text for one in disagreements)} of them with another text"
+        )
+
+
+def compare(exported: LiteTranslator, translator: Translator, lines: list[str]) -> LiteComparison:
+    """Translate `lines` with both, and write the comparison into the folder of the LiteRT model as certificate.json."""
+    agreed = agreement(exported.translate(lines), translator.translate(lines), lines)
+    texts = sum(one.exported.text == one.expected.text for one in agreed.disagreements)
+    content = {
+        "made_with": package_versions(PACKAGES),
+        "quantization": exported.description.quantization,
+        "lines": len(lines),
+        "same": agreed.same,
+        "ties": agreed.ties,
+        "same_text_with_another_score": texts,
+        "another_text": len(agreed.disagreements) - texts,
+    }
+    write_atomically(exported.folder / CERTIFICATE, json.dumps(content, indent=1) + "\n")
+    return LiteComparison(len(lines), agreed)
+
+
+def refuse_disagreement(comparison: LiteComparison) -> None:
+    """Raise ExportError if a score differs by more than rounding."""
+    if disagreements := comparison.agreement.disagreements:
+        raise ExportError(
+            f"The LiteRT model does not translate as the run does: first in {disagreements[0]}. Nothing was published."
+        )

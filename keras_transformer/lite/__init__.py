@@ -1,0 +1,1 @@
+"""LiteRT: a model and its beam search as one file, which runs without TensorFlow."""

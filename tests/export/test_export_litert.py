@@ -1,0 +1,170 @@
+"""A model exported for LiteRT translates as the Translator does, without TensorFlow."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter
+
+from export import __main__ as command
+from export import translate
+from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.lite.folder import Description, Room
+from keras_transformer.lite.translator import LiteTranslator, batches_in_rooms
+from keras_transformer.model import Transformer
+from keras_transformer.model_config import ConfigError
+from keras_transformer.translator import Translator
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.processes import python
+from tests.support.runs import SENTENCES, decisive, random_run
+
+LONGEST = 20  # tokens of a source
+OPTIONS = SearchOptions(beam_size=3, length_penalty=1.5, extra_length=9)
+LINES = [*SENTENCES, "", "a cat", "the dog runs " * 9, "   ", "Küche , Männer", *SENTENCES[::-1]]
+ROOMS = (Room(1, 4), Room(1, 9), Room(8, 4))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run whose outputs mostly end before their limit."""
+    run = random_run(tmp_path_factory.mktemp("runs") / "run")
+    model = decisive(Transformer(TransformerConfig.load(run / "model.json")), end=9.0)
+    model.save_weights(str(run / "model.weights.h5"))
+    (run / "validation.src.txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    return run
+
+
+def run_export(run, folder, *arguments):
+    options = ["--beam-size", 3, "--length-penalty", 1.5, "--extra-length", 9, "--max-source-tokens", LONGEST]
+    return invoke(command.app, run, "--to", folder, "--format", "litert", *options, *arguments)
+
+
+@pytest.fixture(scope="module")
+def model(run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exports") / "model"
+    result = run_export(run, folder)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"compared {len(LINES)} lines: {len(LINES)} translations with the same text")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(run):
+    translator = Translator.load(run, SearchOptions(3, 1.5, 9, n_best=3), max_source_tokens=LONGEST)
+    return translator.translate_n_best(LINES)
+
+
+# the translations
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_translations_are_those_of_the_translator_in_any_order(model, expected, threads):
+    translator = LiteTranslator(model, n_best=3, threads=threads)
+    order = np.random.default_rng(1).permutation(len(LINES))
+    shuffled = translator.translate_n_best([LINES[index] for index in order])
+    for index, translations in zip(order, shuffled, strict=True):
+        assert [t._replace(score=0.0) for t in translations] == [t._replace(score=0.0) for t in expected[index]]
+        assert [t.score for t in translations] == pytest.approx([t.score for t in expected[index]], abs=1e-4)
+    assert len({len(translations) for translations in expected}) > 1 and any(t[0].is_cut for t in expected)
+
+
+@pytest.mark.slow
+def test_one_line_is_translated_as_among_others(model, expected):
+    translator = LiteTranslator(model)
+    alone = [translation for line in LINES for translation in translator.translate([line])]
+    assert [translation.text for translation in alone] == [translations[0].text for translations in expected]
+    assert translator.translate([]) == []
+
+
+@pytest.mark.slow
+def test_a_line_that_is_too_long_is_cut_and_named(model, caplog):
+    LiteTranslator(model).translate(["a", "the dog runs " * 9])
+    assert re.search(rf"line 2 .*only the first {LONGEST - 1} are used", caplog.text)
+
+
+@pytest.mark.slow
+def test_the_command_translates_without_tensorflow(model, expected):
+    code = (
+        "import sys; from export.translate import main; import keras_transformer.commands.console as console\n"
+        "try: main(arguments=sys.argv[1:])\n"
+        "finally: print(*{'tensorflow', 'keras', 'torch', 'jax'} & set(sys.modules), file=sys.stderr)"
+    )
+    process = python("-c", code, model, stdin="\n".join(LINES) + "\n")
+    assert process.returncode == 0 and process.stdout.splitlines() == [best.text for best, *_ in expected]
+    assert process.stderr.splitlines()[-1] == ""
+
+
+@pytest.mark.slow
+def test_the_readme_translates_as_the_run_does(model, expected, monkeypatch, capsys):
+    [code] = re.findall(r"```python\n(.+?)```", (model / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(model.parent)
+    best = expected[LINES.index("forty-one dogs")][0]
+    exec(code.replace("A dog runs across the field.", "forty-one dogs"), {})
+    *text, score = capsys.readouterr().out.split()
+    assert (" ".join(text), float(score)) == (best.text, pytest.approx(best.score, abs=1e-4))
+
+
+@pytest.mark.slow
+def test_weights_of_8_bits_make_a_smaller_file_and_the_difference_is_counted(run, model, tmp_path):
+    result = run_export(run, tmp_path / "model", "--quantization", "int8")
+    assert result.exit_code == 0, result.output
+    certificate = json.loads((tmp_path / "model" / "certificate.json").read_text())
+    counts = [certificate[name] for name in ("same", "ties", "same_text_with_another_score", "another_text")]
+    assert sum(counts) == certificate["lines"] == len(LINES) and certificate["quantization"] == "int8"
+    kinds = [kinds_of_weights(folder) for folder in (tmp_path / "model", model)]
+    assert [np.int8 in kind for kind in kinds] == [True, False]
+
+
+def kinds_of_weights(folder):
+    details = Interpreter(model_path=str(folder / "search.tflite")).get_tensor_details()
+    return {detail["dtype"] for detail in details}
+
+
+# rooms
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 50])
+def test_each_sentence_is_in_one_room_that_holds_it_and_has_no_empty_row(count):
+    lengths = dict(enumerate(np.random.default_rng(count).integers(1, 10, count).tolist()))
+    batches = list(batches_in_rooms(lengths, ROOMS))
+    assert sorted(index for _, indices in batches for index in indices) == sorted(lengths)
+    for room, indices in batches:
+        assert len(indices) == room.rows and max(lengths[index] for index in indices) <= room.tokens
+        assert room.tokens == min(r.tokens for r in ROOMS if r.rows == room.rows and r.tokens >= lengths[indices[0]])
+
+
+def test_eight_short_sentences_share_a_room():
+    assert list(batches_in_rooms(dict.fromkeys(range(9), 3), ROOMS)) == [
+        (Room(8, 4), list(range(8))), (Room(1, 4), [8]),
+    ]  # fmt: skip
+
+
+# what is refused
+
+
+def test_a_quantization_that_litert_lacks_is_refused(run, tmp_path):
+    result = run_export(run, tmp_path / "model", "--quantization", "int4")
+    assert_one_sentence(result, "int4", "int8")
+
+
+def test_a_description_comes_back_from_its_file_and_a_damaged_one_is_named(tmp_path):
+    path = tmp_path / "litert.json"
+    description = Description({"beam_size": 2, "length_penalty": 0.5, "extra_length": 7, "coverage_penalty": 0}, ROOMS)
+    description.save(path)
+    assert Description.load(path) == description and description.max_source_tokens == 9
+    for damaged in ("", "[]", "{}", '{"search": {}, "rooms": []}', path.read_text().replace("rooms", "room")):
+        path.write_text(damaged)
+        with pytest.raises(ConfigError, match=r"litert\.json is damaged"):
+            Description.load(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["search.tflite", "tokenizer.model"])
+def test_a_damaged_model_is_one_sentence(model, tmp_path, file):
+    shutil.copytree(model, tmp_path / "model")
+    (tmp_path / "model" / file).write_bytes(b"no model")
+    assert_one_sentence(invoke(translate.app, tmp_path / "model"), file)
