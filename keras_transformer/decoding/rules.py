@@ -137,8 +137,7 @@ def completes_ngram(state: BeamState, is_output):
     for distance in range(1, LONGEST_NGRAM):
         last = ops.expand_dims(ops.take(ids, LONGEST_NGRAM + state.position - distance, axis=2), 2)
         earlier = ids[:, :, LONGEST_NGRAM - distance : LONGEST_NGRAM - distance + length]
-        same = ops.logical_and(earlier == last, earlier >= 0)
-        would_repeat = ops.logical_and(would_repeat, ops.logical_or(same, distance >= size))
+        would_repeat = ops.logical_and(would_repeat, ops.logical_or(earlier == last, distance >= size))
     return would_repeat
 
 

@@ -1,5 +1,6 @@
 """The JSON of REST: rows and columns are the same arrays, and a value of another type is refused with its name."""
 
+import gzip
 import json
 
 import numpy as np
@@ -166,3 +167,10 @@ def test_an_answer_is_bounded_as_it_is_written():
     assert len(b"".join(JsonCodec("all", False, {}).write(outputs, 620))) == 617
     with pytest.raises(RequestError, match="more than 610 bytes"):
         JsonCodec("all", False, {}).write(outputs, 610)
+
+
+def test_a_body_of_gzip_that_is_cut_off_is_refused():
+    body = gzip.compress(b'{"inputs": ["a"]}')
+    assert json_codec.unzipped(body, 100) == b'{"inputs": ["a"]}'
+    with pytest.raises(RequestError, match="gzip that has no end"):
+        json_codec.unzipped(body[:-4], 100)

@@ -102,6 +102,8 @@ def test_a_tree_fits_into_the_longest_output():
     rows, scores = found(SearchOptions(beam_size=4, extra_length=2, n_best=4), SOURCES[2:3])
     for tokens in rows[0][scores[0] > NEVER / 2]:
         assert is_tree(symbols(tokens), 5) and symbols(tokens).count("XX") == 5 and len(symbols(tokens)) == 7
+    rows, scores = found(SearchOptions(beam_size=4, extra_length=8, max_length=9, n_best=4), SOURCES[2:3])
+    assert all(is_tree(symbols(tokens), 5) for tokens in rows[0][scores[0] > NEVER / 2])  # no room for two brackets
     rows, scores = found(SearchOptions(beam_size=1, extra_length=1, max_length=4), SOURCES[2:3])
     assert scores[0, 0] > NEVER / 2  # a tree of 5 words cannot fit: the search is free, and what it finds is repaired
 

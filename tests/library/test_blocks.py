@@ -112,6 +112,15 @@ def test_a_mask_of_padding_keeps_a_decoder_block_causal():
         assert_close(found, wanted)
 
 
+def test_a_mask_of_positions_that_is_given_stays_with_the_states_and_one_of_queries_and_keys_does_not():
+    is_token = np.arange(STATES.shape[1])[None] < np.array([[2]] * len(STATES))
+    for block in (encoder_block("post"), encoder_block("pre")):
+        states, _ = block(STATES, mask=is_token)
+        assert (as_numpy(states._keras_mask) == is_token).all()
+        states, _ = block(STATES, mask=is_token[:, None] & is_token[:, :, None])
+        assert getattr(states, "_keras_mask", None) is None
+
+
 def zero_outputs(block):
     """The block with last matrices and biases of 0, so that every sublayer returns 0."""
     attentions = [block.self_attention] + ([block.memory_attention] if isinstance(block, DecoderBlock) else [])

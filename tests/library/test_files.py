@@ -48,7 +48,7 @@ def test_a_text_whose_lines_end_in_cr_alone_is_refused(content, lines):
         list(read_lines([content], "in.txt"))
 
 
-@pytest.mark.parametrize("content", [b"one\r", b"one\r\n", b"one\rtwo\n"])
+@pytest.mark.parametrize("content", [b"one\r", b"one\r\n", b"one\r\r\n", b"one\rtwo\n"])
 def test_a_cr_beside_a_line_feed_is_a_character_of_a_line(content):
     assert list(read_lines([content], "in.txt")) == [content.decode().removesuffix("\n").removesuffix("\r")]
 

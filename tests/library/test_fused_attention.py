@@ -55,6 +55,8 @@ def test_a_compiled_step_with_the_fused_kernel_computes_no_attention_weights(on_
         ("in_float32", False),
         ("for_one_query", False),
         ("for_width_12", False),
+        ("for_width_128", True),
+        ("for_width_136", False),
         ("when_disabled", False),
         ("without_a_gpu", False),
     ],

@@ -42,6 +42,13 @@ def test_references_without_spaces_are_warned_of_if_the_code_does_not_tell(refer
     assert "'target'" in caplog.text and "data.target_language" in caplog.text
 
 
+def test_a_text_of_which_half_has_no_spaces_is_warned_of(caplog):
+    warn_of_unspaced([f"{CHINESE[0][:5]} abcdef"], "target")
+    assert not caplog.text
+    warn_of_unspaced([f"{CHINESE[0][:5]} abcde"], "target")
+    assert "50 per cent" in caplog.text
+
+
 def test_references_with_spaces_or_with_the_right_code_are_not_warned_of(caplog):
     warn_of_unspaced(CHINESE, "cmn_Hans")
     for references in (["Ein Hund läuft."], ["neuntausendneunhundert"], ["고양이가 앉아 있다."], ["", " "], []):

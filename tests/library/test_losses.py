@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_transformer.losses import (
     LabelSmoothedCrossentropy,
     TokenSums,
+    perplexity,
     token_losses,
     token_sums,
 )  # fmt: skip
@@ -267,3 +268,7 @@ def test_what_makes_no_sense_is_refused_by_name(arguments):
     ((name, value),) = arguments.items()
     with pytest.raises(ValueError, match=f"{name} must be .* Received: {name}='?{value}"):
         LabelSmoothedCrossentropy(**arguments)
+
+
+def test_a_perplexity_that_no_float_holds_is_a_large_number():
+    assert 1e300 < perplexity(1e4) < math.inf and perplexity(0.0) == 1.0

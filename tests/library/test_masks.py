@@ -5,6 +5,8 @@ import numpy as np
 from keras_transformer.masks import (
     causal_mask,
     causal_segment_mask,
+    first_in_segment,
+    last_in_segment,
     neighbourhood_mask,
     positions_in_segment,
     segment_mask,
@@ -57,3 +59,9 @@ def test_a_plain_padded_row_counts_from_0():
 
 def test_padding_before_a_sentence_does_not_count():
     assert as_numpy(positions_in_segment(np.array([[0, 0, 1, 1]]))).tolist() == [[0, 0, 0, 1]]
+
+
+def test_each_segment_has_a_first_and_a_last_position_and_padding_has_none():
+    segments = np.array([[0, 1, 1, 1, 2, 0], [1, 2, 3, 3, 0, 0]])
+    assert places(first_in_segment(segments)) == ["010010", "111000"]
+    assert places(last_in_segment(segments)) == ["000110", "110100"]

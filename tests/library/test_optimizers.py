@@ -36,6 +36,11 @@ def test_another_kind_of_adam_gets_the_same_constants():
     assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.98, 1e-9)
 
 
+def test_an_option_replaces_a_constant_of_the_paper():
+    optimizer = paper_optimizer(64, beta_2=0.5, name="other")
+    assert (optimizer.beta_1, optimizer.beta_2, optimizer.name) == (0.9, 0.5, "other")
+
+
 def test_it_comes_back_from_its_config():
     optimizer = paper_optimizer(64, 100, 2.0)
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(optimizer))

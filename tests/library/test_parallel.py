@@ -35,3 +35,11 @@ def test_of_nothing_there_is_no_batch():
     batches = []
     map_batches(batches.append, {}, batch_size=2)
     assert batches == []
+
+
+def test_the_longest_are_translated_first(monkeypatch):
+    """So that no thread has them left when all others are done."""
+    monkeypatch.setattr(keras_transformer.parallel, "searches_at_once", lambda: 1)
+    longest = []
+    map_batches(lambda batch: longest.append(max(LENGTHS[number] for number in batch)), LENGTHS, batch_size=2)
+    assert longest == [3, 3, 2, 1, 1]

@@ -80,6 +80,7 @@ def test_a_cooldown_takes_the_rate_to_0_in_equal_steps():
     cooled = LinearCooldown(ConstantRate(0.5), 10, 4)
     assert [float(cooled(updates_done)) for updates_done in range(5, 12)] == [0.5, 0.5, 0.375, 0.25, 0.125, 0, 0]
     assert float(LinearCooldown(BASE, 8000, 4000)(6000)) == pytest.approx(float(BASE(6000)) / 2)
+    assert [float(LinearCooldown(ConstantRate(1.0), 4, 4)(step)) for step in range(5)] == [1, 0.75, 0.5, 0.25, 0]
 
 
 def test_a_cooldown_comes_back_from_its_config():

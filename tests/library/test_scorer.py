@@ -3,11 +3,13 @@
 import inspect
 import logging
 
+import numpy as np
 import pytest
 
 from export.graph.served_graph import ServedGraph
 from keras_transformer.commands.score import app, columns_of
 from keras_transformer.config import ConfigError
+from keras_transformer.decoding.forced import Forced
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.explainer import Explainer
@@ -243,3 +245,10 @@ def test_a_piece_that_is_white_space_keeps_the_columns_of_a_line():
     pair = ScoredPair(-1.0, -2.0, ("a", "\t", "\u2028x", "</s>"), (-0.5, -0.5, -0.5, -0.5))
     assert columns_of(pair, True)[2] == "a <0x09> <0xE2><0x80><0xA8>x </s>"
     assert columns_of(pair, False) == ["-2.0000", "-1.0000"]
+
+
+def test_coverage_is_of_the_last_block_with_the_mean_of_its_heads():
+    attention = np.array([[[[0.9, 0.1, 0.0]], [[0.5, 0.5, 0.0]]]], "float32")  # (1, 2 heads, 1 target, 3 source)
+    both = Forced(None, {"decoder_block_1/memory": attention[..., ::-1], "decoder_block_2/memory": attention})
+    found = both.log_coverage(np.array([[5, 3, 0]]))  # the last one is padding
+    assert float(found[0]) == pytest.approx(np.log(0.7) + np.log(0.3), abs=1e-5)

@@ -186,6 +186,15 @@ def test_a_prefix_as_long_as_all_learned_positions_ends():
     assert rows[0] == (4, 5, 6, 7, 4, EOS) and rows[1][:2] == (4, 5) and EOS in rows[1]
 
 
+@pytest.mark.parametrize("static_shapes", [False, True])
+def test_a_prefix_longer_than_the_longest_output_comes_whole_and_then_the_output_ends(static_shapes):
+    prefix = [4, 5, 6, 7, 4, 5, 6, 7, 4]
+    options = SearchOptions(beam_size=2, max_length=3)
+    rules = {"prefixes": np.array([prefix], "int32")}
+    found = search(IncrementalDecoder(lively_transformer()), SOURCES[2:3], options, static_shapes, rules)
+    assert tokens_of(as_numpy(found.ids)[0, 0]) == (*prefix, EOS)
+
+
 def test_how_long_outputs_may_become_changes_nothing():
     long = SearchOptions(beam_size=4, n_best=4, extra_length=LONGEST_OUTPUT, max_length=5)
     short = SearchOptions(beam_size=4, n_best=4, extra_length=5, max_length=5)

@@ -14,6 +14,7 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.errors import InputError, UserError
+from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokens import EOS, PAD
 from keras_transformer.translation import Translation
@@ -162,6 +163,13 @@ def test_a_line_of_exactly_the_limit_is_not_truncated(echo, pair, caplog):
 def test_learned_positions_bound_the_source(random_folder, tmp_path):
     learned = random_run(tmp_path / "learned", positions="learned", max_positions=24)
     assert Translator.load(learned).max_source_tokens == 24
+
+
+def test_learned_positions_bound_a_prefix(pair):
+    model = Transformer(pair[0].transformer_config.replace(positions="learned", max_positions=8))
+    assert len(pair[1].encode("a a a a a a a a")) == 8
+    with pytest.raises(InputError, match="has 8 tokens; at most 7 are possible"):
+        Translator(model, pair[1]).translate(["a"], prefixes=["a a a a a a a a"])
 
 
 @pytest.mark.parametrize("field, value", [("batch_size", 0), ("max_source_tokens", 1), ("max_source_tokens", 513)])

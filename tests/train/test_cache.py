@@ -54,7 +54,7 @@ def assert_same_pairs(one, other):
         np.testing.assert_array_equal(getattr(one, side).ids, getattr(other, side).ids)
         np.testing.assert_array_equal(getattr(one, side).offsets, getattr(other, side).offsets)
     np.testing.assert_array_equal(one.keys, other.keys)
-    assert one.skipped == other.skipped and len(one) == len(other) > 0
+    assert (one.skipped, one.too_long) == (other.skipped, other.too_long) and len(one) == len(other) > 0
 
 
 def test_what_the_cache_gives_is_what_encoding_gives(cache, files, tokenizer, monkeypatch):
@@ -65,7 +65,6 @@ def test_what_the_cache_gives_is_what_encoding_gives(cache, files, tokenizer, mo
     for _ in range(2):
         found = cache.encoded(split, tokenizer, ROWS)
         assert_same_pairs(found, expected)
-        assert found.too_long == expected.too_long and expected.too_long.total() == 1
         assert found.source.ids.dtype == expected.source.ids.dtype == np.uint16
 
 
@@ -222,6 +221,16 @@ def test_an_error_leaves_nothing_and_what_a_killed_process_left_is_no_obstacle(c
     assert entries(cache) == {entry}
 
 
+def test_damage_in_the_middle_of_a_large_file_is_noticed(cache, files, tokenizer, monkeypatch, caplog):
+    monkeypatch.setattr("train.data.cache.SAMPLE", 8)
+    split = load_corpus(files).train
+    cache.encoded(split, tokenizer, ROWS)
+    (path,) = cache.folder.glob("*/source_ids.bin")
+    flip(path, path.stat().st_size // 2)
+    assert_same_pairs(cache.encoded(split, tokenizer, ROWS), encode_corpus(split, tokenizer, ROWS))
+    assert "is damaged" in caplog.text
+
+
 def test_no_pair_left_is_an_error_and_no_entry(cache, files, tokenizer):
     with pytest.raises(CorpusError, match="data.train has no sentence pair left.*longer than 3 tokens.*row_length"):
         cache.encoded(load_corpus(files).train, tokenizer, RowLengths(3, 3))
@@ -255,11 +264,7 @@ except CorpusError as error:
 def process(tmp_path, tokenizer, files):
     """A function that encodes `files` in a process of its own, with a limit on the bytes of a file (0: none)."""
     (tmp_path / "model").write_bytes(tokenizer.model_bytes)
-
-    def process(limit=0):
-        return python("-c", PROGRAM, tmp_path, tmp_path / "model", limit)
-
-    return process
+    return lambda limit=0: python("-c", PROGRAM, tmp_path, tmp_path / "model", limit)
 
 
 @pytest.mark.slow

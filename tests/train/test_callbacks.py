@@ -88,6 +88,16 @@ def test_validation_and_checkpoints_come_every_so_many_steps_and_after_the_last(
     assert run.steps_of(what) == [3, 6, 7] and not any(progress["is_interim"] for progress in run.saved)
 
 
+@pytest.mark.parametrize("checkpoint_every", [2, 3])
+def test_the_checkpoint_of_a_validation_that_failed_is_one_to_keep_if_it_was_due(checkpoint_every, monkeypatch):
+    run = Run(validate_every=2, checkpoint_every=checkpoint_every)
+    run.step()
+    run.callback.records = run.callback.records._replace(validate=lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run.step()
+    assert [(progress["step"], progress["is_interim"]) for progress in run.saved] == [(2, checkpoint_every == 3)]
+
+
 def test_every_worker_stops_by_the_validations_of_the_chief():
     chief, other = Run(validate_every=1, patience=2), Run(is_chief=False, validate_every=1, patience=2)
     for step in (1, 2, 3):

@@ -157,7 +157,7 @@ def test_what_is_near_is_measured_in_the_language_of_the_run(files, loaded, tmp_
 OTHERS = {"--length-penalty": 0.2, "--coverage-penalty": 0.2, "--precision": "bfloat16", "--ensemble": "{tmp_path}"}
 
 
-@pytest.mark.parametrize("changed", [None, "model.weights.h5", "reference", *OTHERS])
+@pytest.mark.parametrize("changed", [None, "model.weights.h5", "reference", "target_language", *OTHERS])
 def test_a_command_that_was_stopped_goes_on_but_not_with_another_model_text_or_search(
     files, tmp_path, monkeypatch, changed
 ):
@@ -180,6 +180,11 @@ def test_a_command_that_was_stopped_goes_on_but_not_with_another_model_text_or_s
     what = "output.unfinished has 1 results of another text, model or search"
     if changed and changed.startswith("--"):
         assert_one_sentence(distil_command(*arguments, changed, str(OTHERS[changed]).format(tmp_path=tmp_path)), what)
+    elif changed == "target_language":
+        config = write_config(tmp_path).read_text(encoding="utf-8")
+        (tmp_path / "config.toml").write_text(config, encoding="utf-8")
+        assert_one_sentence(distil_command(*arguments), what)
+        (tmp_path / "config.toml").unlink()
     elif changed:
         before = (tmp_path / changed).read_bytes()
         (tmp_path / changed).write_text("other\nthings\n", encoding="utf-8")

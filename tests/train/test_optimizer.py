@@ -100,6 +100,16 @@ def test_without_a_decay_there_is_no_average():
     assert len(optimizer.variables) == 3  # updates and two moments
 
 
+def test_the_average_of_the_first_updates_is_mostly_of_the_newest_weights():
+    """Its decay is (1 + n) / (10 + n) after n updates, until that is more than the one that was asked for."""
+    variable, optimizer = built(TRAINING.model_copy(update={"ema_decay": 0.15}))
+    expected = as_numpy(variable)
+    for decay in (1 / 10, 0.15, 0.15):  # 2 / 11 is more
+        optimizer.apply([keras.ops.convert_to_tensor(np.array([3.0, -0.1, 40.0], "float32"))])
+        expected = decay * expected + (1 - decay) * as_numpy(variable)
+        assert_close(optimizer.averages[0], expected, atol=1e-7)
+
+
 @pytest.mark.parametrize("ema_decay", [None, 0.99])
 def test_it_comes_back_from_its_config(ema_decay):
     _, optimizer = built(TRAINING.model_copy(update={"ema_decay": ema_decay}))

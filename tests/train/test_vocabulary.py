@@ -180,5 +180,10 @@ def test_a_run_goes_on_with_the_tokenizer_that_it_was_begun_with_alone(tmp_path)
     train_tokenizer(["some other words"], folder.tokenizer, 275)
     with pytest.raises(ConfigError, match="is not the tokenizer that the weights were trained with.*SHA-256"):
         share_tokenizer(config, corpus, folder, alone)
+    for checkpoint in folder.checkpoints.iterdir():
+        checkpoint.unlink()
+    folder.weights.touch()  # of a finished run, whose checkpoints somebody removed
+    with pytest.raises(ConfigError, match="is not the tokenizer that the weights were trained with"):
+        share_tokenizer(config, corpus, folder, alone)
     folder.tokenizer_sum.unlink()  # as in a run folder of before there was one
     assert share_tokenizer(config, corpus, folder, alone).vocab_size == 275 and folder.tokenizer_sum.exists()

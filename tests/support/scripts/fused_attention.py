@@ -90,6 +90,7 @@ def kernel_is_taken():
             "taken_in_float32": taken("float32"),
         }
         found |= {"taken_for_one_query": taken(length=1), "taken_for_width_12": taken(width=12)}
+        found |= {"taken_for_width_128": taken(width=128), "taken_for_width_136": taken(width=136)}
         keras.config.disable_flash_attention()
         found["taken_when_disabled"] = taken()
         keras.config.enable_flash_attention()
