@@ -15,11 +15,10 @@ from keras_transformer.normalization import NFKC
 from keras_transformer.pair_tokenizer import PairTokenizer, open_tokenizer, pair_model_bytes
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, model_proto, train_tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
-from tests.support.marian import MARIAN, TAGS, lines, needs_marian, pair_bytes, pair_tokenizer
+from tests.support.marian import MARIAN, TAGS, lines, pair_bytes, pair_tokenizer
 from tests.support.places import MULTI30K
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 
-pytestmark = needs_marian
 ODD = [
     ">>deu<< two", ">>nld<<two", ">>xyz<< two", "a >>deu<< b", " >>deu<< two", ">>deu<<>>nld<< two", ">> << x",
     ">><<", ">><<two", ">>a<b<<two", ">>\n<< two", ">>deu<<", ">>deu<< ", ">>deu", "<<>>", "\u2581 under", "\u2581",

@@ -1,17 +1,17 @@
-"""A small model that Marian itself trained, its tokenizer and its outputs, if this machine has them."""
+"""Small models that Marian itself trained, their tokenizer, and what Marian makes of 60 lines: tests/data/marian."""
 
-import json
+import pathlib
 
-import pytest
+import numpy as np
 
+from keras_transformer.imported.marian_yaml import read_vocabulary
 from keras_transformer.pair_tokenizer import SPECIAL_PIECES, PairTokenizer, pair_model_bytes
 
 from .places import ROOT
 
-MARIAN = ROOT.parent / "shared" / "marian_fixture"
+MARIAN = ROOT / "tests/data/marian"
 TAGS = (">>deu<<", ">>nld<<")  # which a multilingual model has
-
-needs_marian = pytest.mark.skipif(not MARIAN.is_dir(), reason=f"there is no {MARIAN}")
+SELF_ATTENTION, SSRU = "self-attention", "rnn"  # the names of the models
 
 
 def lines(name: str) -> list[str]:
@@ -21,8 +21,7 @@ def lines(name: str) -> list[str]:
 
 def marian_pieces() -> list[str]:
     """The pieces of vocab.yml in Marian's order: </s>, <unk>, and the rest."""
-    names = [line.rpartition(": ")[0] for line in lines("vocab.yml")]
-    return [json.loads(name) if name.startswith('"') else name for name in names]
+    return read_vocabulary(MARIAN / "vocab.yml")
 
 
 def pair_bytes(tags: tuple[str, ...] = ()) -> bytes:
@@ -34,3 +33,46 @@ def pair_bytes(tags: tuple[str, ...] = ()) -> bytes:
 
 def pair_tokenizer(tags: tuple[str, ...] = ()) -> PairTokenizer:
     return PairTokenizer.of_bytes(pair_bytes(tags))
+
+
+def scores_by_marian(name: str) -> np.ndarray:
+    """The log-probability of each pair of test.en and test.de."""
+    return np.array(list(map(float, lines(f"{name}.scores.txt"))))
+
+
+def best_by_marian(name: str) -> list[tuple[str, float]]:
+    """The best translation of each line of test.en, with its score: beam 6, log-probability per token."""
+    best = {}
+    for line in lines(f"{name}.beam6.txt"):
+        number, pieces, _, score = line.split(" ||| ")
+        best.setdefault(int(number), (text_of(pieces), float(score)))
+    return [best[number] for number in range(len(best))]
+
+
+def n_best_by_marian(name: str) -> list[dict[str, float]]:
+    """All translations of each line by beam 6, with their scores."""
+    found = {}
+    for line in lines(f"{name}.beam6.txt"):
+        number, pieces, _, score = line.split(" ||| ")
+        found.setdefault(int(number), {}).setdefault(text_of(pieces), float(score))
+    return [found[number] for number in range(len(found))]
+
+
+def greedy_by_marian(name: str) -> list[str]:
+    """The translation of each line of test.en by greedy search."""
+    return list(map(text_of, lines(f"{name}.greedy.txt")))
+
+
+def text_of(pieces: str) -> str:
+    """The text of pieces that stand between spaces."""
+    tokenizer = pair_tokenizer()
+    return tokenizer.decode([tokenizer.ids[piece] for piece in pieces.split()])
+
+
+def marian_folder(path: pathlib.Path, name: str = SELF_ATTENTION) -> pathlib.Path:
+    """A new folder at `path` with one of the models, as OPUS-MT distributes them."""
+    path.mkdir()
+    for file in (f"{name}.npz", "source.spm", "target.spm", "vocab.yml"):
+        (path / file).write_bytes((MARIAN / file).read_bytes())
+    (path / "decoder.yml").write_bytes((MARIAN / f"{name}.npz.decoder.yml").read_bytes())
+    return path
