@@ -13,7 +13,7 @@ from keras_transformer.commands.signals import signals_raise
 from keras_transformer.run_folder import RunFolder
 
 from .job import ExportJob
-from .versions import publish, refuse_version, unfinished_version
+from .versions import LITERT, publish, refuse_version, unfinished_version
 
 log = logging.getLogger("export")
 
@@ -40,6 +40,14 @@ class SavedModel:
         ),
     ] = None
 
+    litert: Annotated[
+        bool,
+        typer.Option(
+            "--litert",
+            help="Write a LiteRT model into the version too, with which the local server answers one sentence sooner.",
+        ),
+    ] = False
+
     def export(self, job: ExportJob) -> pathlib.Path:
         refuse_version(job.folder)
         with quiet_imports():
@@ -50,6 +58,7 @@ class SavedModel:
             from .graph.operations import refuse_xla
             from .graph.served_graph import ServedGraph
             from .graph.version_folder import write_saved_model
+            from .litert.write import write_model
 
         transformer, tokenizer = job.load_run()
         transformer = in_precision(transformer, self.precision)
@@ -62,6 +71,8 @@ class SavedModel:
         with signals_raise(), unfinished_version(job.folder) as unfinished:
             write_saved_model(graph, tokenizer, unfinished, tuple(self.signatures or ()))
             refuse_xla(unfinished)
+            if self.litert:
+                write_model(transformer, translator, unfinished / LITERT, job.folder.name, None)
             if lines:
                 log.info("written; comparing each runtime with the Translator on %d lines", len(lines))
                 run = RunFolder(job.run)

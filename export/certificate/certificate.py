@@ -16,7 +16,7 @@ from keras_transformer.translator import Translator
 
 from ..graph.exported import ExportedTranslator, open_quietly
 from ..graph.operations import meta_graph, oldest_tensorflow, operations_in
-from ..versions import CERTIFICATE, ExportError
+from ..versions import CERTIFICATE, LITERT, ExportError
 from .agreement import TIES, Agreement, agreement, plural
 from .latency import latencies
 from .runtimes import CRuntime, c_library, local_clients, package
@@ -94,6 +94,9 @@ def runtime_checks(version: pathlib.Path, exported: ExportedTranslator, lines: i
     with local_clients(version) as clients:
         for name, client in clients.items():
             yield RuntimeCheck(f"local server, {name}", client.rows_per_request, "shuffled", many, client.translate)
+            if (version / LITERT).exists():
+                one_by_one = in_batches(client.translate, 1)
+                yield RuntimeCheck(f"local server, {name}, by LiteRT", 1, "given", few, one_by_one)
 
 
 def equality_in(check: RuntimeCheck, lines: list[str], expected: list[Translation], tie: float) -> dict[str, Any]:

@@ -24,7 +24,8 @@ PACKAGES = ("tensorflow", "keras", "ai-edge-litert", "sentencepiece")
 def write_model(
     transformer: keras.Model, translator: Translator, folder: pathlib.Path, name: str, quantization: str | None
 ) -> None:
-    """Write the model `name`, its tokenizer and README.md into an existing folder; it searches as `translator` does."""
+    """Write the model `name`, its tokenizer and README.md into `folder`; it searches as `translator` does."""
+    folder.mkdir(parents=True, exist_ok=True)
     files, options = LiteFolder(folder), translator.options
     rooms = rooms_up_to(translator.max_source_tokens)
     write_atomically(files.model, lite_model(transformer, options, rooms, quantization))

@@ -1,5 +1,6 @@
 """One version of a SavedModel in memory: a session that computes its signatures, as in a C++ server."""
 
+import contextlib
 import json
 import logging
 import pathlib
@@ -13,11 +14,12 @@ from google.protobuf.message import DecodeError
 from tensorflow_serving.apis.predict_pb2 import PredictRequest
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from keras_transformer.errors import first_line_of
+from keras_transformer.errors import UserError, first_line_of
 
 from ..graph.operations import meta_graph
-from ..versions import CERTIFICATE, WARM_UP_REQUESTS, ExportError, is_number
+from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
+from .few_sentences import few_sentences_of
 from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
 
@@ -30,7 +32,8 @@ class Version:
     """A loaded version folder: `FOLDER/3` is the version 3.
 
     It is a session of the graph, as in TensorFlow Serving, so closing it frees its memory. Each `run` computes in the
-    thread that calls it; several threads may call it at the same time.
+    thread that calls it; several threads may call it at the same time. If the version holds a LiteRT model too, that
+    answers requests of few sentences (few_sentences.py).
 
     Raises ExportError if the folder holds no SavedModel, or a damaged one.
     """
@@ -55,10 +58,14 @@ class Version:
         except Exception as error:  # a damaged file may cause any
             self._session.close()
             raise ExportError(f"{path} cannot be loaded: {first_line_of(error)}") from None
+        self._few = few_sentences_of(path / LITERT)
         self.definitions = {name: definitions[name] for name in self.signatures}
 
     def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         """Compute `outputs` from all inputs of the signature. Raises RequestError if the graph fails."""
+        if self._few is not None and self._few.can_run(signature, inputs):
+            with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
+                return self._few.run(outputs, inputs)
         fetches = [signature.outputs[name].graph_name for name in outputs]
         feeds = {signature.inputs[name].graph_name: array for name, array in inputs.items()}
         try:

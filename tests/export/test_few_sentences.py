@@ -1,0 +1,89 @@
+"""The LiteRT model inside a version answers few sentences as the graph does."""
+
+import json
+
+import numpy as np
+import pytest
+
+from export import __main__ as command
+from export.litert.write import write_model
+from export.server.version import Version
+from export.versions import CERTIFICATE, LITERT
+from keras_transformer.saved_run import load_run
+from tests.support.commands import invoke
+from tests.support.exports import write_version
+from tests.support.runs import SENTENCES, random_run
+
+LONGEST = 24  # tokens of a source, and bytes of a text that LiteRT is given
+REQUESTS = [[text] for text in (*SENTENCES, "", "  \u200b", "a" * 40, "two\nlines")] + [SENTENCES[:2], SENTENCES[:3]]
+
+
+@pytest.fixture(scope="module")
+def version(tmp_path_factory):
+    """A version folder with a LiteRT model inside."""
+    folder = tmp_path_factory.mktemp("few")
+    run = random_run(folder / "run")
+    translator = write_version(run, folder / "model" / "1", max_source_tokens=LONGEST)
+    write_model(load_run(run)[0], translator, folder / "model" / "1" / LITERT, "model", None)
+    return folder / "model" / "1"
+
+
+def answer(version, texts):
+    signature = version.signatures["serving_default"]
+    inputs = {"text": np.array([text if isinstance(text, bytes) else text.encode() for text in texts], object)}
+    return version.run(signature, ("is_cut", "score", "translation"), inputs)
+
+
+@pytest.mark.slow
+def test_few_sentences_get_the_answer_of_the_graph(version):
+    with_litert, graph = Version(version), Version(version)
+    graph._few = None
+    for texts in REQUESTS:
+        ours, theirs = answer(with_litert, texts), answer(graph, texts)
+        assert ours["translation"].tolist() == theirs["translation"].tolist()
+        assert ours["is_cut"].tolist() == theirs["is_cut"].tolist()
+        np.testing.assert_allclose(ours["score"], theirs["score"], atol=1e-4)
+        assert {name: array.dtype for name, array in ours.items()} == {n: a.dtype for n, a in theirs.items()}
+
+
+@pytest.mark.slow
+def test_what_litert_cannot_take_goes_to_the_graph(version):
+    loaded = Version(version)
+    few, taken = loaded._few, []
+    loaded._few = type("Witness", (), {"can_run": few.can_run, "run": lambda _, *arguments: taken.append(arguments)})()
+    for texts in REQUESTS:
+        answer(loaded, texts)
+    assert [inputs["text"].tolist() for _, inputs in taken] == [
+        [text.encode() for text in texts]
+        for texts in REQUESTS
+        if len(texts) < 3 and all(len(text.encode()) < LONGEST and "\n" not in text for text in texts)
+    ]
+    loaded._few = few
+    graph = Version(version)
+    graph._few = None
+    assert answer(loaded, [b"\xff cat"])["translation"] == answer(graph, [b"\xff cat"])["translation"]
+
+
+@pytest.mark.slow
+def test_a_damaged_litert_model_is_logged_and_the_graph_answers(version, tmp_path, caplog):
+    folder = tmp_path / "1"
+    folder.symlink_to(version)
+    expected = answer(Version(folder), SENTENCES[:1])
+    (version / LITERT / "litert.json").rename(tmp_path / "litert.json")
+    (version / LITERT / "litert.json").write_text("{}")
+    try:
+        loaded = Version(folder)
+    finally:
+        (tmp_path / "litert.json").replace(version / LITERT / "litert.json")
+    assert "litert.json is damaged" in caplog.text
+    assert answer(loaded, SENTENCES[:1])["translation"] == expected["translation"]
+
+
+@pytest.mark.release
+def test_an_export_with_a_litert_model_is_compared_with_it(tmp_path):
+    run = random_run(tmp_path / "run")
+    result = invoke(command.app, run, "--to", tmp_path / "exports", "--litert", "--max-source-tokens", LONGEST)
+    assert result.exit_code == 0, result.output
+    certificate = json.loads((tmp_path / "exports" / "1" / CERTIFICATE).read_text())
+    by_litert = [check for check in certificate["equality"] if check["runtime"].endswith("by LiteRT")]
+    assert len(by_litert) == 2 and all(check["same"] == len(SENTENCES) for check in by_litert)
