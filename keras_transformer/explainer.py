@@ -18,8 +18,9 @@ from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, tr
 from keras_transformer.errors import UserError
 from keras_transformer.kinds import config_of, incremental_decoder
 from keras_transformer.precision import in_precision
+from keras_transformer.prefixes import PrefixReader, rules_of_prefixes
 from keras_transformer.saved_run import load_run
-from keras_transformer.sources import check_vocabulary, encoded_lines, encoded_prefix
+from keras_transformer.sources import check_vocabulary, encoded_lines
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
 from keras_transformer.translator import different_outputs, tokens_of
@@ -102,8 +103,9 @@ class Explainer:
             raise ConfigError("The sentence is blank: give one with words.")
         limit = min(self.options.max_length or self.most_tokens, self.most_tokens)
         rules = {"limits": ops.convert_to_tensor([limit], dtype="int32")}
-        if prefix_ids := encoded_prefix(self.tokenizer, prefix, self.most_tokens):
-            rules["prefixes"] = ops.convert_to_tensor([prefix_ids], dtype="int32")
+        if prefix:
+            of_prefix = rules_of_prefixes([PrefixReader(self.tokenizer).read(prefix, self.most_tokens)])
+            rules |= {name: ops.convert_to_tensor(rule, dtype="int32") for name, rule in of_prefix.items()}
         source_ids = ops.convert_to_tensor([ids], dtype="int32")
         finished, continuations = traced_search(self._decoder, source_ids, self.options, rules)
         hypotheses, scores, is_cut = (ops.convert_to_numpy(leaf[0]) for leaf in finished)

@@ -75,6 +75,10 @@ class PairTokenizer(Tokenizer):
         """Return the written form of every id, in order."""
         return list(self._pieces)
 
+    def surfaces(self) -> list[bytes]:
+        """Return what every id stands for in a text, in UTF-8, a space as SPACE; b"" of an id that no text has."""
+        return [b"" if number in SPECIAL_PIECES else piece.encode() for number, piece in enumerate(self._pieces)]
+
     @property
     def is_bpe(self) -> bool:
         """False: the merges of two models are not those of one."""

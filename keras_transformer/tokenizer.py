@@ -212,6 +212,12 @@ class Tokenizer:
         """Return what every id is: "normal", "unknown", "control", "user_defined", "unused" or "byte"."""
         return [self._proto.SentencePiece.Type.Name(piece.type).lower() for piece in self._proto.pieces]
 
+    def surfaces(self) -> list[bytes]:
+        """Return what every id stands for in a text, in UTF-8, a space as SPACE; b"" of an id that no text has."""
+        texts = {"normal": str.encode, "user_defined": str.encode, "byte": lambda piece: bytes([int(piece[1:-1], 16)])}
+        written = zip(self.pieces(), self.kinds(), strict=True)
+        return [texts[kind](piece) if kind in texts else b"" for piece, kind in written]
+
     def scores(self) -> list[float]:
         """Return the score of every id. In byte-pair encoding, pieces of higher scores are merged first."""
         return [piece.score for piece in self._proto.pieces]

@@ -20,6 +20,7 @@ from keras_transformer.kinds import config_of, joint_decoder
 from keras_transformer.parallel import map_batches
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.precision import in_precision
+from keras_transformer.prefixes import Prefix, PrefixReader, rules_of_prefixes
 from keras_transformer.presets import folder_of, save_with_tokenizer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_runs
@@ -28,7 +29,6 @@ from keras_transformer.sources import (
     check_batch_size,
     check_vocabulary,
     encoded_lines,
-    encoded_prefix,
     longest_source,
     padded,
 )
@@ -99,8 +99,9 @@ class Translator:
         # of those that several Translators need
         searched = functools.partial(search_results, decoder, options)
         self._search = tf.function(searched, input_signature=[batch], autograph=False)
+        endings = tf.TensorSpec((None, None, None), tf.int32)
         searched_from = functools.partial(search_results, decoder, options)
-        self._search_from = tf.function(searched_from, input_signature=[batch, batch], autograph=False)
+        self._search_from = tf.function(searched_from, input_signature=[batch, batch, endings], autograph=False)
 
     @classmethod
     def load(
@@ -174,14 +175,15 @@ class Translator:
         lengths = {index: len(ids) for index, ids in encoded.items()}
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(length > self.trained_tokens for length in lengths.values())
-        prefix_ids = None if prefixes is None else self._encoded_prefixes(list_of_lines(prefixes, "Prefix"), len(lines))
+        read = None if prefixes is None else self._read_prefixes(list_of_lines(prefixes, "Prefix"), len(lines))
 
         def translate_batch(indices: list[int]) -> None:
             sources = padded([encoded[index] for index in indices])
-            if prefix_ids is None:
+            if read is None:
                 hypotheses = self._search(sources)
             else:
-                hypotheses = self._search_from(sources, padded([prefix_ids[index] for index in indices]))
+                rules = rules_of_prefixes([read[index] for index in indices])
+                hypotheses = self._search_from(sources, rules["prefixes"], rules["endings"])
             for index, *of_line in zip(indices, *(leaf.numpy() for leaf in hypotheses), strict=True):
                 results[index] = self._read(*of_line)
 
@@ -193,8 +195,8 @@ class Translator:
             )
         return results
 
-    def _encoded_prefixes(self, prefixes: list[str], lines: int) -> list[list[int]]:
-        """Return the tokens of each prefix.
+    def _read_prefixes(self, prefixes: list[str], lines: int) -> list[Prefix]:
+        """Return the Prefix of each text.
 
         Raises ConfigError if there is not one per line, or none is allowed, and InputError if one is too long.
         """
@@ -202,7 +204,9 @@ class Translator:
             raise ConfigError("trees_only and prefixes contradict each other: give one of them.")
         if len(prefixes) != lines:
             raise ConfigError(f"There are {len(prefixes)} prefixes for {lines} lines: give one per line.")
-        return [encoded_prefix(self.tokenizer, prefix, self._longest_output) for prefix in prefixes]
+        reader = PrefixReader(self.tokenizer)
+        read = {text: reader.read(text, self._longest_output) for text in dict.fromkeys(prefixes)}
+        return [read[text] for text in prefixes]
 
     def _read(self, ids: np.ndarray, scores: np.ndarray, is_cut: np.ndarray) -> list[Translation]:
         """Return the hypotheses of one sentence as Translations with different texts.
@@ -216,11 +220,14 @@ class Translator:
         return translations[: self.options.n_best]
 
 
-def search_results(decoder: Any, options: SearchOptions, ids, prefixes=None) -> tuple:
-    """Return the ids and the scores of a search: see `search`. Shapes: ids int32 (B, S), prefixes int32 (B, P)."""
+def search_results(decoder: Any, options: SearchOptions, ids, prefixes=None, endings=None) -> tuple:
+    """Return the leaves of the Hypotheses of a search: see `search`, and the rules `prefixes` and `endings`.
+
+    Shapes: ids int32 (B, S), prefixes int32 (B, P), endings int32 (B, N, M).
+    """
     if prefixes is None:
         return tuple(search(decoder, ids, options))
-    return tuple(search(decoder, ids, options, rules={"prefixes": prefixes}))
+    return tuple(search(decoder, ids, options, rules={"prefixes": prefixes, "endings": endings}))
 
 
 def different_outputs(tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray) -> dict[str, int]:

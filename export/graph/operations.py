@@ -22,6 +22,7 @@ OF_OLDEST = frozenset(
     StopGradient StridedSlice StringJoin StringLength StringStrip Sub Substr Sum Tanh TensorListFromTensor
     TensorListGetItem TensorListReserve TensorListSetItem TensorListStack TensorScatterUpdate Tile TopKV2
     Transpose UnicodeTranscode Unpack UnsortedSegmentSum VarHandleOp Where While
+    RaggedTensorFromVariant RaggedTensorToVariant StaticRegexReplace UnicodeDecode UnicodeEncode Unique
     Pad Split ZerosLike
     HashTableV2 IdentityN LookupTableFindV2 LookupTableImportV2 PadV2 StaticRegexReplace
     """.split()

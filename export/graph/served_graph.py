@@ -19,6 +19,7 @@ from keras_transformer.tokens import EOS, PAD
 
 from ..versions import ExportError
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
+from .prefixes import GraphPrefixReader, padded_endings
 from .request import PREFIX, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import in_slices, lengths_of, padded
 from .text_outputs import EMPTY, OF_SEARCH, alignments, fill_up, joined, without_duplicates, written
@@ -58,6 +59,7 @@ class ServedGraph(tf.Module):
         check_coverage(transformer.model_config, options.coverage_penalty)
         self.weights = {weight.path: weight.value for weight in transformer.weights}
         self.tokenizer = graph_tokenizer(tokenizer.model_bytes)
+        self._prefixes = GraphPrefixReader(tokenizer, self.tokenizer.encode_target)
         self.options, self.max_source_tokens = options, max_source_tokens
         self._decoder = incremental_decoder(transformer)
         layers = transformer.model_config.memory_attentions
@@ -124,13 +126,13 @@ class ServedGraph(tf.Module):
         """
         ids, truncated = self.encode(text, self.max_source_tokens)
         lines = tf.size(text)
-        rules, prefixes = self.rules_and_prefixes(inputs, lines)
-        truncated |= lengths_of(prefixes) >= self.max_source_tokens
-        prefixes = prefixes[:, : self.max_source_tokens - 1]
+        rules, prefixes, endings, is_cut = self.rules_and_prefixes(inputs, lines, self.max_source_tokens)
+        truncated |= is_cut
 
         def run(indices) -> dict:
             slice_rules = {name: tf.gather(rule, indices) for name, rule in rules.items()}
             slice_rules["prefixes"] = tf.gather(prefixes, indices).to_tensor(PAD)
+            slice_rules["endings"] = padded_endings(tf.gather(endings, indices))
             source_ids = padded(tf.gather(ids, indices))
             hypotheses = search(self._decoder, source_ids, self.options, rules=slice_rules)
             return self.outputs_of(source_ids, hypotheses, slice_rules["n_best"])
@@ -138,10 +140,10 @@ class ServedGraph(tf.Module):
         nothing = {name: tf.fill([lines, self.options.beam_size], value) for name, value in EMPTY.items()}
         return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
 
-    def rules_and_prefixes(self, inputs: dict, lines):
-        """Return the rules of B lines by name, each (B,), and the tokens of their prefixes, an int32 RaggedTensor."""
+    def rules_and_prefixes(self, inputs: dict, lines, most: int):
+        """Return the rules of B lines by name, each (B,), and what `GraphPrefixReader.read` makes of their prefixes."""
         rules = agreeing({each.rule: checked(each, inputs[each.name], lines) for each in self._inputs})
-        return rules, self.tokenizer.encode_target(of_each_line(PREFIX.name, inputs[PREFIX.name], lines))
+        return rules, *self._prefixes.read(of_each_line(PREFIX.name, inputs[PREFIX.name], lines), most)
 
     def explain(self, text, **inputs) -> dict:
         """Show how the best translation of each line comes about: attention, and the beam as a tree.
@@ -153,14 +155,14 @@ class ServedGraph(tf.Module):
         message = f"explain takes at most {EXPLAINED_LINES} lines."
         with tf.control_dependencies([tf.debugging.Assert(lines <= EXPLAINED_LINES, [message, lines])]):
             ids, truncated = self.encode(text, min(EXPLAINED_TOKENS, self.max_source_tokens))
-        rules, prefixes = self.rules_and_prefixes(inputs, lines)
+        rules, prefixes, endings, is_cut = self.rules_and_prefixes(inputs, lines, EXPLAINED_TOKENS)
         rules["limits"] = tf.minimum(rules["limits"], EXPLAINED_TOKENS)
-        truncated |= lengths_of(prefixes) >= EXPLAINED_TOKENS
-        prefixes = prefixes[:, : EXPLAINED_TOKENS - 1]
+        truncated |= is_cut
 
         def explain_line(line) -> dict:
             line_rules = {name: rule[line : line + 1] for name, rule in rules.items()}
             line_rules["prefixes"] = prefixes[line : line + 1].to_tensor(PAD)
+            line_rules["endings"] = padded_endings(endings[line : line + 1])
             source_ids = padded(ids[line : line + 1])
             parts = self._decoder, self._forced, self.pieces_of
             return tf.cond(

@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_transformer.decoding.endings import is_any_inside_ending
 from keras_transformer.decoding.rules import CHANGING, changed_log_probs, drawn, forced_tokens, is_changing, is_drawing
 from keras_transformer.decoding.scores import NEVER, log_normaliser
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
@@ -14,11 +15,14 @@ def best_continuations(state: BeamState, logits) -> Candidates:
 
     The probabilities of all tokens are computed only if some sentence has a rule that needs them.
     """
-    if not any(name in state.rules for name in CHANGING):
+    needs_all = [is_changing(state.rules)] if any(name in state.rules for name in CHANGING) else []
+    if "endings" in state.rules:
+        needs_all.append(is_any_inside_ending(state))
+    if not needs_all:
         return best_by_logits(state, logits)
     return Candidates(
         *ops.cond(
-            is_changing(state.rules),
+            ops.any(ops.stack(needs_all)),
             lambda: tuple(best_by_rules(state, logits)),
             lambda: tuple(best_by_logits(state, logits)),
         )

@@ -17,7 +17,10 @@ LONGEST_NGRAM = 8  # the largest no_repeat_ngram_size
 LONGEST_OUTPUT = 100_000  # tokens, more than any sentence has
 LARGEST = 2**31 - 1
 SEARCH, OUTPUT, REPETITION, SAMPLING = "Search", "Output", "Repetition", "Sampling"  # groups on the page
-TARGET_PREFIX = "The text with which a translation begins; its log-probability counts."  # what `target_prefix` is
+# what `target_prefix` is
+TARGET_PREFIX = (
+    "The text with which a translation begins, to the character: Ei may go on as Ein. Its log-probability counts."
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """What each sentence may ask of the search, and how likely each next token is under those rules.
 
 Rules are tensors by name. A rule that no sentence can ask for is absent, and costs nothing. Each option that names a
-rule (decoding/options.py) has one value per sentence, (B,), int32 or float32. There are two more:
+rule (decoding/options.py) has one value per sentence, (B,), int32 or float32. There are three more:
 
     limits    int32 (B,)     tokens of the longest output, EOS included; always there
     prefixes  int32 (B, P)   how the output must begin, then PAD
+    endings   int32 (B, N, M)   with which of N sequences it must go on then (decoding/endings.py)
 
 Sentences that draw do so from P^(1 / temperature), with 0.001 for a temperature below it. What is drawn is a function
 of seed, hypothesis, position and probabilities; `search` makes the seed one of the source too (`of_sources`).
@@ -13,6 +14,7 @@ of seed, hypothesis, position and probabilities; `search` makes the seed one of 
 from keras import ops
 
 from keras_transformer.bits import mixed, modulo_2_to_32
+from keras_transformer.decoding.endings import allowed_by_endings, is_inside_ending
 from keras_transformer.decoding.options import LONGEST_NGRAM, OPTIONS, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
@@ -68,6 +70,8 @@ def is_cut_now(state: BeamState, logits):
         goes_on = ops.reshape(logits[:, EOS] < highest, ops.shape(state.log_probs))
         if "prefixes" in state.rules:
             goes_on = ops.logical_or(goes_on, ops.expand_dims(token_of_prefix(state) != PAD, 1))
+        if "endings" in state.rules:
+            goes_on = ops.logical_or(goes_on, is_inside_ending(state))
         return ops.logical_and(is_at_limit, goes_on)
 
     return ops.cond(ops.any(is_at_limit), cut, lambda: nowhere)
@@ -119,6 +123,8 @@ def changed_log_probs(state: BeamState, logits):
         is_allowed = ops.logical_and(is_allowed, ops.logical_not(tokens_at(completes_ngram(state, is_output))))
         is_stuck = ops.logical_not(ops.any(is_allowed, axis=-1, keepdims=True))  # no token is left: the output ends
         is_allowed = ops.logical_or(is_allowed, ops.logical_and(is_stuck, tokens == EOS))
+    if "endings" in rules:
+        is_allowed = allowed_by_endings(state, ops.broadcast_to(is_allowed, ops.shape(log_probs)))
     forced = of_each(forced_tokens(state))
     is_allowed = ops.where(forced == PAD, is_allowed, tokens == forced)
     return ops.where(is_allowed, log_probs, NEVER)

@@ -67,9 +67,12 @@ def start_search(
     if "limits" in rules:
         limits = ops.minimum(limits, rules["limits"])
     if "prefixes" in rules:
-        prefix_lengths = ops.sum(ops.cast(rules["prefixes"] != PAD, "int32"), axis=1)
+        prefix_lengths, longest = ops.sum(ops.cast(rules["prefixes"] != PAD, "int32"), axis=1), 0
+        if "endings" in rules:
+            longest = ops.shape(rules["endings"])[2]
+            prefix_lengths += ops.max(ops.sum(ops.cast(rules["endings"] > PAD, "int32"), axis=2), axis=1)
         limits = ops.maximum(limits, ops.where(lengths > 0, prefix_lengths + 1, 1))
-        max_length = larger(max_length, ops.shape(rules["prefixes"])[1] + 1)
+        max_length = larger(max_length, ops.shape(rules["prefixes"])[1] + longest + 1)
     if decoder.config.position_limit is not None:
         limits = ops.minimum(limits, decoder.config.position_limit)
     step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)

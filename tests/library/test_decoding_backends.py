@@ -19,7 +19,12 @@ OPTIONS = {
     "drawn": SearchOptions(3, n_best=3, extra_length=4, temperature=1.0, seed=-7),
     "prefix": SearchOptions(beam_size=2, n_best=2, extra_length=4),
 }
-RULES = {"prefix": {"prefixes": np.array([[5, 6], [7, 0], [0, 0]], "int32")}}
+RULES = {
+    "prefix": {
+        "prefixes": np.array([[5, 6], [7, 0], [0, 0]], "int32"),
+        "endings": np.array([[[5, 6], [7, 0]], [[0, 0], [-1, -1]], [[6, 5], [6, 7]]], "int32"),
+    }
+}
 
 
 def found(name):

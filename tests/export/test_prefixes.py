@@ -1,0 +1,50 @@
+"""Prefixes inside a graph: the same as in Python."""
+
+import pytest
+import tensorflow as tf
+
+from export.graph.prefixes import GraphPrefixReader, padded_endings
+from keras_transformer.graph_tokenizer import graph_tokenizer
+from keras_transformer.prefixes import NO_ENDING, PrefixReader
+from keras_transformer.tokens import PAD
+from tests.support.marian import pair_tokenizer
+from tests.support.runs import SENTENCES
+
+TEXTS = [
+    "",
+    " ",
+    "the",
+    "the ",
+    "t",
+    "the f",
+    "猫",
+    "ü猫",
+    SENTENCES[0],
+    SENTENCES[1][:9],
+    "the  fox ",
+    "zwei h",
+    "zwe",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["one model", "pair of models"])
+def test_a_graph_reads_prefixes_as_python_does(pair, kind):
+    tokenizer = pair[1] if kind == "one model" else pair_tokenizer()
+    reader = PrefixReader(tokenizer)
+    graph_reader = GraphPrefixReader(tokenizer, graph_tokenizer(tokenizer.model_bytes).encode_target)
+    read = tf.function(lambda texts: graph_reader.read(texts, 50), autograph=False)
+    tokens, endings, is_cut = read(tf.constant(TEXTS))
+    assert not is_cut.numpy().any()
+    for text, of_graph, endings_of_graph in zip(TEXTS, tokens.to_list(), endings.to_list(), strict=True):
+        expected = reader.read(text, 50)
+        assert of_graph == expected.tokens
+        assert sorted({tuple(ending) for ending in endings_of_graph}) == expected.endings
+    tokens, endings, is_cut = graph_reader.read(tf.constant(["the fox " * 9, "the"]), 6)
+    assert is_cut.numpy().tolist() == [True, False]
+    assert tokens.to_list()[0] == tokenizer.encode_target("the fox " * 9)[:5] and endings.to_list()[0] == [[]]
+
+
+def test_endings_are_padded_and_those_that_do_not_exist_are_marked():
+    endings = tf.ragged.constant([[[5, 6], [7]], [[]]], inner_shape=None, dtype=tf.int32)
+    assert padded_endings(endings).numpy().tolist() == [[[5, 6], [7, PAD]], [[PAD, PAD], [NO_ENDING, NO_ENDING]]]
