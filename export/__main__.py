@@ -76,7 +76,8 @@ def export(
     that explains how to translate with it. The scores of the run's translations are compared. With `--format litert`
     it becomes a model for LiteRT, whose translations are compared.
 
-    A run that was trained on a treebank serves lines of brackets, found by the search of its configuration.
+    What is left out of the search is that of the run's inference.json, if it has it. A run that was trained on a
+    treebank serves lines of brackets.
 
     To translate with an export alone: `keras-transformer translate-export FOLDER < in.txt > out.txt`.
     """

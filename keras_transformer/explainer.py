@@ -19,6 +19,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.kinds import config_of, incremental_decoder
 from keras_transformer.precision import in_precision
 from keras_transformer.prefixes import PrefixReader, rules_of_prefixes
+from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
 from keras_transformer.sources import check_vocabulary, encoded_lines
 from keras_transformer.tokenizer import Tokenizer
@@ -88,8 +89,12 @@ class Explainer:
 
     @classmethod
     def load(cls, run_folder: str | os.PathLike, options: SearchOptions | None = None) -> "Explainer":
-        """Open a run folder. Raises UserError if a file is missing or damaged, as before training has finished."""
-        return cls(*load_run(run_folder), options)
+        """Open a run folder; without `options`, it searches as its inference.json says.
+
+        Raises UserError if a file is missing or damaged, as before training has finished.
+        """
+        pair = load_run(run_folder)
+        return cls(*pair, RunFolder(run_folder).inference().options() if options is None else options)
 
     def explain(self, sentence: str, prefix: str = "") -> Explanation:
         """Translate a sentence and return how; `prefix` is how the translation must begin.

@@ -39,10 +39,14 @@ class Inference(NamedTuple):
             raise ConfigError(f"search is {self.search!r}; it must be a value by name of {', '.join(RUN_OPTIONS)}.")
         if unknown := sorted(self.search.keys() - set(RUN_OPTIONS)):
             raise ConfigError(f"search has {', '.join(unknown)}; it may have {', '.join(RUN_OPTIONS)}.")
-        SearchOptions(**self.search)
+        self.options()
         length = self.longest_source
         if length is not None and (not isinstance(length, numbers.Integral) or isinstance(length, bool) or length < 1):
             raise ConfigError(f"longest_source is {length!r}; it must be a whole number of at least 1, or null.")
+
+    def options(self) -> SearchOptions:
+        """How this model searches unless told otherwise."""
+        return SearchOptions(**self.search)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write inference.json."""

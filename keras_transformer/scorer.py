@@ -16,6 +16,7 @@ from keras_transformer.kinds import config_of
 from keras_transformer.model import Transformer
 from keras_transformer.parallel import map_batches
 from keras_transformer.precision import in_precision
+from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
 from keras_transformer.sources import (
     check_backend,
@@ -29,6 +30,7 @@ from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
 
 LONGEST_TARGET = 2 * LONGEST_SOURCE  # tokens, EOS included, of a model without learned positions
+OF_SCORES = ("length_penalty", "length_normalization", "coverage_penalty")  # the options that are in a score
 MOST_LOGITS = 1 << 26  # of the tokens that are scored at once: 256 MiB
 
 
@@ -36,7 +38,7 @@ MOST_LOGITS = 1 << 26  # of the tokens that are scored at once: 256 MiB
 class ScoredPair:
     """What the model makes of one pair.
 
-    score: `log_probability` over ((5 + tokens) / 6)^alpha, and the coverage penalty, as a Translation has it without a
+    score: `log_probability` over the length penalty, and the coverage penalty, as a Translation has it without a
     repetition penalty.
     log_probability: natural logarithm, of all tokens, EOS included. pieces and piece_log_probabilities: of each token,
     EOS last. They are the pieces that the tokenizer divides the text into: a search may have written the same text in
@@ -55,8 +57,8 @@ class Scorer:
         scorer = Scorer.load("runs/numbers")
         scorer.score(["two hundred"], ["zweihundert"])[0].log_probability
 
-    Args and errors: those of Translator. `length_penalty` is alpha of `beam_search`, and `coverage_penalty` is beta. A
-    source is truncated as by Translator.
+    Args and errors: those of Translator. `length_penalty` is alpha of `beam_search`, `coverage_penalty` is beta, and
+    `length_normalization` is that of SearchOptions. A source is truncated as by Translator.
     """
 
     def __init__(
@@ -68,14 +70,17 @@ class Scorer:
         max_source_tokens: int = LONGEST_SOURCE,
         coverage_penalty: float = SearchOptions.coverage_penalty,
         precision: str | None = "float32",
+        length_normalization: str = SearchOptions.length_normalization,
     ):
-        SearchOptions(length_penalty=length_penalty, coverage_penalty=coverage_penalty)  # raises ConfigError
+        self.options = SearchOptions(  # raises ConfigError
+            length_penalty=length_penalty, coverage_penalty=coverage_penalty, length_normalization=length_normalization
+        )
         config = config_of(transformer)
         check_coverage(config, coverage_penalty)
         check_backend(type(self).__name__)
         check_vocabulary(config, tokenizer)
         check_batch_size(batch_size)
-        self.tokenizer, self.length_penalty, self.coverage_penalty = tokenizer, length_penalty, coverage_penalty
+        self.tokenizer = tokenizer
         self.batch_size, self.max_source_tokens = batch_size, longest_source(config, max_source_tokens)
         self._longest_target = config.position_limit or LONGEST_TARGET
         self._most_tokens = max(1, MOST_LOGITS // config.vocab_size)
@@ -90,9 +95,13 @@ class Scorer:
         self._forced = tf.function(log_probs_and_coverage, input_signature=[batch, batch], autograph=False)
 
     @classmethod
-    def load(cls, run_folder: str | os.PathLike, *args, **kwargs) -> "Scorer":
-        """Open a run folder. Raises UserError if a file is missing or damaged, as before training has finished."""
-        return cls(*load_run(run_folder), *args, **kwargs)
+    def load(cls, run_folder: str | os.PathLike, **kwargs) -> "Scorer":
+        """Open a run folder. What of a score is not given is as its inference.json says.
+
+        Raises UserError if a file is missing or damaged, as before training has finished.
+        """
+        pair, search = load_run(run_folder), RunFolder(run_folder).inference().search
+        return cls(*pair, **{name: search[name] for name in OF_SCORES if name in search} | kwargs)
 
     def score(self, sources: Iterable[str], targets: Iterable[str]) -> list[ScoredPair]:
         """Return what the model makes of each pair. A pair whose source is blank has the score 0 and no pieces.
@@ -131,6 +140,7 @@ class Scorer:
     def _scored(self, ids: list[int], log_probs, log_coverage: float) -> ScoredPair:
         log_probs = tuple(float(log_prob) for log_prob in log_probs[: len(ids)])
         total = sum(log_probs)
-        penalty = float(length_penalty_of(len(ids), self.length_penalty))
-        score = total / penalty + self.coverage_penalty * log_coverage
+        options = self.options
+        penalty = float(length_penalty_of(len(ids), options.length_penalty, options.length_normalization))
+        score = total / penalty + options.coverage_penalty * log_coverage
         return ScoredPair(score, total, tuple(self._pieces[number] for number in ids), log_probs)

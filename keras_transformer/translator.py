@@ -107,10 +107,12 @@ class Translator:
     def load(
         cls,
         run_folder: str | os.PathLike | Sequence[str | os.PathLike],
-        options: SearchOptions = DEFAULT_OPTIONS,
+        options: SearchOptions | None = None,
         **kwargs,
     ) -> "Translator":
         """Open a run folder, or several, whose models are an ensemble.
+
+        Without `options`, it searches as the inference.json of the first folder says, which commands do too.
 
         Raises UserError if a file is missing or damaged, as before training has finished, or if the folders have
         different tokenizers.
@@ -119,7 +121,9 @@ class Translator:
         inferences = [RunFolder(folder).inference() for folder in folders]
         longest = [inference.longest_source for inference in inferences]
         trained_tokens = None if None in longest else min(longest)
-        translator = cls(*load_runs(folders), options, **{"trained_tokens": trained_tokens, **kwargs})
+        pair = load_runs(folders)
+        options = inferences[0].options() if options is None else options
+        translator = cls(*pair, options, **{"trained_tokens": trained_tokens, **kwargs})
         translator._inference = inferences[0]
         return translator
 
@@ -133,10 +137,7 @@ class Translator:
         MarianMT model, on the Hugging Face hub. A MarianMT model is imported and kept in the hub's cache, next to what
         was downloaded. Raises UserError if it cannot be had or is damaged.
         """
-        folder = folder_of(name)
-        if options is None:
-            options = SearchOptions(**RunFolder(folder).inference().search)
-        return cls.load(folder, options, **kwargs)
+        return cls.load(folder_of(name), options, **kwargs)
 
     def save_to_preset(self, folder: str | os.PathLike, check_lines: Iterable[str] = ()) -> None:
         """Write the model, its tokenizer and how to search as a preset in the layout of keras-hub.

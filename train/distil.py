@@ -54,7 +54,7 @@ app = command_app()
 
 
 @app.command()
-@takes_search_options("beam_size", "length_penalty", "coverage_penalty", beam_size=8)
+@takes_search_options("beam_size", "length_penalty", "length_normalization", "coverage_penalty", beam_size=8)
 def write_nearest(
     run: RunName,
     source: Annotated[
@@ -80,7 +80,9 @@ def write_nearest(
         runs = [opened(name) for name in (run, *ensemble)]
         check_files(runs, source, reference, output)
         pairs = aligned_pairs(source, reference)
-        options = SearchOptions(n_best=search.values["beam_size"], **search.values)
+        of_run = {name: value for name, value in outputs_of(runs[0]).search.items() if name != "beam_size"}
+        values = search.with_run_defaults(of_run)  # the beam is that of this command: it chooses from many
+        options = SearchOptions(**values, n_best=values["beam_size"])
         with quiet_imports():
             from keras_transformer.parallel import tune_for_translation
             from keras_transformer.translator import Translator
@@ -97,7 +99,7 @@ def write_nearest(
         weights = [sha256_of(RunFolder(path).weights) for path in runs]
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(runs[0])
-        description = {"weights": weights, "text": text, "language": language, "precision": precision, **search.values}
+        description = {"weights": weights, "text": text, "language": language, "precision": precision, **values}
         work = Unfinished(output, description)
         stopped = f"Stopped. {work.path} has the translations so far: run the same command again to go on after them."
         with contextlib.closing(work), interrupted_by_signals(stopped):

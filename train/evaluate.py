@@ -87,8 +87,8 @@ def evaluate(
     Without --source and --reference, the test set is that of the run's configuration, or its validation set if it has
     no test set.
 
-    Of a run that was trained on a treebank, print precision, recall and F1 of labelled brackets. The search is then
-    that of its configuration, unless an option says otherwise.
+    Of a run that was trained on a treebank, print precision, recall and F1 of labelled brackets. What is left out of
+    the search is that of the run, as in `translate`.
     """
     with exit_codes():
         runs = [opened(name) for name in (run, *ensemble)]

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import keras
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.scores import length_penalty
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
@@ -91,7 +93,7 @@ def compare_scores(folder: pathlib.Path, translator: Translator, lines: list[str
     """
     import ctranslate2
 
-    tokenizer, alpha = translator.tokenizer, translator.options.length_penalty
+    tokenizer = translator.tokenizer
     pieces, longest = tokenizer.pieces(), translator.max_source_tokens - 1  # without EOS
     translations = zip(lines, translator.translate(lines), strict=True)
     pairs = [(line, translation) for line, translation in translations if translation.ids]
@@ -102,16 +104,16 @@ def compare_scores(folder: pathlib.Path, translator: Translator, lines: list[str
         max_input_length=0,  # no limit, which would cut the translations too
     )
     differences = [
-        abs(score(sum(result.log_probs), len(result.log_probs), alpha) - translation.score)
+        abs(score(result.log_probs, translator.options) - translation.score)
         for result, (_, translation) in zip(scored, pairs, strict=True)
     ]
     worst = max(range(len(pairs)), key=lambda index: (math.isnan(differences[index]), differences[index]))
     return ScoreComparison(len(pairs), differences[worst], pairs[worst][0])
 
 
-def score(log_prob: float, tokens: int, length_penalty: float) -> float:
-    """Return log P / ((5 + tokens) / 6)^alpha, the Translator's score; `tokens` counts EOS."""
-    return log_prob / ((5 + tokens) / 6) ** length_penalty
+def score(log_probs: list[float], options: SearchOptions) -> float:
+    """Return the Translator's score of an output whose tokens, EOS included, have these log-probabilities."""
+    return sum(log_probs) / float(length_penalty(len(log_probs), options.length_penalty, options.length_normalization))
 
 
 def refuse_other_scores(comparison: ScoreComparison) -> None:

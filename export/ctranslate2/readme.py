@@ -1,6 +1,6 @@
 """The README.md of a CTranslate2 model: Python that translates as the run does, and the differences that remain."""
 
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import TOKENS, SearchOptions
 
 README = """\
 # {name}
@@ -14,15 +14,15 @@ tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/tokenizer.mo
 translator = ctranslate2.Translator("{name}", inter_threads=2, intra_threads=1)  # workers, threads per worker
 sources = tokenizer.encode(["A dog runs across the field."], out_type=str)
 results = translator.translate_batch(sources, max_batch_size=32, {search})
-best = [max(zip(r.hypotheses, r.scores), key=lambda h: h[1] / ((6 + len(h[0])) / 6) ** {alpha})[0] for r in results]
+best = [max(zip(r.hypotheses, r.scores), key=lambda h: h[1] / ({length}) ** {alpha})[0] for r in results]
 print(tokenizer.decode(best))
 ```
 
 ## The search
 
-CTranslate2 divides the log-probability of a hypothesis by length^alpha, the run by ((5 + length) / 6)^alpha; the length
-counts EOS. So `length_penalty=0` makes CTranslate2 return log-probabilities, and the line after it chooses among
-{beam_size} hypotheses as the run does. `min_decoding_length=0` allows an empty output, and `max_input_length`
+The run divides the log-probability of a hypothesis by {penalty}; the length counts EOS.
+`length_penalty=0` makes CTranslate2, which has length^alpha, return log-probabilities, and the line after it chooses
+among {beam_size} hypotheses as the run does. `min_decoding_length=0` allows an empty output, and `max_input_length`
 truncates a long source at the same token as the run. These differences remain:
 
 - CTranslate2 continues {beam_size} hypotheses until enough have finished; in the run each finished one takes a place
@@ -48,11 +48,14 @@ def readme(name: str, version: str, options: SearchOptions, max_source_tokens: i
         "max_decoding_length": min(max_source_tokens + options.extra_length, positions),
         "max_input_length": min(max_source_tokens, positions),
     }
+    by_tokens = options.length_normalization == TOKENS
     return README.format(
         name=name,
         version=version,
         search=", ".join(f"{key}={value}" for key, value in search.items()),
         alpha=options.length_penalty,
+        length="len(h[0]) + 1" if by_tokens else "(6 + len(h[0])) / 6",
+        penalty="length^alpha" if by_tokens else "((5 + length) / 6)^alpha",
         beam_size=options.beam_size,
         extra_length=options.extra_length,
         positions=positions,

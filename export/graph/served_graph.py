@@ -236,7 +236,7 @@ class ServedGraph(tf.Module):
             forced = self._forced(source_ids, target_ids)
             total, has_token = tf.reduce_sum(forced.log_probs, axis=1), target_ids != PAD
             count = tf.reduce_sum(tf.cast(has_token, tf.int32), axis=1)
-            score = total / length_penalty_of(count, tf.gather(alpha, indices))
+            score = total / length_penalty_of(count, tf.gather(alpha, indices), self.options.length_normalization)
             if self.options.coverage_penalty:
                 score += self.options.coverage_penalty * forced.log_coverage(source_ids)
             return {

@@ -41,8 +41,8 @@ def explain(
     """Write a page that shows how a run translates a sentence.
 
     It is one file that needs no server and no network. It has the translations with the probability of each token, the
-    attention of every head, and the beam as a tree. A run that was trained on a treebank reads words and searches as in
-    `translate`.
+    attention of every head, and the beam as a tree. What is left out is that of the run, as in `translate`; a run that
+    was trained on a treebank reads words.
     """
     with exit_codes():
         folder = opened(run)

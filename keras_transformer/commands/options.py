@@ -8,7 +8,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -63,11 +63,11 @@ def in_place_of(name: str, parameters: Iterable[inspect.Parameter], command: Cal
 
 def type_of(option: Option) -> Any:
     """Return the type of an option on the command line, with its help. There, `beam_size` is called --beam-size."""
-    number = int if option.is_whole else float
+    kind = Literal[option.choices] if option.choices else int if option.is_whole else float
     text = re.sub(r"\b[a-z]+(_[a-z]+)+\b", lambda name: "--" + name[0].replace("_", "-"), option.help)
     if option.default is None:
-        return Annotated[number | None, typer.Option(help=text, show_default="none")]
-    return Annotated[number, typer.Option(help=text)]
+        return Annotated[kind | None, typer.Option(help=text, show_default="none")]
+    return Annotated[kind, typer.Option(help=text)]
 
 
 RunName = Annotated[  # `opened` in runs.py makes a folder of it

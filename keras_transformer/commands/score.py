@@ -38,7 +38,7 @@ app = command_app()
 
 
 @app.command()
-@takes_search_options("length_penalty", "coverage_penalty")
+@takes_search_options("length_penalty", "length_normalization", "coverage_penalty")
 def score(
     run: RunName,
     source: Annotated[pathlib.Path, typer.Option(help="Sentences, one per line.", show_default=False)],
@@ -62,7 +62,8 @@ def score(
     """
     with exit_codes():
         folder = opened(run)
-        outputs_of(folder).check_text("`translate --scores` prints the scores of its trees.")
+        outputs = outputs_of(folder)
+        outputs.check_text("`translate --scores` prints the scores of its trees.")
         texts = [lines_of(path) for path in (source, target)]
         if len(texts[0]) != len(texts[1]):
             raise InputError(
@@ -73,7 +74,9 @@ def score(
             from keras_transformer.scorer import Scorer
 
         tune_for_translation()
-        scorer = Scorer.load(folder, batch_size=batch_size, max_source_tokens=max_source_tokens, **search.values)
+        values = search.with_run_defaults(outputs.search)
+        in_scores = {name: values[name] for name in search.values}
+        scorer = Scorer.load(folder, batch_size=batch_size, max_source_tokens=max_source_tokens, **in_scores)
         for pair in scorer.score(*texts):
             print("\t".join(columns_of(pair, pieces)))
 

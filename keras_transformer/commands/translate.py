@@ -66,8 +66,8 @@ def translate(
     With --n-best above 1, each translation is a line `number ||| text ||| score`; the number is that of the input
     line, counted from 1.
 
-    A run that was trained on a treebank writes a bracketed tree per line. Options that are left out are then those of
-    its configuration, if it has them.
+    Options that are left out are those of the run's inference.json, if it has them: of a model that was imported, or
+    trained on a treebank. The latter writes a bracketed tree per line.
     """
     with exit_codes():
         runs = [opened(name) for name in (run, *ensemble)]

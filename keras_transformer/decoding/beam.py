@@ -35,6 +35,7 @@ def beam_search(
 
         score(x, y) = log P(y | x) / ((5 + |y|) / 6)^alpha + beta log_coverage(x, y)        |y| counts EOS
 
+    or with |y|^alpha below log P, if that is the length normalization. Both grow with |y|, which the bound below needs.
     A finished hypothesis keeps its slot, so the beam of the live ones narrows by one. A beam of 1 is greedy search.
 
     The search of a sentence ends when all slots are taken, or when no live hypothesis can still enter the `n_best`.
@@ -206,8 +207,9 @@ def decoded(step: Callable, state: BeamState, has_room: bool):
 def settled(state: BeamState, options: SearchOptions) -> BeamState:
     """Return the state without live hypotheses that have ended, or that can no longer win."""
     alpha = state.rules.get("length_penalties", options.length_penalty)
-    state = without_ended(state, alpha, options.coverage_penalty)
-    bounds = ops.max(state.log_probs, axis=1) / length_penalty(state.rules["limits"], alpha)  # (B,)
+    state = without_ended(state, alpha, options)
+    longest = length_penalty(state.rules["limits"], alpha, options.length_normalization)
+    bounds = ops.max(state.log_probs, axis=1) / longest  # (B,)
     can_win = bounds > worst_wanted(state, options.n_best)
     if "temperatures" in state.rules:
         can_win = ops.logical_or(can_win, is_drawing(state.rules))
@@ -243,17 +245,17 @@ def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
     )
 
 
-def without_ended(state: BeamState, alpha, beta: float) -> BeamState:
+def without_ended(state: BeamState, alpha, options: SearchOptions) -> BeamState:
     """Move hypotheses that end in EOS to `finished`, which keeps the best K. Each of them takes a slot for good.
 
     `alpha` is a number, or one per sentence (B,).
     """
     beam_size = state.log_probs.shape[1]
     is_end = ops.logical_and(state.tokens == EOS, state.log_probs > NEVER / 2)
-    penalty = ops.reshape(length_penalty(state.position, alpha), (-1, 1))
-    scores = state.log_probs / penalty
-    if beta:
-        scores += beta * state.decoder.log_coverage()
+    penalty = length_penalty(state.position, alpha, options.length_normalization)
+    scores = state.log_probs / ops.reshape(penalty, (-1, 1))
+    if options.coverage_penalty:
+        scores += options.coverage_penalty * state.decoder.log_coverage()
     ended = ops.where(is_end, scores, NEVER)
     scores, chosen = ops.top_k(ops.concatenate([state.finished.scores, ended], axis=1), beam_size)
     chosen = ops.cast(chosen, "int32")

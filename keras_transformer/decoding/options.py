@@ -16,6 +16,7 @@ from keras_transformer.model_config import BaseModelConfig, ConfigError
 LONGEST_NGRAM = 8  # the largest no_repeat_ngram_size
 LONGEST_OUTPUT = 100_000  # tokens, more than any sentence has
 LARGEST = 2**31 - 1
+GNMT, TOKENS = "gnmt", "tokens"  # kinds of length normalization
 SEARCH, OUTPUT, REPETITION, SAMPLING = "Search", "Output", "Repetition", "Sampling"  # groups on the page
 # what `target_prefix` is
 TARGET_PREFIX = (
@@ -27,6 +28,7 @@ TARGET_PREFIX = (
 class Option:
     """A row of the table.
 
+    choices: the texts among which it chooses; () if it is a number, which has limits.
     rule: its name among the rules of a sentence (decoding/rules.py); "" if all sentences of a search share its value.
     not_served: why a request to an export cannot ask for it; "" if it can.
     in_run: whether a run's configuration has it as a key of [translation].
@@ -35,11 +37,12 @@ class Option:
 
     name: str
     is_whole: bool
-    default: int | float | None
+    default: int | float | str | None
     lowest: float
     highest: float
     help: str
     group: str
+    choices: tuple[str, ...] = ()
     rule: str = ""
     not_served: str = ""
     in_run: bool = False
@@ -53,12 +56,17 @@ def row(default: int | float | None, lowest: float, highest: float, help: str, g
     )
 
 
+def choice(choices: tuple[str, ...], help: str, group: str = SEARCH, **more: Any) -> Any:
+    """Return a field of SearchOptions that is one of several texts, the first by default; arguments as for Option."""
+    return row(choices[0], 0, 0, help, group, choices=choices, **more)
+
+
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
     """How to search (Vaswani et al. 2017, section 6.1).
 
-    Raises ConfigError for a value that is not a number, not a whole one, or beyond its limits, and for two options that
-    contradict each other.
+    Raises ConfigError for a value that is not a number, not a whole one, beyond its limits, or none of its choices, and
+    for two options that contradict each other.
     """
 
     # fmt: off
@@ -67,7 +75,8 @@ class SearchOptions:
         rule="beam_sizes", in_run=True,
     )
     length_penalty: float = row(  # ((5 + n) / 6)^9 of 100,000 tokens is a float32, the 10th power is not
-        0.6, 0, 9, "The exponent alpha of score = log P / ((5 + tokens) / 6)^alpha; 0 is no penalty.",
+        0.6, 0, 9, "The exponent alpha of score = log P / ((5 + tokens) / 6)^alpha, unless length_normalization is "
+        "another; 0 is no penalty.",
         rule="length_penalties", in_run=True,
     )
     extra_length: int = row(
@@ -75,6 +84,11 @@ class SearchOptions:
         in_run=True, not_served="an export has one longest output for all requests, and max_length lowers it",
     )
     _: dataclasses.KW_ONLY
+    length_normalization: str = choice(  # Wu et al. 2016, eq. 14; Marian's --normalize, and Hugging Face
+        (GNMT, TOKENS), "By what log P is divided in a score: gnmt, ((5 + tokens) / 6)^alpha, or tokens, tokens^alpha, "
+        "as Marian and Hugging Face do; alpha is length_penalty.",
+        in_run=True, not_served="an export compares translations in one way, that of its run",
+    )
     coverage_penalty: float = row(  # Wu et al. 2016 try at most 1; its rounding error grows with it
         0.0, 0, 10, "Beta of what is added to a score, beta x sum(log(min(a, 1))) over the tokens of the source; a is "
         "the sum of the attention that such a token got. It is against leaving out parts of a sentence; 0 is no "
@@ -139,7 +153,7 @@ class SearchOptions:
 
 
 OPTIONS = {
-    field.name: Option(field.name, field.type is not float, field.default, **field.metadata)
+    field.name: Option(field.name, field.type not in (float, str), field.default, **field.metadata)
     for field in dataclasses.fields(SearchOptions)
 }
 RUN_OPTIONS = tuple(option.name for option in OPTIONS.values() if option.in_run)
@@ -174,10 +188,17 @@ def check_options(options: Any) -> None:
         raise TypeError(f"options must be SearchOptions, such as SearchOptions(beam_size=4). Received: {options!r:.60}")
 
 
-def checked(option: Option, value: Any) -> int | float | None:
-    """Return a value as Python's own int or float. Raises ConfigError if it is neither, or beyond the limits."""
+def checked(option: Option, value: Any) -> int | float | str | None:
+    """Return a value as Python's own int, float or str.
+
+    Raises ConfigError if it is no number, beyond the limits, or none of the choices.
+    """
     if value is None and option.default is None:
         return None
+    if option.choices:
+        if not isinstance(value, str) or value not in option.choices:
+            raise ConfigError(f"{option.name} is {value!r}; it must be one of {', '.join(option.choices)}.")
+        return str(value)
     kind, number = (int, numbers.Integral) if option.is_whole else (float, numbers.Real)
     if isinstance(value, bool) or not isinstance(value, number) or not option.lowest <= value <= option.highest:
         what = "a whole number" if option.is_whole else "a number"

@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from keras_transformer.decoding.options import GNMT, TOKENS
+
 LEAST_COVERED = 1e-4  # attention to a source token counts as at least this, so that its logarithm is finite
 NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums stay finite
 
@@ -10,12 +12,15 @@ NAN_PROBABILITIES = (
 )
 
 
-def length_penalty(length, alpha: float):
-    """Return ((5 + length) / 6)^alpha (Wu et al. 2016, eq. 14): 1 if the length is 1 or alpha is 0.
+def length_penalty(length, alpha: float, normalization: str = GNMT):
+    """Return what divides log P in a score: 1 if the length is 1 or alpha is 0, and never less for a longer output.
 
-    Shapes: length int, any -> float32, the same.
+        "gnmt": ((5 + length) / 6)^alpha (Wu et al. 2016, eq. 14)        "tokens": length^alpha
+
+    The length counts EOS, in Marian too. Shapes: length int, any -> float32, the same.
     """
-    return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
+    length = ops.cast(length, "float32")
+    return ops.power(length if normalization == TOKENS else (5.0 + length) / 6.0, alpha)
 
 
 def log_coverage(attended, is_source):

@@ -188,8 +188,9 @@ def test_the_warm_up_requests_are_prediction_logs(both):
 
 
 @pytest.mark.slow
-def test_the_coverage_penalty_of_an_export_is_in_what_it_finds_and_in_what_it_scores(pair):
-    options, lines = SearchOptions(extra_length=6, coverage_penalty=0.7), SENTENCES[:6]
+@pytest.mark.parametrize("option", [{"coverage_penalty": 0.7}, {"length_normalization": "tokens"}])
+def test_what_an_export_has_in_its_scores_is_in_what_it_finds_and_in_what_it_scores(pair, option):
+    options, lines = SearchOptions(extra_length=6, **option), SENTENCES[:6]
     ask = asker(ServedGraph(*pair, options, MAX_SOURCE_TOKENS))
     expected = Translator(*pair, options).translate(lines)
     found = ask("translate", lines)

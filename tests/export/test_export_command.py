@@ -184,15 +184,15 @@ def test_a_run_folder_may_have_the_name_of_a_command(run, tmp_path):
     assert (process.returncode, process.stdout) == (0, "exports/1\n"), process.stderr
 
 
-TOLD = {"beam_size": 1, "length_penalty": 0.0, "coverage_penalty": 0.5, "extra_length": 2, "max_source_tokens": 3}
-UNTOLD = {"beam_size": 4, "length_penalty": 0.6, "coverage_penalty": 0.0, "extra_length": 12, "max_source_tokens": 512}
+NAMES = "beam_size", "length_penalty", "coverage_penalty", "length_normalization", "extra_length", "max_source_tokens"
+TOLD = dict(zip(NAMES, (1, 1.5, 0.5, "tokens", 2, 3), strict=True))
+UNTOLD = dict(zip(NAMES, (4, 0.6, 0.0, "gnmt", 12, 512), strict=True))
 
 
 def translations_of(run, settings):
     """Return the texts and scores of SENTENCES by a Translator with these settings."""
-    options = dict(settings)
-    limit = options.pop("max_source_tokens")
-    found = Translator.load(run, SearchOptions(**options), max_source_tokens=limit).translate(SENTENCES)
+    *options, limit = settings.items()
+    found = Translator.load(run, SearchOptions(**dict(options)), **dict([limit])).translate(SENTENCES)
     return [translation.text for translation in found], scores_of(found)
 
 

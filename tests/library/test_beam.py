@@ -9,6 +9,7 @@ from keras_transformer.decoding.scores import NEVER
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.models import as_numpy, assert_close
 from tests.support.tables import (
+    DIVISORS,
     LENGTH,
     OUTPUTS,
     PREFIXES,
@@ -31,13 +32,14 @@ def static_shapes(request, monkeypatch):
 
 
 HOW = {}
+normalizations = pytest.mark.parametrize("normalization", DIVISORS)
 
 
-def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None, coverages=None, beta=0.0, **rules):
+def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None, coverages=None, beta=0.0, normalization="gnmt", **rules):
     """Return a list of (score, tokens) per table, best first, without empty slots; `rules` as in rules.py."""
     step, state = decoder_of(tables, beam_size, coverages)
     limits = np.full(len(tables), LENGTH, "int32") if limits is None else np.array(limits, "int32")
-    options = SearchOptions(beam_size=beam_size, length_penalty=alpha, coverage_penalty=beta, n_best=n_best)
+    options = SearchOptions(beam_size, alpha, coverage_penalty=beta, n_best=n_best, length_normalization=normalization)
     ids, scores, _ = beam_search(step, state, {"limits": limits} | rules, LENGTH, options, **HOW)
     assert ids.shape == (len(tables), beam_size, LENGTH) and scores.shape == (len(tables), beam_size)
     pairs = zip(as_numpy(ids), as_numpy(scores), strict=True)
@@ -64,31 +66,37 @@ def assert_same_ranking(found, expected):
     assert_close([score for score, _ in found], [score for score, _ in expected])
 
 
+@normalizations
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_a_beam_as_wide_as_the_language_ranks_all_its_outputs(alpha):
+def test_a_beam_as_wide_as_the_language_ranks_all_its_outputs(alpha, normalization):
     tables, limits = random_tables(8), [4, 4, 4, 4, 4, 3, 2, 1]
-    found = beam(tables, len(OUTPUTS), alpha, n_best=len(OUTPUTS), limits=limits)
+    found = beam(tables, len(OUTPUTS), alpha, n_best=len(OUTPUTS), limits=limits, normalization=normalization)
     for log_probs, ranking, limit in zip(tables, found, limits, strict=True):
-        assert_same_ranking(ranking, ranked_outputs(log_probs, alpha, limit))
+        assert_same_ranking(ranking, ranked_outputs(log_probs, alpha, limit, normalization=normalization))
 
 
+@normalizations
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("n_best", [1, 3])
-def test_stopping_early_loses_none_of_the_n_best(alpha, n_best):
+def test_stopping_early_loses_none_of_the_n_best(alpha, n_best, normalization):
     tables = random_tables(16, seed=1)
-    for log_probs, ranking in zip(tables, beam(tables, len(OUTPUTS), alpha, n_best), strict=True):
-        assert_same_ranking(ranking[:n_best], ranked_outputs(log_probs, alpha)[:n_best])
+    rankings = beam(tables, len(OUTPUTS), alpha, n_best, normalization=normalization)
+    for log_probs, ranking in zip(tables, rankings, strict=True):
+        expected = ranked_outputs(log_probs, alpha, normalization=normalization)
+        assert_same_ranking(ranking[:n_best], expected[:n_best])
 
 
+@normalizations
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("n_best", [1, len(OUTPUTS)])
-def test_a_beam_as_wide_as_the_language_ranks_all_its_outputs_by_coverage_too(n_best, beta):
+def test_a_beam_as_wide_as_the_language_ranks_all_its_outputs_by_coverage_too(n_best, beta, normalization):
     """Stopping early loses none of the n_best: a live hypothesis may become covered."""
     tables = random_tables(16, seed=7)
     coverages = -np.random.default_rng(8).exponential(2.0, (len(tables), len(PREFIXES)))
-    found = beam(tables, len(OUTPUTS), 0.6, n_best, coverages=coverages, beta=beta)
+    more = {"normalization": normalization}
+    found = beam(tables, len(OUTPUTS), 0.6, n_best, coverages=coverages, beta=beta, **more)
     for log_probs, ranking, of_table in zip(tables, found, coverages, strict=True):
-        expected = ranked_outputs(log_probs, 0.6, penalties=beta * of_table)
+        expected = ranked_outputs(log_probs, 0.6, penalties=beta * of_table, **more)
         assert_same_ranking(ranking[:n_best], expected[:n_best])
 
 
@@ -100,13 +108,14 @@ def test_coverage_decides_between_an_output_that_is_probable_and_one_that_leaves
     assert_close([score for score, _ in found.values()], [np.log(0.6), np.log(0.6) + 0.5 * half, np.log(0.4)])
 
 
+@normalizations
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_a_beam_of_one_is_greedy(alpha):
+def test_a_beam_of_one_is_greedy(alpha, normalization):
     tables, limits = random_tables(32, seed=2), np.arange(32) % LENGTH + 1
-    found = beam(tables, 1, alpha, limits=limits)
+    found = beam(tables, 1, alpha, limits=limits, normalization=normalization)
     for log_probs, ranking, limit in zip(tables, found, limits, strict=True):
         output, log_prob = greedy_output(log_probs, limit)
-        assert_same_ranking(ranking, [(log_prob / ((5 + len(output)) / 6) ** alpha, output)])
+        assert_same_ranking(ranking, [(log_prob / DIVISORS[normalization](len(output)) ** alpha, output)])
 
 
 @pytest.mark.parametrize("alpha, penalty", [(0.0, 1.0), (1.0, 8 / 6)])
@@ -125,6 +134,9 @@ def test_the_length_penalty_decides_between_short_and_long():
     log_probs = table(start=[0.5, 0.45, 0.05], A=[0.0, 1.0, 0.0], AA=[0.0, 1.0, 0.0])
     assert best(log_probs, 2, alpha=0.0) == (EOS,)  # ln 0.50 = -0.69 against ln 0.45 = -0.80
     assert best(log_probs, 2, alpha=1.0) == (A, A, A, EOS)  # -0.69 / 1 against -0.80 / 1.5 = -0.53
+    log_probs = table(start=[0.5, 0.3, 0.2], A=[0.0, 1.0, 0.0], AA=[0.0, 1.0, 0.0])
+    assert best(log_probs, 2, alpha=1.0) == (EOS,)  # -0.69 / 1 against ln 0.3 / 1.5 = -1.20 / 1.5 = -0.80
+    assert best(log_probs, 2, alpha=1.0, normalization="tokens") == (A, A, A, EOS)  # -1.20 / 4 = -0.30
 
 
 @pytest.mark.parametrize("alpha, expected", [(0.0, 1), (1.0, 4)])

@@ -10,11 +10,13 @@ import pytest
 import keras_transformer as kt
 from export.__main__ import app as export_app
 from keras_transformer import saved_run
+from keras_transformer.explainer import Explainer
 from keras_transformer.files import write_atomically
 from keras_transformer.model import Transformer, with_attention
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.model import RecurrentModel
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.scorer import Scorer
 from keras_transformer.tokenizer import train_tokenizer
 from tests.support.commands import invoke
 from tests.support.models import randomise
@@ -63,6 +65,17 @@ def test_a_saved_run_says_what_it_writes_and_how_long_its_sentences_were(tokeniz
         kt.save_run(model, tokenizer, tmp_path, inference=kt.Inference("tree"))
     kt.save_run(model, tokenizer, tmp_path)
     assert RunFolder(tmp_path).inference() == kt.Inference()
+
+
+@pytest.mark.slow
+def test_a_saved_run_searches_as_it_says_unless_it_is_told_otherwise(tokenizer, tmp_path):
+    own = kt.SearchOptions(7, 1.0, length_normalization="tokens")
+    search = {"beam_size": 7, "length_penalty": 1.0, "length_normalization": "tokens"}
+    kt.save_run(transformer_of(tokenizer), tokenizer, tmp_path, inference=kt.Inference(search=search))
+    assert kt.Translator.load(tmp_path).options == Explainer.load(tmp_path).options == own
+    assert kt.Translator.load(tmp_path, kt.SearchOptions(2)).options == kt.SearchOptions(2)
+    found = Scorer.load(tmp_path, length_penalty=0.5).options
+    assert (found.length_penalty, found.length_normalization) == (0.5, "tokens")
 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "bfloat16"])

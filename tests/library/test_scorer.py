@@ -75,11 +75,16 @@ def test_translator_scorer_and_explainer_compute_in_one_precision(pair, precisio
 
 
 @pytest.mark.slow
-def test_a_coverage_penalty_is_part_of_the_score_that_the_search_gave(pair):
-    options = SearchOptions(max_length=5, length_penalty=1.0, coverage_penalty=0.7)
+@pytest.mark.parametrize("option", [{"coverage_penalty": 0.7}, {"length_normalization": "tokens"}])
+def test_what_else_is_in_a_score_is_part_of_the_score_that_the_search_gave(pair, option):
+    options = SearchOptions(max_length=5, length_penalty=1.0, **option)
     pairs = read_back(pair, options, SENTENCES[:12])
     sources, texts = [source for source, _ in pairs], [one.text for _, one in pairs]
-    scored = Scorer(*pair, length_penalty=1.0, coverage_penalty=0.7).score(sources, texts)
+    scored = Scorer(*pair, length_penalty=1.0, **option).score(sources, texts)
+    if option.get("length_normalization"):
+        for (_, one), found in zip(pairs, scored, strict=True):
+            assert one.score == pytest.approx(found.log_probability / len(one.ids), abs=1e-4)
+        return
     assert [one.score for one in scored] == pytest.approx([one.score for _, one in pairs], abs=1e-4)
     without = Scorer(*pair, length_penalty=1.0).score(sources, texts)
     assert any(one.score < other.score - 0.1 for one, other in zip(scored, without, strict=True))
@@ -229,6 +234,10 @@ def test_the_options_of_the_command_reach_the_scorer(monkeypatch, tmp_path):
     assert invoke(app, "run", *texts, *options).exit_code == 0
     assert (given["length_penalty"], given["batch_size"], given["max_source_tokens"]) == (0.3, 7, 9)
     assert given["coverage_penalty"] == 0.5
+    own = {"beam_size": 6, "length_penalty": 1.0, "length_normalization": "tokens"}
+    Inference(search=own).save(tmp_path / "inference.json")  # what is not typed is the run's
+    assert invoke(app, tmp_path, *texts, "--length-penalty", 0.3).exit_code == 0
+    assert (given["length_penalty"], given["length_normalization"]) == (0.3, "tokens")
 
 
 def test_bytes_are_cut_between_characters():

@@ -14,6 +14,12 @@ def test_the_penalty_of_1_token_is_1_and_of_7_tokens_2_to_the_alpha():
     assert_close(length_penalty(np.array([1, 7]), 0.0), [1.0, 1.0])
 
 
+def test_by_tokens_the_penalty_is_the_number_of_tokens_to_the_alpha():
+    assert_close(length_penalty(np.array([1, 7]), 1.0, "tokens"), [1.0, 7.0])
+    assert_close(length_penalty(np.array([1, 4]), 0.5, "tokens"), [1.0, 2.0])
+    assert_close(length_penalty(np.array([1, 7]), 0.0, "tokens"), [1.0, 1.0])
+
+
 def test_coverage_is_the_sum_of_logarithms_of_attention_up_to_1():
     """Wu et al. 2016, eq. 14, of one hypothesis and three: more than 1 counts as 1, and what is no token not at all."""
     is_source = np.array([[[True, True, True, False]]])

@@ -54,7 +54,7 @@ def test_every_option_has_a_value_that_differs_from_its_default():
 
 
 def test_the_limits_of_an_option_are_allowed_and_named_by_their_refusal():
-    for option in OPTIONS.values():
+    for option in (option for option in OPTIONS.values() if not option.choices):
         assert [checked(option, limit) for limit in (option.lowest, option.highest)] == [option.lowest, option.highest]
         for value in (option.lowest - 1, option.highest + 1, True, "1", math.nan):
             with pytest.raises(ConfigError) as error:
@@ -64,11 +64,22 @@ def test_the_limits_of_an_option_are_allowed_and_named_by_their_refusal():
 
 def test_the_kind_of_a_number_is_that_of_its_default():
     for option in OPTIONS.values():
-        assert option.default is None or type(option.default) is (int if option.is_whole else float)
+        kind = str if option.choices else int if option.is_whole else float
+        assert option.default is None or type(option.default) is kind
+
+
+def test_each_choice_of_an_option_is_allowed_and_named_by_the_refusal_of_others():
+    option = OPTIONS["length_normalization"]
+    assert option.default == option.choices[0] and [checked(option, text) for text in option.choices] == [
+        "gnmt", "tokens",
+    ]  # fmt: skip
+    with pytest.raises(ConfigError, match="length_normalization is 'words'; it must be one of gnmt, tokens."):
+        checked(option, "words")
 
 
 def test_an_option_is_a_rule_of_a_sentence_and_served_or_has_a_reason_why_not():
-    assert {name for name, option in OPTIONS.items() if not option.rule} == {"extra_length", "coverage_penalty"}
+    of_all = {"extra_length", "length_normalization", "coverage_penalty"}
+    assert {name for name, option in OPTIONS.items() if not option.rule} == of_all
     for option in OPTIONS.values():
         assert bool(option.rule) != bool(option.not_served) and option.help.endswith(".")
 

@@ -84,7 +84,10 @@ def decoder_of(tables, hypotheses, coverages=None):
     return Decoder(step, PrefixNumbers(no_prefix, ops.convert_to_tensor(first_rows), ops.zeros(first_rows.shape)))
 
 
-def ranked_outputs(log_probs, alpha, limit=LENGTH, penalties=None):
+DIVISORS = {"gnmt": lambda length: (5 + length) / 6, "tokens": lambda length: length}  # of log P, to the alpha
+
+
+def ranked_outputs(log_probs, alpha, limit=LENGTH, penalties=None, normalization="gnmt"):
     """Every output of one table with at most `limit` tokens, and its score: a list of (score, tokens), best first.
 
     `penalties` (prefixes,) are added to the scores of the outputs that consist of a prefix and EOS.
@@ -94,7 +97,8 @@ def ranked_outputs(log_probs, alpha, limit=LENGTH, penalties=None):
     for output in OUTPUTS:
         if len(output) <= limit:
             gained = [log_probs[PREFIXES.index(output[:n]), token] for n, token in enumerate(output)]
-            score = sum(gained) / ((5 + len(output)) / 6) ** alpha + penalties[PREFIXES.index(output[:-1])]
+            score = sum(gained) / DIVISORS[normalization](len(output)) ** alpha
+            score += penalties[PREFIXES.index(output[:-1])]
             scored.append((score, output))
     return sorted(scored, reverse=True)
 

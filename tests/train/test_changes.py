@@ -55,7 +55,8 @@ def record(folder, config):
 def test_commands_are_told_what_they_need_of_the_configuration(folder):
     assert folder.inference() == Inference("text", {}, 128)
     treebank = 'data={source="treebank",files=["a.mrg"]}'
-    search = {"beam_size": 5, "length_penalty": 0.6, "coverage_penalty": 0.0, "extra_length": 50}
+    search = {"beam_size": 5, "length_penalty": 0.6, "extra_length": 50}
+    search |= {"length_normalization": "gnmt", "coverage_penalty": 0.0}
     options = [treebank, "translation.beam_size=5", "training.source_row_length=90"]
     record(folder, configuration(folder, *options))
     assert folder.inference() == Inference("trees", search, 90)

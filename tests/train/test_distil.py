@@ -132,6 +132,14 @@ def test_every_option_arrives(files, loaded, tmp_path):
     ]
 
 
+def test_what_is_not_typed_is_the_runs_but_for_the_beam(files, loaded, tmp_path):
+    own = {"beam_size": 6, "length_penalty": 1.0, "length_normalization": "tokens", "extra_length": 9}
+    Inference(search=own).save(tmp_path / "inference.json")
+    assert distil_command(tmp_path, *options_of(files), "--length-penalty", 0.5).exit_code == 0
+    [((_, options), _)] = loaded
+    assert options == SearchOptions(8, 0.5, 9, length_normalization="tokens", n_best=8)
+
+
 def test_a_run_in_lower_case_is_compared_with_references_in_lower_case(files, loaded, tmp_path, monkeypatch):
     files["reference"].write_text("EINS ZWEI AGAIN\nX\n", encoding="utf-8")
     distil_command(tmp_path, *options_of(files))

@@ -92,10 +92,12 @@ def test_pairs_that_were_left_out_of_the_scores_are_counted():
     assert "left out" not in report.scores_text(*arguments)
 
 
-def test_a_coverage_penalty_is_said_beside_the_length_penalty():
+def test_what_else_is_in_a_score_is_said_beside_the_length_penalty():
     card = Evaluator("de", WordCounts(collections.Counter(), "the training text")).scorecard(TIMED)
     text = report.scores_text("data.test", card, SearchOptions(5, coverage_penalty=0.25), SELECTION)
     assert text.startswith("data.test, beam 5, length penalty 0.6, coverage penalty 0.25:\n")
+    text = report.scores_text("data.test", card, SearchOptions(length_normalization="tokens"), SELECTION)
+    assert text.startswith("data.test, beam 4, length penalty 0.6 (tokens):\n")
 
 
 def test_programs_find_the_scores_perplexity_and_parameters():

@@ -125,10 +125,11 @@ def test_the_basis_of_a_score_is_the_text_and_the_search(transformer):
         validator_of(transformer, validation_sentences=3),
         validator_of(transformer, validation_beam_size=2),
         validator_of(transformer, length_penalty=0.7),
+        validator_of(transformer, length_normalization="tokens"),
         validator_of(transformer, extra_length=7),
         validator_of(transformer, coverage_penalty=0.7),
     ]
-    assert len({validator.scores_basis for validator in [first, *others]}) == 7
+    assert len({validator.scores_basis for validator in [first, *others]}) == 8
     assert first.scores_basis == digest(TEXTS, (1, 0.6, 50), "zh")  # as runs of before the coverage penalty have it
     corpus = types.SimpleNamespace(validation=PLAIN, target_language="zh", outputs="text")
     smoothed = Transformer(TINY.replace(label_smoothing=0.2))

@@ -1,6 +1,6 @@
 """The section `translation` of a run configuration: how validation and `report.md` translate."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pydantic
 
@@ -13,7 +13,8 @@ from .section import Section
 def search_option(name: str, default: float | None = None) -> Any:
     """A field with the limits of that field of SearchOptions, and with its default unless another one is given."""
     option = OPTIONS[name]
-    return pydantic.Field(option.default if default is None else default, ge=option.lowest, le=option.highest)
+    limits = {} if option.choices else {"ge": option.lowest, "le": option.highest}
+    return pydantic.Field(option.default if default is None else default, **limits)
 
 
 class TranslationConfig(Section):
@@ -21,6 +22,7 @@ class TranslationConfig(Section):
 
     beam_size: int = search_option("beam_size")  # of report.md
     length_penalty: float = search_option("length_penalty")  # the exponent alpha; 0 is none
+    length_normalization: Literal[OPTIONS["length_normalization"].choices] = search_option("length_normalization")
     coverage_penalty: float = search_option("coverage_penalty")  # beta; 0 is none
     extra_length: int = search_option("extra_length")  # tokens that an output may have more than its source
     batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences

@@ -103,8 +103,12 @@ def scores_text(
 
     skipped: pairs of the split that were left out, by reason.
     """
-    coverage = f", coverage penalty {options.coverage_penalty}" if options.coverage_penalty else ""
-    lines = [f"{name}, beam {options.beam_size}, length penalty {options.length_penalty}{coverage}:", ""]
+    search = f"beam {options.beam_size}, length penalty {options.length_penalty}"
+    if options.length_normalization != SearchOptions.length_normalization:
+        search += f" ({options.length_normalization})"
+    if options.coverage_penalty:
+        search += f", coverage penalty {options.coverage_penalty}"
+    lines = [f"{name}, {search}:", ""]
     lines += [f"- {line}" for line in card.score_lines()]
     if skipped:
         lines.append(f"- pairs that were left out: {skipped_sentence(skipped)}")
@@ -143,6 +147,7 @@ def scores_json(
         "split": name,
         "beam_size": options.beam_size,
         "length_penalty": options.length_penalty,
+        "length_normalization": options.length_normalization,
         "coverage_penalty": options.coverage_penalty,
         "validation_loss": selection.kept.validation.loss,
         "validation_perplexity": selection.kept.validation.perplexity,

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.decoding.options import OPTIONS
 from keras_transformer.inspection.callbacks import BleuScore
 from keras_transformer.losses import TokenSums, perplexity, token_sums
 from keras_transformer.samples import Sample
@@ -75,8 +76,9 @@ class Validator:
             *map(ids_of, (self.pairs.source, self.pairs.target)), transformer.model_config.label_smoothing
         )
         search = options.beam_size, options.length_penalty, options.extra_length
-        if options.coverage_penalty:  # without one, the digest is that of runs from before there was this option
-            search += (options.coverage_penalty,)
+        for name in ("coverage_penalty", "length_normalization"):
+            if getattr(options, name) != OPTIONS[name].default:  # the digest of older runs is without these options
+                search += (getattr(options, name),)
         self.scores_basis = digest(self.bleu.pairs, search, language)
 
     def __call__(self) -> Validation:
