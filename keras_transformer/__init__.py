@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.layers.feed_forward import FeedForward
     from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
     from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
+    from keras_transformer.layers.ssru import SSRU, SSRUDecoderBlock
     from keras_transformer.layers.sublayer_block import SublayerBlock
     from keras_transformer.lite.translator import LiteTranslator
     from keras_transformer.losses import LabelSmoothedCrossentropy, token_losses
@@ -76,6 +77,7 @@ NAMES_OF = {
     "layers.feed_forward": ("FeedForward",),
     "layers.masking": ("CausalSegmentMask", "PositionsInSegment", "SegmentMask"),
     "layers.restricted_attention": ("RestrictedSelfAttention",),
+    "layers.ssru": ("SSRU", "SSRUDecoderBlock"),
     "layers.sublayer_block": ("SublayerBlock",),
     "lite.translator": ("LiteTranslator",),
     "losses": ("LabelSmoothedCrossentropy", "token_losses"),

@@ -3,16 +3,19 @@
 import keras
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.layers.blocks import Block, DecoderBlock, EncoderBlock
+from keras_transformer.layers.blocks import AttentionBlock, Block, DecoderBlock, EncoderBlock
 from keras_transformer.layers.convolution import SegmentConvolution
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
 from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
+from keras_transformer.layers.ssru import SSRUDecoderBlock
 from keras_transformer.layers.sublayer_block import SublayerBlock
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.layers import Recurrent
 from keras_transformer.translation_model import INPUTS, TranslationModel
+
+DECODER_BLOCKS = {"self_attention": DecoderBlock, "ssru": SSRUDecoderBlock}
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -56,12 +59,12 @@ def connect(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple:
         states = states_of(encode(states, mask_or_segments))
     memory = final_norm_if_pre(states, "encoder_norm", config, dtype)
 
-    target_mask = CausalSegmentMask(name="target_mask")(target_segments)
+    before = what_comes_before(config, target_segments)
     memory_mask = SegmentMask(name="memory_mask")(target_segments, source_segments)
     states = embed_with_positions(target_embedding, inputs["target_ids"], target_segments, "target", config, dtype)
     for number in range(1, config.decoder_layers + 1):
-        decode = block(DecoderBlock, f"decoder_block_{number}", config, dtype)
-        states, _, _ = decode(states, memory, target_mask, memory_mask)
+        decode = block(DECODER_BLOCKS[config.decoder_layer], f"decoder_block_{number}", config, dtype)
+        states = states_of(decode(states, memory, before, memory_mask))
     states = final_norm_if_pre(states, "decoder_norm", config, dtype)
     return inputs, logits_layer(states, reverse=True)
 
@@ -73,6 +76,13 @@ def who_belongs_together(config: TransformerConfig, segments):
     """
     if config.encoder_layer == "self_attention":
         return SegmentMask(name="source_mask")(segments, segments)
+    return segments
+
+
+def what_comes_before(config: TransformerConfig, segments):
+    """What tells a decoder block the earlier positions of a sentence: segments int (B, T) or a mask, bool (B, T, T)."""
+    if config.decoder_layer == "self_attention":
+        return CausalSegmentMask(name="target_mask")(segments)
     return segments
 
 
@@ -112,8 +122,8 @@ def states_of(outputs):
 
 
 def block(
-    block_class: type[EncoderBlock] | type[DecoderBlock], name: str, config: TransformerConfig, dtype: keras.DTypePolicy
-) -> EncoderBlock | DecoderBlock:
+    block_class: type[AttentionBlock], name: str, config: TransformerConfig, dtype: keras.DTypePolicy
+) -> AttentionBlock:
     """A block with attention of this configuration."""
     return block_class(
         num_heads=config.num_heads,
@@ -196,15 +206,15 @@ def with_attention(transformer: Transformer) -> keras.Model:
 
     Returns a model whose output is a dict: "logits" (B, T, vocab_size), "encoder_block_N/self" (B, h, S, S),
     "decoder_block_N/self" (B, h, T, T) and "decoder_block_N/memory" (B, h, T, S). A convolutional or
-    recurrent encoder has no attention, and nothing among the outputs.
+    recurrent encoder and an SSRU have no attention, and nothing among the outputs.
     """
     config, outputs = transformer.transformer_config, {"logits": transformer.output}
     for number in range(1, config.encoder_layers + 1):
         name = f"encoder_block_{number}"
         _, *weights = keras.tree.flatten(transformer.get_layer(name).output)
-        if weights:
-            [outputs[f"{name}/self"]] = weights
+        outputs |= {f"{name}/self": of_self_attention for of_self_attention in weights}
     for number in range(1, config.decoder_layers + 1):
         name = f"decoder_block_{number}"
-        _, outputs[f"{name}/self"], outputs[f"{name}/memory"] = transformer.get_layer(name).output
+        _, *weights, outputs[f"{name}/memory"] = transformer.get_layer(name).output
+        outputs |= {f"{name}/self": of_self_attention for of_self_attention in weights}
     return keras.Model(transformer.input, outputs, name="transformer_with_attention")

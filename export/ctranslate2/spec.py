@@ -40,10 +40,9 @@ def model_spec(transformer: Transformer, tokenizer: Tokenizer) -> transformer_sp
         raise ExportError(
             f"model.json has the activation {config.activation!r}; CTranslate2 has {', '.join(ACTIVATIONS)}."
         )
-    if config.encoder_layer != "self_attention":
-        raise ExportError(
-            f"model.json has the encoder_layer {config.encoder_layer!r}; CTranslate2 has self_attention alone."
-        )
+    for name in ("encoder_layer", "decoder_layer"):
+        if (layer := getattr(config, name)) != "self_attention":
+            raise ExportError(f"model.json has the {name} {layer!r}; CTranslate2 has self_attention alone.")
     spec = empty_spec(config)
     fill_embeddings(spec, transformer)
     for number, layer in enumerate(spec.encoder.layer, start=1):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_transformer.layers.attention import MASKED_SCORE, MultiHeadAttention, at_least_float32
-from keras_transformer.layers.blocks import DecoderBlock
+from keras_transformer.layers.blocks import DecoderBlock, MemoryBlock
 
 
 class Cache(NamedTuple):
@@ -75,33 +75,17 @@ def project_memory(attention: MultiHeadAttention, memory) -> tuple:
     return tuple(attention.split_heads(projection(memory)) for projection in projections)
 
 
-def step_of_block(
-    block: DecoderBlock, projection: JoinedProjection, states, cache: Cache, write: Callable, bias, memory
-):
-    """Compute `block` at one position of K hypotheses of each of B sentences.
-
-    Shapes: projection of the block's self-attention; states (B * K, d_model); `write(array, new)` adds (B, h, K, width)
-    to the keys or the values of the cache; bias (B, 1, K, E') of `bias_of_mask`: which entries a hypothesis attends to,
-    its own new one included; memory a ProjectedMemory.
-    Returns states (B * K, d_model), the cache with E' entries, and the weights of the attention to the encoder's output
-    (B, h, K, S).
-    """
-    query = block.self_attention_residual.sublayer_input(states)
-    output, cache = step_of_self_attention(block.self_attention, projection, query, cache, write, bias)
-    states = block.self_attention_residual.add_and_norm(states, output)
-    query = block.memory_attention_residual.sublayer_input(states)
-    output, weights = attend_to_memory(block.memory_attention, query, memory, hypotheses=bias.shape[2])
-    return block.feed(block.memory_attention_residual.add_and_norm(states, output)), cache, weights
-
-
 def step_of_self_attention(
-    attention: MultiHeadAttention, projection: JoinedProjection, states, cache: Cache, write: Callable, bias
-):
-    """Compute self-attention at one position. Arguments and shapes: those of `step_of_block`.
+    block: DecoderBlock, projection: JoinedProjection, states, cache: Cache, write: Callable, bias
+) -> tuple:
+    """Compute the self-attention of a block at one position of K hypotheses of each of B sentences, with its residual.
 
-    Returns output (B * K, d_model) and the cache with E' entries.
+    Shapes: states (B * K, d_model); `write(array, new)` adds (B, h, K, width) to the keys or the values of the cache;
+    bias (B, 1, K, E') of `bias_of_mask`: which entries a hypothesis attends to, its own new one included.
+    Returns states (B * K, d_model) and the cache with E' entries.
     """
-    projected = ops.matmul(states, projection.kernel)
+    attention = block.self_attention
+    projected = ops.matmul(block.self_attention_residual.sublayer_input(states), projection.kernel)
     if projection.bias is not None:
         projected = projected + projection.bias
     width = attention.num_heads * attention.key_dim
@@ -109,7 +93,18 @@ def step_of_self_attention(
     query, keys, values = (split_hypotheses(attention, part, bias.shape[2]) for part in parts)  # (B, h, K, width)
     cache = Cache(write(cache.keys, keys), write(cache.values, values))
     heads, _ = biased_attention(query, *cache, bias)
-    return attention.output_projection(concatenate_hypotheses(attention, heads)), cache
+    output = attention.output_projection(concatenate_hypotheses(attention, heads))
+    return block.self_attention_residual.add_and_norm(states, output), cache
+
+
+def step_of_memory_attention(block: MemoryBlock, states, memory: ProjectedMemory, hypotheses: int) -> tuple:
+    """Compute the attention of a block to the encoder's output at one position, with its residual.
+
+    Shapes: states (B * K, d_model). Returns states and attention weights (B, h, K, S).
+    """
+    query = block.memory_attention_residual.sublayer_input(states)
+    output, weights = attend_to_memory(block.memory_attention, query, memory, hypotheses)
+    return block.memory_attention_residual.add_and_norm(states, output), weights
 
 
 def attend_to_memory(attention: MultiHeadAttention, states, memory: ProjectedMemory, hypotheses: int):

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_transformer.config import ConfigError
 from keras_transformer.inspection.callbacks import Inspection, Writer
-from keras_transformer.layers.blocks import Block, DecoderBlock
+from keras_transformer.layers.blocks import Block, MemoryBlock
 from keras_transformer.model import states_of
 
 
@@ -33,7 +33,7 @@ class ResidualStream(Inspection):
         blocks = [layer for layer in model.layers if isinstance(layer, Block)]
         if not blocks:
             raise ConfigError(f"{model.name} has no blocks of a Transformer, so it has no residual stream to measure.")
-        self.sides = {block.name: "target" if isinstance(block, DecoderBlock) else "source" for block in blocks}
+        self.sides = {block.name: "target" if isinstance(block, MemoryBlock) else "source" for block in blocks}
         self.states_model = keras.Model(model.input, {block.name: states_of(block.output) for block in blocks})
         self.batch = {name: batch[name] for name in model.input}
 

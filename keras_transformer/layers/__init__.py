@@ -12,9 +12,11 @@ from keras_transformer.layers.embedding import (
 )
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
+from keras_transformer.layers.ssru import SSRU, SSRUDecoderBlock
 from keras_transformer.layers.sublayer_block import SublayerBlock
 
 __all__ = [
+    "SSRU",
     "DecoderBlock",
     "Dropout",
     "EncoderBlock",
@@ -24,6 +26,7 @@ __all__ = [
     "PostNormResidual",
     "PreNormResidual",
     "RestrictedSelfAttention",
+    "SSRUDecoderBlock",
     "SegmentConvolution",
     "SinusoidalPositions",
     "SublayerBlock",

@@ -189,8 +189,27 @@ class EncoderBlock(AttentionBlock):
         return self.self_attention.compute_output_shape(states_shape)
 
 
+class MemoryBlock(AttentionBlock):
+    """What every decoder block has after its first sublayer: attention to the encoder's output, and what follows."""
+
+    attentions = ("memory_attention",)
+
+    def build_rest(self, states_shape: tuple, memory_shape: tuple) -> None:
+        """Build all but the first sublayer."""
+        self.memory_attention.build(states_shape, memory_shape)
+        self.feed_forward.build(states_shape)
+        self.memory_attention_residual.build(states_shape)
+        self.feed_forward_residual.build(states_shape)
+
+    def read_memory(self, states, memory, memory_mask=None):
+        """The sublayer that attends to the memory (B, S, d_model). Returns states and weights (B, h, T, S)."""
+        query = self.memory_attention_residual.sublayer_input(states)
+        output, weights = self.memory_attention(query, memory, memory_mask)
+        return self.memory_attention_residual.add_and_norm(states, output), weights
+
+
 @keras.saving.register_keras_serializable("keras_transformer")
-class DecoderBlock(AttentionBlock):
+class DecoderBlock(MemoryBlock):
     """Causal self-attention, attention to the encoder's output, feed-forward network (figure 1, right).
 
     Args and errors: those of EncoderBlock.
@@ -212,11 +231,8 @@ class DecoderBlock(AttentionBlock):
         memory_mask_shape: tuple | None = None,
     ):
         self.self_attention.build(states_shape, states_shape)
-        self.memory_attention.build(states_shape, memory_shape or states_shape)
-        self.feed_forward.build(states_shape)
         self.self_attention_residual.build(states_shape)
-        self.memory_attention_residual.build(states_shape)
-        self.feed_forward_residual.build(states_shape)
+        self.build_rest(states_shape, memory_shape or states_shape)
 
     def call(self, states, memory, self_mask=None, memory_mask=None):
         if self_mask is None:
@@ -226,9 +242,7 @@ class DecoderBlock(AttentionBlock):
         query = self.self_attention_residual.sublayer_input(states)
         output, self_weights = self.self_attention(query, query, self_mask)
         states = self.self_attention_residual.add_and_norm(states, output)
-        query = self.memory_attention_residual.sublayer_input(states)
-        output, memory_weights = self.memory_attention(query, memory, memory_mask)
-        states = self.memory_attention_residual.add_and_norm(states, output)
+        states, memory_weights = self.read_memory(states, memory, memory_mask)
         return self.feed(states), self_weights, memory_weights
 
     def compute_output_shape(

@@ -214,9 +214,10 @@ def test_an_activation_that_ctranslate2_lacks_is_refused(tmp_path):
     assert not (tmp_path / "model").exists()
 
 
-def test_another_encoder_than_self_attention_is_refused(tmp_path):
-    run = random_run(tmp_path / "run", encoder_layer="convolutional")
-    assert_one_sentence(run_export(run, tmp_path / "model", "--no-check"), "convolutional", "self_attention")
+@pytest.mark.parametrize(("name", "layer"), [("encoder_layer", "convolutional"), ("decoder_layer", "ssru")])
+def test_another_layer_than_self_attention_is_refused(name, layer, tmp_path):
+    run = random_run(tmp_path / "run", **{name: layer})
+    assert_one_sentence(run_export(run, tmp_path / "model", "--no-check"), name, layer, "self_attention")
     assert not (tmp_path / "model").exists()
 
 

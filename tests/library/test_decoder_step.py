@@ -19,6 +19,8 @@ CONFIGS = {
     "other_head_widths": LIVELY.replace(key_dim=5, value_dim=3, num_heads=3),
     "biased_gelu": LIVELY.replace(attention_bias=True, activation="gelu", norm="pre"),
     "biased_logits": LIVELY.replace(logits_bias=True, sinusoids="tensor2tensor", shared_embeddings=True),
+    "ssru": LIVELY.replace(decoder_layer="ssru"),
+    "pre_norm_ssru": LIVELY.replace(decoder_layer="ssru", decoder_layers=3, norm="pre", positions="learned"),
     "unequal_depth": LIVELY.replace(encoder_layers=1, decoder_layers=3),
 }
 
@@ -94,7 +96,7 @@ def test_in_bfloat16_the_cache_is_bfloat16_and_the_logits_are_float32():
     tokens = target_ids()[:, 0].reshape(-1, HYPOTHESES)
     logits, state = decoder.step(decoder.step_weights(), decoder.start(SOURCES, HYPOTHESES), tokens, 0)
     assert logits.dtype == "float32"
-    assert {leaf.dtype.name for cache in state.caches for leaf in cache} == {"bfloat16"}
+    assert {leaf.dtype.name for cache in state.past.caches for leaf in cache} == {"bfloat16"}
 
 
 @pytest.mark.slow
@@ -113,15 +115,15 @@ def test_a_step_adds_an_entry_per_hypothesis_and_the_memory_has_one_row_per_sent
         tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
         _, state = decoder.step(decoder.step_weights(), state, tokens, position)
     shape = (len(SOURCES), LIVELY.num_heads, 2 * HYPOTHESES, LIVELY.d_k)
-    assert len(state.memories) == len(state.caches) == LIVELY.decoder_layers
-    assert {tuple(leaf.shape) for cache in state.caches for leaf in cache} == {shape}
+    assert len(state.memories) == len(state.past.caches) == LIVELY.decoder_layers
+    assert {tuple(leaf.shape) for cache in state.past.caches for leaf in cache} == {shape}
     assert {len(leaf) for memory in state.memories for leaf in memory} == {len(SOURCES)}
-    assert (as_numpy(state.is_past) == np.tile(np.eye(HYPOTHESES), (len(SOURCES), 1, 2))).all()
+    assert (as_numpy(state.past.is_past) == np.tile(np.eye(HYPOTHESES), (len(SOURCES), 1, 2))).all()
 
 
-def after_two_steps():
+def after_two_steps(name="post_norm"):
     """A decoder and its state after two steps, in which hypothesis 0 has become the parent of all three."""
-    decoder = IncrementalDecoder(lively_transformer())
+    decoder = IncrementalDecoder(lively_transformer(CONFIGS[name]))
     weights, state = decoder.step_weights(), decoder.start(SOURCES, HYPOTHESES)
     for position in range(2):
         tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
@@ -134,7 +136,9 @@ def test_entries_of_no_past_leave_and_the_logits_stay():
     decoder, weights, state = after_two_steps()
     rows = np.array([2, 0], "int32")
     fewer = state.of_sentences(rows)
-    assert {leaf.shape[2] for cache in fewer.caches for leaf in cache} == {2}  # one per position, of two times three
+    assert {leaf.shape[2] for cache in fewer.past.caches for leaf in cache} == {
+        2
+    }  # one per position, of two times three
     tokens = target_ids()[:, 2].reshape(-1, HYPOTHESES)
     logits, _ = decoder.step(weights, state, tokens, 2)
     logits = as_numpy(logits).reshape(len(SOURCES), HYPOTHESES, -1)
@@ -142,8 +146,22 @@ def test_entries_of_no_past_leave_and_the_logits_stay():
     assert_close(as_numpy(found).reshape(2, HYPOTHESES, -1), logits[rows])
 
 
-def test_hypotheses_with_the_same_past_and_token_have_the_same_logits():
-    decoder, weights, state = after_two_steps()
+@pytest.mark.parametrize("name", ["post_norm", "ssru"])
+def test_hypotheses_with_the_same_past_and_token_have_the_same_logits(name):
+    decoder, weights, state = after_two_steps(name)
     logits, _ = decoder.step(weights, state, np.full((len(SOURCES), HYPOTHESES), 5, "int32"), 2)
     logits = as_numpy(logits).reshape(len(SOURCES), HYPOTHESES, -1)
     assert_close(logits, logits[:, :1] + 0 * logits)
+
+
+def test_the_past_of_an_ssru_is_a_vector_per_block_and_hypothesis_however_long_it_is():
+    decoder, weights, state = after_two_steps("ssru")
+    shape = (len(SOURCES), HYPOTHESES, LIVELY.decoder_layers, LIVELY.d_model)
+    assert tuple(state.past.averages.shape) == tuple(state.longer(8).past.averages.shape) == shape
+    rows = np.array([2, 0], "int32")
+    tokens = target_ids()[:, 2].reshape(-1, HYPOTHESES)
+    logits, _ = decoder.step(weights, state, tokens, 2)
+    found, _ = decoder.step(weights, state.of_sentences(rows), tokens[rows], 2)
+    assert_close(
+        as_numpy(found).reshape(2, HYPOTHESES, -1), as_numpy(logits).reshape(len(SOURCES), HYPOTHESES, -1)[rows]
+    )

@@ -208,6 +208,12 @@ BETWEEN = {
     "block of restricted attention": lambda states, segments: layers.SublayerBlock(
         layers.RestrictedSelfAttention(2, 3, 3), d_ff=12
     )(states, segments)[0],
+    "SSRU": lambda states, segments: layers.SSRU()(states, segments),
+    "SSRU without segments": lambda states, segments: layers.SSRU()(states),
+    "SSRU decoder block": lambda states, segments: layers.SSRUDecoderBlock(2, 3, 12)(states, states, segments)[0],
+    "pre-norm SSRU decoder block": lambda states, segments: layers.SSRUDecoderBlock(2, 3, 12, norm="pre")(
+        states, states
+    )[0],
     "recurrent": lambda states, segments: Recurrent(4, direction="both")(states, segments)[0],
     "block of a recurrent layer": lambda states, segments: layers.SublayerBlock(Recurrent(8), d_ff=12)(
         states, segments

@@ -19,6 +19,7 @@ CONFIGS = {
     "recurrent encoder": ONE.replace(encoder_layer="recurrent"),
     "convolutional": ONE.replace(encoder_layer="convolutional"),
     "restricted": ONE.replace(encoder_layer="restricted"),
+    "SSRU": ONE.replace(decoder_layer="ssru"),
     "recurrent": RECURRENT,
     "additive": RECURRENT.replace(cell="lstm", decoder_layers=2, attention="additive", shared_embeddings=False),
     "without attention": RECURRENT.replace(attention="none", bidirectional=False),

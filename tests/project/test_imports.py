@@ -48,6 +48,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "backends": "the model on JAX and PyTorch",
     "check_learning": "tests/check_learning.py",
     "cluster": "several processes that train as one",
+    "decoder_kinds": "model.decoder_layer",
     "decoder_step": "decoding/step.py against the whole Transformer",
     "decoding_backends": "the search on JAX and PyTorch",
     "encoder_kinds": "model.encoder_layer",

@@ -36,6 +36,10 @@ EXAMPLES = {
     "sublayer block": (layers.SublayerBlock, dict(
         sublayer=keras.saving.serialize_keras_object(layers.SegmentConvolution(3)), d_ff=12, activation="gelu",
         dropout=0.2, norm="pre", norm_epsilon=1e-3), (STATES, SEGMENTS)),
+    "SSRU": (layers.SSRU, {}, (STATES, SEGMENTS)),
+    "SSRU decoder block": (layers.SSRUDecoderBlock, dict(
+        num_heads=2, key_dim=3, value_dim=5, d_ff=12, activation="gelu", dropout=0.2, norm="pre", norm_epsilon=1e-3,
+        attention_bias=True), (STATES, MEMORY, SEGMENTS)),
     "segment mask": (masking.SegmentMask, {}, (SEGMENTS, SEGMENTS)),
     "causal segment mask": (masking.CausalSegmentMask, {}, (SEGMENTS,)),
     "positions in segment": (masking.PositionsInSegment, {}, (SEGMENTS,)),

@@ -11,9 +11,11 @@ def forward_flops(config: TransformerConfig, source_length: float, target_length
     feed_forward = 4 * d_model * config.d_ff
     attended = 2 * config.num_heads * (config.d_k + config.d_v)  # per query and key: their product, the weighted value
     encoder_block = source_length * (feed_forward + encoder_sublayer_flops(config, source_length))
-    decoder_block = target_length * (
-        3 * projections + feed_forward + (target_length + source_length) * attended
-    )  # self-attention has queries, outputs, keys and values; attention to the encoder's output queries and outputs
+    if config.decoder_layer == "ssru":
+        past = 4 * d_model**2  # two matrices
+    else:
+        past = 2 * projections + target_length * attended  # queries and outputs, keys and values
+    decoder_block = target_length * (past + projections + source_length * attended + feed_forward)
     decoder_block += source_length * projections  # the encoder's output as keys and values
     logits = 2 * target_length * d_model * config.vocab_size
     return config.encoder_layers * encoder_block + config.decoder_layers * decoder_block + logits
@@ -42,7 +44,8 @@ def parameter_count(config: TransformerConfig) -> int:
 
     An attention has d_model h (2 d_k + 2 d_v) weights, a feed-forward network 2 d_model d_ff + d_ff + d_model, a
     LayerNorm 2 d_model; an encoder block one attention and two norms, a decoder block two and three. In place of
-    attention, a convolution has k d_model^2 + d_model weights and a GRU 6 d_model^2 + 6 d_model.
+    attention, a convolution has k d_model^2 + d_model weights, a GRU 6 d_model^2 + 6 d_model, and an SSRU
+    2 d_model^2 + d_model.
     """
     d_model, heads = config.d_model, config.num_heads
     projected = heads * (2 * config.d_k + config.d_v)
@@ -54,7 +57,8 @@ def parameter_count(config: TransformerConfig) -> int:
     sublayers = {"convolutional": config.kernel_size * d_model**2 + d_model, "recurrent": 6 * d_model**2 + 6 * d_model}
     sublayer = sublayers.get(config.encoder_layer, attention)
     blocks = config.encoder_layers * (sublayer + feed_forward + 2 * norm)
-    blocks += config.decoder_layers * (2 * attention + feed_forward + 3 * norm)
+    past = 2 * d_model**2 + d_model if config.decoder_layer == "ssru" else attention
+    blocks += config.decoder_layers * (past + attention + feed_forward + 3 * norm)
     tables = config.vocab_size * d_model * (1 if config.shared_embeddings else 3)
     tables += config.vocab_size if config.logits_bias else 0
     tables += 2 * config.max_positions * d_model if config.positions == "learned" else 0
@@ -65,8 +69,8 @@ def kept_per_row(config: TransformerConfig, lengths: RowLengths) -> int:
     """Numbers of a row that the backward pass keeps, without the logits.
 
     Per position of a block about 8 arrays of d_model and 2 of d_ff, which a decoder block has twice, and per head and
-    attention the scores of the positions it sees, twice. Every kind of encoder block counts as one with self-attention,
-    which keeps the most.
+    attention the scores of the positions it sees, twice. Every kind of block counts as one with self-attention, which
+    keeps the most.
     """
     arrays, scores = 8 * config.d_model + 2 * config.d_ff, 2 * config.num_heads
     encoder = lengths.source * config.encoder_layers * (arrays + scores * lengths.source)

@@ -1,0 +1,179 @@
+"""What the blocks of a decoder know of the earlier positions of K hypotheses per sentence.
+
+Self-attention has an entry for each position to attend to, and an SSRU one average of all of them.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding.incremental_attention import (
+    Cache,
+    JoinedProjection,
+    bias_of_mask,
+    joined_projection,
+    step_of_self_attention,
+)
+from keras_transformer.decoding.incremental_ssru import JoinedGate, joined_gate, step_of_ssru
+from keras_transformer.decoding.state import select_hypotheses
+from keras_transformer.layers.attention import at_least_float32
+from keras_transformer.layers.blocks import DecoderBlock
+from keras_transformer.layers.ssru import SSRUDecoderBlock
+
+
+class Entries(NamedTuple):
+    """The past of self-attention. Every leaf begins with B.
+
+    Each step of each hypothesis makes one entry: a key and a value per block and head. A search that exchanges its
+    hypotheses moves no entries. It only changes which entries belong to the past of which hypothesis.
+    """
+
+    caches: tuple[Cache, ...]  # one per block
+    is_past: Any  # bool (B, K, E): True if the entry belongs to the past of the hypothesis
+
+    @classmethod
+    def before_all(cls, config: TransformerConfig, sentences: Any, hypotheses: int, dtype: Any) -> "Entries":
+        """Return the past of the first position: no entries."""
+
+        def no_entries(width: int):
+            return ops.zeros((sentences, config.num_heads, 0, width), dtype)
+
+        caches = tuple(Cache(no_entries(config.d_k), no_entries(config.d_v)) for _ in range(config.decoder_layers))
+        return cls(caches, ops.zeros((sentences, hypotheses, 0), "bool"))
+
+    @staticmethod
+    def projection_of(block: DecoderBlock) -> JoinedProjection:
+        """Return the weights that read the past, in the form that a step needs."""
+        return joined_projection(block.self_attention)
+
+    def of_blocks(self) -> tuple[Cache, ...]:
+        """Return what each block reads."""
+        return self.caches
+
+    def reader(self, position, has_room: bool) -> tuple["Entries", Callable]:
+        """Return this past with one more entry per hypothesis, and the function that computes a block's first sublayer.
+
+        The function takes a block, its `projection_of`, states (B * K, d_model) and one of `of_blocks`, and returns new
+        states and the cache with E' entries. With `has_room`, the entries of `position` int () take their room.
+        """
+        sentences, hypotheses = ops.shape(self.is_past)[0], self.is_past.shape[1]
+        own = ops.expand_dims(ops.eye(hypotheses, dtype="bool"), 0)
+        own = ops.broadcast_to(own, (sentences, hypotheses, hypotheses))
+        write = functools.partial(write_at, position) if has_room else append
+        is_past = write(ops.expand_dims(self.is_past, 3), ops.expand_dims(own, 3))[..., 0]
+        bias = bias_of_mask(is_past)  # (B, 1, K, E')
+        return self._replace(is_past=is_past), functools.partial(step_of_self_attention, write=write, bias=bias)
+
+    def with_blocks(self, caches: Sequence[Cache]) -> "Entries":
+        """Return the same past with what the blocks have made of it."""
+        return self._replace(caches=tuple(caches))
+
+    def of_parents(self, parents) -> "Entries":
+        """See DecoderState."""
+        return self._replace(is_past=select_hypotheses(self.is_past, parents))
+
+    def of_sentences(self, rows) -> "Entries":
+        """Return the past of some sentences alone, without entries that belong to no past: rows int32 (any number,).
+
+        Hypotheses share most of their past, so what is left is little more than one entry per position.
+        """
+        sentences, heads, entries, _ = ops.shape(self.caches[0].keys)
+        is_past = ops.take(self.is_past, rows, axis=0)
+        is_needed = ops.any(is_past, axis=1)  # (rows, E)
+        left = ops.max(ops.sum(ops.cast(is_needed, "int32"), axis=1), initial=0)
+        needed = ops.argsort(ops.cast(is_needed, "int32") * -1, axis=1)[:, :left]  # the needed ones, in their order
+        needed = ops.cast(needed, "int32")
+        places = ops.expand_dims(rows, 1) * entries + needed  # in (B * E)
+        is_past = ops.take(ops.reshape(ops.swapaxes(self.is_past, 1, 2), (-1, self.is_past.shape[1])), places, axis=0)
+        head_places = ops.expand_dims(ops.expand_dims(rows, 1) * heads + ops.expand_dims(ops.arange(heads), 0), 2)
+        head_places = head_places * entries + ops.expand_dims(needed, 1)  # in (B * h * E): (rows, h, left)
+
+        def needed_of(array):
+            return ops.take(ops.reshape(array, (-1, array.shape[3])), head_places, axis=0)
+
+        return Entries(tuple(Cache(*map(needed_of, cache)) for cache in self.caches), ops.swapaxes(is_past, 1, 2))
+
+    def longer(self, positions: int) -> "Entries":
+        """Return the past with room for the entries of `positions` more positions, which belong to no past yet."""
+        hypotheses = self.is_past.shape[1]
+        entries = positions * hypotheses
+
+        def with_room(array):  # (B, h, E, width)
+            sentences, heads, _, width = ops.shape(array)
+            return ops.concatenate([array, ops.zeros((sentences, heads, entries, width), array.dtype)], axis=2)
+
+        nobody = ops.zeros((ops.shape(self.is_past)[0], hypotheses, entries), dtype="bool")
+        return Entries(
+            tuple(Cache(*map(with_room, cache)) for cache in self.caches),
+            ops.concatenate([self.is_past, nobody], axis=2),
+        )
+
+
+def append(entries, new):
+    """Add the entries of one position: (B, h, E, width), (B, h, K, width) -> (B, h, E + K, width)."""
+    return ops.concatenate([entries, new], axis=2)
+
+
+def write_at(position, entries, new):
+    """Put the entries of one position into the room for them: (B, h, E, width), (B, h, K, width) -> (B, h, E, width).
+
+    `ops.slice_update` would put an XLA operation into a served graph.
+    """
+    sentences, heads, places, width = ops.shape(entries)
+    hypotheses = new.shape[2]
+    by_position = ops.reshape(entries, (sentences, heads, places // hypotheses, hypotheses * width))
+    is_here = ops.expand_dims(ops.arange(places // hypotheses) == position, 1)
+    new = ops.reshape(new, (sentences, heads, 1, hypotheses * width))
+    return ops.reshape(ops.where(is_here, new, by_position), (sentences, heads, places, width))
+
+
+class Averages(NamedTuple):
+    """The past of SSRUs: one vector per block and hypothesis, however long the hypothesis is.
+
+    It has the methods of Entries. The vectors of all blocks are one array: hypotheses change places in one pass.
+    """
+
+    averages: Any  # (B, K, blocks, d_model), in the precision of float32 at least
+
+    @classmethod
+    def before_all(cls, config: TransformerConfig, sentences: Any, hypotheses: int, dtype: Any) -> "Averages":
+        """Return the past of the first position: averages of nothing."""
+        nothing = ops.zeros((sentences, hypotheses, config.decoder_layers, config.d_model), dtype)
+        return cls(at_least_float32(nothing))
+
+    @staticmethod
+    def projection_of(block: SSRUDecoderBlock) -> JoinedGate:
+        """Return the weights of a step, in the form that it needs."""
+        return joined_gate(block.ssru)
+
+    def of_blocks(self) -> list:
+        """Return the averages of each block, (B * K, d_model)."""
+        return ops.unstack(ops.reshape(self.averages, (-1, *self.averages.shape[2:])), axis=1)
+
+    def reader(self, position, has_room: bool) -> tuple["Averages", Callable]:
+        """See Entries. Averages need no room."""
+        return self, step_of_ssru
+
+    def with_blocks(self, averages: Sequence) -> "Averages":
+        """Return the averages of all blocks as one past."""
+        return Averages(ops.reshape(ops.stack(averages, axis=1), (-1, *self.averages.shape[1:])))
+
+    def of_parents(self, parents) -> "Averages":
+        """See DecoderState."""
+        hypotheses, blocks, d_model = self.averages.shape[1:]
+        of_hypotheses = ops.reshape(self.averages, (-1, hypotheses, blocks * d_model))
+        return Averages(ops.reshape(select_hypotheses(of_hypotheses, parents), (-1, hypotheses, blocks, d_model)))
+
+    def of_sentences(self, rows) -> "Averages":
+        """See DecoderState."""
+        return Averages(ops.take(self.averages, rows, axis=0))
+
+    def longer(self, positions: int) -> "Averages":
+        """Return the past itself: it does not grow with the number of positions."""
+        return self
+
+
+PASTS = {"self_attention": Entries, "ssru": Averages}  # by `decoder_layer`
