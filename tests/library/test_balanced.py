@@ -102,8 +102,6 @@ def test_a_tree_fits_into_the_longest_output():
     rows, scores = found(SearchOptions(beam_size=4, extra_length=2, n_best=4), SOURCES[2:3])
     for tokens in rows[0][scores[0] > NEVER / 2]:
         assert is_tree(symbols(tokens), 5) and symbols(tokens).count("XX") == 5 and len(symbols(tokens)) == 7
-    rows, scores = found(SearchOptions(beam_size=4, extra_length=8, max_length=9, n_best=4), SOURCES[2:3])
-    assert all(is_tree(symbols(tokens), 5) for tokens in rows[0][scores[0] > NEVER / 2])  # no room for two brackets
     rows, scores = found(SearchOptions(beam_size=1, extra_length=1, max_length=4), SOURCES[2:3])
     assert scores[0, 0] > NEVER / 2  # a tree of 5 words cannot fit: the search is free, and what it finds is repaired
 
@@ -123,6 +121,15 @@ class Anything:
         return ops.zeros((ops.shape(tokens)[0] * tokens.shape[1], len(MORE))), state
 
 
+def probabilities_after(output, options):
+    """Those of the token that follows `output`, over two words."""
+    decoder = TreeDecoder(Anything(), MORE, options)
+    state, logits = decoder.start(padded([*ids("a ▁b"), EOS]), 1), None
+    for position, token in enumerate([PAD, *ids(output)]):
+        logits, state = decoder.step(None, state, ops.convert_to_tensor([[token]]), position)
+    return ops.convert_to_numpy(ops.softmax(logits))[0]
+
+
 @pytest.mark.parametrize(
     "output, allowed",
     [
@@ -137,14 +144,16 @@ class Anything:
     ],
 )
 def test_what_may_come_next_over_two_words(output, allowed):
-    decoder = TreeDecoder(Anything(), MORE, OPTIONS)
-    state = decoder.start(padded([*ids("a ▁b"), EOS]), 1)
-    logits = None
-    for position, token in enumerate([PAD, *ids(output)]):
-        logits, state = decoder.step(None, state, ops.convert_to_tensor([[token]]), position)
-    probabilities = ops.convert_to_numpy(ops.softmax(logits))[0]
+    probabilities = probabilities_after(output, OPTIONS)
     assert {MORE[token] for token in np.flatnonzero(probabilities) if token != PAD} == set(allowed.split())
     assert_close(probabilities[ids(allowed)], [1 / len(MORE)] * len(allowed.split()))  # as likely as before
+
+
+@pytest.mark.parametrize(("most", "allowed"), [(6, "▁XX"), (7, "▁(S ▁(NP ▁XX")])
+def test_a_bracket_opens_only_if_all_words_and_its_own_end_have_room(most, allowed):
+    """(S (NP XX XX )NP )S and EOS are 7 tokens."""
+    probabilities = probabilities_after("(S", dataclasses.replace(OPTIONS, max_length=most))
+    assert {MORE[token] for token in np.flatnonzero(probabilities) if token != PAD} == set(allowed.split())
 
 
 @pytest.mark.parametrize("changes", [{"min_length": 40}, {"no_repeat_ngram_size": 2}, {"repetition_penalty": 0.4}])

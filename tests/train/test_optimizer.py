@@ -102,7 +102,8 @@ def test_without_a_decay_there_is_no_average():
 
 def test_the_average_of_the_first_updates_is_mostly_of_the_newest_weights():
     """Its decay is (1 + n) / (10 + n) after n updates, until that is more than the one that was asked for."""
-    variable, optimizer = built(TRAINING.model_copy(update={"ema_decay": 0.15}))
+    changes = {"ema_decay": 0.15, "schedule": "constant", "learning_rate": 0.25}
+    variable, optimizer = built(TRAINING.model_copy(update=changes))
     expected = as_numpy(variable)
     for decay in (1 / 10, 0.15, 0.15):  # 2 / 11 is more
         optimizer.apply([keras.ops.convert_to_tensor(np.array([3.0, -0.1, 40.0], "float32"))])

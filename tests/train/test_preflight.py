@@ -15,7 +15,7 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import write_config
 from train.config.training import RowLengths, TrainingConfig
 from train.cost import preflight
-from train.cost.cost import arrays_per_weight, corpus_flops, memory_bytes, parameter_count
+from train.cost.cost import arrays_per_weight, corpus_flops, memory_bytes, parameter_count, training_memory
 from train.data.batches import PackedBatches, Padding, ShardedBatches
 from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys
@@ -138,46 +138,62 @@ def test_either_side_of_a_row_takes_memory(attention):
 @pytest.mark.parametrize(("replicas", "time"), [(1, "16 min 40 s"), (4, "4 min 10 s")])
 def test_time_is_that_of_all_steps_on_all_replicas(replicas, time, monkeypatch):
     data = packed(10, 10, 40, 40)
-    batches = data.batches = types.SimpleNamespace(
+    data.batches = types.SimpleNamespace(
         rows_per_batch=8, row_lengths=RowLengths(40, 40), padding=Padding(0.0, 0.25, 0.1)
     )
     flops = corpus_flops(CONFIG, data.train, 240)
     monkeypatch.setattr(preflight, "matrix_flops", lambda *_: flops / preflight.SUSTAINED)  # a step takes a second
     training = TrainingConfig(steps=1_000, micro_batches=2)
-    step, memory = preflight.cost_lines(training, data, CONFIG, replicas)
+    (step,) = preflight.cost_lines(training, data, CONFIG, replicas)
     assert step == (
         f"a step: about 240 target tokens, {flops:.2e} FLOPs; 1,000 steps take about {time} at 60% of the "
         f"speed of a matrix product, devices: {replicas}"
     )
-    expected = memory_bytes(CONFIG, batches.rows_per_batch // (2 * replicas), RowLengths(40, 40), 6) / 2**30
-    assert memory.startswith(f"memory of one device: about {expected:.1f} GiB")
 
 
-def test_memory_is_of_the_rows_of_one_micro_batch_of_one_replica(monkeypatch):
-    data, asked = packed(10, 10, 40, 40), []
-    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
-    monkeypatch.setattr(preflight, "memory_bytes", lambda config, *shape: asked.append(shape) or 2**31)
-    training = TrainingConfig(micro_batches=2)
-    monkeypatch.setattr(preflight, "free_memory", lambda: None)  # as on a GPU
-    _, memory = preflight.cost_lines(training, data, CONFIG, replicas=5)
-    assert asked == [(data.batches.rows_per_batch // 10, RowLengths(40, 40), 6)]
-    assert memory.endswith("about 2.0 GiB")
+@pytest.mark.parametrize(("replicas", "micro_batches", "rows"), [(1, 1, 10), (1, 2, 5), (5, 2, 1)])
+def test_memory_is_of_the_rows_of_one_micro_batch_of_one_replica(replicas, micro_batches, rows):
+    data = packed(10, 10, 40, 40)
+    assert data.batches.rows_per_batch == 10
+    assert preflight.rows_at_once(TrainingConfig(micro_batches=micro_batches), data, replicas) == rows
 
 
-@pytest.mark.parametrize(("free", "is_enough"), [(2**31, True), (2**31 - 1, False)])
-def test_too_little_free_memory_is_a_warning_with_both_figures_and_the_remedies(free, is_enough, monkeypatch):
-    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
-    monkeypatch.setattr(preflight, "memory_bytes", lambda *_: 2**31)
-    monkeypatch.setattr(preflight, "free_memory", lambda: free)
-    _, line = preflight.cost_lines(TrainingConfig(micro_batches=3), packed(10, 10, 40, 40), CONFIG, replicas=1)
-    if is_enough:
-        assert line == "memory of one device: about 2.0 GiB; free: 2.0 GiB"
-    else:
-        assert "about 2.0 GiB, but only 2.0 GiB are free" in line
-        assert "training.micro_batches from 3" in line and "training.find_micro_batches = true" in line
-    finding = TrainingConfig(micro_batches=3, find_micro_batches=True)
-    _, line = preflight.cost_lines(finding, packed(10, 10, 40, 40), CONFIG, replicas=1)
-    assert ("training.find_micro_batches looks for what fits" in line) != is_enough and "raise" not in line
+def test_memory_is_said_with_what_is_free_if_the_system_tells():
+    assert list(preflight.memory_lines(2**31, None)) == ["memory of one device: about 2.0 GiB"]
+    assert list(preflight.memory_lines(2**31, 2**32)) == ["memory of one device: about 2.0 GiB; free: 4.0 GiB"]
+
+
+HALVES = "training.xla = false"
+
+
+@pytest.mark.parametrize(
+    ("training", "remedies"),
+    [
+        ({}, ["training.micro_batches from 3", f'set training.precision = "mixed_bfloat16" with {HALVES}']),
+        ({"xla": False}, [f'set training.precision = "mixed_bfloat16" with {HALVES}']),
+        ({"precision": "mixed_bfloat16"}, ["training.tokens_per_batch from 25,000", f"or set {HALVES}"]),
+        ({"precision": "mixed_bfloat16", "xla": False}, ["training.find_micro_batches = true"]),
+        ({"find_micro_batches": True}, ["training.find_micro_batches looks for fewer rows"]),
+    ],
+)
+def test_too_little_free_memory_is_a_warning_with_both_figures_and_the_keys_that_lower_it(training, remedies):
+    training = TrainingConfig(micro_batches=3, **training)
+    (line,) = preflight.memory_warnings(training, 7, 3 * 2**30, 2**31)
+    assert line.startswith("memory: a step of 7 rows at once takes about 3.0 GiB, and 2.0 GiB are free")
+    assert all(remedy in line for remedy in remedies)
+    assert (HALVES in line) == any(HALVES in remedy for remedy in remedies)
+    for free in (3 * 2**30, None):  # enough; not known, as on a GPU
+        assert not list(preflight.memory_warnings(training, 7, 3 * 2**30, free))
+
+
+def test_half_precision_takes_less_memory_where_it_is_computed_in_half():
+    def memory(precision, xla, on_gpu=False):
+        training = TrainingConfig(precision=precision, xla=xla)
+        return training_memory(training, CONFIG, 64, RowLengths(64, 64), on_gpu)
+
+    assert memory("mixed_bfloat16", False) < memory("float32", False)
+    assert memory("mixed_bfloat16", True) == memory("float32", True)  # XLA computes in float32 on a CPU
+    assert memory("mixed_bfloat16", True, on_gpu=True) < memory("float32", True, on_gpu=True)
 
 
 @pytest.mark.parametrize(

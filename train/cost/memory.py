@@ -12,12 +12,16 @@ def free_memory() -> int | None:
 
     In a container with a limit, that is what is left of the limit, if the machine has more.
     """
-    import tensorflow as tf  # here, so that estimates need no TensorFlow
-
-    if tf.config.list_logical_devices("GPU"):
+    if has_gpu():
         return None
     limits = [free for free in (free_of_machine(), free_of_container()) if free is not None]
     return min(limits, default=None)
+
+
+def has_gpu() -> bool:
+    import tensorflow as tf  # here, so that estimates need no TensorFlow
+
+    return bool(tf.config.list_logical_devices("GPU"))
 
 
 def free_of_machine() -> int | None:

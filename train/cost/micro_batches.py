@@ -14,7 +14,7 @@ from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches, training_dataset
 from ..step.training_model import TrainingModel
 from ..workers.strategy import distributed
-from .cost import arrays_per_weight, memory_bytes
+from .cost import training_memory
 from .memory import free_memory, gigabytes
 
 log = logging.getLogger("train")
@@ -39,7 +39,7 @@ def find_micro_batches(
     for count in range(training.micro_batches, rows + 1):
         if rows % count:
             continue
-        estimate = memory_bytes(transformer_config, rows // count, batches.row_lengths, arrays_per_weight(training))
+        estimate = training_memory(training, transformer_config, rows // count, batches.row_lengths)
         if free is not None and estimate > free:
             log.info("%s takes about %s, but %s are free", parts(count, rows), gigabytes(estimate), gigabytes(free))
             continue

@@ -15,8 +15,8 @@ from ..data.encoding import pair_keys, row_holding
 from ..data.prepare import PreparedData
 from ..data.statistics import length_sentence
 from ..loop.progress import duration
-from .cost import arrays_per_weight, corpus_flops, memory_bytes
-from .memory import free_memory, gigabytes
+from .cost import corpus_flops, training_memory
+from .memory import free_memory, gigabytes, has_gpu
 
 log = logging.getLogger("train")
 
@@ -32,17 +32,20 @@ def report_preflight(training: TrainingConfig, data: PreparedData, transformer_c
     Reads the text of the validation and test sets, but no training text. replicas: the number of devices of all
     workers.
     """
+    rows, free = rows_at_once(training, data, replicas), free_memory()
+    needed = training_memory(training, transformer_config, rows, data.batches.row_lengths, has_gpu())
     for line in (
         *corpus_lines(data),
         *identical_lines(data),
         *length_lines(data),
         *row_lines(data),
         *cost_lines(training, data, transformer_config, replicas),
+        *memory_lines(needed, free),
         *precision_lines(training),
         *warmup_lines(training),
     ):
         log.info(line)
-    for line in too_long_lines(training, data):
+    for line in (*too_long_lines(training, data), *memory_warnings(training, rows, needed, free)):
         log.warning(line)
 
 
@@ -119,7 +122,7 @@ def row_lines(data: PreparedData) -> Iterator[str]:
 def cost_lines(
     training: TrainingConfig, data: PreparedData, transformer_config: BaseModelConfig, replicas: int
 ) -> Iterator[str]:
-    """Tokens and FLOPs of a step; estimates of the run's time and of the memory of one device."""
+    """Tokens and FLOPs of a step, and an estimate of the run's time."""
     batches = data.batches
     tokens = batches.rows_per_batch * batches.row_lengths.target * (1 - batches.padding.target)
     flops = corpus_flops(transformer_config, data.train, tokens)
@@ -129,29 +132,38 @@ def cost_lines(
         f"a step: about {tokens:,.0f} target tokens, {flops:.2e} FLOPs; {training.steps:,} steps take about "
         f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}"
     )
-    parts = replicas * training.micro_batches
-    rows = batches.rows_per_batch // parts
-    needed = memory_bytes(transformer_config, rows, batches.row_lengths, arrays_per_weight(training))
-    free = free_memory()
-    line = f"memory of one device: about {gigabytes(needed)}"
-    if free is None:
-        yield line
-    elif needed <= free:
-        yield f"{line}; free: {gigabytes(free)}"
-    elif training.find_micro_batches:
-        yield f"{line}, but only {gigabytes(free)} are free: training.find_micro_batches looks for what fits"
-    else:
-        yield (
-            f"{line}, but only {gigabytes(free)} are free: a step may end this process; raise training.micro_batches "
-            f"from {training.micro_batches}, or let training.find_micro_batches = true find what fits"
-        )
+
+
+def memory_lines(needed: int, free: int | None) -> Iterator[str]:
+    """The estimate of a device's memory, and what is free, if that is known."""
+    yield f"memory of one device: about {gigabytes(needed)}" + ("" if free is None else f"; free: {gigabytes(free)}")
+
+
+def memory_warnings(training: TrainingConfig, rows: int, needed: int, free: int | None) -> Iterator[str]:
+    """A warning, with the keys that lower it, if a device has less memory than `rows` rows at once need."""
+    if free is None or needed <= free:
+        return
+    shortage = f"memory: a step of {rows} rows at once takes about {gigabytes(needed)}, and {gigabytes(free)} are free"
+    if training.find_micro_batches:
+        yield f"{shortage}: training.find_micro_batches looks for fewer rows that fit"
+        return
+    halves = 'training.precision = "mixed_bfloat16" with ' if training.precision == "float32" else ""
+    in_half = f", or set {halves}training.xla = false" if training.xla or halves else ""  # XLA widens halves on a CPU
+    yield (
+        f"{shortage}, so that it may end this process: raise training.micro_batches from {training.micro_batches}, let "
+        "training.find_micro_batches = true find what fits, lower training.tokens_per_batch from "
+        f"{training.tokens_per_batch:,}{in_half}"
+    )
+
+
+def rows_at_once(training: TrainingConfig, data: PreparedData, replicas: int) -> int:
+    """Rows that a device processes together."""
+    return data.batches.rows_per_batch // (replicas * training.micro_batches)
 
 
 def precision_lines(training: TrainingConfig) -> Iterator[str]:
     """A warning if `training.precision` is no faster than float32 on this processor."""
-    import tensorflow as tf
-
-    if training.precision == "float32" or tf.config.list_logical_devices("GPU"):
+    if training.precision == "float32" or has_gpu():
         return
     if training.precision == "mixed_float16":
         yield 'a CPU multiplies in float16 no faster than in float32: set training.precision = "float32"'
