@@ -3,6 +3,7 @@
 Marian's models are made so (Junczys-Dowmunt et al. 2018), among them those of OPUS-MT.
 """
 
+import functools
 import io
 import json
 import os
@@ -71,6 +72,11 @@ class PairTokenizer(Tokenizer):
     def vocab_size(self) -> int:
         return len(self._pieces)
 
+    @property
+    def sentencepiece_models(self) -> dict[str, bytes]:
+        """The SentencePiece models of both sides, by the names of files that hold them."""
+        return {SOURCE: self.source_spm, TARGET: self.target_spm}
+
     def pieces(self) -> list[str]:
         """Return the written form of every id, in order."""
         return list(self._pieces)
@@ -111,6 +117,11 @@ class PairTokenizer(Tokenizer):
             [self.ids.get(piece, UNK) for piece in ([tag] if tag else []) + pieces]
             for tag, pieces in zip(tags, processor.encode(list(words), out_type=str), strict=True)
         ]
+
+    @functools.cached_property
+    def tags(self) -> list[str]:
+        """The tags of languages with which a text may begin, such as >>deu<<."""
+        return [piece for piece in self.ids if divided(piece) == (piece, "")]
 
     def unknown_tag(self, text: str) -> str:
         """Return the tag of a language that the text begins with, if there is no piece for it, else ""."""

@@ -169,8 +169,12 @@ def _explanation(error: str, vocab_size: int) -> str:
 class Tokenizer:
     """A SentencePiece model with the special ids of `tokens.py`, read from a .model file.
 
+    tags: of languages, such as >>deu<<, with which a text may begin; see PairTokenizer.
+
     Raises TokenizerError if there is no such file, if it is damaged, or if its special ids differ.
     """
+
+    tags: Sequence[str] = ()
 
     def __init__(self, path: str | os.PathLike):
         try:
@@ -203,6 +207,11 @@ class Tokenizer:
     @property
     def vocab_size(self) -> int:
         return self._processor.get_piece_size()
+
+    @property
+    def sentencepiece_models(self) -> dict[str, bytes]:
+        """The SentencePiece models, by the names of files that hold them."""
+        return {"tokenizer.model": self.model_bytes}
 
     def pieces(self) -> list[str]:
         """Return the written form of every id, in order: that of EOS is "</s>", that of byte 10 is "<0x0A>"."""

@@ -58,7 +58,8 @@ def write_model(
     spec = model_spec(transformer, tokenizer)
     spec.optimize(quantization=quantization)
     spec.save(str(folder))
-    (folder / "tokenizer.model").write_bytes(tokenizer.model_bytes)
+    for file, content in tokenizer.sentencepiece_models.items():
+        (folder / file).write_bytes(content)
 
 
 def write_readme(folder: pathlib.Path, name: str, translator: Translator, config: TransformerConfig) -> None:
@@ -68,7 +69,8 @@ def write_readme(folder: pathlib.Path, name: str, translator: Translator, config
     from .spec import SINUSOIDS
 
     positions = SINUSOIDS if config.positions == "sinusoidal" else config.max_positions
-    text = readme(name, ctranslate2.__version__, translator.options, translator.max_source_tokens, positions)
+    models = list(translator.tokenizer.sentencepiece_models)
+    text = readme(name, ctranslate2.__version__, models, translator.options, translator.max_source_tokens, positions)
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 

@@ -1,21 +1,21 @@
 """The README.md of a CTranslate2 model: Python that translates as the run does, and the differences that remain."""
 
+from collections.abc import Sequence
+
 from keras_transformer.decoding.options import TOKENS, SearchOptions
 
 README = """\
 # {name}
 
-A Transformer in the format of CTranslate2 {version}, with its SentencePiece model. To translate:
+A Transformer in the format of CTranslate2 {version}, with {tokenizer}. To translate:
 
 ```python
-import ctranslate2, sentencepiece
-
-tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/tokenizer.model")
+{opened}
 translator = ctranslate2.Translator("{name}", inter_threads=2, intra_threads=1)  # workers, threads per worker
-sources = tokenizer.encode(["A dog runs across the field."], out_type=str)
+sources = {encoded}
 results = translator.translate_batch(sources, max_batch_size=32, {search})
 best = [max(zip(r.hypotheses, r.scores), key=lambda h: h[1] / ({length}) ** {alpha})[0] for r in results]
-print(tokenizer.decode(best))
+print({decoded})
 ```
 
 ## The search
@@ -36,9 +36,42 @@ truncates a long source at the same token as the run. These differences remain:
 Positions in the table: {positions}. CTranslate2 refuses longer sources and outputs.
 """
 
+ONE_MODEL = {
+    "tokenizer": "its SentencePiece model",
+    "opened": """\
+import ctranslate2, sentencepiece
 
-def readme(name: str, version: str, options: SearchOptions, max_source_tokens: int, positions: int) -> str:
-    """Return the README.md of the model folder `name`, whose table of positions has so many rows."""
+tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/tokenizer.model")""",
+    "encoded": 'tokenizer.encode(["A dog runs across the field."], out_type=str)',
+    "decoded": "tokenizer.decode(best)",
+}
+PAIR = {
+    "tokenizer": "the SentencePiece models of its source and target",
+    "opened": """\
+import ctranslate2, re, sentencepiece
+
+source = sentencepiece.SentencePieceProcessor(model_file="{name}/source.spm")
+target = sentencepiece.SentencePieceProcessor(model_file="{name}/target.spm")
+
+
+def pieces_of(line):  # a tag such as >>deu<< that begins a line is one piece
+    tag, text = re.fullmatch("(>>.*?<<)?(.*)", line, re.DOTALL).groups()
+    return ([tag] if tag else []) + source.encode(text, out_type=str)
+
+""",
+    "encoded": '[pieces_of(line) for line in ["A dog runs across the field."]]',
+    "decoded": r"""[target.decode(pieces).replace("\u2581", " ").strip() for pieces in best]""",
+}
+
+
+def readme(
+    name: str, version: str, models: Sequence[str], options: SearchOptions, max_source_tokens: int, positions: int
+) -> str:
+    """Return the README.md of the model folder `name`, whose table of positions has so many rows.
+
+    models: the names of its SentencePiece models, one, or those of source and target.
+    """
+    tokenizer = ONE_MODEL if len(models) == 1 else PAIR
     search = {
         "beam_size": options.beam_size,
         "num_hypotheses": options.beam_size,
@@ -50,6 +83,7 @@ def readme(name: str, version: str, options: SearchOptions, max_source_tokens: i
     }
     by_tokens = options.length_normalization == TOKENS
     return README.format(
+        **{part: text.format(name=name) for part, text in tokenizer.items()},
         name=name,
         version=version,
         search=", ".join(f"{key}={value}" for key, value in search.items()),

@@ -24,7 +24,7 @@ OF_OLDEST = frozenset(
     Transpose UnicodeTranscode Unpack UnsortedSegmentSum VarHandleOp Where While
     RaggedTensorFromVariant RaggedTensorToVariant StaticRegexReplace UnicodeDecode UnicodeEncode Unique
     Pad Split ZerosLike
-    HashTableV2 IdentityN LookupTableFindV2 LookupTableImportV2 PadV2 StaticRegexReplace
+    HashTableV2 LookupTableFindV2 LookupTableImportV2 StaticRegexReplace
     """.split()
 )  # those of the last two lines are of TensorFlow 1
 

@@ -20,7 +20,9 @@ def search_of(text):
     ("max_source_tokens", "positions", "source", "output"), [(20, 100, 20, 27), (100, 100, 100, 100), (200, 50, 50, 50)]
 )
 def test_lengths_are_bounded_by_the_export_and_by_the_table_of_positions(max_source_tokens, positions, source, output):
-    text = readme("model", "4.8.5", SearchOptions(beam_size=3, extra_length=7), max_source_tokens, positions)
+    text = readme(
+        "model", "4.8.5", ["tokenizer.model"], SearchOptions(beam_size=3, extra_length=7), max_source_tokens, positions
+    )
     search = search_of(text)
     assert (search["max_input_length"], search["max_decoding_length"]) == (source, output)
     assert search["beam_size"] == search["num_hypotheses"] == 3

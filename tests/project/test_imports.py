@@ -71,6 +71,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "manual": "the pages of docs/",
     "metrics_page": "docs/metrics.md",
     "parity": "independent implementations",
+    "pair_run": "a run whose tokenizer is a pair of SentencePiece models",
     "parsing": "a run on a treebank through every command",
     "readme": "README.md",
     "real_clients": "clients in other languages and from other projects",

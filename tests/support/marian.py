@@ -5,9 +5,13 @@ import pathlib
 import numpy as np
 
 from keras_transformer.imported.marian_yaml import read_vocabulary
+from keras_transformer.model import Transformer
 from keras_transformer.pair_tokenizer import SPECIAL_PIECES, PairTokenizer, pair_model_bytes
+from keras_transformer.saved_run import save_run
+from keras_transformer.tokens import EOS
 
 from .places import ROOT
+from .runs import RUN_MODEL, decisive
 
 MARIAN = ROOT / "tests/data/marian"
 TAGS = (">>deu<<", ">>nld<<")  # which a multilingual model has
@@ -29,6 +33,15 @@ def pair_bytes(tags: tuple[str, ...] = ()) -> bytes:
     source, target = ((MARIAN / f"{side}.spm").read_bytes() for side in ("source", "target"))
     special = list(SPECIAL_PIECES.values())
     return pair_model_bytes(source, target, [*special, *(p for p in marian_pieces() if p not in special), *tags])
+
+
+def pair_run(folder: pathlib.Path) -> pathlib.Path:
+    """Write a run folder of random weights whose tokenizer is a pair with TAGS. Returns the folder."""
+    tokenizer = pair_tokenizer(TAGS)
+    transformer = Transformer(RUN_MODEL.replace(vocab_size=tokenizer.vocab_size))
+    lines_to_check = [*lines("test.en")[:8], *(f"{tag} two hundred" for tag in TAGS)]
+    save_run(decisive(transformer, first_piece=EOS + 1), tokenizer, folder, lines_to_check)
+    return folder
 
 
 def pair_tokenizer(tags: tuple[str, ...] = ()) -> PairTokenizer:

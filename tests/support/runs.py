@@ -105,13 +105,13 @@ def tokenizer_bytes():
         return path.read_bytes()
 
 
-def decisive(transformer, seed=7, end=6.0):
+def decisive(transformer, seed=7, end=6.0, first_piece=FIRST_PIECE):
     """Weights so wide that hypotheses are far apart, not ties; few bytes, and EOS likelier by `end` in its logit."""
     config, generator = transformer.transformer_config, np.random.default_rng(seed)
     for weight in transformer.trainable_weights:
         drawn = generator.normal(0.0, 0.5, weight.shape)
         if weight.path.endswith("/matrix"):
-            drawn[EOS + 1 : FIRST_PIECE] *= 0.02
+            drawn[EOS + 1 : first_piece] *= 0.02
         if weight.name != "gamma":
             weight.assign(drawn)
     table = transformer.get_layer("embedding" if config.shared_embeddings else "logits").matrix
