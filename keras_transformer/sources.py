@@ -13,6 +13,7 @@ from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, PAD
 
 log = logging.getLogger("keras_transformer")
+SHOWN_TAGS = 5  # in a warning, of those that a model has
 
 
 def check_vocabulary(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
@@ -64,17 +65,21 @@ def encoded_prefix(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
     return ids
 
 
-def encoded_lines(tokenizer: Tokenizer, lines: list[str], longest: int, first_line: int = 1) -> Iterator[list[int]]:
+def encoded_lines(
+    tokenizer: Tokenizer, lines: list[str], longest: int, first_line: int = 1, are_targets: bool = False
+) -> Iterator[list[int]]:
     """Yield the token ids of each line, ending in EOS; [] for a blank line.
 
     A line with line breaks in it is read as one sentence, with a warning: a model that was trained on sentences often
     drops what follows the first one. Lines are cut to `longest` tokens, EOS included, with a warning that names them;
     the first is number `first_line`. A line of more than BYTES_PER_TOKEN bytes per token is cut to these before, so
-    that no line costs more than that.
+    that no line costs more than that. A source line that begins with a tag of a language which the tokenizer does not
+    have is named too. are_targets: whether the lines are of the target side.
     """
     most = longest * BYTES_PER_TOKEN
     cut = [first_bytes(line, most) for line in lines]
-    for number, (line, ids) in enumerate(zip(lines, tokenizer.encode_batch(cut), strict=True), first_line):
+    encode = tokenizer.encode_target_batch if are_targets else tokenizer.encode_batch
+    for number, (line, ids) in enumerate(zip(lines, encode(cut), strict=True), first_line):
         if is_blank(line):
             yield []
             continue
@@ -83,6 +88,11 @@ def encoded_lines(tokenizer: Tokenizer, lines: list[str], longest: int, first_li
                 "line %d has line breaks and is read as one sentence, so parts of its translation may be missing: give "
                 "each sentence a line of its own",
                 number,
+            )
+        if not are_targets and (tag := tokenizer.unknown_tag(line)):
+            known = ", ".join(tokenizer.tags[:SHOWN_TAGS]) or "no tags"
+            log.warning(
+                "line %d begins with the tag %.40s, which is read as <unk>: this model has %s", number, tag, known
             )
         if len(cut[number - first_line]) < len(line):
             log.warning("line %d has more than %d bytes; only the first of them are used", number, most)

@@ -61,7 +61,7 @@ class AttentionReader:
         if not pairs:
             raise ConfigError("There are no sentence pairs to show the attention of: give at least one.")
         sides = [
-            list(encoded_lines(tokenizer, list_of_lines(lines, name), longest))
+            list(encoded_lines(tokenizer, list_of_lines(lines, name), longest, are_targets=name == "Target"))
             for lines, name in zip(zip(*pairs, strict=True), ("Source", "Target"), strict=True)
         ]
         for number, ids in enumerate(zip(*sides, strict=True), 1):

@@ -13,6 +13,7 @@ import sentencepiece
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.normalization import NFKC
 from keras_transformer.pair_tokenizer import PairTokenizer, open_tokenizer, pair_model_bytes
+from keras_transformer.sources import encoded_lines
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, model_proto, train_tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.marian import MARIAN, TAGS, lines, pair_bytes, pair_tokenizer
@@ -65,6 +66,20 @@ def test_a_tag_is_one_piece_where_a_text_begins_and_text_elsewhere(pair):
     assert pair.encode(">>xyz<< two") == [UNK, *two]
     assert deu not in pair.encode("two >>deu<<")
     assert [pair.unknown_tag(text) for text in (">>xyz<< two", ">>deu<< two", "two", "")] == [">>xyz<<", "", "", ""]
+
+
+def test_a_tag_that_the_vocabulary_lacks_is_named_with_its_line(pair, caplog):
+    texts = ["two", ">>deu<< two", ">>xyz<< two", ""]
+    assert list(encoded_lines(pair, texts, 9, first_line=40))[:3] == [[*pair.encode(text), EOS] for text in texts[:3]]
+    assert caplog.messages == [
+        "line 42 begins with the tag >>xyz<<, which is read as <unk>: this model has >>deu<<, >>nld<<"
+    ]
+    caplog.clear()
+    assert list(encoded_lines(pair_tokenizer(), [">> a << b"], 9)) and "this model has no tags" in caplog.text
+    caplog.clear()
+    targets = [">>xyz<< zwei"]
+    assert list(encoded_lines(pair, targets, 9, are_targets=True)) == [[*pair.encode_target(targets[0]), EOS]]
+    assert not caplog.messages
 
 
 def test_special_pieces_in_a_text_are_text(pair):

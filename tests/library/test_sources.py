@@ -9,7 +9,7 @@ from keras_transformer.sources import encoded_lines, encoded_prefix
 from keras_transformer.tokens import EOS
 
 TOKENIZER = types.SimpleNamespace(
-    encode_target=list, encode_batch=lambda texts: [list(text) for text in texts]
+    encode_target=list, encode_batch=lambda texts: [list(text) for text in texts], unknown_tag=lambda text: ""
 )  # by letter
 
 

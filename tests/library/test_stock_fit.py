@@ -166,6 +166,9 @@ class Letters:
     def encode_batch(self, lines):
         return [[self.pieces().index(letter) for letter in line] for line in lines]
 
+    def unknown_tag(self, line):
+        return ""
+
     def decode(self, ids):
         return "".join(self.pieces()[number] for number in ids if number > 3)
 

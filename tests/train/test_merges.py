@@ -8,6 +8,7 @@ import pytest
 import sentencepiece
 
 from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, train_tokenizer
+from tests.support.marian import pair_tokenizer
 from tests.support.processes import python
 from tests.support.segmentation import drawn_by
 from tests.support.texts import SENTENCES, TEXTS, random_texts
@@ -116,3 +117,8 @@ def test_a_tokenizer_without_merges_is_refused(tmp_path):
     )  # fmt: skip
     with pytest.raises(TokenizerError, match="not one of byte-pair encoding.*leave bpe_dropout out"):
         Merges(Tokenizer(tmp_path / "given.model"))
+
+
+def test_a_tokenizer_of_two_models_is_refused():
+    with pytest.raises(TokenizerError, match="has two models .*leave bpe_dropout out"):
+        Merges(pair_tokenizer())

@@ -37,19 +37,18 @@ class Merges:
 
     A word is a run of ids that the merges cannot leave: up to the next space, or to a piece that is never merged, such
     as a byte, a symbol or EOS, which is a word by itself. Raises TokenizerError if the tokenizer is not one of
-    byte-pair encoding, or has pieces that are switched off.
+    byte-pair encoding, or has two models or pieces that are switched off.
 
     Threads may share it: what it keeps follows from the word alone. All ids that it is given must be of one dtype.
     """
 
     def __init__(self, tokenizer: Tokenizer):
-        kinds = tokenizer.kinds()
-        if not tokenizer.is_bpe or "unused" in kinds:
+        if not tokenizer.is_bpe or "unused" in tokenizer.kinds():
             raise TokenizerError(
                 "training.bpe_dropout leaves out merges, and this tokenizer is not one of byte-pair encoding, or has "
-                "pieces that are switched off: leave bpe_dropout out, or have a tokenizer trained."
+                "two models or pieces that are switched off: leave bpe_dropout out, or have a tokenizer trained."
             )
-        self.pieces = tokenizer.pieces()
+        self.pieces, kinds = tokenizer.pieces(), tokenizer.kinds()
         normal = [number for number, kind in enumerate(kinds) if kind == "normal"]
         scores = tokenizer.scores()
         self.scores = {self.pieces[number]: scores[number] for number in normal}

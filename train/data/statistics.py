@@ -79,9 +79,9 @@ def vocabulary_rows(tokenizer: Tokenizer, train: EncodedShards, validation: Enco
     size = tokenizer.vocab_size
     source, target = (piece_counts(train.shards, side, size) for side in ("source", "target"))
     both = source + target
-    are_bytes = np.array([re.fullmatch("<0x[0-9A-F]{2}>", piece) is not None for piece in tokenizer.pieces()])
+    is_missing = [re.fullmatch("<unk>|<0x[0-9A-F]{2}>", piece) is not None for piece in tokenizer.pieces()]
     shares = [
-        100 * counts[are_bytes].sum() / counts.sum()
+        100 * counts[is_missing].sum() / counts.sum()
         for counts in (piece_counts((validation,), side, size) for side in ("source", "target"))
     ]
     return [
@@ -95,6 +95,6 @@ def vocabulary_rows(tokenizer: Tokenizer, train: EncodedShards, validation: Enco
         (
             "without a piece",
             f"{shares[0]:.2f} per cent of the source tokens and {shares[1]:.2f} of the target tokens of the "
-            "validation text are bytes of characters that the vocabulary lacks",
+            "validation text are <unk>, or bytes of characters that the vocabulary lacks",
         ),
     ]
