@@ -23,7 +23,6 @@ from .protocol import metadata_of, status_of
 
 STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
 SLACK = 1 << 16  # bytes of a message beside its tensors
-CONNECTION_AGES = 5  # deadlines after which a connection ends; its requests have one more
 ARRIVING = 16  # messages that are read at the same time; one that takes longer than PATIENCE makes place for another
 
 log = logging.getLogger("export.server")
@@ -84,7 +83,11 @@ def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, int]:
             ("grpc.so_reuseport", 0),  # a second server on the same port must fail, not share it
             ("grpc.max_concurrent_streams", options.connections),
             ("grpc.http2.bdp_probe", 0),  # it would let every stream send megabytes before its message is read
-            ("grpc.max_connection_age_ms", int(1000 * CONNECTION_AGES * options.deadline)),
+            # Only with its connection ends an answer that nobody reads: if the client does not even answer a ping,
+            # soon; otherwise after a second deadline, which the requests of a connection have at its end.
+            ("grpc.keepalive_time_ms", int(1000 * options.header_seconds)),
+            ("grpc.http2.ping_timeout_ms", int(1000 * options.header_seconds)),
+            ("grpc.max_connection_age_ms", int(1000 * options.deadline)),
             ("grpc.max_connection_age_grace_ms", int(1000 * (options.deadline + PATIENCE))),
         ],
         maximum_concurrent_rpcs=options.connections,

@@ -27,7 +27,7 @@ class ServerOptions:
         an answer BODIES_PER_ANSWER times as many.
     deadline: seconds from the arrival of a request to its answer.
     header_seconds: seconds that a client may take to send the headers of an HTTP request, to send the rest of a refused
-        body, and to read something of its answer.
+        body, and to read something of its answer; in gRPC, to answer a ping, which comes as often.
     idle_seconds: seconds that an HTTP connection stays open between two requests. Proxies keep theirs for 60.
     connections: HTTP connections at the same time; an idle one makes room for a new one.
     drain_seconds: seconds after SIGTERM in which requests in flight are answered.

@@ -1,8 +1,9 @@
 """Clients that hold what they began: the server's memory stays bounded, and it answers others at once.
 
-The server runs in a process of its own, with the limits of `keras-transformer serve`.
+The server runs in a process of its own, with the limits of `keras-transformer serve`, except in the last test.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -18,9 +19,11 @@ import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2
 
 from export.client.client import ServingClient
+from export.client.transports import ClientError
 from export.server.options import ServerOptions
+from export.server.process import local_server
 from tests.support.echo import write_echo
-from tests.support.held import Probe, held_bodies, held_streams, unread_answers
+from tests.support.held import Probe, held_bodies, held_streams, unread_answers, unread_call
 from tests.support.processes import start_python, wait_until
 
 pytestmark = pytest.mark.release
@@ -130,3 +133,26 @@ def test_answers_that_are_read(server):
         for _ in range(3):
             assert len(requests.post(f"{server.url}:predict", data=body).json()["outputs"]["repeated"]) == 30
         assert_bounded("3 answers of 30 MB", server, before, probe)
+
+
+@pytest.mark.parametrize("answers_pings", [True, False])
+def test_answers_that_nobody_reads_are_held_for_a_while(tmp_path, answers_pings):
+    """A program that has forgotten its calls loses them after two deadlines, one that hangs after two pings."""
+    write_echo(tmp_path / "echo" / "1")
+    seconds = {"deadline": 5.0, "header_seconds": 60.0} if answers_pings else {"header_seconds": 3.0}
+    inputs = {"text": ["x" * 1000], "times": [400]}  # 400 kB, where 64 kB come unasked
+
+    def outcome():
+        try:
+            return ServingClient(server.url, attempts=1).predict(inputs, "repeat")["repeated"] == ["x" * 400_000]
+        except ClientError as error:
+            return error.code
+
+    with local_server(tmp_path / "echo", ServerOptions(port=0, grpc_port=0, body_bytes=1 << 16, **seconds)) as server:
+        message = predict_pb2.PredictRequest(model_spec={"name": "echo", "signature_name": "repeat"})
+        for name, value in inputs.items():
+            message.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+        with contextlib.ExitStack() as stack:
+            while outcome() != 503:  # until the bound is reached
+                stack.enter_context(unread_call(server, message.SerializeToString(), answers_pings))
+            wait_until(lambda: outcome() is True, [], pause=0.1)

@@ -104,6 +104,10 @@ class HeldStream:
             payload, self.received = self.received[9 : 9 + length], self.received[9 + length :]
             self.handle(kind, flags, stream, payload)
 
+    def read_until_the_end(self):
+        while self.status is None:
+            self.read()
+
     def handle(self, kind, flags, stream, payload):
         if kind == WINDOW_UPDATE:
             self.windows[min(stream, 1)] += int.from_bytes(payload)
@@ -153,3 +157,24 @@ def unread_answers(server, count, body):
             connection.sendall(request % (server.name.encode(), len(body)) + body)
             connections.append(connection)
         yield connections
+
+
+@contextlib.contextmanager
+def unread_call(server, message, answers_pings):
+    """Within, a gRPC call has sent its message, and the client does not let the answer come.
+
+    With `answers_pings` it reads what the protocol needs, as a program that forgot the call does; without it nothing,
+    as one that hangs.
+    """
+    call = HeldStream(server, len(message))
+    thread = threading.Thread(target=call.read_until_the_end)
+    try:
+        call.socket.sendall(frame(DATA, 1, 1, call.message + message))
+        if answers_pings:
+            thread.start()
+        yield
+    finally:
+        call.status = "ended"
+        if answers_pings:
+            thread.join()
+        call.socket.close()
