@@ -113,9 +113,10 @@ def unfinished_version(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
 def locked(path: pathlib.Path) -> int | None:
     """Lock a folder for as long as this process lives or the returned descriptor is open.
 
-    Returns None if another process holds it, or if the file system has no locks.
+    Returns None if another process holds it, or if the file system has no locks. Raises OSError if `path` is no folder
+    but a link to one, or a pipe, for example.
     """
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -155,6 +156,6 @@ def publish(unfinished: pathlib.Path) -> pathlib.Path:
         try:
             return unfinished.rename(folder / str(number))
         except OSError:
-            if not (folder / str(number)).exists():
+            if not os.path.lexists(folder / str(number)):
                 raise
             number += 1  # another process has just published this one

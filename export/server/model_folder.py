@@ -18,7 +18,7 @@ log = logging.getLogger("export.server")
 
 RETRIES, RETRY_SECONDS = 5, 60.0  # as in TensorFlow Serving
 
-Fingerprint = tuple[tuple[str, int, int], ...]
+Fingerprint = tuple[tuple[str, str, int, int], ...]
 
 
 class State(enum.Enum):
@@ -152,14 +152,10 @@ class ModelFolder:
     def _loaded(self, path: pathlib.Path, fingerprint: Fingerprint) -> Version:
         """Load a version and warm it up. Raises ExportError, and keeps the failure, if it cannot be served."""
         try:
+            refuse_pipes(path)
             version = Version(path)
         except ExportError as error:
-            before = self._failures.get(path)
-            is_again = before is not None and before.fingerprint == fingerprint
-            if not (is_again and before.message == str(error)):
-                log.error("%s", ascii(str(error))[1:-1])
-            tries = before.tries + 1 if is_again else 1
-            self._failures[path] = Failure(fingerprint, str(error), tries, time.monotonic())
+            self._keep_failure(path, fingerprint, str(error))
             raise
         version.warm_up()
         if fingerprint_of(path) != fingerprint:  # withdrawn, or written to: the next look finds what it is then
@@ -167,6 +163,14 @@ class ModelFolder:
             raise ExportError(f"{path} changed while it was loaded.")
         self._failures.pop(path, None)
         return version
+
+    def _keep_failure(self, path: pathlib.Path, fingerprint: Fingerprint, message: str) -> None:
+        """Remember that a version could not be loaded, and log the reason unless that was the last one too."""
+        before = self._failures.get(path)
+        is_again = before is not None and before.fingerprint == fingerprint
+        if not (is_again and before.message == message):
+            log.error("%s", ascii(message)[1:-1])
+        self._failures[path] = Failure(fingerprint, message, before.tries + 1 if is_again else 1, time.monotonic())
 
     def _is_failure(self, path: pathlib.Path, fingerprint: Fingerprint) -> bool:
         """Return whether a version with these files could not be loaded, and is not to be tried again now."""
@@ -179,16 +183,42 @@ class ModelFolder:
         """Return the complete versions, highest first."""
         if self.is_single:
             return [self.path]
-        return [path for path in reversed(numbered_versions(self.path).values()) if is_version(path)]
+        return [path for path in reversed(numbered_versions(self.path).values()) if self._is_complete(path)]
+
+    def _is_complete(self, path: pathlib.Path) -> bool:
+        """Return whether a folder is a complete version that this process may read."""
+        try:
+            return is_version(path)
+        except OSError as error:
+            self._keep_failure(path, (), f"{path} cannot be read: {error.strerror}.")
+            return False
 
 
 def fingerprint_of(path: pathlib.Path) -> Fingerprint:
-    """Return names, sizes and times of the files of a version, which change if somebody writes to it."""
+    """Return names, sizes and times of the files of a version, which change if somebody writes to it.
+
+    With the place to which each name leads, since a link may be turned to a file of the same size and time.
+    """
     files = []
-    for file in sorted(path.rglob("*")):
+    for file in files_of(path):
         try:
             status = file.stat()
         except OSError:  # removed in the meantime
             continue
-        files.append((str(file.relative_to(path)), status.st_size, status.st_mtime_ns))
+        files.append((str(file.relative_to(path)), os.path.realpath(file), status.st_size, status.st_mtime_ns))
     return tuple(files)
+
+
+def files_of(path: pathlib.Path) -> list[pathlib.Path]:
+    """Return what is inside a version, sorted, with the files behind a link in place of `variables` or `assets`.
+
+    No other link is followed: it may lead to all files of the machine.
+    """
+    return sorted({*path.rglob("*"), *path.glob("*/*")})
+
+
+def refuse_pipes(path: pathlib.Path) -> None:
+    """Raise ExportError if a version holds something else than files and folders: to read it might never end."""
+    for file in files_of(path):
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise ExportError(f"{path} cannot be loaded: {file.relative_to(path)} is neither a file nor a folder.")

@@ -57,7 +57,7 @@ class RestApi:
         """Answer with a page that translates what is typed."""
         folder = self.dispatcher.folder
         version = folder.version()
-        return welcome(folder.name, request.url.port or 80, version.signatures, version.example())
+        return welcome(folder.name, request.url.port or 80, version.signatures, version.example)
 
     async def model(self, request: Request) -> Response:
         """Answer a request for a prediction, the status or the metadata of a model."""

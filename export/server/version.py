@@ -24,6 +24,7 @@ from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
 
 IN_THE_CALLING_THREAD = tf.compat.v1.RunOptions(inter_op_thread_pool=-1)  # operations start no other thread
+MOST_BYTES = 1 << 20  # of a certificate, which has some thousand
 
 log = logging.getLogger("export.server")
 
@@ -60,6 +61,7 @@ class Version:
             raise ExportError(f"{path} cannot be loaded: {first_line_of(error)}") from None
         self._few = few_sentences_of(path / LITERT)
         self.definitions = {name: definitions[name] for name in self.signatures}
+        self.example = example_of(path)
 
     def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         """Compute `outputs` from all inputs of the signature. Raises RequestError if the graph fails."""
@@ -77,13 +79,6 @@ class Version:
         arrays = (np.asarray(value, object if isinstance(value, bytes) else None) for value in values)
         return dict(zip(outputs, arrays, strict=True))
 
-    def example(self) -> str:
-        """Return the example sentence of the version's certificate, or an empty string if there is none."""
-        try:
-            return str(json.loads((self.path / CERTIFICATE).read_text(encoding="utf-8"))["example"])
-        except (OSError, ValueError, LookupError, TypeError):  # there is none, or it is older or damaged
-            return ""
-
     def warm_up(self) -> int:
         """Answer the warm-up requests that the version contains. Returns their number."""
         count = 0
@@ -100,6 +95,15 @@ class Version:
     def close(self) -> None:
         """Free the memory. All requests must have ended."""
         self._session.close()
+
+
+def example_of(path: pathlib.Path) -> str:
+    """Return the example sentence of a version's certificate, or an empty string if there is none."""
+    try:
+        with (path / CERTIFICATE).open("rb") as file:
+            return str(json.loads(file.read(MOST_BYTES))["example"])
+    except (OSError, ValueError, LookupError, TypeError):  # there is none, or it is older or damaged
+        return ""
 
 
 def warm_up_requests(path: pathlib.Path) -> Iterator[PredictRequest]:

@@ -43,6 +43,7 @@ DRAWERS = {"utils", "helpers", "common", "misc"}
 LONGEST = 300  # lines: a longer file is telling two stories
 SUBJECTS = {  # of test files that are about more than one module: each other one is named after its module
     "attack": "bad requests to a local server",
+    "attack_links": "links and pipes in the folder of a model",
     "attack_memory": "clients that hold requests and answers of a local server",
     "attack_options": "bad options of the signature translate",
     "backends": "the model on JAX and PyTorch",
