@@ -8,16 +8,16 @@ import base64
 import binascii
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from .errors import Code, RequestError, invalid, too_big
-from .signature import Arrays, Signature, Tensor, check_dimensions, check_shape, size_of, too_many_rows
+from .errors import Code, RequestError, invalid
+from .json_answer import by_columns, by_rows, encoded
+from .signature import Arrays, Signature, Tensor, check_dimensions, check_shape, too_many_rows
 
-CHUNK = 1 << 16  # bytes of an answer that are encoded, and sent, at once
+BASE64_PART = 1 << 16  # characters that are decoded at once: Python lets no other thread run meanwhile
 
 Json = Any  # what json.loads returns
 
@@ -191,7 +191,7 @@ def string_of(name: str, value: Json) -> bytes:
     """Return a string, or the bytes of {"b64": ...}. Raises RequestError for any other value."""
     if is_base64(value) and isinstance(value["b64"], str):
         try:
-            return base64.b64decode(value["b64"] + "=" * (-len(value["b64"]) % 4), validate=True)
+            return bytes_of(value["b64"])
         except (binascii.Error, ValueError):
             raise invalid(f"The input {name!r} has a value of 'b64' that is not base64.") from None
     if not isinstance(value, str):
@@ -200,6 +200,15 @@ def string_of(name: str, value: Json) -> bytes:
         return value.encode("utf-8")
     except UnicodeEncodeError:
         raise invalid(f"The input {name!r} has half of a surrogate pair, which is no character.") from None
+
+
+def bytes_of(text: str) -> bytes:
+    """Return the bytes of base64, whose padding may be missing. Raises ValueError if it is none."""
+    text += "=" * (-len(text) % 4)
+    if "=" in text[:-2]:
+        raise ValueError("it has padding before its end")
+    parts = (text[start : start + BASE64_PART] for start in range(0, len(text), BASE64_PART))
+    return b"".join(base64.b64decode(part, validate=True) for part in parts)
 
 
 def number_of(name: str, value: Json, dtype: tf.DType) -> bool | int | float:
@@ -217,76 +226,3 @@ def kind_of(value: Json) -> str:
     """Return what JSON calls the kind of a value."""
     kinds = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
     return kinds.get(type(value), "null")
-
-
-# answers
-
-
-def json_of(name: str, array: np.ndarray) -> Json:
-    """Return an output as nested lists."""
-    if array.dtype != object:
-        return array.tolist()
-    is_binary = name.endswith("_bytes")
-
-    def text(value: bytes) -> Json:
-        return {"b64": base64.b64encode(value).decode()} if is_binary else value.decode("utf-8", "replace")
-
-    return nested(array.tolist(), text)
-
-
-def nested(values: Json, function: Callable[[Any], Json]) -> Json:
-    """Apply a function to each value of nested lists."""
-    return [nested(value, function) for value in values] if isinstance(values, list) else function(values)
-
-
-def by_rows(outputs: Arrays) -> Iterator[str]:
-    """Yield the pieces of an answer by row."""
-    yield '{"predictions": '
-    yield from list_of(outputs, by_name=len(outputs) > 1)
-    yield "}"
-
-
-def by_columns(outputs: Arrays) -> Iterator[str]:
-    """Yield the pieces of an answer by column."""
-    yield '{"outputs": ' if len(outputs) == 1 else '{"outputs": {'
-    for number, (name, array) in enumerate(outputs.items()):
-        if len(outputs) > 1:
-            yield f"{', ' if number else ''}{as_text(name)}: "
-        if array.ndim:
-            yield from list_of({name: array}, by_name=False)
-        else:
-            yield as_text(json_of(name, array))
-    yield "}" if len(outputs) == 1 else "}}"
-
-
-def list_of(outputs: Arrays, by_name: bool) -> Iterator[str]:
-    """Yield the pieces of a list with an element per row: an object, or the value of the only output."""
-    rows = len(next(iter(outputs.values())))
-    step = max(1, rows * CHUNK // max(size_of(outputs), 1))
-    yield "["
-    for start in range(0, rows, step):
-        columns = {name: json_of(name, array[start : start + step]) for name, array in outputs.items()}
-        elements = next(iter(columns.values()))
-        if by_name:
-            elements = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        yield (", " if start else "") + as_text(elements)[1:-1]
-    yield "]"
-
-
-def as_text(content: Json) -> str:
-    """Return JSON as text that is not only ASCII."""
-    return json.dumps(content, ensure_ascii=False)
-
-
-def encoded(pieces: Iterable[str], most: int) -> list[bytes]:
-    """Return text in UTF-8, in parts of at least CHUNK bytes. Raises RequestError if there are more than `most`."""
-    chunks, waiting, length = [], [], 0
-    for piece in pieces:
-        waiting.append(piece.encode("utf-8"))
-        length += len(waiting[-1])
-        if length > most:
-            raise too_big(most)
-        if sum(map(len, waiting)) >= CHUNK:
-            chunks.append(b"".join(waiting))
-            waiting = []
-    return [*chunks, b"".join(waiting)]

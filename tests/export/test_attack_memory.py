@@ -35,11 +35,15 @@ SLOWEST = 0.2  # seconds: a readiness probe waits for 1 or 2
 
 
 @pytest.fixture
-def server(tmp_path):
-    """A server that has answered a big request, so that memory which stays is held already."""
+def server(request, tmp_path):
+    """A server that has answered a big request, so that memory which stays is held already.
+
+    A test may give it other options.
+    """
     write_echo(tmp_path / "echo" / "1")
     log = tmp_path / "server.log"
-    process = start_python("-m", "export.serve", tmp_path / "echo", "--port", 0, "--grpc-port", 0, log=log)
+    options = ["--port", 0, "--grpc-port", 0, *getattr(request, "param", [])]
+    process = start_python("-m", "export.serve", tmp_path / "echo", *options, log=log)
     try:
         wait_until(lambda: "gRPC" in log.read_text(), [process])
         port, grpc_port = map(int, re.findall(r"://[^:/]+:(\d+)/(?:v1/models/)?echo", log.read_text()))
@@ -133,6 +137,18 @@ def test_answers_that_are_read(server):
         for _ in range(3):
             assert len(requests.post(f"{server.url}:predict", data=body).json()["outputs"]["repeated"]) == 30
         assert_bounded("3 answers of 30 MB", server, before, probe)
+
+
+@pytest.mark.parametrize("server", [["--body-bytes", 40 << 20]], indirect=True)
+@pytest.mark.parametrize("character", ["x", "\u00fc", '"', "\n", "\U0001f600"], ids=ascii)
+def test_one_long_string_is_read_and_written_beside_others(server, character):
+    text = character * (30_000_000 // len(json.dumps(character, ensure_ascii=False).encode()[1:-1]))
+    body = json.dumps({"inputs": [text]}, ensure_ascii=False).encode()
+    with Probe(server.url) as probe:
+        for _ in range(3):
+            assert requests.post(f"{server.url}:predict", data=body).json()["outputs"]["translation"] == [text]
+        print(f"\n30 MB of {character!a}: slowest status {1000 * probe.slowest:.0f} ms")
+        assert probe.slowest < SLOWEST and probe.statuses == {200}
 
 
 @pytest.mark.parametrize("answers_pings", [True, False])
