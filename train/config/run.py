@@ -22,6 +22,7 @@ from keras_transformer.run_folder import RunFolder
 from . import sources
 from .data import DataSection
 from .errors import sentence, set_by
+from .inherited import completed_by_start
 from .model import ModelConfig
 from .section import PathText, Section
 from .tokenizer import TokenizerConfig, check_tokenizer
@@ -129,7 +130,7 @@ def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Seq
     """The RunConfig of `values`, whose model can be built. Errors name the override or the file that set a key."""
     where = functools.partial(set_by, path=path, overrides=overrides)
     try:
-        config = RunConfig.model_validate(values)
+        config = RunConfig.model_validate(completed_by_start(values))
         _check_model(config)
     except pydantic.ValidationError as error:
         raise ConfigError("\n".join(sentence(finding, where, KEYS) for finding in error.errors())) from None

@@ -35,16 +35,21 @@ def write_configuration(folder: RunFolder, config: RunConfig, transformer_config
     Each is written in one step: if the process is killed, the old or the new file stays.
     """
     transformer_config.save(folder.model)
-    inference_of(config).save(folder.inference_file)
+    inference_of(config, folder).save(folder.inference_file)
     write_atomically(folder.config, config.to_toml())
 
 
-def inference_of(config: RunConfig) -> Inference:
-    """What commands are told of a run of this configuration, which they do not read.
+def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
+    """What commands are told of the run of this configuration in `folder`, which they do not read.
 
-    Trees are searched as in the run's report. For text, commands keep the defaults that their --help shows.
+    Trees are searched as in the run's report, and so is text if the run starts from one with its own search, as
+    imported models have. For other text, commands keep the defaults that their --help shows.
     """
-    search = config.translation.model_dump(include=set(RUN_OPTIONS)) if config.data.outputs == TREES else {}
+    names = set(RUN_OPTIONS) if config.data.outputs == TREES else set()
+    if config.training.start_from and not names:
+        start = folder if folder.has_begun() else RunFolder(config.training.start_from)
+        names = set(start.inference().search)
+    search = config.translation.model_dump(include=names)
     return Inference(config.data.outputs, search, config.training.row_lengths.source)
 
 
