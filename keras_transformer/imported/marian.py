@@ -21,7 +21,7 @@ ACTIVATIONS = {"relu": "relu", "swish": "swish", "gelu": "swish"}  # see with_ge
 # what an option must be: its first value if it is missing, as in models of before there was such an option
 NEEDED = {
     "type": ("transformer",),
-    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-decoder-autoreg": ("self-attention", "rnn"),
     "transformer-ffn-depth": (2,),
     "transformer-decoder-ffn-depth": (0, 2),
     "transformer-no-projection": (False,),
@@ -40,6 +40,12 @@ NEEDED = {
     "right-left": (False,),
     "ulr": (False,),
 }
+NEEDED_OF_RNN = {  # likewise, if what reads the past in the decoder is recurrent
+    "dec-cell": ("ssru",),
+    "transformer-rnn-projection": (False,),
+    "layer-normalization": (False,),
+}
+DECODER_LAYERS = {"self-attention": "self_attention", "rnn": "ssru"}
 NORMS = {  # of the operations before and after a sublayer, and behind the last block: n is LayerNorm, a the sum
     ("", "an", ""): "post",
     ("n", "a", "n"): "pre",
@@ -78,7 +84,8 @@ def import_marian(path: pathlib.Path) -> ImportedModel:
 
 def check_options(options: Mapping[str, Any], path: pathlib.Path) -> None:
     """Raises ImportedModelError for an option whose value makes another model than ours."""
-    for name, allowed in NEEDED.items():
+    is_recurrent = options.get("transformer-decoder-autoreg") == "rnn"
+    for name, allowed in (NEEDED | (NEEDED_OF_RNN if is_recurrent else {})).items():
         value = options.get(name, allowed[0])
         comparable = "" if value is None else tuple(value) if isinstance(value, list) else value
         if comparable not in allowed and not (comparable == "" and () in allowed):
@@ -135,6 +142,7 @@ def config_of(options: Mapping[str, Any], tokens: Tokens, path: pathlib.Path) ->
         norm=NORMS[before, after, top],
         norm_epsilon=EPSILON,
         sinusoids="tensor2tensor",
+        decoder_layer=DECODER_LAYERS[options.get("transformer-decoder-autoreg", "self-attention")],
         attention_bias=True,
         shared_embeddings=tokens.is_shared,
         logits_bias=True,

@@ -20,7 +20,7 @@ class Layer(NamedTuple):
     """A layer of a block: what it is called, and what the axes of its first array count.
 
     A dense layer has a kernel of two axes and a bias; LayerNorm has gamma and beta, of one axis. Marian names arrays,
-    Hugging Face layers.
+    Hugging Face layers. Without `marian_bias` there is no bias.
     """
 
     ours: str
@@ -39,6 +39,11 @@ SUBLAYERS = {
         Layer(
             *("self_attention_residual/norm", "self_Wo_ln_scale", "self_Wo_ln_bias", "self_attn_layer_norm"), (D_MODEL,)
         ),
+    ),
+    "ssru": (  # Hugging Face has none
+        Layer("ssru/forget", "rnn_Wf", "rnn_bf", "", (D_MODEL, D_MODEL)),
+        Layer("ssru/value", "rnn_W", "", "", (D_MODEL, D_MODEL)),
+        Layer("ssru_residual/norm", "rnn_ffn_ln_scale", "rnn_ffn_ln_bias", "", (D_MODEL,)),
     ),
     "memory_attention": (
         Layer("memory_attention/query", "context_Wq", "context_bq", "encoder_attn.q_proj", (D_MODEL, HEADS)),
@@ -111,7 +116,7 @@ def weights_of_side(side: str, config: TransformerConfig) -> Iterator[Weight]:
     if side == "encoder":
         number_of_blocks, sublayers = config.encoder_layers, ("self_attention", "feed_forward")
     else:
-        number_of_blocks, sublayers = config.decoder_layers, ("self_attention", "memory_attention", "feed_forward")
+        number_of_blocks, sublayers = config.decoder_layers, (config.decoder_layer, "memory_attention", "feed_forward")
     for number in range(1, number_of_blocks + 1):
         for sublayer in sublayers:
             for layer in SUBLAYERS[sublayer]:

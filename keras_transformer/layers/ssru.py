@@ -18,6 +18,7 @@ def running_average(values, forget, segments):
     Padding leaves c as it is. Shapes: values and forget, in [0, 1], (B, L, d); segments int (B, L) -> (B, L, d), in the
     precision of float32 at least.
     """
+    values, forget, segments = map(ops.convert_to_tensor, (values, forget, segments))
     values, forget = at_least_float32(values), at_least_float32(forget)
     begins, is_token = (ops.expand_dims(flags, 2) for flags in (first_in_segment(segments), segments != 0))
     kept = ops.where(is_token, ops.where(begins, 0.0, forget), 1.0)

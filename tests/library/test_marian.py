@@ -3,17 +3,25 @@
 import numpy as np
 import pytest
 
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.imported.errors import ImportedModelError
 from keras_transformer.imported.folder import import_folder
+from keras_transformer.imported.marian import check_options
 from keras_transformer.imported.model import ImportedModel
 from keras_transformer.scorer import Scorer
+from keras_transformer.translation import Translation
+from keras_transformer.translator import Translator
 from tests.support.marian import (
     MARIAN,
     SELF_ATTENTION,
+    SSRU,
+    best_by_marian,
+    greedy_by_marian,
     lines,
     scores_by_marian,
 )
 
-MODELS = [SELF_ATTENTION]
+MODELS = [SELF_ATTENTION, SSRU]
 CLOSE = 1e-4  # nats
 
 
@@ -38,3 +46,33 @@ def test_those_of_a_model_with_the_sinusoids_of_the_paper_are_not(model):
     name, imported = model
     paper = imported._replace(config=imported.config.replace(sinusoids="paper"))
     assert np.abs(log_probabilities(paper) - scores_by_marian(name)).max() > 0.2
+
+
+def translated(model: ImportedModel, **options) -> list[Translation]:
+    return Translator(model.transformer(), model.tokenizer, SearchOptions(**options)).translate(lines("test.en"))
+
+
+@pytest.mark.slow
+def test_the_best_of_a_beam_of_six_and_its_score_are_marians(model):
+    name, imported = model
+    found = translated(imported, beam_size=6, length_penalty=1.0, length_normalization="tokens")
+    texts, scores = zip(*best_by_marian(name), strict=True)
+    assert [translation.text for translation in found] == list(texts)
+    np.testing.assert_allclose([translation.score for translation in found], scores, atol=CLOSE)
+
+
+@pytest.mark.slow
+def test_greedy_translations_are_marians(model):
+    name, imported = model
+    assert [translation.text for translation in translated(imported, beam_size=1)] == greedy_by_marian(name)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("dec-cell", "gru"), ("transformer-rnn-projection", True), ("layer-normalization", True)]
+)
+def test_another_recurrent_decoder_than_an_ssru_is_refused_by_its_option(option, value):
+    options = {"type": "transformer", "transformer-decoder-autoreg": "rnn", "dec-cell": "ssru"}
+    check_options(options, MARIAN)
+    with pytest.raises(ImportedModelError, match=f"{option}: {value!r}"):
+        check_options(options | {option: value}, MARIAN)
+    check_options(options | {"transformer-decoder-autoreg": "self-attention", option: value}, MARIAN)

@@ -18,7 +18,7 @@ CONFIGS = [
 ]
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@pytest.mark.parametrize("config", [*CONFIGS, CONFIG.replace(decoder_layer="ssru")], ids=str)
 def test_every_weight_of_a_transformer_has_its_row(config):
     shapes = {weight.path: tuple(weight.shape) for weight in kt.Transformer(config).weights}
     rows = {weight.ours: weight.shape(config) for weight in weights_of(config)}
