@@ -14,12 +14,18 @@ import typer
 from keras_transformer.commands.options import in_place_of
 
 from .ctranslate2.format import CTranslate2
+from .huggingface.format import HuggingFace
 from .job import Format
 from .litert.format import LiteRT
 from .saved_model import SavedModel
 from .versions import ExportError
 
-FORMATS: dict[str, type[Format]] = {"saved_model": SavedModel, "ctranslate2": CTranslate2, "litert": LiteRT}
+FORMATS: dict[str, type[Format]] = {
+    "saved_model": SavedModel,
+    "ctranslate2": CTranslate2,
+    "litert": LiteRT,
+    "huggingface": HuggingFace,
+}
 
 FormatName = enum.StrEnum("FormatName", {name.upper(): name for name in FORMATS})
 

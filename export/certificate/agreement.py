@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from keras_transformer.translation import Translation
 
+from ..versions import ExportError
+
 # Scores closer than this are equal, and of scores below -1 those closer than this share of the score: rounding decides
 # between their texts. In bfloat16 a logit has 8 bits, and batches of other sizes round differently.
 TIES = {"float32": 1e-4, "bfloat16": 0.1}
@@ -64,3 +66,25 @@ def plural(count: int, noun: str) -> str:
 def shortened(text: str, limit: int = 60) -> str:
     """Return `text` in quotes, with dots in place of what exceeds `limit` characters."""
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")
+
+
+class ScoreComparison(NamedTuple):
+    """By how much the scores of the same translations differ between the Translator and an exported model."""
+
+    lines: int
+    worst: float
+    worst_line: str
+
+    def __str__(self):
+        return (
+            f"compared {self.lines} {plural(self.lines, 'line')}: "
+            f"the scores of their translations differ by at most {self.worst:.6f}"
+        )
+
+    def refuse_beyond(self, tie: float = TIES["float32"]) -> None:
+        """Raise ExportError if a score differs by `tie` or more."""
+        if not self.worst < tie:
+            raise ExportError(
+                f"The exported model does not score translations as the run does: by {self.worst:.6f} in "
+                f"{shortened(self.worst_line)}. Nothing was published."
+            )

@@ -7,7 +7,6 @@ numbered versions belong to TensorFlow Serving.
 import importlib.util
 import math
 import pathlib
-from typing import NamedTuple
 
 import keras
 
@@ -19,7 +18,7 @@ from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
 from keras_transformer.translator import Translator
 
-from ..certificate.agreement import TIES, plural, shortened
+from ..certificate.agreement import ScoreComparison
 from ..versions import ExportError
 from .readme import readme
 
@@ -74,20 +73,6 @@ def write_readme(folder: pathlib.Path, name: str, translator: Translator, config
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
-class ScoreComparison(NamedTuple):
-    """By how much the scores of the same translations differ between the Translator and an exported model."""
-
-    lines: int
-    worst: float
-    worst_line: str
-
-    def __str__(self):
-        return (
-            f"compared {self.lines} {plural(self.lines, 'line')}: "
-            f"the scores of their translations differ by at most {self.worst:.6f}"
-        )
-
-
 def compare_scores(folder: pathlib.Path, translator: Translator, lines: list[str]) -> ScoreComparison:
     """Let an exported model score the Translator's translations of `lines`, and compare the scores.
 
@@ -116,12 +101,3 @@ def compare_scores(folder: pathlib.Path, translator: Translator, lines: list[str
 def score(log_probs: list[float], options: SearchOptions) -> float:
     """Return the Translator's score of an output whose tokens, EOS included, have these log-probabilities."""
     return sum(log_probs) / float(length_penalty(len(log_probs), options.length_penalty, options.length_normalization))
-
-
-def refuse_other_scores(comparison: ScoreComparison) -> None:
-    """Raise ExportError if a score differs by more than rounding."""
-    if not comparison.worst < TIES["float32"]:
-        raise ExportError(
-            f"The exported model does not score translations as the run does: by {comparison.worst:.6f} in "
-            f"{shortened(comparison.worst_line)}. Nothing was published."
-        )

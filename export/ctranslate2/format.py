@@ -48,5 +48,5 @@ class CTranslate2:
                 comparison = convert.compare_scores(unfinished, translator, lines)
                 print(comparison)
                 if not self.quantization:
-                    convert.refuse_other_scores(comparison)
+                    comparison.refuse_beyond()
             return unfinished.rename(folder)

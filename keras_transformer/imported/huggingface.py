@@ -43,6 +43,7 @@ NOTES = {
     MARIAN: "as Marian computes it, with which Helsinki's weights were trained; Hugging Face's sinusoids and epsilon "
     "differ",
 }
+OF_TABLE = "as Hugging Face computes it, with Marian's sinusoids, which its file holds"
 
 
 def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> ImportedModel:
@@ -63,7 +64,9 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
         source, target = (side._replace(scores_pad=False) for side in (source, target))
     tokens = tokens_of(arrays, source, target, settings)
     config = config_of(settings, tokens, positions, path)
-    drop_tables_of_positions(arrays, config.d_model)
+    sinusoids, note = sinusoids_in(arrays, config.d_model), NOTES[positions]
+    if positions == HUGGINGFACE and sinusoids == SINUSOIDS[MARIAN]:
+        config, note = config.replace(sinusoids=sinusoids), OF_TABLE
     values = values_of_blocks(arrays, config, lambda weight: weight.huggingface, is_huggingface=True)
     arrays.refuse_rest()
     if positions == MARIAN and config.activation == "gelu":
@@ -74,7 +77,7 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
         tokenizer=tokenizer_of(folder, tokens.pieces()),
         search=search_of(folder, settings),
         kind="Hugging Face MarianMT",
-        notes=(NOTES[positions],),
+        notes=(note,),
     )
 
 
@@ -191,15 +194,34 @@ def drop_if_equal(arrays: Arrays, name: str, names: tuple[str, ...]) -> None:
         del arrays.arrays[name]
 
 
-def drop_tables_of_positions(arrays: Arrays, d_model: int) -> None:
-    """Drop the tables of sinusoids that old files hold. Raises ImportedModelError for a table of anything else."""
-    for name in POSITION_TABLES:
-        if name not in arrays:
-            continue
-        table = arrays.take(name, (None, d_model))
-        angles = np.arange(len(table))[:, np.newaxis] / 10000.0 ** (np.arange(d_model // 2) / (d_model // 2))
-        if np.abs(np.concatenate([np.sin(angles), np.cos(angles)], axis=1) - table).max(initial=0) > ROUNDING:
-            raise ImportedModelError(f"The array {name} of {arrays.path} is not a table of sinusoids.")
+def sinusoids_in(arrays: Arrays, d_model: int) -> str | None:
+    """Take the tables of positions that some files hold, which Hugging Face then adds in place of its own sinusoids.
+
+    Returns whose sinusoids they have; None if there are no tables. Raises ImportedModelError for tables of anything
+    else, and if those of the two sides differ.
+    """
+    kinds = {
+        name: sinusoids_of(arrays.take(name, (None, d_model)), f"The array {name} of {arrays.path}")
+        for name in POSITION_TABLES
+        if name in arrays
+    }
+    if len(set(kinds.values())) > 1:
+        raise ImportedModelError(f"{arrays.path} has other sinusoids for its encoder than for its decoder.")
+    return next(iter(kinds.values()), None)
+
+
+def sinusoids_of(table: np.ndarray, name: str) -> str:
+    """Return whose sinusoids a table has, (positions, d_model). Raises ImportedModelError if it has others."""
+    half = table.shape[1] // 2
+    errors = {}
+    for kind, longest in (("paper", half), ("tensor2tensor", max(half - 1, 1))):
+        angles = np.arange(len(table))[:, np.newaxis] / 10000.0 ** (np.arange(half) / longest)
+        expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+        errors[kind] = np.abs(expected - table).max(initial=0)
+    kind = min(errors, key=errors.get)
+    if errors[kind] > ROUNDING:
+        raise ImportedModelError(f"{name} is not a table of sinusoids.")
+    return kind
 
 
 def tokenizer_of(folder: pathlib.Path, pieces: list[str]) -> Tokenizer:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from export import __main__ as command
+from export.certificate.agreement import ScoreComparison
 from export.ctranslate2 import convert as export
 from export.versions import ExportError, refuse_existing
 from keras_transformer.config import TransformerConfig
@@ -253,4 +254,4 @@ def test_the_package_is_the_one_of_the_requirements():
 
 def test_nan_is_a_difference():
     with pytest.raises(ExportError):
-        export.refuse_other_scores(export.ScoreComparison(1, float("nan"), "a line"))
+        ScoreComparison(1, float("nan"), "a line").refuse_beyond()

@@ -31,7 +31,7 @@ ROOMS = (  # of train/, in the direction of imports
     *("config", "workers", "data", "step", "loop", "scoring", "record", "validation", "cost", "report", "top"),
 )
 EXPORT_ROOMS = (  # of export/, likewise
-    *("versions", "job", "client", "graph", "server", "certificate", "ctranslate2", "litert", "top"),
+    *("versions", "job", "client", "graph", "server", "certificate", "ctranslate2", "litert", "huggingface", "top"),
 )
 MAY_IMPORT_TENSORFLOW = {
     f"keras_transformer.{name}"
@@ -70,6 +70,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "killed": "a run that is killed and resumed",
     "lowercase": "tokenizers in lower case",
     "manual": "the pages of docs/",
+    "marian_mt": "an exported folder in transformers",
     "metrics_page": "docs/metrics.md",
     "parity": "independent implementations",
     "pair_run": "a run whose tokenizer is a pair of SentencePiece models",

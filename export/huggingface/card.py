@@ -1,0 +1,169 @@
+"""The model card of a Hugging Face folder: README.md, whose head in YAML the hub reads.
+
+The keys are those of the hub's page "Model Cards" (huggingface.co/docs/hub/model-cards).
+"""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.run_folder import RunFolder
+
+from .settings import Languages
+from .weights import EPSILON, POSITIONS
+
+METRICS = {"BLEU": "bleu", "chrF": "chrf"}  # the hub's names of metrics that a run has
+
+CARD = """\
+# {name}
+
+A Transformer that translates{languages}, in the format of Hugging Face's MarianMTModel.
+
+```python
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("{name}")
+model = AutoModelForSeq2SeqLM.from_pretrained("{name}")
+batch = tokenizer(["A sentence.", "Another one."], return_tensors="pt", padding=True)
+print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
+```
+
+{scores}## What differs from the run
+
+- {epsilon}
+- {positions}
+- {penalty}
+- A beam search of Hugging Face continues {beam_size} hypotheses until enough have finished; in the run each finished
+  one takes a place of the beam. With `num_beams=1`, or `length_penalty=0.0`, outputs that end before the limit are the
+  same but for ties.
+- The run ends an output {extra_length} tokens after the length of its source; `max_length` is one limit for all.
+- `</s>`, `<unk>` and `<pad>` inside a text are special tokens to MarianTokenizer, and text to the run. It also takes
+  `>>xx<<` at the beginning of a text for the name of a language.
+"""
+SCORES = """\
+## Scores
+
+{split}, {sentences:,} sentences, beam {beam_size}, length penalty {length_penalty}; each with its 95 % interval.
+
+| score | of | value | signature of sacreBLEU |
+|---|---|---|---|
+{rows}
+
+"""
+
+
+def model_card(
+    name: str,
+    run: RunFolder,
+    config: TransformerConfig,
+    options: SearchOptions,
+    license: str | None,
+) -> str:
+    """Return the README.md of the model `name`. `license`: as the hub calls it; None if it is not known."""
+    languages, scores = languages_of(run), scores_of(run)
+    return front_matter(name, languages, scores, license) + CARD.format(
+        name=name,
+        languages=f" {languages.source} into {languages.target}" if all(languages) else "",
+        scores=scores_table(scores),
+        epsilon=epsilon_note(config),
+        positions=positions_note(config),
+        penalty=penalty_note(options),
+        beam_size=options.beam_size,
+        extra_length=options.extra_length,
+    )
+
+
+def epsilon_note(config: TransformerConfig) -> str:
+    if config.norm_epsilon == EPSILON:
+        return f"LayerNorm's epsilon is {EPSILON} in both."
+    return (
+        f"LayerNorm's epsilon is {EPSILON} in MarianMTModel, which has no setting for it, and {config.norm_epsilon} in "
+        "the run: logits\n  differ by about 1e-4 at most places."
+    )
+
+
+def positions_note(config: TransformerConfig) -> str:
+    limit = f"A source, and an output, has at most {POSITIONS:,} tokens"
+    if config.sinusoids == "paper":
+        return f"{limit}; the run has no limit."
+    return (
+        f"{limit}. The table of positions is in model.safetensors, because MarianMTModel computes other\n"
+        "  sinusoids; `save_pretrained` leaves it out, so copy this folder and do not save the model again."
+    )
+
+
+def penalty_note(options: SearchOptions) -> str:
+    if options.length_normalization == "tokens":
+        return "Both divide the log-probability of a hypothesis by length^`length_penalty`."
+    return (
+        "MarianMTModel divides the log-probability of a hypothesis by length^`length_penalty`, the run by\n"
+        f"  ((5 + length) / 6)^{options.length_penalty}: a beam search may choose another hypothesis."
+    )
+
+
+def languages_of(run: RunFolder) -> Languages:
+    """Return the languages that the config.toml of a run names."""
+    try:
+        data = tomllib.loads(run.config.read_text(encoding="utf-8-sig"))["data"]
+        names = [data.get(f"{side}_language") for side in ("source", "target")]
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+        return Languages()
+    return Languages(*(name if isinstance(name, str) and name else None for name in names))
+
+
+def scores_of(run: RunFolder) -> dict[str, Any]:
+    """Return what the scores.json of a run holds, {} if there is none; scores without a value are left out."""
+    try:
+        values = json.loads(run.scores.read_text(encoding="utf-8"))
+        scores = [score for score in values["scores"] if score["value"] is not None and score["name"] in METRICS]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return values | {"scores": scores} if scores else {}
+
+
+def scores_table(scores: Mapping[str, Any]) -> str:
+    if not scores:
+        return ""
+    rows = "\n".join(
+        "| {} | {} | {:.2f}{} | {} |".format(
+            *(score["name"], score["form"], score["value"], interval_of(score)),
+            score["signature"].replace("|", "\\|"),  # as a cell of a table
+        )
+        for score in scores["scores"]
+    )
+    names = ("split", "sentences", "beam_size", "length_penalty")
+    return SCORES.format(rows=rows, **{name: scores[name] for name in names})
+
+
+def interval_of(score: Mapping[str, Any]) -> str:
+    """Return the interval of a score as text, which may be missing."""
+    return f" ({score['interval'][0]:.2f} to {score['interval'][1]:.2f})" if score.get("interval") else ""
+
+
+def front_matter(name: str, languages: Languages, scores: Mapping[str, Any], license: str | None) -> str:
+    """Return the head of the card. Its strings are written as JSON, which YAML includes."""
+    lines = ["library_name: transformers", "pipeline_tag: translation"]
+    lines += ["language:", *(f"- {quoted(code)}" for code in dict.fromkeys(filter(None, languages)))] * any(languages)
+    if license:
+        lines.append(f"license: {quoted(license)}")
+    lines += ["tags:", "- translation", "- marian"]
+    if scores:
+        lines += model_index(name, scores)
+    return "\n".join(["---", *lines, "---", "", ""])
+
+
+def model_index(name: str, scores: Mapping[str, Any]) -> Iterable[str]:
+    """Yield the lines of the head that tell the hub what the model scores."""
+    split = quoted(f"{scores['split']} of the run")
+    yield from ("model-index:", f"- name: {quoted(name)}", "  results:")
+    yield from ("  - task: {type: translation}", f"    dataset: {{name: {split}, type: {split}}}", "    metrics:")
+    for score in scores["scores"]:
+        label = f"{score['name']}, {score['form']}{interval_of(score)}"
+        yield f"    - {{type: {METRICS[score['name']]}, value: {score['value']:.2f}, name: {quoted(label)}}}"
+
+
+def quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,231 @@
+"""A Hugging Face folder holds the run: its weights by other names, its search, its tokenizer, and a model card."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+
+import keras_transformer as kt
+from export import __main__ as command
+from export.huggingface import weights
+from export.huggingface.card import model_card
+from export.huggingface.settings import Languages, config_json, generation_json, write_tokenizer
+from export.huggingface.weights import arrays_of, write_safetensors
+from keras_transformer.imported.arrays import read_safetensors
+from keras_transformer.imported.folder import import_folder, write_run
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.models import randomise
+from tests.support.runs import RUN_MODEL, random_run
+
+SCORES = {
+    "split": "data.test",
+    "beam_size": 4,
+    "length_penalty": 0.6,
+    "sentences": 1000,
+    "scores": [
+        {
+            "name": "BLEU", "form": "raw text", "value": 39.016, "margin": 1.0, "interval": [38.0, 40.0],
+            "signature": "nrefs:1|tok:13a", "undefined": None,
+        },
+        {
+            "name": "BLEU", "form": "tokenised", "value": None, "margin": None, "interval": None,
+            "signature": "nrefs:1", "undefined": "no reference has four tokens",
+        },
+        {
+            "name": "chrF", "form": "raw text", "value": 62.9, "margin": None, "interval": None,
+            "signature": "nc:6", "undefined": None,
+        },
+    ],
+}  # fmt: skip
+
+
+def huggingface(run, folder, *options):
+    return invoke(command.app, run, "--to", folder, "--format", "huggingface", *options)
+
+
+def test_the_file_of_weights_has_what_was_written(tmp_path):
+    arrays = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.float32([7]), "none": np.zeros((0, 4), "f4")}
+    write_safetensors(tmp_path / "model.safetensors", arrays)
+    read = read_safetensors(tmp_path / "model.safetensors")
+    assert list(read) == list(arrays)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(read[name], array)
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_every_weight_of_the_model_is_in_the_file_once(is_shared):
+    config = RUN_MODEL.replace(shared_embeddings=is_shared, logits_bias=True, attention_bias=True)
+    model = randomise(kt.Transformer(config))
+    arrays = arrays_of(model)
+    assert sum(array.size for array in arrays.values()) == model.count_params()
+    assert sorted(np.concatenate([array.ravel() for array in arrays.values()])) == sorted(
+        np.concatenate([weight.numpy().ravel() for weight in model.weights])
+    )
+
+
+def test_a_bias_that_the_model_lacks_is_zeros():
+    arrays = arrays_of(randomise(kt.Transformer(RUN_MODEL)))
+    assert arrays["final_logits_bias"].shape == (1, RUN_MODEL.vocab_size)
+    zeros = {name for name, array in arrays.items() if not array.any()}
+    assert zeros == {name for name in arrays if name.endswith("proj.bias")} | {"final_logits_bias"}
+
+
+def test_sinusoids_that_hugging_face_does_not_compute_are_in_the_file():
+    """Marian's table: all sines, then all cosines, whose rates are 10000^(-i / (n - 1)), n = d_model / 2."""
+    arrays = arrays_of(kt.Transformer(RUN_MODEL.replace(sinusoids="tensor2tensor")))
+    half = RUN_MODEL.d_model // 2
+    angles = np.arange(1024)[:, None] * 10000.0 ** (-np.arange(half) / (half - 1))
+    expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    for side in ("encoder", "decoder"):
+        np.testing.assert_allclose(arrays[f"model.{side}.embed_positions.weight"], expected, atol=1e-4)
+    assert not any("positions" in name for name in arrays_of(kt.Transformer(RUN_MODEL)))
+
+
+def test_the_search_of_the_run_is_what_generate_does():
+    options = kt.SearchOptions(beam_size=5, length_penalty=0.7, extra_length=30)
+    generation = generation_json(options, max_source_tokens=100)
+    assert (generation["num_beams"], generation["length_penalty"], generation["max_length"]) == (5, 0.7, 131)
+    assert generation["bad_words_ids"] == [[PAD], [UNK], [BOS]]
+    assert generation["forced_eos_token_id"] == config_json(RUN_MODEL)["forced_eos_token_id"] == EOS
+    assert generation_json(kt.SearchOptions(extra_length=5000), 512)["max_length"] == 1024
+
+
+def test_the_tokenizer_s_files_number_the_pieces_alike(pair, tmp_path):
+    write_tokenizer(pair[1], Languages("en", "de"), 200, tmp_path)
+    for name in ("source.spm", "target.spm"):
+        assert (tmp_path / name).read_bytes() == pair[1].model_bytes
+    vocabulary = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
+    assert sorted(vocabulary, key=vocabulary.get) == pair[1].pieces()
+    settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert (settings["source_lang"], settings["target_lang"], settings["model_max_length"]) == ("en", "de", 200)
+
+
+def card_of(folder, license=None, **changes):
+    return model_card("mine", RunFolder(folder), RUN_MODEL.replace(**changes), kt.SearchOptions(), license)
+
+
+def head_of(card):
+    _, head, _ = card.split("---\n", 2)
+    return yaml.safe_load(head)
+
+
+def test_the_card_of_a_run_that_was_scored_tells_the_hub_its_scores(tmp_path):
+    (tmp_path / "config.toml").write_text('[data]\nsource_language = "en"\ntarget_language = "no"\n')
+    (tmp_path / "scores.json").write_text(json.dumps(SCORES))
+    card = card_of(tmp_path, license="cc-by-4.0")
+    head = head_of(card)
+    assert head["language"] == ["en", "no"] and head["license"] == "cc-by-4.0"  # "no" and not False
+    assert (head["library_name"], head["pipeline_tag"]) == ("transformers", "translation")
+    [model] = head["model-index"]
+    [result] = model["results"]
+    assert model["name"] == "mine" and result["task"] == {"type": "translation"}
+    assert result["metrics"] == [
+        {"type": "bleu", "value": 39.02, "name": "BLEU, raw text (38.00 to 40.00)"},
+        {"type": "chrf", "value": 62.9, "name": "chrF, raw text"},
+    ]
+    assert "| BLEU | raw text | 39.02 (38.00 to 40.00) | nrefs:1\\|tok:13a |" in card
+    assert "translates en into no" in card and "data.test, 1,000 sentences, beam 4, length penalty 0.6" in card
+
+
+@pytest.mark.parametrize("damage", [{}, {"config.toml": "[data", "scores.json": "{"}, {"scores.json": "[]"}])
+def test_the_card_of_a_run_that_says_nothing_makes_nothing_up(damage, tmp_path):
+    for name, text in damage.items():
+        (tmp_path / name).write_text(text)
+    card = card_of(tmp_path)
+    assert head_of(card).keys() == {"library_name", "pipeline_tag", "tags"}
+    assert "## Scores" not in card and "None" not in card
+
+
+def test_the_card_names_what_differs(tmp_path):
+    assert "LayerNorm's epsilon is 1e-05 in MarianMTModel, which has no setting for it, and 1e-06" in card_of(tmp_path)
+    assert "LayerNorm's epsilon is 1e-05 in both" in card_of(tmp_path, norm_epsilon=1e-5)
+    assert "table of positions" not in card_of(tmp_path)
+    assert "table of positions is in model.safetensors" in card_of(tmp_path, sinusoids="tensor2tensor")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"norm": "pre"}, "model.json has the norm 'pre'; Hugging Face's MarianMTModel has post alone"),
+        ({"positions": "learned"}, "the positions 'learned'; Hugging Face's MarianMTModel has sinusoidal alone"),
+        ({"encoder_layer": "recurrent"}, "the encoder_layer 'recurrent'"),
+        ({"key_dim": 4}, "the key_dim 4; Hugging Face's MarianMTModel has d_model / num_heads, 32 / 4, alone"),
+        ({"value_dim": 16}, "the value_dim 16"),
+        ({"activation": "tanh"}, "the activation 'tanh'; Hugging Face's MarianMTModel has relu, gelu, silu, swish"),
+    ],
+)
+def test_a_model_without_a_counterpart_is_refused_by_name(changes, sentence, tmp_path):
+    run = random_run(tmp_path / "run", **changes)
+    assert_one_sentence(huggingface(run, tmp_path / "to"), sentence, "Export it with --format saved_model.")
+    assert not (tmp_path / "to").exists()
+
+
+def test_a_recurrent_model_a_coverage_penalty_and_an_existing_folder_are_refused(random_folder, pair, tmp_path):
+    sizes = {"vocab_size": pair[1].vocab_size, "encoder_layers": 1, "decoder_layers": 1, "d_model": 8}
+    kt.save_run(kt.RecurrentModel(kt.RecurrentConfig(**sizes)), pair[1], tmp_path / "run")
+    refused = huggingface(tmp_path / "run", tmp_path / "to", "--no-check")
+    assert_one_sentence(refused, "model.json has the kind 'recurrent'; Hugging Face's MarianMTModel has transformer")
+    refused = huggingface(random_folder, tmp_path / "to", "--coverage-penalty", 0.2)
+    assert_one_sentence(refused, "The coverage penalty is 0.2, and transformers searches without one")
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to" / "notes").touch()
+    assert_one_sentence(huggingface(random_folder, tmp_path / "to"), "exists already: name a new folder")
+
+
+VARIANTS = {
+    "as the paper has it": {},
+    "as an import leaves it": {"attention_bias": True, "logits_bias": True, "norm_epsilon": 1e-5},
+    "separate embeddings": {"shared_embeddings": False, "norm_epsilon": 1e-5},
+    "Marian's sinusoids": {"sinusoids": "tensor2tensor", "activation": "swish"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_is_written_is_imported_bit_for_bit(variant, tmp_path):
+    """BOS begins every output, so its row is more than that of a token that nobody reads."""
+    run = random_run(tmp_path / "run", **VARIANTS[variant])
+    written = huggingface(run, tmp_path / "to", "--extra-length", 12)
+    assert written.exit_code == 0, written.output
+    assert "the scores of their translations differ by at most 0.00" in written.stdout
+    model, tokenizer = kt.load_run(run)
+    imported = import_folder(tmp_path / "to")
+    assert imported.tokenizer.model_bytes == tokenizer.model_bytes
+    assert imported.search["beam_size"] == 4
+    config = model.model_config
+    assert imported.config == config.replace(norm_epsilon=1e-5, attention_bias=True, logits_bias=True, dropout=0.1)
+    ours = {weight.path: weight.numpy() for weight in model.weights}
+    assert ours.keys() <= imported.values.keys()
+    for path, array in imported.values.items():
+        np.testing.assert_array_equal(array, ours.get(path, np.zeros_like(array)), err_msg=path)
+
+
+@pytest.mark.slow
+def test_an_import_is_written_and_imported_again_bit_for_bit(tmp_path):
+    run = random_run(tmp_path / "run", attention_bias=True, logits_bias=True, dropout=0.1)
+    imports = []
+    for number in range(2):
+        assert huggingface(run, tmp_path / f"to{number}", "--no-check").exit_code == 0
+        imports.append(import_folder(tmp_path / f"to{number}"))
+        run = tmp_path / f"run{number}"
+        write_run(imports[-1], run)
+    for name in ("model.safetensors", "config.json", "vocab.json", "source.spm"):
+        first, second = (tmp_path / f"to{number}" / name for number in range(2))
+        assert first.read_bytes() == second.read_bytes(), name
+    for path, array in imports[0].values.items():
+        np.testing.assert_array_equal(array, imports[1].values[path])
+
+
+@pytest.mark.slow
+def test_weights_that_are_not_the_run_s_are_not_published(random_folder, tmp_path, monkeypatch):
+    def damaged(model):
+        arrays = arrays_of(model)
+        return arrays | {"final_logits_bias": arrays["final_logits_bias"] + np.arange(330, dtype=np.float32) / 30}
+
+    monkeypatch.setattr(weights, "arrays_of", damaged)
+    refused = huggingface(random_folder, tmp_path / "to", "--extra-length", 12)
+    assert_one_sentence(refused, "does not score translations as the run does", "Nothing was published.")
+    assert not (tmp_path / "to").exists()
