@@ -40,8 +40,8 @@ class Outputs(abc.ABC):
         """Refuse trees. `instead` is the last sentence of the error."""
 
     @abc.abstractmethod
-    def check_constrained(self, prefix: str = "") -> None:
-        """Refuse --constrained of text, and beside a prefix."""
+    def check_constrained(self, prefix: object = None) -> None:
+        """Refuse --constrained of text, and beside a prefix, or a file of them."""
 
     @abc.abstractmethod
     def check_drawn(self, is_one_per_line: bool) -> None:
@@ -64,7 +64,7 @@ class Text(Outputs):
     def check_text(self, instead: str) -> None:
         pass
 
-    def check_constrained(self, prefix: str = "") -> None:
+    def check_constrained(self, prefix: object = None) -> None:
         self._refuse("--constrained")
 
     def check_drawn(self, is_one_per_line: bool) -> None:
@@ -91,9 +91,9 @@ class Trees(Outputs):
     def check_text(self, instead: str) -> None:
         raise ConfigError(f"{self.run} writes trees, not text. {instead}")
 
-    def check_constrained(self, prefix: str = "") -> None:
+    def check_constrained(self, prefix: object = None) -> None:
         if prefix:
-            raise ConfigError("--constrained and --target-prefix contradict each other: give one of them.")
+            raise ConfigError("--constrained contradicts --target-prefix and --target-prefixes: give one of them.")
 
     def check_drawn(self, is_one_per_line: bool) -> None:
         if not is_one_per_line:

@@ -29,6 +29,7 @@ from keras_transformer.sources import (
     check_batch_size,
     check_vocabulary,
     encoded_lines,
+    encoded_prefix,
     longest_source,
     padded,
 )
@@ -205,9 +206,16 @@ class Translator:
             raise ConfigError("trees_only and prefixes contradict each other: give one of them.")
         if len(prefixes) != lines:
             raise ConfigError(f"There are {len(prefixes)} prefixes for {lines} lines: give one per line.")
-        reader = PrefixReader(self.tokenizer)
-        read = {text: reader.read(text, self._longest_output) for text in dict.fromkeys(prefixes)}
+        read = {text: self._prefix_reader.read(text, self._longest_output) for text in dict.fromkeys(prefixes)}
         return [read[text] for text in prefixes]
+
+    @functools.cached_property
+    def _prefix_reader(self) -> PrefixReader:
+        return PrefixReader(self.tokenizer)
+
+    def check_prefix(self, text: str) -> None:
+        """Raises InputError if a prefix is longer than any translation."""
+        encoded_prefix(self.tokenizer, text, self._longest_output)
 
     def _read(self, ids: np.ndarray, scores: np.ndarray, is_cut: np.ndarray) -> list[Translation]:
         """Return the hypotheses of one sentence as Translations with different texts.

@@ -135,17 +135,22 @@ def sentence_of(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}." if error.filename is not None else f"{error.strerror}."
 
 
-def translate_lines(output_lines: Callable[[list[str], int], Iterable[str]], batch_size: int) -> None:
+def translate_lines(
+    output_lines: Callable[[list[str], int], Iterable[str]],
+    batch_size: int,
+    checked: Callable[[Iterator[str]], Iterator[str]] = iter,
+) -> None:
     """Translate standard input to standard output, both UTF-8.
 
     `output_lines` is a function of a list of lines and the number of the first of them, counted from 1. It returns
-    what to write for them. If a line cannot be read, all lines before it are translated and written first.
+    what to write for them. `checked` yields all lines of the input as they come, and may raise UserError. If that, or
+    reading a line, raises, all lines before it are translated and written first.
     """
     for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
         if stream is None:  # as after `<&-` and `>&-`
             raise InputError(f"Standard {name} is closed: give a file, a pipe or /dev/null.")
     first_line = 1
-    for lines in groups(read_lines(sys.stdin.buffer, "the input"), sys.stdin, batch_size):
+    for lines in groups(checked(read_lines(sys.stdin.buffer, "the input")), sys.stdin, batch_size):
         for text in output_lines(lines, first_line):
             sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.buffer.flush()

@@ -6,6 +6,7 @@ from the table in decoding/options.py: a command that `takes_search_options` get
 
 import functools
 import inspect
+import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
@@ -91,6 +92,16 @@ Ensemble = Annotated[
 ]
 
 TargetPrefix = Annotated[str, typer.Option(help=TARGET_PREFIX)]
+
+PrefixFile = Annotated[
+    pathlib.Path | None,
+    typer.Option(
+        "--target-prefixes",
+        metavar="FILE",
+        help="A file of such texts, one per line of input; an empty line is none.",
+        show_default="none",
+    ),
+]
 
 MaxSourceTokens = Annotated[
     int, typer.Option(help=f"Longer sentences are truncated to this number of tokens; at most {LONGEST_SOURCE}.")

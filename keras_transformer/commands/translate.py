@@ -27,6 +27,7 @@ from keras_transformer.commands.options import (
     Ensemble,
     MaxSourceTokens,
     Precision,
+    PrefixFile,
     RunName,
     SearchArguments,
     TargetPrefix,
@@ -35,6 +36,7 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
+from keras_transformer.commands.target_prefixes import TargetPrefixes
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.outputs import outputs_of
 from keras_transformer.parsing.written import drawing
@@ -50,6 +52,7 @@ def translate(
     ensemble: Ensemble,
     search: SearchArguments,
     target_prefix: TargetPrefix = "",
+    target_prefixes: PrefixFile = None,
     scores: WithScores = False,
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
@@ -73,7 +76,8 @@ def translate(
         runs = [opened(name) for name in (run, *ensemble)]
         outputs = outputs_of(runs[0])
         if constrained:
-            outputs.check_constrained(target_prefix)
+            outputs.check_constrained(target_prefix or target_prefixes)
+        prefixes = TargetPrefixes(target_prefix, target_prefixes)
         options = SearchOptions(**search.with_run_defaults(outputs.search))
         if draw:
             outputs.check_drawn(options.n_best == 1 and not scores)
@@ -89,8 +93,8 @@ def translate(
         cut_lines = CutLines()
 
         def output_lines(lines, first_line):
-            prefixes = [target_prefix] * len(lines) if target_prefix else None
-            hypotheses = translator.translate_n_best(outputs.read(lines), first_line, prefixes)
+            of_lines = prefixes.of_next(len(lines))
+            hypotheses = translator.translate_n_best(outputs.read(lines), first_line, of_lines)
             translated = outputs.written(lines, hypotheses, first_line)
             cut_lines.note(translated, first_line)
             if draw:
@@ -103,7 +107,7 @@ def translate(
                 for translation in translations
             ]
 
-        translate_lines(output_lines, batch_size)
+        translate_lines(output_lines, batch_size, lambda lines: prefixes.beside(lines, translator))
         cut_lines.warn("raise --max-length or --extra-length")
         if translator.longer_than_trained:
             log.warning(
