@@ -16,8 +16,10 @@ keras-hub has no place for the last one, and ignores it. A preset is opened wher
 import datetime
 import importlib.metadata
 import json
+import logging
 import os
 import pathlib
+import tempfile
 from collections.abc import Iterable
 
 import keras
@@ -32,6 +34,8 @@ from keras_transformer.run_folder import REGISTERED_NAME, RunFolder, holds_prese
 from keras_transformer.saved_run import check_finite, save_parts, save_weights, with_weights
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.translation_model import TranslationModel
+
+log = logging.getLogger("keras_transformer")
 
 
 def load_model(name: str | os.PathLike, kind: type[TranslationModel]) -> keras.Model:
@@ -120,7 +124,33 @@ def folder_of(name: str | os.PathLike) -> pathlib.Path:
 
 
 def run_in(folder: pathlib.Path) -> pathlib.Path:
-    """Return the run folder or preset that `download` left in a folder. Raises UserError if it is none."""
+    """Return the run folder or preset that `download` left in a folder: itself, or an import of its MarianMT model.
+
+    An import is kept in the hub's cache of assets, by repository and commit. Raises UserError if the model cannot be
+    imported.
+    """
     if RunFolder(folder).model.exists():
         return folder
-    raise ConfigError(f"{folder} holds no model of this project.")
+    from huggingface_hub import cached_assets_path, constants
+
+    repository, commit = folder.parents[1].name, folder.name  # of CACHE/models--USER--MODEL/snapshots/COMMIT
+    assets = cached_assets_path("keras-transformer", repository, commit, assets_dir=constants.HF_ASSETS_CACHE)
+    run = assets / "run"
+    if not run.exists():
+        import_into(run, folder)
+    return run
+
+
+def import_into(run: pathlib.Path, folder: pathlib.Path) -> None:
+    """Import a MarianMT model as the run folder `run`, which appears whole, whoever else imports it too."""
+    from keras_transformer.imported.folder import import_folder, write_run
+
+    model = import_folder(folder)
+    with tempfile.TemporaryDirectory(dir=run.parent) as staging:
+        write_run(model, pathlib.Path(staging) / "run")
+        try:
+            os.rename(pathlib.Path(staging) / "run", run)
+        except OSError:
+            if not run.exists():
+                raise
+    log.warning("imported, %s", "; ".join(model.notes))

@@ -9,7 +9,7 @@ from huggingface_hub import constants
 
 import keras_transformer as kt
 from keras_transformer import hub
-from tests.support.hub import Hub, served
+from tests.support.hub import Hub, asked, files_in
 from tests.support.runs import SENTENCES
 
 HOSTILE = {
@@ -23,16 +23,9 @@ HOSTILE = {
 
 
 @pytest.fixture
-def local_hub(tmp_path, monkeypatch):
+def local_hub(tmp_path):
     """A hub on this machine, which huggingface-hub asks in place of the real one, and an empty cache."""
-    local = Hub()
-    with served(local) as address:
-        monkeypatch.setattr(constants, "ENDPOINT", address)
-        monkeypatch.setattr(
-            constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        )
-        for name in ("HF_HUB_CACHE", "HF_ASSETS_CACHE"):
-            monkeypatch.setattr(constants, name, str(tmp_path / "cache" / name))
+    with asked(Hub(), tmp_path / "cache") as local:
         yield local
 
 
@@ -41,7 +34,7 @@ def preset_files(random_folder, tmp_path_factory):
     """The files of a preset, by their path in it."""
     folder = tmp_path_factory.mktemp("preset")
     kt.Translator.from_preset(random_folder).save_to_preset(folder, SENTENCES)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return files_in(folder)
 
 
 def test_a_preset_is_downloaded_once(local_hub, preset_files, pair):

@@ -13,6 +13,9 @@ import re
 import threading
 from urllib.parse import unquote
 
+import pytest
+from huggingface_hub import constants
+
 LARGE = 4096  # bytes, from which on a file is in the store for large ones
 
 
@@ -138,6 +141,22 @@ def entry_of(path, content):
     if len(content) >= LARGE:
         entry["lfs"] = {"oid": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 130}
     return entry
+
+
+@contextlib.contextmanager
+def asked(hub, cache):
+    """Within, huggingface-hub asks this hub in place of the real one, with a cache of its own."""
+    with served(hub) as address, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "ENDPOINT", address)
+        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
+        for name in ("HF_HUB_CACHE", "HF_ASSETS_CACHE"):
+            patch.setattr(constants, name, str(cache / name))
+        yield hub
+
+
+def files_in(folder):
+    """The files of a folder, by their path in it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @contextlib.contextmanager
