@@ -19,7 +19,7 @@ from benchmarks.trials.sizes import check_same_size
 from benchmarks.trials.training import Folder, Only, selected, steps_in, train_all
 from keras_transformer.commands.console import exit_codes
 from keras_transformer.machine import processor_and_cores
-from train.config.run import load_config
+from train.config.run import RunConfig, load_config
 from train.config.settings import effective_settings
 from train.cost.cost import parameter_count
 
@@ -73,7 +73,8 @@ def timed(trials: Sequence[Trial], minutes: float, folder: pathlib.Path, note: p
     on another machine, they are compared at the same time of that first one. Raises BenchmarkError if the note is of
     another time or of other settings.
     """
-    settings = {trial.name: effective_settings(load_config(trial.config, trial.overrides)) for trial in trials}
+    configs = {trial.name: load_config(trial.config, trial.overrides) for trial in trials}
+    settings = {name: effective_settings(config) for name, config in configs.items()}
     remedy = f"Remove {note.parent} and {folder}, or name other folders with --results and --folder."
     if note.exists():
         noted = json.loads(note.read_text(encoding="utf-8"))
@@ -83,7 +84,10 @@ def timed(trials: Sequence[Trial], minutes: float, folder: pathlib.Path, note: p
             if name not in noted["steps"]:
                 raise BenchmarkError(f"{note} has no steps of {name}, only of {', '.join(noted['steps'])}. {remedy}")
             before = noted["settings"][name]
-            if changed := [key for key in sorted(before.keys() | now.keys()) if before.get(key) != now.get(key)]:
+            keys = sorted(
+                before.keys() | {key for key in now if is_set(configs[name], key)}
+            )  # others are new: defaults
+            if changed := [key for key in keys if before.get(key) != now.get(key)]:
                 raise BenchmarkError(f"{note} has the steps of {name} with another {', '.join(changed)}. {remedy}")
     else:
         steps = {trial.name: steps_in(trial, minutes, folder) for trial in trials}
@@ -93,6 +97,12 @@ def timed(trials: Sequence[Trial], minutes: float, folder: pathlib.Path, note: p
         trial._replace(overrides=(*trial.overrides, f"training.steps={noted['steps'][trial.name]}")) for trial in trials
     ]
     return trials, noted["machine"]
+
+
+def is_set(config: RunConfig, key: str) -> bool:
+    """Return whether a configuration file, or its overrides, set a key such as "training.steps"."""
+    section, _, name = key.partition(".")
+    return name in getattr(config, section).model_fields_set
 
 
 if __name__ == "__main__":

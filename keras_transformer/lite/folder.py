@@ -59,7 +59,9 @@ class Description(NamedTuple):
         try:
             values = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
             rooms = tuple(Room(int(rows), int(tokens)) for rows, tokens in values["rooms"])
-            search = {name: values["search"][name] for name in RUN_OPTIONS}
+            search = dict(values["search"])
+            if unknown := sorted(search.keys() - set(RUN_OPTIONS)):
+                raise ConfigError(f"search has {', '.join(unknown)}; it may have {', '.join(RUN_OPTIONS)}")
             SearchOptions(**search)
             if not any(room.rows == 1 for room in rooms):
                 raise ConfigError("it has no room for one sentence")

@@ -1,12 +1,11 @@
 """The parts of a certificate; test_export_command.py reads a whole one."""
 
-import types
-
 import pytest
 
 from export.__main__ import app
 from export.certificate.certificate import RuntimeCheck, agreement_in, example_of, in_batches
 from export.graph.operations import OF_OLDEST, meta_graph, operations_in
+from export.server import version
 from export.server.version import Version, warm_up_requests
 from export.versions import CERTIFICATE
 from keras_transformer.translation import Translation
@@ -33,7 +32,7 @@ def test_the_example_has_about_seven_words():
 def test_a_version_without_a_readable_certificate_has_no_example(tmp_path, content, expected):
     if content is not None:
         (tmp_path / CERTIFICATE).write_bytes(content.encode("utf-8", "surrogateescape"))
-    assert Version.example(types.SimpleNamespace(path=tmp_path)) == expected
+    assert version.example_of(tmp_path) == expected
 
 
 @pytest.mark.parametrize("order", ["given", "shuffled"])
