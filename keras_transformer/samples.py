@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import sacrebleu
 
 from keras_transformer.inspection.markdown import escaped, table_of
+from keras_transformer.translation import Translation
 
 if TYPE_CHECKING:  # it imports TensorFlow
     from keras_transformer.translator import Translator
@@ -24,7 +25,11 @@ class Sample(NamedTuple):
 
 def translate_pairs(translator: "Translator", pairs: Sequence[tuple[str, str]]) -> list[Sample]:
     """Translate the source of each (source, reference). Returns one Sample per pair."""
-    translations = translator.translate([source for source, _ in pairs])
+    return samples_of(pairs, translator.translate([source for source, _ in pairs]))
+
+
+def samples_of(pairs: Sequence[tuple[str, str]], translations: Sequence[Translation]) -> list[Sample]:
+    """Return a Sample of each (source, reference) and the translation of its source."""
     return [Sample(*pair, translation.text) for pair, translation in zip(pairs, translations, strict=True)]
 
 

@@ -22,6 +22,7 @@ import typer
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import (
     BATCHES_AT_ONCE,
+    CutLines,
     command_app,
     exit_codes,
     on_one_line,
@@ -42,6 +43,7 @@ from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.languages import tokenizer_of, warn_of_unspaced
 from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.translation import Translation
 
 from .config.recorded import load_recorded
 from .data.files import aligned_pairs, check_sides
@@ -90,9 +92,9 @@ def write_nearest(
         tune_for_translation()
         translator = Translator.load(runs, options, batch_size=batch_size, precision=precision)
 
-        def candidates_of(lines: Sequence[str], first_line: int) -> list[list[str]]:
+        def candidates_of(lines: Sequence[str], first_line: int) -> list[list[Translation]]:
             translated = translator.translate_n_best(lines, first_line)
-            return [[on_one_line(candidate.text) for candidate in candidates] for candidates in translated]
+            return [[each._replace(text=on_one_line(each.text)) for each in candidates] for candidates in translated]
 
         references = translator.tokenizer.restored([reference for _, reference in pairs])
         pairs = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
@@ -122,27 +124,31 @@ def check_files(
 
 def distil(
     pairs: Sequence[tuple[str, str]],
-    candidates_of: Callable[[Sequence[str], int], list[list[str]]],
+    candidates_of: Callable[[Sequence[str], int], list[list[Translation]]],
     at_once: int,
     work: Unfinished,
     language: str = "",
 ) -> list[str]:
-    """Return for each pair the translation of its source that is nearest to its target, and log how near they are.
+    """Return for each pair the translation of its source that is nearest to its target.
+
+    Logs how near they are, and which of them their limit ended.
 
     candidates_of: translates source sentences, at most `at_once`, and gets the number of the first one, counted from
     1; it returns the translations of each, the most probable one first. work: keeps the most probable and the nearest
-    translation of each sentence. language: of the translations, which decides what a word is.
+    translation of each sentence, and whether the nearest was cut, which results of older versions lack. language: of
+    the translations, which decides what a word is.
     """
     from keras_transformer.bleu import raw_bleu, score_by
 
     warn_of_unspaced([reference for _, reference in pairs], language)
     for start in range(len(work.results), len(pairs), at_once):
         part = pairs[start : start + at_once]
-        candidates_of_part = candidates_of([source for source, _ in part], start + 1)
-        work.add([
-            [candidates[0], nearest(candidates, reference, language)]
-            for candidates, (_, reference) in zip(candidates_of_part, part, strict=True)
-        ])  # fmt: skip
+        candidates_of_part, rows = candidates_of([source for source, _ in part], start + 1), []
+        for candidates, (_, reference) in zip(candidates_of_part, part, strict=True):
+            of_texts = {candidate.text: candidate for candidate in reversed(candidates)}
+            best = of_texts[nearest([candidate.text for candidate in candidates], reference, language)]
+            rows.append([candidates[0].text, best.text, bool(best.is_cut)])
+        work.add(rows)
         log.info("%s of %s sentences", f"{len(work.results):,}", f"{len(pairs):,}")
     probable, chosen = ([texts[column] for texts in work.results] for column in (0, 1))
     references = [reference for _, reference in pairs]
@@ -150,6 +156,9 @@ def distil(
         same = sum(text == reference for text, reference in zip(texts, references, strict=True))
         bleu = score_by(raw_bleu(language), texts, references)
         log.info("%s translations: BLEU %s, %s of them the reference; %s", name, bleu, f"{same:,}", bleu.note)
+    cut_lines = CutLines()
+    cut_lines.numbers = [number for number, (_, _, *is_cut) in enumerate(work.results, 1) if any(is_cut)]
+    cut_lines.warn("leave these lines of both sides out of a training text")
     return chosen
 
 

@@ -49,6 +49,11 @@ def test_in_a_language_without_spaces_characters_are_compared():
     assert nearest(candidates, reference) == candidates[0]
 
 
+def candidates_for(lines, is_cut=False):
+    texts = [["four five", f"one two three {line.split()[-1]}"] for line in lines]
+    return [[Translation(far, -1.0), Translation(near, -2.0, is_cut=is_cut)] for far, near in texts]
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
 def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_once, tmp_path):
     pairs = [(f"source {n}", f"one two three {n}") for n in range(5)]
@@ -56,7 +61,7 @@ def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_on
 
     def candidates_of(lines, first_line):
         asked.extend(enumerate(lines, first_line))
-        return [["four five", f"one two three {line.split()[-1]}"] for line in lines]
+        return candidates_for(lines)
 
     found = distil(pairs, candidates_of, at_once, Unfinished(tmp_path / "output", {}))
     assert found == [reference for _, reference in pairs]
@@ -71,13 +76,21 @@ def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, tmp_path):
         if first_line == stopped_at:
             raise KeyboardInterrupt
         asked.append(first_line)
-        return [["four five", f"one two three {line.split()[-1]}"] for line in lines]
+        return candidates_for(lines)
 
     with pytest.raises(KeyboardInterrupt):
         distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
     stopped_at = None
     found = distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
     assert found == [reference for _, reference in pairs] and asked == [1, 3, 5]
+
+
+def test_chosen_translations_that_were_cut_are_counted_those_before_a_stop_too(tmp_path, caplog):
+    pairs, path = [(f"source {n}", f"one two three {n}") for n in range(4)], tmp_path / "output"
+    work = Unfinished(path, {})
+    work.add([["four five", "one two three 0"], ["four five", "one two three 1", True]])  # the first of another version
+    distil(pairs, lambda lines, first_line: candidates_for(lines, first_line == 3), 1, work)
+    assert "may lack their end: 2 (line numbers: 2, 3)" in caplog.text
 
 
 @pytest.fixture

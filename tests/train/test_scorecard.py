@@ -1,16 +1,19 @@
 """All statistics of one set of translations, as text, as JSON and as a picture."""
 
+import dataclasses
 import json
+import types
 
 import pytest
 from PIL import Image
 
 from keras_transformer.bleu import tokenised_bleu
 from keras_transformer.samples import Sample
+from keras_transformer.translation import Translation
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.scoring import scorecard_plot
 from train.scoring.breakdown import WordCounts, words_of
-from train.scoring.card import TimedTranslations
+from train.scoring.card import TimedTranslations, translate_timed
 from train.scoring.scorecard import LOWERCASE_NOTE, Evaluator
 from train.scoring.scorecard_plot import plot_scorecard
 from train.scoring.tables import INTERVAL_NOTE
@@ -34,6 +37,20 @@ def test_the_lines_are_scores_then_speed_then_tables(cards):
     assert lines[6].startswith("speed 2.0 sentences/s: 2.0 s")
     titles = [line for line in lines if line.endswith(":")]
     assert len(titles) == 2 and "the training text (4 pairs)" in titles[1]
+
+
+def test_outputs_that_were_cut_are_counted_if_there_are_any(cards):
+    assert "cut" not in "".join(cards[0].score_lines()) and cards[0].as_json()["cut"] == 0
+    card = dataclasses.replace(cards[0], timed=cards[0].timed._replace(cut=1_234))
+    assert "1,234 outputs were cut at their limit" in card.score_lines()[-2] and card.as_json()["cut"] == 1_234
+
+
+def test_a_translation_that_its_limit_ended_counts_as_cut():
+    def translate(lines):
+        return [Translation(line.upper(), -1.0, is_cut=line == "b") for line in lines]
+
+    timed = translate_timed(types.SimpleNamespace(translate=translate), [("a", "x"), ("b", "y")])
+    assert timed.cut == 1 and timed.samples == [Sample("a", "x", "A"), Sample("b", "y", "B")]
 
 
 def test_every_form_has_an_interval(cards):

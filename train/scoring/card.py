@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from keras_transformer.bleu import Score
-from keras_transformer.samples import Sample, translate_pairs
+from keras_transformer.samples import Sample, samples_of
 
 from .significance import Comparison
 from .tables import INTERVAL_NOTE, Table
@@ -20,6 +20,7 @@ class TimedTranslations(NamedTuple):
 
     samples: list[Sample]
     seconds: float  # the preparation of the search included
+    cut: int = 0  # of them were ended by their limit, though the model would have continued them
 
     @property
     def rate(self) -> float:
@@ -33,8 +34,10 @@ class TimedTranslations(NamedTuple):
 def translate_timed(translator: "Translator", pairs: list[tuple[str, str]]) -> TimedTranslations:
     """Translate the source of each (source, reference), and measure how long that takes."""
     started = time.perf_counter()
-    samples = translate_pairs(translator, pairs)
-    return TimedTranslations(samples, time.perf_counter() - started)
+    translations = translator.translate([source for source, _ in pairs])
+    seconds = time.perf_counter() - started
+    cut = sum(bool(translation.is_cut) for translation in translations)
+    return TimedTranslations(samples_of(pairs, translations), seconds, cut)
 
 
 class OutputScores(Protocol):
@@ -83,7 +86,13 @@ class Card(abc.ABC):
 
     def notes(self) -> list[str]:
         """What must be known to read the scores."""
-        return [INTERVAL_NOTE] * any(score.has_interval for score in self.scores.measured)
+        notes = [INTERVAL_NOTE] * any(score.has_interval for score in self.scores.measured)
+        if self.timed.cut:
+            notes.append(
+                f"{self.timed.cut:,} outputs were cut at their limit, and may lack their end; a larger extra_length "
+                "lets them end"
+            )
+        return notes
 
     def score_lines(self) -> list[str]:
         """The scores, how to read them, and the speed."""
@@ -104,6 +113,7 @@ class Card(abc.ABC):
             **self.scores.as_json(),
             "seconds": self.timed.seconds,
             "sentences_per_second": self.timed.rate,
+            "cut": self.timed.cut,
             **self.details(),
             "against": self.comparison.as_json() if self.comparison else None,
         }
