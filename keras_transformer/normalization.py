@@ -27,7 +27,8 @@ INVISIBLE = (  # controls, soft hyphens, signs of direction, zero-width spaces, 
 )
 JOINERS = "\u200c\u200d"  # zero-width: non-joiner and joiner, which Persian, Indic scripts and emoji need
 STYLES = "\ufe0e\ufe0f"  # selectors of the variant of a character that is black and white, or an emoji
-SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0020-\U000e007f\U000e0100-\U000e01ef"  # of variants, flags' tags
+VARIANTS = "\u180b-\u180d\u180f\ufe00-\ufe0d"  # of the variant of a Mongolian or Chinese letter, or of a sign
+SELECTORS = f"{VARIANTS}{STYLES}\U000e0020-\U000e007f\U000e0100-\U000e01ef"  # also tags of flags, rare Chinese variants
 BLANK = f"[\0\u115f\u1160{SPACES}{INVISIBLE}{JOINERS}{SELECTORS}]*"  # for re and for RE2
 _BLANK = re.compile(BLANK)
 
@@ -81,7 +82,7 @@ def _rules_of_form(form: str) -> dict[str, str]:
         halves = ("".join(pair) for pair in itertools.product(members("\uff66-\uff9d"), "\uff9e\uff9f"))
         rules |= {half: full for half in halves if len(full := unicodedata.normalize(form, half)) == 1}
     rules |= dict.fromkeys(members(SPACES), " ") | dict.fromkeys(members(INVISIBLE), "") | {"\u2011": "-"}
-    for invisible, letter in itertools.product(JOINERS + STYLES, _letters_without_joiners()):
+    for invisible, letter in itertools.product((*JOINERS, *STYLES, *members(VARIANTS)), _letters_without_joiners()):
         rules[invisible + letter] = rules.get(letter, letter)
     return {sequence: other for sequence, other in rules.items() if sequence != other}
 

@@ -15,6 +15,7 @@ from keras_transformer.normalization import (
     SELECTORS,
     SPACES,
     STYLES,
+    VARIANTS,
     is_blank,
     members,
     normalization_rules,
@@ -30,7 +31,9 @@ MEANINGFUL = [
     "\u0915\u094d\u200d\u0937 \u0915\u094d\u200c\u0937",  # Hindi: half a letter, and a letter with a virama
     "\u0d28\u0d4d\u200d",  # Malayalam: an old way to write a final consonant
     "👩‍💻 👩🏽‍🚀 🏳️‍🌈 ❤️ ☺︎ 1️⃣ 🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
-    "\u8fbb\U000e0100",  # a variant of a Chinese character
+    "\u8fbb\U000e0100 \u8fbb\ufe00\u4eba",  # variants of a Chinese character
+    "\u182d\u180b\u1820 \u1820\u180d",  # Mongolian
+    "\u2229\ufe00 \ua856\ufe00 \u1000\ufe00\u1001",  # a sign with serifs; a letter of Phags-pa, and of Burmese
 ]
 
 
@@ -82,7 +85,7 @@ def test_all_spaces_are_one_space_and_invisible_characters_are_nothing(tokenizer
             f"Ein {invisible}Mann steht{invisible}",
         ):
             assert tokenizer.encode(text) == ids, (hex(ord(invisible)), text)
-    for joiner in JOINERS + STYLES:
+    for joiner in (*JOINERS, *STYLES, *members(VARIANTS)):
         assert tokenizer.encode(f"Ein Ma{joiner}nn {joiner}steht") == ids
         assert tokenizer.encode(f"im Jahr {joiner}1{joiner}9{joiner}07") == tokenizer.encode("im Jahr 1907")
 
