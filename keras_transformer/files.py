@@ -46,7 +46,7 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
         os.replace(part, path)
     except BaseException as error:
         part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # a full disk does not name the file
+        if isinstance(error, OSError) and error.filename in (None, str(part)):  # a full disk names no file
             error.filename = str(path)
         raise
 

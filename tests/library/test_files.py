@@ -107,6 +107,12 @@ def test_an_error_of_a_write_names_the_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_does_not_exist_is_an_error_of_the_file(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        write_atomically(tmp_path / "none" / "file", "text")
+    assert caught.value.filename == str(tmp_path / "none" / "file")
+
+
 def test_the_content_is_on_the_disk_in_full_before_it_has_the_name(tmp_path, monkeypatch):
     """A machine that loses its power would otherwise keep the name, and zeros behind it."""
     calls, fsync, replace = [], os.fsync, os.replace

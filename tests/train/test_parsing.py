@@ -212,7 +212,9 @@ def test_trees_of_other_sentences_are_no_comparison(parsed, tmp_path, text, part
 def test_evaluate_prints_what_the_right_trees_would_have(parsed, monkeypatch):
     monkeypatch.setattr(Translator, "load", lambda *arguments, **settings: Gold())
     first, *lines = invoke(train.evaluate.app, parsed).stdout.splitlines()
-    assert first.startswith("data.test, beam 3, length penalty 0.3, extra length 20, coverage penalty 0.0, ")
+    assert first.startswith(
+        "data.test, beam 3, length penalty 0.3, extra length 20, length normalization gnmt, coverage penalty 0.0, "
+    )
     assert lines[0].startswith("F1 90.91") and "well-formed 75.00 per cent" in lines[2]
 
 
