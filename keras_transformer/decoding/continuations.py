@@ -6,7 +6,7 @@ from keras_transformer.decoding.endings import is_any_inside_ending
 from keras_transformer.decoding.rules import CHANGING, changed_log_probs, drawn, forced_tokens, is_changing, is_drawing
 from keras_transformer.decoding.scores import NEVER, log_normaliser
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
-from keras_transformer.decoding.top_k import selected, top_k
+from keras_transformer.decoding.top_k import at_columns, selected, top_k
 from keras_transformer.tokens import EOS, PAD, SPECIAL
 
 
@@ -82,9 +82,7 @@ def best_of_siblings(log_probs, tokens, state: BeamState) -> Candidates:
     log_probs, ranked = ops.reshape(log_probs, per_sentence), penalised(log_probs, state.rules, beam_size)
     best, chosen = selected(ops.reshape(ranked, per_sentence), beam_size)  # (B, K)
     log_probs = ops.take_along_axis(log_probs, chosen, axis=1) if "sibling_penalties" in state.rules else best
-    is_chosen = ops.expand_dims(chosen, 2) == ops.reshape(ops.arange(per_sentence[1]), (1, 1, -1))
-    tokens = ops.sum(ops.where(is_chosen, ops.expand_dims(ops.reshape(tokens, per_sentence), 1), 0), axis=2)
-    return Candidates(log_probs, chosen // siblings, tokens)
+    return Candidates(log_probs, chosen // siblings, at_columns(ops.reshape(tokens, per_sentence), chosen))
 
 
 def penalised(log_probs, rules: Rules, beam_size: int):

@@ -26,15 +26,22 @@ def top_k(scores, k: int):
     rows = ops.expand_dims(ops.arange(ops.shape(scores)[0]) * blocks, 1)
     candidates = ops.take(ops.reshape(scores, (-1, width)), ops.reshape(chosen + rows, (-1,)), axis=0)  # (N * k, width)
     largest, places = selected(ops.reshape(candidates, (-1, k * width)), k)
-    is_block = ops.expand_dims(places // width, 2) == ops.reshape(ops.arange(k), (1, 1, k))  # (N, k, k)
-    blocks_of_places = ops.sum(ops.where(is_block, ops.expand_dims(chosen, 1), 0), axis=-1)
-    return largest, blocks_of_places * width + places % width
+    return largest, at_columns(chosen, places // width) * width + places % width
 
 
 def selected(scores, k: int):
     """Return what `top_k` returns, from one selection among all numbers."""
     largest, columns = ops.top_k(scores, k)
     return largest, ops.cast(columns, "int32")
+
+
+def at_columns(values, columns):
+    """Return what each row has at these columns: values (N, V), V static; columns int32 (N, k) -> (N, k).
+
+    It takes no more memory than it returns, which an array of (N, k, V) comparisons would.
+    """
+    first = ops.expand_dims(ops.arange(ops.shape(values)[0]) * values.shape[-1], 1)
+    return ops.take(ops.reshape(values, (-1,)), columns + first, axis=0)
 
 
 def block_width(columns: int) -> int:
