@@ -3,8 +3,9 @@
 import itertools
 
 import pytest
+import tensorflow as tf
 
-from export.graph.request import PREFIX, inputs_of
+from export.graph.request import PREFIX, checked, inputs_of
 from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import OPTIONS as TABLE
@@ -66,3 +67,11 @@ def test_a_search_allows_no_value_below_and_none_above_if_it_has_a_limit(name):
     if name not in ("beam_size", "min_length", "max_length"):  # those of an export are narrower
         with pytest.raises(ConfigError, match=name):
             searched_with(name, option.highest + step)
+
+
+def test_the_graph_takes_the_bounds_of_an_input_and_nothing_beyond():
+    beam_size = OPTIONS["beam_size"]
+    assert checked(beam_size, tf.constant([1, 5]), 2).numpy().tolist() == [1, 5]
+    for value in (0, 6):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="beam_size must be from 1 to 5"):
+            checked(beam_size, tf.constant([value]), 2)

@@ -1,13 +1,16 @@
 """Paths, methods and bodies of REST are taken as TensorFlow Serving takes them."""
 
+import asyncio
 import gzip
 import json
 
 import pytest
 import requests
 
+from export.server.errors import Code, RequestError
 from export.server.options import ServerOptions
 from export.server.process import local_server
+from export.server.rest_api import answer_error
 from tests.support.echo import write_echo
 
 
@@ -90,3 +93,12 @@ def test_base64_needs_no_padding(server, text):
 
 def test_a_connection_stays_longer_than_proxies_keep_theirs():
     assert ServerOptions().idle_seconds > 60
+
+
+@pytest.mark.parametrize(("status", "header"), [(408, ("connection", "close")), (503, ("retry-after", "1")), (400, ())])
+def test_a_client_is_told_when_to_come_again_and_when_its_connection_ends(status, header):
+    error = RequestError(Code.INVALID_ARGUMENT, "why", status)
+    response = asyncio.run(answer_error(None, error))
+    assert response.status_code == status
+    told = {name: value for name, value in response.headers.items() if name in ("connection", "retry-after")}
+    assert told == dict([header] if header else [])

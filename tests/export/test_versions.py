@@ -5,7 +5,15 @@ import os
 import psutil
 import pytest
 
-from export.versions import SAVED_MODEL, ExportError, find_version, publish, refuse_version, unfinished_version
+from export.versions import (
+    SAVED_MODEL,
+    ExportError,
+    find_version,
+    numbered_versions,
+    publish,
+    refuse_version,
+    unfinished_version,
+)
 
 
 def names_in(folder):
@@ -99,3 +107,10 @@ def test_a_version_is_no_folder_for_versions(tmp_path):
     (tmp_path / SAVED_MODEL).touch()
     with pytest.raises(ExportError, match=f"{tmp_path} is a version itself: name the folder above it"):
         refuse_version(tmp_path)
+
+
+@pytest.mark.parametrize("names", [["7", "0007"], ["0007", "7"]])
+def test_of_two_names_of_a_number_the_plain_one_is_the_version(tmp_path, names):
+    for name in names:
+        (tmp_path / name).mkdir()
+    assert numbered_versions(tmp_path) == {7: tmp_path / "7"}

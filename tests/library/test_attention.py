@@ -119,6 +119,8 @@ def test_scores_beyond_the_largest_float16_give_no_nan(dtype):
     assert_close(ops.cast(output, "float32"), [[1.0]])
     _, weights = attend(query, keys, [[1.0], [2.0], [3.0]], dtype=dtype)
     assert_close(ops.cast(weights, "float32"), [[1.0, 0.0, 0.0]])
+    _, weights = attend(query, keys[[1, 1]], [[1.0], [2.0]], dtype=dtype)
+    assert_close(ops.cast(weights, "float32"), [[0.5, 0.5]])
 
 
 @pytest.mark.parametrize("key_dim", [4, 64, 512])

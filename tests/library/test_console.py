@@ -223,8 +223,11 @@ def test_lines_with_a_translation_that_was_cut_are_counted_and_named(caplog):
     assert not caplog.messages
     cut_lines.note([[whole, cut], [whole], [cut]], 3)
     cut_lines.warn("raise it")
-    cut_lines.note([[cut]] * 20, 6)
+    cut_lines.note([[cut]] * 8, 6)
     cut_lines.warn("raise it")
-    few, many = caplog.messages
+    cut_lines.note([[cut]] * 12, 14)
+    cut_lines.warn("raise it")
+    few, ten, many = caplog.messages
+    assert ": 10 (line numbers: 3, 5, 6, 7, 8, 9, 10, 11, 12, 13)" in ten
     assert ": 2 (line numbers: 3, 5)" in few and few.endswith("raise it")
     assert ": 22 (line numbers: 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, ...)" in many

@@ -104,6 +104,9 @@ def test_an_error_of_a_write_names_the_file(tmp_path):
     with pytest.raises(OSError) as caught:
         write_atomically(tmp_path / "file", fail)
     assert (caught.value.filename, caught.value.errno) == (str(tmp_path / "file"), errno.ENOSPC)
+    with pytest.raises(FileNotFoundError) as caught:  # of another file, which it names itself
+        write_atomically(tmp_path / "file", lambda file: open(tmp_path / "other"))
+    assert caught.value.filename == str(tmp_path / "other")
     assert list(tmp_path.iterdir()) == []
 
 

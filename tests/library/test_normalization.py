@@ -106,6 +106,10 @@ def test_the_marks_of_a_letter_may_come_in_any_order(tokenizer):
             assert tokenizer.decode(tokenizer.encode(f"Vi{letter}t")) == "Việt"
 
 
+def test_the_hyphen_that_does_not_break_is_a_hyphen(tokenizer):
+    assert tokenizer.encode("E\u2011Mail") == tokenizer.encode("E-Mail")
+
+
 def test_full_width_letters_are_the_plain_ones_for_nfkc_alone(tokenizer):
     text = tokenizer.decode(tokenizer.encode("ＡＢＣ！ ﬁ ½ ｶﾞ"))
     assert text == {"nfc": "ＡＢＣ！ ﬁ ½ ｶﾞ", "nfkc": "ABC! fi 1⁄2 ガ"}[tokenizer.normalization]

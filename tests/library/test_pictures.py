@@ -16,6 +16,7 @@ from keras_transformer.inspection.attention import LONGEST, AttentionReader, Pai
 from keras_transformer.inspection.callbacks import AttentionPictures
 from keras_transformer.inspection.event_file import EventFile
 from keras_transformer.inspection.pictures import CELL, WIDEST, Grid, draw_attention, labels, picture_summary
+from keras_transformer.model import Transformer
 from tests.support.events import read_pictures
 from tests.support.models import assert_close
 
@@ -102,6 +103,12 @@ def test_a_measure_is_the_mean_of_all_queries_of_all_pairs():
 @pytest.fixture(scope="module")
 def read(pair):
     return AttentionReader(*pair, [("the cat sat on the mat", "kochen"), ("a", "der Küche hundred and forty-one")])
+
+
+def test_a_model_with_fewer_positions_reads_fewer_pieces(pair):
+    model = Transformer(pair[0].model_config.replace(positions="learned", max_positions=5))
+    [shown] = AttentionReader(model, pair[1], [("the cat sat on the mat", "a " * 20)]).pairs
+    assert (len(shown.source), len(shown.target), shown.target[-1]) == (5, 5, "</s>")
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from keras_transformer.decoding.options import LONGEST_OUTPUT, OPTIONS
 from keras_transformer.decoding.scores import LEAST_COVERED, NEVER, length_penalty, log_coverage, log_normaliser
 from tests.support.models import assert_close, normal
 
@@ -48,3 +49,8 @@ def test_the_normaliser_is_that_of_every_logit_however_far_they_lie_apart():
 def test_sums_of_never_stay_finite_and_below_every_real_score():
     assert np.isfinite(np.float32(NEVER) * 1000)
     assert np.float32(NEVER) + np.float32(-1e4) < np.float32(-1e6)
+
+
+def test_the_largest_length_penalty_of_the_longest_output_is_finite():
+    penalty = length_penalty(LONGEST_OUTPUT, OPTIONS["length_penalty"].highest)
+    assert np.isfinite(float(penalty))

@@ -186,6 +186,11 @@ def test_a_prefix_as_long_as_all_learned_positions_ends():
     assert rows[0] == (4, 5, 6, 7, 4, EOS) and rows[1][:2] == (4, 5) and EOS in rows[1]
 
 
+def test_a_row_of_padding_ends_at_once():
+    found = search(IncrementalDecoder(lively_transformer()), np.array([[5, 3], [PAD, PAD]], "int32"), GREEDY)
+    assert tokens_of(as_numpy(found.ids)[1, 0]) == (EOS,)
+
+
 @pytest.mark.parametrize("static_shapes", [False, True])
 def test_a_prefix_longer_than_the_longest_output_comes_whole_and_then_the_output_ends(static_shapes):
     prefix = [4, 5, 6, 7, 4, 5, 6, 7, 4]

@@ -9,7 +9,13 @@ import pytest
 import sentencepiece
 
 from keras_transformer.graph_tokenizer import graph_tokenizer
-from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, train_tokenizer
+from keras_transformer.tokenizer import (
+    SPECIAL_IDS,
+    TRAINING_CHARACTERS,
+    Tokenizer,
+    TokenizerError,
+    train_tokenizer,
+)
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.models import pieces_of
 from tests.support.processes import python
@@ -244,3 +250,15 @@ def test_a_piece_that_is_not_utf_8_is_refused(model_path, tmp_path):
 def test_encoding_needs_no_tensorflow():
     program = "import sys, keras_transformer.tokenizer; sys.exit('tensorflow' in sys.modules)"
     assert python("-c", program).returncode == 0
+
+
+@pytest.mark.parametrize("half", ["\ud83d", "\ude00"])
+def test_either_half_of_a_surrogate_pair_is_refused_by_its_line(tmp_path, half):
+    with pytest.raises(TokenizerError, match="Sentence 2 has a lone surrogate"):
+        train_tokenizer(["one", f"two {half}"], tmp_path / "tokenizer.model", 300)
+
+
+def test_the_longest_text_of_the_trainer_is_counted_in_characters(tmp_path):
+    """SentencePiece counts bytes, and drops a longer one without a word."""
+    train_tokenizer(["\u4e00\u4e01" * (TRAINING_CHARACTERS // 2)], tmp_path / "tokenizer.model", 264)
+    assert {"\u4e00", "\u4e01"} <= set(Tokenizer(tmp_path / "tokenizer.model").pieces())

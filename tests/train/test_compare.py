@@ -225,6 +225,7 @@ def test_a_plot_in_the_place_of_a_file_of_a_run_is_one_sentence(pair):
 def test_one_run_or_the_same_twice_is_one_sentence(pair):
     assert_one_sentence(compare_command(pair[0]), "two different run folders", pair[0])
     assert_one_sentence(compare_command(pair[0], pair[0]), "two different run folders")
+    assert_one_sentence(compare_command(pair[0], pair[0] / ".." / pair[0].name), "two different run folders")
 
 
 def test_damaged_files_are_one_sentence(pair):

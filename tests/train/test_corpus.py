@@ -225,3 +225,10 @@ def test_the_same_file_on_both_sides_is_refused(tmp_path, split):
     path = tmp_path / "train.en"
     with pytest.raises(CorpusError, match=f"data.{split} names .*train.en as source and as target"):
         load_corpus(files(tmp_path, b"a\n", b"x\n", **{split: [[str(path), str(tmp_path / "elsewhere" / "train.en")]]}))
+
+
+def test_a_split_that_is_read_again_counts_its_blank_lines_again_and_once(tmp_path):
+    split = load_corpus(files(tmp_path, b"a\n\nc\n", b"x\ny\nz\n")).train
+    for _ in range(2):
+        assert list(split) == [("a", "x"), ("c", "z")]
+        assert split.blank == [2] and split.skipped == {"empty source": 1}

@@ -20,3 +20,12 @@ def test_the_next_epoch_is_prepared_ahead_if_the_last_batch_is_of_it(monkeypatch
     assert numbers == []
     batches.prepare_next(end - 1, last=end)
     assert numbers == [1]
+
+
+def test_an_epoch_that_was_prepared_ahead_is_not_prepared_again():
+    prepared = []
+    epochs = Epochs(copying_pairs(), TRAINING.row_lengths, 1, lambda pairs, rng, gives_up: prepared.append(1) or pairs)
+    epochs.prepare_ahead(1)
+    for number in (0, 0, 1):
+        epochs.epoch(number)
+    assert len(prepared) == 2

@@ -164,6 +164,11 @@ def test_a_torn_end_is_logged_and_the_steps_before_it_stay(tmp_path, caplog):
     assert (tmp_path / "damaged_events").read_bytes() == torn
     (warning,) = (record.getMessage() for record in caplog.records if record.levelno == logging.WARNING)
     assert str(path) in warning and f"{len(torn)} of its {size} bytes" in warning and "damaged_events" in warning
+    (path,) = event_files(tmp_path)
+    path.write_bytes(path.read_bytes()[:-5])
+    write(tmp_path, 2, 3)
+    both = (tmp_path / "damaged_events").read_bytes()
+    assert both.startswith(torn) and len(both) == 2 * len(torn)
 
 
 @pytest.mark.parametrize("place", ["length", "data"])

@@ -8,6 +8,7 @@ from keras_transformer.run_folder import RunFolder
 from tests.support.events import read_events
 from tests.support.runs import metrics_of
 from tests.support.training import scores_of
+from train.loop.metrics_file import keep_records
 from train.loop.metrics_log import MetricsLog
 from train.report.final_scores import record_final_scores
 
@@ -70,3 +71,11 @@ def test_the_last_record_has_the_scores_of_the_report(finished):
     low, high = chrf["interval"]
     assert low <= chrf["value"] <= high
     assert read_events(folder / "tensorboard")["final/chrf"] == [(5, pytest.approx(chrf["value"]))]
+
+
+def test_a_record_of_an_earlier_step_stays_whatever_it_has(run):
+    with open(run.metrics, "a", encoding="utf-8") as file:
+        file.write(json.dumps({"step": 3, "final/bleu": 1.0}) + "\n")
+    kept = keep_records(run.metrics, 4, replaced={"final/bleu"})
+    assert [record["step"] for record in kept] == [1, 2, 3, 3]
+    assert [record["step"] for record in keep_records(run.metrics, 3, replaced={"final/bleu"})] == [1, 2, 3]

@@ -4,8 +4,9 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.config import ConfigError
 from tests.support.models import as_numpy, assert_close, normal
-from train.config.training import TrainingConfig
+from train.config.training import TrainingConfig, check_idle_keys
 from train.step.optimizer import training_optimizer
 
 TRAINING = TrainingConfig(warmup_steps=100, learning_rate_factor=0.5)
@@ -156,3 +157,13 @@ def test_float16_skips_an_update_that_overflows_and_halves_the_scale():
     assert_close(variable, before)
     assert float(optimizer.scale_loss(1.0)) == scale / 2
     assert int(optimizer.iterations) == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "schedule"),
+    [("warmup_steps", "constant"), ("learning_rate_factor", "constant"), ("learning_rate", "paper")],
+)
+def test_a_key_of_the_other_schedule_is_refused(key, schedule):
+    check_idle_keys(TrainingConfig(schedule=schedule))
+    with pytest.raises(ConfigError, match=f"training.{key} is 7.* has no effect.*training.schedule is .{schedule}"):
+        check_idle_keys(TrainingConfig(schedule=schedule, **{key: 7 if key == "warmup_steps" else 7.0}))

@@ -8,14 +8,16 @@ from train.loop.progress import Progress
 
 
 class Calls:
-    """A train_from that diverges every time, and counts."""
+    """A train_from that counts, and diverges every time, or `enough` times."""
 
-    def __init__(self):
-        self.count = 0
+    def __init__(self, enough=100):
+        self.count, self.enough = 0, enough
 
     def __call__(self, progress):
         self.count += 1
         assert self.count < 100
+        if self.count > self.enough:
+            return
         raise DivergenceError("Step 3", "advice")
 
 
@@ -23,6 +25,12 @@ def test_a_rewind_that_restores_nothing_ends_too():
     train_from, progress = Calls(), Progress(step=3)
     with pytest.raises(DivergenceError, match=f"{REWINDS} batches .* checkpoint of step 3"):
         train_with_rewinds(train_from, lambda: progress, progress)
+    assert train_from.count == REWINDS + 1
+
+
+def test_so_many_rewinds_as_are_allowed_may_be_needed():
+    train_from, progress = Calls(enough=REWINDS), Progress(step=3)
+    assert train_with_rewinds(train_from, lambda: progress, progress) is progress
     assert train_from.count == REWINDS + 1
 
 
