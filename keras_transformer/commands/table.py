@@ -37,6 +37,13 @@ GROUPS = {
             "keras_transformer.commands.explain", "", "Write a page that shows how a run translates a sentence."
         ),
     },
+    "Import": {
+        "import": Command(
+            "keras_transformer.commands.import_model",
+            "",
+            "Make a run folder of a model of OPUS-MT, Marian or MarianMT.",
+        ),
+    },
     "Export and serve": {
         "export": Command("export.__main__", "serve", "Export a run, and check that the export translates alike."),
         "translate-export": Command(

@@ -11,6 +11,8 @@ from keras_transformer.imported.huggingface import HUGGINGFACE, MARIAN, MODEL_TY
 from keras_transformer.imported.marian import import_marian
 from keras_transformer.imported.model import ImportedModel
 
+OF_MARIAN = "*.npz", "decoder.yml", "*.bin"  # files of which its folders have at least one
+
 
 def import_folder(path: str | os.PathLike, positions: str | None = None) -> ImportedModel:
     """Read a model of Marian, or of Hugging Face's MarianMT, from its folder, or from a model.npz in one.
@@ -31,15 +33,19 @@ def import_folder(path: str | os.PathLike, positions: str | None = None) -> Impo
             raise ImportedModelError(
                 f'{path / "config.json"} has model_type: {kind!r}; only "{MODEL_TYPE}" can be imported.'
             )
-        return import_huggingface(path, positions or HUGGINGFACE)
-    if path.is_dir() and not any(path.glob(pattern) for pattern in ("*.npz", "decoder.yml", "*.bin")):
+        model = import_huggingface(path, positions or HUGGINGFACE)
+        model.inference().check()
+        return model
+    if path.is_dir() and not any(True for pattern in OF_MARIAN for _ in path.glob(pattern)):
         raise ImportedModelError(
             f"{path} has neither a config.json, as a model of Hugging Face, nor a decoder.yml or an .npz, as one of "
             "Marian."
         )
     if positions == HUGGINGFACE:
         raise ImportedModelError(f"{path} is of Marian: its positions can be {MARIAN} alone.")
-    return import_marian(path)
+    model = import_marian(path)
+    model.inference().check()
+    return model
 
 
 def write_run(model: ImportedModel, run: str | os.PathLike, check_lines: Iterable[str] = ()) -> None:

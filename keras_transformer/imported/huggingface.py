@@ -9,6 +9,7 @@ import numpy as np
 from keras_transformer.config import TransformerConfig
 from keras_transformer.imported.arrays import read_json, read_safetensors
 from keras_transformer.imported.errors import ImportedModelError
+from keras_transformer.imported.marian_files import read_spm
 from keras_transformer.imported.marian_yaml import read_vocabulary
 from keras_transformer.imported.model import ImportedModel
 from keras_transformer.imported.torch_file import read_torch
@@ -230,7 +231,7 @@ def tokenizer_of(folder: pathlib.Path, pieces: list[str]) -> Tokenizer:
     for name in ("source.spm", "target.spm"):
         if not (folder / name).exists():
             raise ImportedModelError(f"{folder} has no {name}: the SentencePiece models of both sides are needed.")
-        models.append((folder / name).read_bytes())
+        models.append(read_spm(folder / name))
     if models[0] == models[1] and has_own_ids(models[0], pieces):
         return Tokenizer.of_bytes(models[0], folder / "source.spm")
     return PairTokenizer.of_bytes(pair_model_bytes(*models, pieces), "The tokenizer")

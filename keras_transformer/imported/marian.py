@@ -1,5 +1,6 @@
 """A folder that Marian wrote: its options as a TransformerConfig, its vocabulary, its weights."""
 
+import json
 import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -70,7 +71,7 @@ def import_marian(path: pathlib.Path) -> ImportedModel:
     config = config_of(options, tokens, files.model)
     values = values_of_blocks(arrays, config, lambda weight: weight.marian, is_huggingface=False)
     arrays.refuse_rest()
-    if options["transformer-ffn-activation"] == "gelu":
+    if activation_of(options) == "gelu":
         values = with_gelu_of_marian(values)
     return ImportedModel(
         config=config,
@@ -89,13 +90,17 @@ def check_options(options: Mapping[str, Any], path: pathlib.Path) -> None:
         value = options.get(name, allowed[0])
         comparable = "" if value is None else tuple(value) if isinstance(value, list) else value
         if comparable not in allowed and not (comparable == "" and () in allowed):
-            refuse(name, value, path, " or ".join(str(choice) for choice in allowed))
+            refuse(
+                name,
+                value,
+                path,
+                " or ".join(as_yaml(list(choice) if isinstance(choice, tuple) else choice) for choice in allowed),
+            )
     tied = options.get("transformer-tied-layers") or []
     if list(tied) != list(range(1, len(tied) + 1)):
         refuse("transformer-tied-layers", tied, path, "an empty list")
-    activation = options.get("transformer-ffn-activation", "swish")
-    if activation not in ACTIVATIONS:
-        refuse("transformer-ffn-activation", activation, path, ", ".join(ACTIVATIONS))
+    if activation_of(options) not in ACTIVATIONS:
+        refuse("transformer-ffn-activation", activation_of(options), path, ", ".join(ACTIVATIONS))
     if options.get("transformer-decoder-dim-ffn", 0) not in (0, options.get("transformer-dim-ffn")):
         refuse("transformer-decoder-dim-ffn", options["transformer-decoder-dim-ffn"], path, "that of the encoder")
     embedded = operations(options, "transformer-postprocess-emb")
@@ -105,7 +110,17 @@ def check_options(options: Mapping[str, Any], path: pathlib.Path) -> None:
 
 def refuse(name: str, value: Any, path: pathlib.Path, expected: str) -> None:
     """Raises ImportedModelError for an option of a model."""
-    raise ImportedModelError(f"{path} has the option {name}: {value!r}; only {expected} can be imported.")
+    raise ImportedModelError(f"{path} has the option {name}: {as_yaml(value)}; only {expected} can be imported.")
+
+
+def as_yaml(value: Any) -> str:
+    """Return the value of an option as Marian's files have it."""
+    return json.dumps(value) if isinstance(value, bool | list) else str(value)
+
+
+def activation_of(options: Mapping[str, Any]) -> Any:
+    """Return the activation of the feed-forward network."""
+    return options.get("transformer-ffn-activation", "swish")
 
 
 def operations(options: Mapping[str, Any], name: str, default: str = "") -> str:
@@ -138,7 +153,7 @@ def config_of(options: Mapping[str, Any], tokens: Tokens, path: pathlib.Path) ->
     return TransformerConfig(
         vocab_size=len(tokens.pieces()),
         **sizes,
-        activation=ACTIVATIONS[options.get("transformer-ffn-activation", "swish")],
+        activation=ACTIVATIONS[activation_of(options)],
         norm=NORMS[before, after, top],
         norm_epsilon=EPSILON,
         sinusoids="tensor2tensor",

@@ -80,7 +80,7 @@ class MarianFiles(NamedTuple):
         """Read the vocabularies. Raises ImportedModelError for one that is missing, damaged, or of another kind."""
         source, target = self.vocabulary_paths()
         if source.suffix == target.suffix == SPM:
-            models = [path.read_bytes() for path in (source, target)]
+            models = [read_spm(path) for path in (source, target)]
             sides = [vocabulary_in(model, path) for model, path in zip(models, (source, target), strict=True)]
             return Vocabularies(*sides, *models, is_spm=True)
         models = [self.model.with_name(f"{side}{SPM}") for side in ("source", "target")]
@@ -88,7 +88,7 @@ class MarianFiles(NamedTuple):
             if not path.exists():
                 raise ImportedModelError(f"{self.model.parent} has no {path.name}. {self.why_without_spm()}")
         sides = [Vocabulary.of_pieces(read_vocabulary(path), path) for path in (source, target)]
-        return Vocabularies(*sides, *(path.read_bytes() for path in models))
+        return Vocabularies(*sides, *map(read_spm, models))
 
     def vocabulary_paths(self) -> tuple[pathlib.Path, pathlib.Path]:
         """Return the vocabularies of both sides: those that decoder.yml names, or those that are called so."""
@@ -123,6 +123,13 @@ def named_in(decoder: pathlib.Path, key: str) -> list[str]:
     """Return the names of files under a key of decoder.yml."""
     names = read_options(decoder.read_bytes(), decoder).get(key) or []
     return [str(name) for name in (names if isinstance(names, list) else [names])]
+
+
+def read_spm(path: pathlib.Path) -> bytes:
+    """Return a SentencePiece model. Raises TokenizerError if it is damaged, OSError if it cannot be read."""
+    model = path.read_bytes()
+    processor_of(model, path)
+    return model
 
 
 def vocabulary_in(model: bytes, path: pathlib.Path) -> Vocabulary:

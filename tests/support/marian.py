@@ -1,15 +1,21 @@
 """Small models that Marian itself trained, their tokenizer, and what Marian makes of 60 lines: tests/data/marian."""
 
+import json
 import pathlib
+import re
+from typing import Any
 
 import numpy as np
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.imported.marian_yaml import read_vocabulary
+from keras_transformer.imported.names import weights_of
 from keras_transformer.model import Transformer
 from keras_transformer.pair_tokenizer import SPECIAL_PIECES, PairTokenizer, pair_model_bytes
 from keras_transformer.saved_run import save_run
 from keras_transformer.tokens import EOS
 
+from .marian_files import safetensors
 from .places import ROOT
 from .runs import RUN_MODEL, decisive
 
@@ -88,4 +94,56 @@ def marian_folder(path: pathlib.Path, name: str = SELF_ATTENTION) -> pathlib.Pat
     for file in (f"{name}.npz", "source.spm", "target.spm", "vocab.yml"):
         (path / file).write_bytes((MARIAN / file).read_bytes())
     (path / "decoder.yml").write_bytes((MARIAN / f"{name}.npz.decoder.yml").read_bytes())
+    return path
+
+
+def changed_options(path: pathlib.Path, **options: str) -> None:
+    """Give the model in a folder other options; `transformer_heads="3"` writes transformer-heads: 3."""
+    file = path / f"{SELF_ATTENTION}.npz"
+    arrays = dict(np.load(file))
+    text = arrays["special:model.yml"].tobytes().decode("utf-8").rstrip("\0\n") + "\n"
+    for name, value in options.items():
+        key = name.replace("_", "-")
+        text = re.sub(rf"(?m)^{key}:.*\n(  .*\n)*", "", text) + (f"{key}: {value}\n" if value else "")
+    arrays["special:model.yml"] = np.frombuffer(text.encode("utf-8"), np.int8)
+    np.savez(file, **arrays)
+
+
+def changed_arrays(path: pathlib.Path, **arrays: np.ndarray | None) -> None:
+    """Give the model in a folder other arrays, or take some away."""
+    file = path / f"{SELF_ATTENTION}.npz"
+    kept = {name: array for name, array in {**np.load(file), **arrays}.items() if array is not None}
+    np.savez(file, **kept)
+
+
+def huggingface_folder(path: pathlib.Path, **settings: Any) -> pathlib.Path:
+    """A new folder at `path` with the model that Marian trained, as Hugging Face's converter writes it."""
+    arrays = dict(np.load(MARIAN / f"{SELF_ATTENTION}.npz"))
+    config = TransformerConfig(vocab_size=151, encoder_layers=2, decoder_layers=2, d_model=48, d_ff=96, num_heads=4)
+    tensors = {}
+    for weight in weights_of(config):
+        array = arrays[weight.marian]
+        if weight.ours == "embedding/matrix":
+            array = np.concatenate([array, np.zeros((1, 48), np.float32)])  # of <pad>
+        elif weight.ours == "embedding/bias":
+            array = np.concatenate([array, np.zeros((1, 1), np.float32)], axis=1)
+        elif len(weight.axes) == 1:
+            array = array[0]
+        tensors[weight.huggingface] = array.T if weight.is_kernel else array
+    path.mkdir()
+    (path / "model.safetensors").write_bytes(safetensors(tensors))
+    pieces = [*marian_pieces(), "<pad>"]
+    written = {
+        "vocab.json": {piece: number for number, piece in enumerate(pieces)},
+        "config.json": {
+            "model_type": "marian", "d_model": 48, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 96,
+            "decoder_ffn_dim": 96, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "eos_token_id": 0,
+            "pad_token_id": 151, "decoder_start_token_id": 151, "activation_function": "swish", "num_beams": 6,
+            **settings,
+        },
+    }  # fmt: skip
+    for name, values in written.items():
+        (path / name).write_text(json.dumps(values), encoding="utf-8")
+    for name in ("source.spm", "target.spm"):
+        (path / name).write_bytes((MARIAN / name).read_bytes())
     return path

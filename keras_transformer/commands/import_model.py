@@ -1,0 +1,118 @@
+"""`keras-transformer import FOLDER RUN`: a model of Marian, or of Hugging Face's MarianMT, as a run folder.
+
+The command imports Keras itself, so that `--help` answers at once.
+"""
+
+import enum
+import logging
+import pathlib
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keras_transformer.commands.console import (
+    UNUSED_IN_TRANSLATION,
+    command_app,
+    exit_codes,
+    prepare_process,
+    quiet_imports,
+)
+from keras_transformer.commands.signals import end_on_signals
+from keras_transformer.files import read_lines
+
+if TYPE_CHECKING:  # it imports NumPy
+    from keras_transformer.imported.model import ImportedModel
+
+log = logging.getLogger("keras_transformer")
+app = command_app()
+TAGS_NAMED = 5  # at most, in the log
+
+
+class Positions(enum.StrEnum):
+    """Whose function a folder of Hugging Face is to compute."""
+
+    HUGGINGFACE = "huggingface"
+    MARIAN = "marian"
+
+
+@app.command("import")
+def import_model(
+    folder: Annotated[
+        pathlib.Path,
+        typer.Argument(
+            metavar="FOLDER", help="The folder of the model, or the path of a model.npz in one.", show_default=False
+        ),
+    ],
+    run: Annotated[
+        pathlib.Path, typer.Argument(metavar="RUN", help="The run folder to write: a new one.", show_default=False)
+    ],
+    check: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            help="Source sentences, one per line, on which `export` compares what it writes.", show_default="none"
+        ),
+    ] = None,
+    positions: Annotated[
+        Positions | None,
+        typer.Option(
+            help="Compute a folder of Hugging Face as Hugging Face does, or as Marian, which trained it and has other "
+            "sinusoids.",
+            show_default="huggingface",
+        ),
+    ] = None,
+):
+    """Make a run folder of a model of OPUS-MT, Marian or MarianMT.
+
+    FOLDER is one of Marian, with an .npz, decoder.yml, the vocabularies and both .spm, or with a vocab.spm; or one of
+    Hugging Face's MarianMT, with config.json, model.safetensors or pytorch_model.bin, vocab.json and both .spm.
+
+    The run folder works with every command but `train`, which begins from it with training.start_from. Its defaults of
+    a search are those of the model.
+    """
+    with exit_codes():
+        began = time.monotonic()
+        with quiet_imports(without=UNUSED_IN_TRANSLATION):
+            from keras_transformer.imported.folder import import_folder, refuse_existing, write_run
+
+        refuse_existing(run)
+        lines = lines_of(check) if check else []
+        model = import_folder(folder, positions)
+        for line in described(model):
+            log.info(line)
+        write_run(model, run, lines)
+        log.info("%s: written in %.1f seconds", run, time.monotonic() - began)
+        print(run)
+
+
+def described(model: "ImportedModel") -> Iterable[str]:
+    """Yield the lines of the log about a model: its shape, its vocabulary, how it searches, and what was chosen."""
+    config, tags = model.config, model.tags()
+    parameters = sum(value.size for value in model.values.values())
+    yield (
+        f"{model.kind}: {config.encoder_layers} + {config.decoder_layers} layers, d_model {config.d_model}, d_ff "
+        f"{config.d_ff}, {config.num_heads} heads, {config.activation}, {config.norm}-norm; {parameters:,} parameters"
+    )
+    first = ", ".join(tags[:TAGS_NAMED]) + (", ..." if len(tags) > TAGS_NAMED else "")
+    embeddings = "one matrix" if config.shared_embeddings else "three matrices"
+    yield (
+        f"{config.vocab_size:,} pieces, {embeddings} of embeddings and logits; "
+        + (f"{len(tags)} tags of target languages: {first}" if tags else "no tags of target languages")
+    )
+    yield f"sinusoids: {config.sinusoids}, epsilon of LayerNorm: {config.norm_epsilon:g}"
+    yield "defaults of a search: " + ", ".join(f"{name} {value}" for name, value in model.search.items())
+    yield from model.notes
+
+
+def lines_of(path: pathlib.Path) -> list[str]:
+    """Return the lines of a file in UTF-8. Raises OSError or InputError if it cannot be read."""
+    with path.open("rb") as stream:
+        return list(read_lines(stream, path))
+
+
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_signals()
+    prepare_process(is_long=True)
+    app(arguments, prog_name=prog_name)

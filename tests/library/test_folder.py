@@ -1,0 +1,249 @@
+"""A folder becomes a model or is refused in a sentence: which file, option or array it is, and what can be imported."""
+
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+
+import keras_transformer as kt
+from keras_transformer.imported.errors import ImportedModelError
+from keras_transformer.imported.folder import import_folder
+from keras_transformer.tokens import BOS, PAD
+from tests.support.damage import cuts
+from tests.support.marian import SELF_ATTENTION, changed_arrays, changed_options, huggingface_folder, marian_folder
+
+NPZ = f"{SELF_ATTENTION}.npz"
+
+
+@pytest.fixture
+def marian(tmp_path):
+    return marian_folder(tmp_path / "opus")
+
+
+@pytest.fixture
+def huggingface(tmp_path):
+    return huggingface_folder(tmp_path / "opus-mt")
+
+
+def refused(folder, why):
+    with pytest.raises(kt.UserError, match=why) as refusal:
+        import_folder(folder)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_folder_of_hugging_face_is_the_model_that_marian_trained(marian, huggingface):
+    ours, theirs = import_folder(marian), import_folder(huggingface, "marian")
+    assert theirs.config == ours.config and theirs.tokenizer.model_bytes == ours.tokenizer.model_bytes
+    assert theirs.values.keys() == ours.values.keys()
+    for name, value in ours.values.items():
+        np.testing.assert_array_equal(theirs.values[name], value, err_msg=name)
+
+
+def test_it_is_computed_as_hugging_face_does_unless_asked(huggingface):
+    model = import_folder(huggingface)
+    assert (model.config.sinusoids, model.config.norm_epsilon) == ("paper", 1e-5)
+    assert model.values["embedding/bias"][PAD] == 0 and model.values["embedding/bias"][BOS] == -100
+    assert "--positions marian" in model.notes[0]
+    assert "Hugging Face" in import_folder(huggingface, "marian").notes[0]
+
+
+def test_the_model_searches_as_its_files_say(marian, huggingface):
+    assert import_folder(marian).search == {"beam_size": 12, "length_penalty": 0, "length_normalization": "tokens"}
+    search = {"beam_size": 6, "length_penalty": 1.0, "length_normalization": "tokens"}
+    assert import_folder(huggingface).search == search
+    (huggingface / "generation_config.json").write_text('{"num_beams": 4, "length_penalty": 0.5}', encoding="utf-8")
+    assert import_folder(huggingface).search == search | {"beam_size": 4, "length_penalty": 0.5}
+    with (marian / "decoder.yml").open("a") as file:
+        file.write("\nword-penalty: 0.5\n")
+    assert "word-penalty: 0.5" in import_folder(marian).notes[0]
+    (huggingface / "generation_config.json").write_text('{"num_beams": "many"}', encoding="utf-8")
+    refused(huggingface, "beam_size is 'many'")
+
+
+def test_gelu_is_marians(marian):
+    swish = import_folder(marian)
+    changed_options(marian, transformer_ffn_activation="gelu")
+    gelu = import_folder(marian)
+    assert gelu.config == swish.config
+    states = np.random.default_rng(1).normal(size=(5, 48)).astype(np.float32)
+
+    def feed(model, activation):
+        parts = [
+            model.values[f"encoder_block_1/feed_forward/{name}"]
+            for name in ("inner/kernel", "inner/bias", "outer/kernel", "outer/bias")
+        ]
+        return activation(states @ parts[0] + parts[1]) @ parts[2] + parts[3]
+
+    expected = feed(swish, lambda x: x / (1 + np.exp(-1.702 * x)))
+    np.testing.assert_allclose(feed(gelu, lambda x: x / (1 + np.exp(-x))), expected, atol=1e-5)
+
+
+REFUSED_OPTIONS = {
+    "type": "s2s", "transformer-decoder-autoreg": "average-attention", "transformer-ffn-depth": "3",
+    "transformer-no-projection": "true", "transformer-tied-layers": "[1, 1]", "transformer-ffn-activation": "glu",
+    "transformer-decoder-dim-ffn": "48", "transformer-postprocess-emb": "nd", "transformer-no-affine": "true",
+    "transformer-train-position-embeddings": "true", "lemma-dim-emb": "4", "right-left": "true",
+    "transformer-disable-position-embeddings": "true", "input-types": "[class, sequence]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED_OPTIONS)
+def test_an_option_that_makes_another_model_is_named_with_its_value(marian, name):
+    changed_options(marian, **{name: REFUSED_OPTIONS[name]})
+    first = REFUSED_OPTIONS[name].strip("[]").split(",")[0]
+    refused(marian, rf"{NPZ} has the option {name}: .*{first}.*; only .* can be imported")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"transformer_postprocess": "dhn"}, 'transformer-postprocess: "hn"'),
+        ({"transformer_postprocess": "dar"}, 'transformer-postprocess: "ar"'),
+        ({"transformer_preprocess": "n", "transformer_postprocess": "da"}, 'transformer-postprocess-top: ""'),
+        ({"transformer_heads": ""}, "no option 'transformer-heads'"),
+        ({"transformer_heads": "5"}, "d_model is 48"),
+        (
+            {"transformer_dim_ffn": "97"},
+            r"encoder_l1_ffn_W1 .* has the shape \(48, 96\); its options ask for \(48, 97\)",
+        ),
+        ({"enc_depth": "3"}, "has no array encoder_l3_self_Wq"),
+        ({"enc_depth": "1000000000"}, "has no array encoder_l3_self_Wq"),
+        ({"dec_depth": "1"}, "26 arrays that .* has no place for, such as decoder_l2_context_Wk"),
+        ({"enc_depth": "many"}, "many"),
+    ],
+)
+def test_options_that_contradict_the_arrays_are_refused(marian, options, why):
+    changed_options(marian, **options)
+    refused(marian, why)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "why"),
+    [
+        ({"decoder_l1_self_bo": None}, "no array decoder_l1_self_bo"),
+        ({"encoder_l1_self_bo": np.full((1, 48), np.nan, "f4")}, "encoder_l1_self_bo of .* NaN or infinite"),
+        ({"Wemb": np.zeros((150, 48), "f4")}, r"Wemb of .* the shape \(150, 48\); its options ask for \(151, 48\)"),
+        ({"encoder_l1_self_Wq": np.zeros((48, 48), "i1")}, "encoder_l1_self_Wq of .* type int8: only floats"),
+        ({"Wpos": np.zeros((512, 48), "f4")}, "has 1 arrays that .* such as Wpos"),
+        ({"special:model.yml": None}, "no array special:model.yml, so it is not a model of Marian"),
+        ({"special:model.yml": np.frombuffer(b"no options", np.int8)}, "is not a list of Marian's options"),
+    ],
+)
+def test_arrays_that_are_not_those_of_the_options_are_refused(marian, arrays, why):
+    changed_arrays(marian, **arrays)
+    refused(marian, why)
+
+
+def rename(name, other):
+    return lambda folder: (folder / name).rename(folder / other)
+
+
+def write(name, text):
+    return lambda folder: (folder / name).write_text(text, encoding="utf-8")
+
+
+def cut(name):
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-100])
+
+
+MARIAN_DAMAGES = {
+    "int8": (rename(NPZ, "model.intgemm.alphas.bin"), "Marian's binary format"),
+    "nothing": (lambda folder: [path.unlink() for path in folder.iterdir()], "neither a config.json, .* nor a decoder"),
+    "no_model": (lambda folder: (folder / NPZ).unlink(), "has no model: expected an .npz"),
+    "no_target": (lambda folder: (folder / "target.spm").unlink(), "no target.spm. The SentencePiece models"),
+    "bpe": (rename("source.spm", "source.bpe"), "no source.spm. It has source.bpe: .* cannot be imported"),
+    "no_vocabulary": (lambda folder: (folder / "vocab.yml").unlink(), "no vocab.yml, which .*decoder.yml names"),
+    "factors": (write("decoder.yml", f"models: [{NPZ}]\nvocabs: [a.fsv, a.fsv]\n"), "a.fsv is .* factors cannot"),
+    "three": (write("decoder.yml", f"models: [{NPZ}]\nvocabs: [a.yml]\n"), "names 1 vocabs, expected 2"),
+    "ensemble": (write("decoder.yml", "models: [a.npz, b.npz]\n"), "names 2 models: import each alone"),
+    "decoder": (write("decoder.yml", "no options"), "decoder.yml is damaged"),
+    "short_vocabulary": (write("vocab.yml", "</s>: 0\n<unk>: 1\n"), r"Wemb of .*\(151, 48\); .* \(2, 48\)"),
+    "no_unk": (write("vocab.yml", "</s>: 0\nunk: 1\n"), "vocab.yml has no piece <unk>"),
+    "cut_model": (cut(NPZ), f"{NPZ} is damaged"),
+    "cut_spm": (cut("source.spm"), "source.spm is not a SentencePiece model, or is damaged"),
+}
+
+
+@pytest.mark.parametrize("kind", MARIAN_DAMAGES)
+def test_a_folder_of_marian_that_lacks_something_is_refused(marian, kind):
+    damage, why = MARIAN_DAMAGES[kind]
+    damage(marian)
+    refused(marian, why)
+
+
+def settings(**changes):
+    def change(folder):
+        values = json.loads((folder / "config.json").read_text(encoding="utf-8")) | changes
+        kept = {name: value for name, value in values.items() if value is not None}
+        (folder / "config.json").write_text(json.dumps(kept), encoding="utf-8")
+
+    return change
+
+
+HUGGINGFACE_DAMAGES = {
+    "bert": (settings(model_type="bert"), "model_type: 'bert'; only \"marian\" can be imported"),
+    "scale": (settings(scale_embedding=False), "scale_embedding: False; only True"),
+    "before": (settings(normalize_before=True), "normalize_before: True; only False"),
+    "heads": (
+        settings(decoder_attention_heads=2),
+        "decoder_attention_heads: 2; only that of encoder_attention_heads, 4",
+    ),
+    "activation": (settings(activation_function="glu"), "activation_function: 'glu'; only relu, swish, silu, gelu"),
+    "no_layers": (settings(encoder_layers=None), "no 'encoder_layers'"),
+    "many_layers": (settings(encoder_layers=10**9), "no array model.encoder.layers.2.self_attn.q_proj.weight"),
+    "few_layers": (settings(decoder_layers=1), "26 arrays .* such as model.decoder.layers.1"),
+    "text": (settings(encoder_layers="two"), "two"),
+    "no_pad": (settings(pad_token_id=None), "pad_token_id: None; it must be an id"),
+    "far_pad": (settings(pad_token_id=152), "152 pieces: there is none with the id 152"),
+    "width": (settings(d_model=64), r"model.shared.weight of .*\(152, 48\); .* \(152, 64\)"),
+    "untied": (settings(tie_word_embeddings=False), "no array lm_head.weight"),
+    "separate": (settings(share_encoder_decoder_embeddings=False), "no array model.encoder.embed_tokens.weight"),
+    "json": (write("config.json", "{"), "config.json is damaged"),
+    "list": (write("config.json", "[]"), "config.json is damaged"),
+    "no_weights": (lambda folder: (folder / "model.safetensors").unlink(), "no model.safetensors or pytorch_model.bin"),
+    "cut_weights": (cut("model.safetensors"), "model.safetensors is damaged"),
+    "pickle": (
+        lambda folder: [(folder / "model.safetensors").unlink(), (folder / "pytorch_model.bin").write_bytes(b"x" * 99)],
+        "pytorch_model.bin is damaged",
+    ),
+    "vocabulary": (write("vocab.json", '{"</s>": 0, "<unk>": 1}'), "2 pieces: there is none with the id 151"),
+    "no_spm": (lambda folder: (folder / "source.spm").unlink(), "no source.spm"),
+    "generation": (write("generation_config.json", "{"), "generation_config.json is damaged"),
+}
+
+
+@pytest.mark.parametrize("kind", HUGGINGFACE_DAMAGES)
+def test_a_folder_of_hugging_face_that_lacks_something_is_refused(huggingface, kind):
+    damage, why = HUGGINGFACE_DAMAGES[kind]
+    damage(huggingface)
+    refused(huggingface, why)
+
+
+def test_two_models_in_a_folder_are_told_apart_by_their_path(marian):
+    (marian / "decoder.yml").unlink()
+    assert import_folder(marian).search["length_penalty"] == 0
+    shutil.copy(marian / NPZ, marian / "other.npz")
+    shutil.copy(marian / NPZ, marian / "model.npz.optimizer.npz")
+    refused(marian, "has 2 models, such as other.npz and self-attention.npz: name one by its path")
+    assert import_folder(marian / "other.npz").config.d_model == 48
+
+
+def test_what_is_not_there_is_named(tmp_path, marian):
+    refused(tmp_path / "none", "There is no folder .*none")
+    with pytest.raises(ImportedModelError, match="positions can be marian alone"):
+        import_folder(marian, "huggingface")
+    with pytest.raises(ImportedModelError, match="positions is 'paper'"):
+        import_folder(marian, "paper")
+
+
+@pytest.mark.parametrize("name", ["vocab.yml", "decoder.yml", "source.spm"])
+def test_a_text_that_ends_early_is_refused_or_leaves_a_model(marian, name):
+    content = (marian / name).read_bytes()
+    for part in cuts(content, most=12):
+        (marian / name).write_bytes(part)
+        try:
+            import_folder(marian)
+        except kt.UserError as error:
+            assert "\n" not in str(error) and str(pathlib.Path(marian)) in str(error)
