@@ -10,20 +10,21 @@ from keras_transformer.masks import first_in_segment, hide_padding
 from keras_transformer.recurrent.loop import scan
 
 
-def running_average(values, forget, segments):
+def running_average(values, forget, segments, training: bool = False):
     """Average the values of a segment up to each position, the earlier ones the less the more is forgotten since.
 
         c_t = f_t * c_{t-1} + (1 - f_t) * v_t        c before the first position of a segment is 0
 
     Padding leaves c as it is. Shapes: values and forget, in [0, 1], (B, L, d); segments int (B, L) -> (B, L, d), in the
-    precision of float32 at least.
+    precision of float32 at least. With `training` the gradient is that of `linear_recurrence`. Without, it is that of a
+    loop: TensorFlow warns of every saved graph that has a gradient of its own.
     """
     values, forget, segments = map(ops.convert_to_tensor, (values, forget, segments))
     values, forget = at_least_float32(values), at_least_float32(forget)
     begins, is_token = (ops.expand_dims(flags, 2) for flags in (first_in_segment(segments), segments != 0))
     kept = ops.where(is_token, ops.where(begins, 0.0, forget), 1.0)
     added = ops.where(is_token, (1 - forget) * values, 0.0)
-    return linear_recurrence(kept, added)
+    return linear_recurrence(kept, added) if training else recur(kept, added)
 
 
 @ops.custom_gradient
@@ -87,11 +88,11 @@ class SSRU(CompositeLayer):
         self.forget.build(states_shape)
         self.value.build(states_shape)
 
-    def call(self, states, segments=None, states_mask=None):
+    def call(self, states, segments=None, states_mask=None, training: bool = False):
         if segments is None:
             segments = ops.ones(ops.shape(states)[:2], "int32")
         forget = ops.sigmoid(at_least_float32(self.forget(states)))
-        averages = running_average(self.value(states), forget, hide_padding(segments, states_mask))
+        averages = running_average(self.value(states), forget, hide_padding(segments, states_mask), training)
         return ops.cast(ops.relu(averages), self.compute_dtype)
 
     def compute_output_shape(self, states_shape: tuple, segments_shape: tuple | None = None) -> tuple:

@@ -7,16 +7,18 @@ import numpy as np
 import pytest
 
 from export import __main__ as command
+from export.graph.exported import ExportedTranslator
 from export.graph.served_graph import ServedGraph
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer
-from keras_transformer.saved_run import load_run
+from keras_transformer.imported.folder import import_folder
+from keras_transformer.saved_run import load_run, save_run
 from keras_transformer.scorer import Scorer
 from keras_transformer.tokens import EOS
 from keras_transformer.translator import Translator
 from tests.support.commands import invoke
 from tests.support.exports import asker
-from tests.support.marian import pair_run
+from tests.support.marian import MARIAN, SELF_ATTENTION, SSRU, best_by_marian, lines, pair_run
 
 pytestmark = pytest.mark.release
 OPTIONS, LONGEST = SearchOptions(beam_size=2, extra_length=4), 40
@@ -59,6 +61,19 @@ def test_every_runtime_translates_as_the_run_does(run, tmp_path):
     assert result.exit_code == 0, result.output
     certificate = json.loads((tmp_path / "served/1/certificate.json").read_text(encoding="utf-8"))
     assert certificate["oldest_tensorflow"] == "2.12"
+
+
+@pytest.mark.parametrize("name", [SELF_ATTENTION, SSRU])
+def test_a_served_model_of_marian_gives_marians_translations_and_scores(name, tmp_path):
+    model = import_folder(MARIAN / f"{name}.npz")
+    save_run(model.transformer(), model.tokenizer, tmp_path / "run", lines("test.en"), model.inference())
+    search = ("--beam-size", 6, "--length-penalty", 1, "--length-normalization", "tokens")
+    result = invoke(command.app, tmp_path / "run", "--to", tmp_path / "served", *search)
+    assert result.exit_code == 0, result.output
+    found = ExportedTranslator(tmp_path / "served").translate(lines("test.en"))
+    texts, scores = zip(*best_by_marian(name), strict=True)
+    assert [translation.text for translation in found] == list(texts)
+    np.testing.assert_allclose([translation.score for translation in found], scores, atol=1e-4)
 
 
 def test_the_readme_of_ctranslate2_reads_both_sides_models(run, tmp_path, monkeypatch, capsys):

@@ -124,6 +124,11 @@ def test_the_layer_is_the_printed_unit():
     assert_close(as_numpy(layer(states, SEGMENTS))[is_token], expected_ssru(layer, states, SEGMENTS)[is_token])
 
 
+def test_training_changes_how_gradients_are_computed_and_no_output():
+    layer, states = ssru(), normal(3, 8, 4)
+    assert_close(layer(states, SEGMENTS, training=True), layer(states, SEGMENTS), atol=1e-6)
+
+
 def test_without_segments_a_row_is_one():
     layer, states = ssru(), normal(3, 8, 4)
     assert_close(layer(states), layer(states, np.ones((3, 8), "int32")), atol=0)
