@@ -1,9 +1,7 @@
 """A SentencePiece model with other special ids, such as Marian's vocab.spm, as a Tokenizer opens it."""
 
-from collections.abc import Sequence
-
 from keras_transformer.pair_tokenizer import SPECIAL_PIECES
-from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, model_proto, processor_of
+from keras_transformer.tokenizer import SPECIAL_IDS, TokenizerError, model_proto, processor_of
 
 NONE = -1  # in place of the id of a piece that the model did not have
 
@@ -41,17 +39,3 @@ def renumbered(spm: bytes) -> tuple[bytes, list[int]]:
         setattr(proto.trainer_spec, f"{name}_piece", SPECIAL_PIECES[new])
     proto.trainer_spec.vocab_size = len(order)
     return proto.SerializeToString(), order
-
-
-def single_model(spm: bytes, pieces: Sequence[str]) -> tuple[bytes, list[int]] | None:
-    """Return the model `renumbered`, and the place in `pieces` of each of its pieces; None if it has others than they.
-
-    pieces: those of a vocabulary whose source and target have the same SentencePiece model. If all of them are pieces
-    of the model, and it has no further ones, the model can do without them.
-    """
-    model, _ = renumbered(spm)
-    names, places = Tokenizer.of_bytes(model).pieces(), {piece: place for place, piece in enumerate(pieces)}
-    may_lack = {SPECIAL_PIECES[SPECIAL_IDS["pad"]], SPECIAL_PIECES[SPECIAL_IDS["bos"]]}
-    if set(names) - may_lack - places.keys() or places.keys() - set(names):
-        return None
-    return model, [places.get(name, NONE) for name in names]

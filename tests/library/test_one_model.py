@@ -5,7 +5,7 @@ import io
 import pytest
 import sentencepiece
 
-from keras_transformer.imported.one_model import NONE, renumbered, single_model
+from keras_transformer.imported.one_model import NONE, renumbered
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.texts import SENTENCES, TEXTS, random_texts
@@ -43,18 +43,6 @@ def test_our_own_models_stay_as_they_are(tmp_path):
     train_tokenizer(SENTENCES, tmp_path / "own.model", 400)
     own = (tmp_path / "own.model").read_bytes()
     assert renumbered(own) == (own, list(range(400)))
-    assert single_model(own, Tokenizer.of_bytes(own).pieces()) == (own, list(range(400)))
-
-
-def test_a_model_takes_the_place_of_a_vocabulary_that_has_its_pieces_alone():
-    spm = trained()
-    model, order = renumbered(spm)
-    names = Tokenizer.of_bytes(model).pieces()
-    vocabulary = [*names[:PAD:-1], names[PAD]]  # <pad> last, as Hugging Face has it
-    assert single_model(spm, vocabulary) == (model, [vocabulary.index(name) for name in names])
-    without_bos = [name for name in vocabulary if name != "<s>"]
-    assert single_model(spm, without_bos)[1][BOS] == NONE
-    assert single_model(spm, [*vocabulary, ">>deu<<"]) is None and single_model(spm, vocabulary[1:]) is None
 
 
 def test_a_model_that_no_translation_model_has_is_refused():
