@@ -10,6 +10,7 @@ from keras_transformer.datasets import dataset_from_pairs
 from keras_transformer.errors import InputError
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD
+from tests.support.marian import pair_tokenizer
 
 WORDS = "red green blue one two three".split()
 PAIRS = [(" ".join(WORDS[: 1 + n % 5]), f"{n}" * (1 + n % 9)) for n in range(50)]
@@ -37,6 +38,15 @@ def texts_of(dataset, tokenizer):
 def test_a_row_is_source_and_eos_bos_and_target_and_as_labels_target_and_eos(tokenizer):
     source, target = tokenizer.encode_batch(PAIRS[7])
     assert list(rows_of(dataset_from_pairs([PAIRS[7]], tokenizer))) == [
+        ([*source, EOS], [BOS, *target], [*target, EOS])
+    ]
+
+
+def test_each_side_has_the_pieces_of_its_own_model():
+    pair = pair_tokenizer()
+    source, target = pair.encode("two hundred"), pair.encode_target("zweihundert")
+    assert target != pair.encode("zweihundert")
+    assert list(rows_of(dataset_from_pairs([("two hundred", "zweihundert")], pair))) == [
         ([*source, EOS], [BOS, *target], [*target, EOS])
     ]
 

@@ -33,9 +33,9 @@ def extra_length(run: RunFolder, lines: list[str], forced: int | None) -> int:
     """`extra_length` for outputs of `forced` tokens. All lines then have as many tokens as the first."""
     if forced is None:
         return SearchOptions.extra_length
-    from keras_transformer.tokenizer import Tokenizer
+    from keras_transformer.pair_tokenizer import open_tokenizer
 
-    return forced - len(Tokenizer(run.tokenizer).encode(lines[0])) - 1
+    return forced - len(open_tokenizer(run.tokenizer).encode(lines[0])) - 1
 
 
 def load(folder: pathlib.Path, **options) -> Ours:
