@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_transformer.errors import InputError
 from keras_transformer.normalization import SPACE
 from keras_transformer.sources import encoded_prefix, padded
 from keras_transformer.tokenizer import Tokenizer
@@ -30,10 +31,7 @@ class Prefix(NamedTuple):
 
 
 class PrefixReader:
-    """Turns texts into Prefixes, with `encode_target` and `surfaces` of a tokenizer.
-
-    If the tokenizer has no piece for a character, the tokens of the text are forced.
-    """
+    """Turns texts into Prefixes, with `encode_target` and `surfaces` of a tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer):
         self.tokenizer, self.encode, self.surfaces = tokenizer, tokenizer.encode_target, tokenizer.surfaces()
@@ -41,9 +39,17 @@ class PrefixReader:
         self.guard = self.encode(GUARD)
 
     def read(self, text: str, longest: int) -> Prefix:
-        """Return the Prefix of a text. Raises InputError if it has `longest` tokens or more."""
+        """Return the Prefix of a text.
+
+        Raises InputError if it has `longest` tokens or more, or a part that the tokenizer has no piece for.
+        """
         tokens = encoded_prefix(self.tokenizer, text, longest)
-        if not tokens or UNK in tokens:
+        if UNK in tokens:
+            raise InputError(
+                f"The prefix {text[:60]!r} has characters for which this model has no piece, so no translation begins "
+                "with it: leave them out, or write the word to its end."
+            )
+        if not tokens:
             return Prefix(tokens, [()])
         space = SPACE.encode()
         if self.text_of(self.encode(text + GUARD)) == self.text_of(tokens) + space + GUARD.encode():
