@@ -64,6 +64,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "export_translate": "keras-transformer translate-export",
     "forks": "tests/support/forks.py",
     "front_door": "import keras_transformer",
+    "imported_run": "an imported model through every door of a run",
     "imports": "the map of the folders",
     "keras_hooks": "docs/keras_hooks.md",
     "links": "the links of README.md and of every page",
