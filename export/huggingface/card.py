@@ -81,7 +81,7 @@ def epsilon_note(config: TransformerConfig) -> str:
         return f"LayerNorm's epsilon is {EPSILON} in both."
     return (
         f"LayerNorm's epsilon is {EPSILON} in MarianMTModel, which has no setting for it, and {config.norm_epsilon} in "
-        "the run: logits\n  differ by about 1e-4 at most places."
+        "the\n  run. So logits differ, by about 1e-4."
     )
 
 
@@ -90,8 +90,9 @@ def positions_note(config: TransformerConfig) -> str:
     if config.sinusoids == "paper":
         return f"{limit}; the run has no limit."
     return (
-        f"{limit}. The table of positions is in model.safetensors, because MarianMTModel computes other\n"
-        "  sinusoids; `save_pretrained` leaves it out, so copy this folder and do not save the model again."
+        f"{limit}; the run has no limit.\n"
+        "- The table of positions is in model.safetensors, since MarianMTModel computes other sinusoids. Its\n"
+        "  `save_pretrained` leaves the table out: copy this folder, and do not save the model again."
     )
 
 
@@ -99,8 +100,8 @@ def penalty_note(options: SearchOptions) -> str:
     if options.length_normalization == "tokens":
         return "Both divide the log-probability of a hypothesis by length^`length_penalty`."
     return (
-        "MarianMTModel divides the log-probability of a hypothesis by length^`length_penalty`, the run by\n"
-        f"  ((5 + length) / 6)^{options.length_penalty}: a beam search may choose another hypothesis."
+        "`generate` divides the log-probability of a hypothesis by length^`length_penalty`, the run by\n"
+        f"  ((5 + length) / 6)^{options.length_penalty}, so a beam search may choose another hypothesis."
     )
 
 

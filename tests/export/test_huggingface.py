@@ -17,6 +17,7 @@ from keras_transformer.imported.folder import import_folder, write_run
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.commands import assert_one_sentence, invoke
+from tests.support.marian import MARIAN
 from tests.support.models import randomise
 from tests.support.runs import RUN_MODEL, random_run
 
@@ -229,3 +230,17 @@ def test_weights_that_are_not_the_run_s_are_not_published(random_folder, tmp_pat
     refused = huggingface(random_folder, tmp_path / "to", "--extra-length", 12)
     assert_one_sentence(refused, "does not score translations as the run does", "Nothing was published.")
     assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.slow
+def test_a_model_of_two_sentencepiece_models_is_written_and_imported_again(tmp_path):
+    first = import_folder(MARIAN / "self-attention.npz")
+    write_run(first, tmp_path / "run")
+    assert huggingface(tmp_path / "run", tmp_path / "to", "--no-check").exit_code == 0
+    second = import_folder(tmp_path / "to")
+    assert second.tokenizer.model_bytes == first.tokenizer.model_bytes
+    assert second.config == first.config.replace(norm_epsilon=1e-5)
+    assert second.search == {name: first.search[name] for name in second.search}
+    assert second.values.keys() == first.values.keys()
+    for path, array in second.values.items():
+        np.testing.assert_array_equal(array, first.values[path], err_msg=path)

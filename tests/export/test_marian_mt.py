@@ -7,9 +7,12 @@ import pytest
 
 import keras_transformer as kt
 from export import __main__ as command
+from keras_transformer.imported.folder import import_folder, write_run
 from keras_transformer.sources import padded
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.commands import invoke
+from tests.support.marian import MARIAN
+from tests.support.marian import lines as marian_lines
 from tests.support.places import ROOT
 from tests.support.runs import SENTENCES, random_run
 
@@ -132,3 +135,18 @@ def test_generate_searches_with_the_run_s_options(tmp_path):
     settings = theirs.generation_config
     assert (settings.num_beams, settings.length_penalty, settings.max_length) == (3, 0.5, 533)
     assert (settings.forced_eos_token_id, settings.decoder_start_token_id) == (EOS, BOS)
+
+
+def test_a_model_that_marian_trained_is_exact_in_transformers(tmp_path):
+    """Two SentencePiece models, Marian's sinusoids. `MarianMTModel` computes others unless the file holds a table."""
+    write_run(import_folder(MARIAN / "self-attention.npz"), tmp_path / "run")
+    theirs, tokenizer = exported(tmp_path / "run", tmp_path / "to")
+    lines = marian_lines("test.en")
+    model, ours = kt.load_run(tmp_path / "run")
+    assert [tokenizer(line)["input_ids"] for line in lines] == [[*ours.encode(line), EOS] for line in lines]
+    sources, targets = ours.encode_batch(lines), ours.encode_target_batch(marian_lines("test.de"))
+    assert_same_logits(model, theirs, [[*line, EOS] for line in sources], targets, 2e-4)
+    for beam_size in (1, 6):
+        expected = kt.Translator(model, ours, kt.SearchOptions(beam_size, length_penalty=0.0)).translate(lines)
+        found = generated(theirs, tokenizer, lines, num_beams=beam_size, length_penalty=0.0, max_new_tokens=100)
+        assert found == [translation.text for translation in expected]
