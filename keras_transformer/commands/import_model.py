@@ -21,6 +21,7 @@ from keras_transformer.commands.console import (
 )
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.files import read_lines
+from keras_transformer.hub import download, is_on_hub
 
 if TYPE_CHECKING:  # it imports NumPy
     from keras_transformer.imported.model import ImportedModel
@@ -40,9 +41,11 @@ class Positions(enum.StrEnum):
 @app.command("import")
 def import_model(
     folder: Annotated[
-        pathlib.Path,
+        str,
         typer.Argument(
-            metavar="FOLDER", help="The folder of the model, or the path of a model.npz in one.", show_default=False
+            metavar="FOLDER",
+            help="The folder of the model, the path of a model.npz in one, or hf://USER/MODEL on the Hugging Face hub.",
+            show_default=False,
         ),
     ],
     run: Annotated[
@@ -78,7 +81,7 @@ def import_model(
 
         refuse_existing(run)
         lines = lines_of(check) if check else []
-        model = import_folder(folder, positions)
+        model = import_folder(download(folder) if is_on_hub(folder) else folder, positions)
         for line in described(model):
             log.info(line)
         write_run(model, run, lines)

@@ -40,7 +40,7 @@ ROUNDING = 0.01  # how far a table of sinusoids may be off that was kept in bflo
 WEIGHTS = {"model.safetensors": read_safetensors, "pytorch_model.bin": read_torch}
 NOTES = {
     HUGGINGFACE: "as Hugging Face computes it; Helsinki's weights were trained with Marian's sinusoids and epsilon: "
-    "--positions marian",
+    "`keras-transformer import --positions marian`",
     MARIAN: "as Marian computes it, with which Helsinki's weights were trained; Hugging Face's sinusoids and epsilon "
     "differ",
 }

@@ -11,6 +11,7 @@ import keras_transformer as kt
 from export.__main__ import app as export_app
 from keras_transformer import presets
 from keras_transformer.commands.explain import app as explain_app
+from keras_transformer.commands.import_model import app as import_app
 from keras_transformer.commands.score import app as score_app
 from keras_transformer.commands.translate import app as translate_app
 from keras_transformer.imported.folder import write_run
@@ -24,6 +25,7 @@ from train.distil import app as distil_app
 from train.evaluate import app as evaluate_app
 
 SEARCH = kt.SearchOptions(beam_size=3, length_penalty=0.2, extra_length=6)
+COMMANDS = [translate_app, score_app, explain_app, export_app, evaluate_app, distil_app, import_app]
 SHAPE = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16}
 
 
@@ -204,12 +206,21 @@ def test_two_processes_may_import_the_same_model(marian_mt, tmp_path, monkeypatc
     kt.load_run(tmp_path / "run")
 
 
-@pytest.mark.parametrize("command", [translate_app, score_app, explain_app, export_app, evaluate_app, distil_app])
+def test_a_model_on_the_hub_is_imported_by_command_as_marian_computes_it(marian_mt, tmp_path):
+    with asked(Hub(), tmp_path) as hub:
+        hub.add("them/opus-mt-en-de", marian_mt)
+        done = invoke(import_app, "hf://them/opus-mt-en-de", tmp_path / "run", "--positions", "marian")
+    assert done.exit_code == 0, done.output
+    assert kt.load_run(tmp_path / "run")[0].model_config.sinusoids == "tensor2tensor"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_why_a_name_on_the_hub_is_no_run(command, tmp_path):
     needed = {
         score_app: ("--source", tmp_path / "a", "--target", tmp_path / "b"),
         explain_app: ("a sentence", "--to", tmp_path / "page.html"),
         export_app: ("--to", tmp_path / "to"),
+        import_app: (tmp_path / "run",),
         distil_app: ("--source", tmp_path / "a", "--reference", tmp_path / "b", "--output", tmp_path / "c"),
     }
     with asked(Hub(), tmp_path):
