@@ -21,7 +21,7 @@ OF_OLDEST = frozenset(
     SquaredDifference Squeeze StatefulPartitionedCall StatelessIf StatelessWhile StaticRegexFullMatch
     StopGradient StridedSlice StringJoin StringLength StringStrip Sub Substr Sum Tanh TensorListFromTensor
     TensorListGetItem TensorListReserve TensorListSetItem TensorListStack TensorScatterUpdate Tile TopKV2
-    Transpose UnicodeTranscode Unpack UnsortedSegmentSum VarHandleOp Where While
+    Transpose UnicodeTranscode Unpack UnsortedSegmentProd UnsortedSegmentSum VarHandleOp Where While
     RaggedTensorFromVariant RaggedTensorToVariant StaticRegexReplace UnicodeDecode UnicodeEncode Unique
     Pad Split ZerosLike
     HashTableV2 LookupTableFindV2 LookupTableImportV2 StaticRegexReplace
