@@ -131,10 +131,11 @@ class HttpConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self.parser.is_upgrade():
             return
-        self._is_in_headers, self._sends_body = False, True
+        self._is_in_headers = False
         self._header_timer.cancel()
         self._header_timer = None
-        super().on_headers_complete()
+        super().on_headers_complete()  # raises an error for a URL that is none
+        self._sends_body = True
         if len(self.pipeline) > PIPELINED:
             raise ValueError("too many pipelined requests")  # the parser passes it on, and uvicorn answers with 400
 

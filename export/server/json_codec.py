@@ -6,6 +6,9 @@ default may be left out, as in gRPC, while TensorFlow Serving requires every inp
 
 import base64
 import binascii
+import collections
+import gzip
+import io
 import json
 import zlib
 from typing import Any, NamedTuple
@@ -66,14 +69,7 @@ def json_codec(body: bytes, most_rows: int) -> JsonCodec:
 
     Raises RequestError if the body is no JSON, or not the JSON of a request, or has more than `most_rows` rows.
     """
-    try:
-        content = json.loads(body.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise invalid(f"JSON Parse error: the body is not UTF-8: its byte {error.start + 1} cannot be read.") from None
-    except RecursionError:
-        raise invalid("JSON Parse error: lists are nested too deeply.") from None
-    except ValueError as error:
-        raise invalid(f"JSON Parse error: {ascii(str(error))[1:-1]}") from None
+    content = parsed(body)
     if not isinstance(content, dict):
         raise invalid("The body must be a JSON object with the key 'instances' or 'inputs'.")
     signature_name = content.get("signature_name", "")
@@ -86,17 +82,43 @@ def json_codec(body: bytes, most_rows: int) -> JsonCodec:
     return by_row(signature_name, content["instances"], most_rows)
 
 
+class Constant(float):
+    """NaN, Infinity or -Infinity that stands in the JSON, unlike a number that is too big."""
+
+
+def parsed(body: bytes) -> Json:
+    """Return what the JSON of a body says. Raises RequestError if it is none, or says one thing twice."""
+    try:
+        return json.loads(body.decode("utf-8-sig"), parse_constant=Constant, object_pairs_hook=with_unique_keys)
+    except UnicodeDecodeError as error:
+        raise invalid(f"JSON Parse error: the body is not UTF-8: its byte {error.start + 1} cannot be read.") from None
+    except RecursionError:
+        raise invalid("JSON Parse error: lists are nested too deeply.") from None
+    except json.JSONDecodeError as error:
+        raise invalid(f"JSON Parse error: {ascii(str(error))[1:-1]}") from None
+    except ValueError:  # Python's limit of digits
+        raise invalid("JSON Parse error: a whole number has thousands of digits.") from None
+
+
+def with_unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Return an object. Raises RequestError if it has a key twice."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        counts = collections.Counter(key for key, _ in pairs)
+        raise invalid(f"JSON Parse error: an object has the key {counts.most_common(1)[0][0][:100]!a} twice.")
+    return content
+
+
 def unzipped(body: bytes, most: int) -> bytes:
     """Return what gzip has packed. Raises RequestError if it is damaged, or has more than `most` bytes."""
-    unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
-        content = unpacker.decompress(body, most + 1)
-    except zlib.error:
+        content = gzip.GzipFile(fileobj=io.BytesIO(body)).read(most + 1)
+    except EOFError:
+        raise invalid("The body is gzip that has no end.") from None
+    except (gzip.BadGzipFile, zlib.error):
         raise invalid("The body is not gzip, which its Content-Encoding says.") from None
     if len(content) > most:
         raise RequestError(Code.INVALID_ARGUMENT, f"The body has more than {most} bytes, the most here.", 413)
-    if not unpacker.eof:
-        raise invalid("The body is gzip that has no end.")
     return content
 
 
@@ -217,7 +239,7 @@ def number_of(name: str, value: Json, dtype: tf.DType) -> bool | int | float:
         raise invalid(f"The input {name!r} must be {dtype.name}; a value is {kind_of(value)}.")
     if dtype.is_integer and not (isinstance(value, int) and dtype.min <= value <= dtype.max):
         raise invalid(f"The input {name!r} must be {dtype.name}; a value is outside its range, or not a whole number.")
-    if dtype.is_floating and isinstance(value, int) and abs(value) > int(dtype.max):
+    if dtype.is_floating and abs(value) > int(dtype.max) and not isinstance(value, Constant):
         raise invalid(f"The input {name!r} must be {dtype.name}; a value is outside its range.")
     return value
 

@@ -12,6 +12,7 @@ from typing import Any
 from google.protobuf import json_format
 from google.protobuf.message import Message
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -87,8 +88,9 @@ class RestApi:
             until = stack.enter_context(self.dispatcher.request())
             share = stack.enter_context(self.dispatcher.bytes_in_flight.share())
             self.dispatcher.version(name, number)  # an unknown model is refused before its body is read
+            is_gzip = is_packed(request.headers)
             body = await self.body(request, share, until)
-            if "gzip" in request.headers.get("content-encoding", ""):
+            if is_gzip:
                 most = self.dispatcher.options.body_bytes
                 share.resize(share.size + most)
                 body = await self.dispatcher.off_the_loop(functools.partial(unzipped, body, most), share.size, until)
@@ -122,6 +124,17 @@ class RestApi:
         except ClientDisconnect:
             raise RequestError(Code.INVALID_ARGUMENT, "The connection ended before the body did.") from None
         return b"".join(chunks)
+
+
+def is_packed(headers: Headers) -> bool:
+    """Return whether a body is gzip. Raises RequestError if it is coded in a way that this server does not read."""
+    for name, known, status in (("transfer-encoding", {"chunked"}, 501), ("content-encoding", {"gzip", "x-gzip"}, 415)):
+        codings = [coding.strip().lower() for value in headers.getlist(name) for coding in value.split(",")]
+        codings = [coding for coding in codings if coding not in ("", "identity")]
+        if len(codings) > 1 or not known.issuperset(codings):
+            message = f"The body has the {name} {', '.join(codings)!a}; this server reads {min(known)} once, or none."
+            raise RequestError(Code.INVALID_ARGUMENT, message, status)
+    return bool(codings)
 
 
 def number_in(version: str | None) -> int | None:

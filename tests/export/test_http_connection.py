@@ -67,6 +67,11 @@ def test_what_is_no_http_is_refused(server, data):
     assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 505")), answer[:100]
 
 
+def test_a_path_that_is_too_long_is_refused_and_no_error_of_the_server(server, caplog):
+    assert send(server, b"GET /" + b"a" * 65_600 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert caplog.text == ""
+
+
 @pytest.mark.slow
 def test_headers_without_end_are_cut_off(server):
     """Headers are limited in time and size, so that many connections without a request cannot use up the server."""

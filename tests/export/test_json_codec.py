@@ -77,7 +77,9 @@ def test_base64_of_any_length_is_read(length, padding):
         (b"{", ["JSON"]),
         (b'{"inputs": "\xff"}', ["UTF-8", "13"]),
         (b"[" * 100_000, ["JSON"]),
-        (b'{"instances": [' + b"9" * 5000 + b"]}", ["JSON"]),
+        (b'{"instances": [' + b"9" * 5000 + b"]}", ["JSON", "digits"]),
+        (b'{"inputs": ["a"], "inputs": ["b"]}', ["'inputs' twice"]),
+        (b'{"instances": [{"text": "a", "text": "b"}]}', ["'text' twice"]),
         ([], ["object"]),
         ({}, ["instances", "inputs"]),
         ({"inputs": ["a"], "instances": ["a"]}, ["instances", "inputs"]),
@@ -116,6 +118,8 @@ def test_what_is_no_request_is_refused(content, parts):
         ("beam", float("nan"), "whole"),
         ("alpha", "1", "a string"),
         ("alpha", 10**39, "range"),
+        ("alpha", 1e39, "range"),
+        ("alpha", -1e39, "range"),
         ("flag", 1, "a number"),
     ],
 )
@@ -138,8 +142,30 @@ def test_a_column_of_too_many_values_is_refused_before_they_are_read(monkeypatch
             arrays({"inputs": inputs}, TEXT)
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "3.4028234e38"])
+def test_what_a_float_can_be_is_read(number):
+    [found] = arrays(f'{{"inputs": {{"alpha": [{number}]}}}}'.encode())["alpha"]
+    assert found == np.float32(number) or (found != found and number == "NaN")
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999"])
+def test_a_number_beyond_every_float_is_not_infinity(number):
+    with pytest.raises(RequestError, match="range"):
+        arrays(f'{{"inputs": {{"alpha": [{number}]}}}}'.encode())
+
+
 def test_a_body_of_gzip_that_is_cut_off_is_refused():
     body = gzip.compress(b'{"inputs": ["a"]}')
     assert json_codec.unzipped(body, 100) == b'{"inputs": ["a"]}'
     with pytest.raises(RequestError, match="gzip that has no end"):
         json_codec.unzipped(body[:-4], 100)
+
+
+def test_a_body_of_gzip_may_have_several_members_and_nothing_else():
+    """RFC 1952, 2.2; a program that packs in parallel writes them."""
+    members = gzip.compress(b'{"inputs":') + gzip.compress(b"") + gzip.compress(b' ["a"]}')
+    assert json_codec.unzipped(members, 17) == b'{"inputs": ["a"]}'
+    with pytest.raises(RequestError, match="more than 16 bytes"):
+        json_codec.unzipped(members, 16)
+    with pytest.raises(RequestError, match="not gzip"):
+        json_codec.unzipped(members + b"junk", 100)

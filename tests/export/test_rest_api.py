@@ -11,6 +11,7 @@ from export.server.errors import Code, RequestError
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.rest_api import answer_error
+from tests.support.bad_requests import send
 from tests.support.echo import write_echo
 
 
@@ -83,6 +84,28 @@ def test_a_body_may_be_packed_or_begin_with_a_byte_order_mark(server):
 def test_what_is_not_packed_or_too_much_is_refused(server, body, status, part):
     response = ask(server, "POST", "/v1/models/echo:predict", body, **{"Content-Encoding": "gzip"})
     assert response.status_code == status and part in response.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status"),
+    [
+        ("Content-Encoding", "GZIP", 200),
+        ("Content-Encoding", "identity, gzip", 200),
+        ("Content-Encoding", "deflate", 415),
+        ("Content-Encoding", "br", 415),
+        ("Content-Encoding", "gzip, gzip", 415),
+        ("Content-Encoding", "notgzip", 415),
+        ("Transfer-Encoding", "gzip, chunked", 501),
+    ],
+)
+def test_a_coding_that_is_not_read_is_named(server, name, value, status):
+    body = gzip.compress(BODY)
+    body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if status == 501 else body
+    headers = f"Host: localhost\r\nConnection: close\r\n{name}: {value}\r\n"
+    headers += "" if status == 501 else f"Content-Length: {len(body)}\r\n"
+    answer = send(server, b"POST /v1/models/echo:predict HTTP/1.1\r\n" + headers.encode() + b"\r\n" + body)
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert status == 200 or (name.lower().encode() in answer and value.split(", ")[0].encode() in answer)
 
 
 @pytest.mark.parametrize("text", ["YWI=", "YWI"])
