@@ -10,6 +10,7 @@ import time
 import types
 
 import grpc
+import numpy as np
 import pytest
 import requests
 import tensorflow as tf
@@ -17,7 +18,7 @@ from starlette.requests import Request
 from tensorflow_serving.apis import predict_pb2
 
 from export.server import grpc_api
-from export.server.dispatcher import Dispatcher
+from export.server.dispatcher import Dispatcher, Question
 from export.server.errors import RequestError
 from export.server.options import ServerOptions
 from export.server.process import local_server
@@ -113,6 +114,19 @@ def test_a_grpc_call_has_the_time_of_the_server_or_of_the_client_whichever_is_le
     before = time.monotonic()
     asyncio.run(call())
     assert before + seconds <= received[0] <= time.monotonic() + seconds
+
+
+def test_outputs_count_twice_while_the_answer_is_written_from_them():
+    outputs, sizes, dispatcher = {"score": np.zeros(100)}, [], Dispatcher(None, OPTIONS)
+
+    async def compute(*arguments):
+        return outputs
+
+    dispatcher.batcher = types.SimpleNamespace(compute=compute)
+    with dispatcher.bytes_in_flight.share() as share:
+        codec = types.SimpleNamespace(write=lambda outputs, most: sizes.append(share.size))
+        asyncio.run(dispatcher.predict(None, Question(codec, None, ("score",), {}, 8), share, time.monotonic() + 1))
+    assert sizes == [2 * outputs["score"].nbytes]
 
 
 def test_requests_in_flight_have_so_many_seconds_when_the_server_ends():
