@@ -1,5 +1,6 @@
 """An export as a function from text to translations. It needs TensorFlow and tensorflow-text, but no model code."""
 
+import logging
 import os
 from collections.abc import Iterable
 
@@ -57,6 +58,7 @@ class ExportedTranslator:
 def open_quietly(folder: str | os.PathLike, batch_size: int = BATCH_SIZE) -> ExportedTranslator:
     """Open an export and hide what its native libraries print: the tokenizer prints at its first use."""
     tune_for_translation()
+    logging.getLogger("absl").setLevel(logging.ERROR)  # saving sets it back; an export without gradients is no news
     with quiet_imports():
         translator = ExportedTranslator(folder, batch_size)
         translator.translate([""])

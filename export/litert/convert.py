@@ -43,7 +43,8 @@ def lite_model(model: keras.Model, options: SearchOptions, rooms: Iterable[Room]
     decoder = joint_decoder([model])
     with tempfile.TemporaryDirectory() as folder:
         signatures = {room.signature: search_function(decoder, options, room) for room in rooms}
-        tf.saved_model.save(tf.Module(), folder, signatures=signatures)
+        no_gradients = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # those of swish cannot be saved
+        tf.saved_model.save(tf.Module(), folder, signatures, no_gradients)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(signatures))
         if quantization is not None:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]

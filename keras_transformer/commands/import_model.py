@@ -77,6 +77,7 @@ def import_model(
     with exit_codes():
         began = time.monotonic()
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
+            import keras_transformer.saved_run  # noqa: F401  (Keras, which writing needs)
             from keras_transformer.imported.folder import import_folder, refuse_existing, write_run
 
         refuse_existing(run)
