@@ -1,5 +1,6 @@
 """A trial: one training of a series that is compared on the validation set. What has ended is not trained again."""
 
+import itertools
 import json
 import math
 import os
@@ -19,6 +20,7 @@ from benchmarks.trials.outcome import Outcome, Trial, outcome_of_run, read_outco
 from benchmarks.trials.settings import OF_SELECTION, check_settings, has_begun
 from keras_transformer.commands.console import INTERRUPTED
 from keras_transformer.commands.signals import handling
+from keras_transformer.decoding.options import RUN_OPTIONS
 from keras_transformer.errors import Interrupted
 from keras_transformer.run_folder import RunFolder
 from train.config.run import load_config
@@ -51,8 +53,8 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
     translations = path / TRANSLATIONS
     if not translations.exists():
         options = load_config(RunFolder(path).config).translation
-        search = ["--beam-size", str(options.beam_size), "--length-penalty", str(options.length_penalty)]
-        search += ["--coverage-penalty", str(options.coverage_penalty), "--extra-length", str(options.extra_length)]
+        values = {f"--{name.replace('_', '-')}": str(getattr(options, name)) for name in RUN_OPTIONS}
+        search = itertools.chain.from_iterable(values.items())
         unfinished = path / f"{TRANSLATIONS}.part"
         python(folder / f"{trial.name}.log", "train.evaluate", str(path), *search, "--output", str(unfinished))
         unfinished.replace(translations)

@@ -58,19 +58,20 @@ def commands(monkeypatch):
 
 def test_a_trial_never_reads_the_test_set_and_is_done_once(commands, tmp_path):
     search = ("translation.length_penalty=0.9", "translation.beam_size=5", "translation.extra_length=10")
-    search += ("translation.coverage_penalty=0.25",)
+    search += ("translation.coverage_penalty=0.25", "translation.length_normalization=tokens")
     trial = Trial("small", TABLE3_CONFIG, search)
     runs, kept = tmp_path / "runs", tmp_path / "kept"
     assert read_outcome(trial, kept) is None
     found = trained(trial, runs, kept)
     (train, *settings), evaluate = commands
-    assert train == "train" and settings.count("--set") == 6 and "data.test=[]" in settings
+    assert train == "train" and settings.count("--set") == 7 and "data.test=[]" in settings
     assert load_config(RunFolder(runs / "small").config).data.test == []
     assert evaluate[:2] == ["train.evaluate", str(runs / "small")]
     assert evaluate[evaluate.index("--beam-size") + 1] == "5"
     assert evaluate[evaluate.index("--length-penalty") + 1] == "0.9"
     assert evaluate[evaluate.index("--extra-length") + 1] == "10"
     assert evaluate[evaluate.index("--coverage-penalty") + 1] == "0.25"
+    assert evaluate[evaluate.index("--length-normalization") + 1] == "tokens"
     assert found.train_seconds == 60 * 0.5
     assert found.translations == ["eins", "", "zwei"] and (found.parameters, found.perplexity) == (7, 2.0)
     forget("small", kept)
