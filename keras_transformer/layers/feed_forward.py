@@ -3,8 +3,20 @@
 import operator
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.composite import CompositeLayer
+
+
+def swish(states):
+    """x sigmoid(x) (Ramachandran et al. 2017), without the gradient of its own that TensorFlow's has.
+
+    With one, each loading of a SavedModel warns that this gradient was not saved.
+    """
+    return states * ops.sigmoid(states)
+
+
+PLAIN = {"swish": swish, "silu": swish}  # in place of Keras' activations
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -25,7 +37,8 @@ class FeedForward(CompositeLayer):
         self.supports_masking = True
 
     def build(self, input_shape: tuple):
-        self.inner = keras.layers.Dense(self.d_ff, activation=self.activation, name="inner", **self.for_parts())
+        activation = PLAIN.get(self.activation, self.activation)
+        self.inner = keras.layers.Dense(self.d_ff, activation=activation, name="inner", **self.for_parts())
         self.inner.build(input_shape)
         self.outer = keras.layers.Dense(input_shape[-1], name="outer", **self.for_parts())
         self.outer.build((*input_shape[:-1], self.d_ff))

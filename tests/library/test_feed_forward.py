@@ -2,10 +2,12 @@
 
 import math
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.feed_forward import PLAIN, FeedForward
 from tests.support.models import as_numpy, assert_close, normal, randomise
 
 
@@ -59,3 +61,12 @@ def test_an_activation_named_in_the_config_is_its_formula(activation):
     numbers = np.linspace(-3.0, 3.0, 13)
     expected = [FORMULAS[activation](x) for x in numbers]
     assert_close(layer(numbers[None, :, None].astype("float32"))[0, :, 0], expected)
+
+
+@pytest.mark.parametrize("name", ["silu", "swish"])
+def test_a_swish_is_keras_own_bit_for_bit_and_brings_no_gradient_into_a_graph(name):
+    states = normal(2, 5, 4) * 4.0
+    assert np.array_equal(as_numpy(PLAIN[name](states)), as_numpy(keras.activations.get(name)(states)))
+    layer = built(7, name)
+    graph = tf.function(layer).get_concrete_function(tf.TensorSpec((None, None, 4))).graph
+    assert not [node.type for node in graph.get_operations() if "_gradient_op_type" in node.node_def.attr]
