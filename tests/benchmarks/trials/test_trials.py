@@ -67,11 +67,9 @@ def test_a_trial_never_reads_the_test_set_and_is_done_once(commands, tmp_path):
     assert train == "train" and settings.count("--set") == 7 and "data.test=[]" in settings
     assert load_config(RunFolder(runs / "small").config).data.test == []
     assert evaluate[:2] == ["train.evaluate", str(runs / "small")]
-    assert evaluate[evaluate.index("--beam-size") + 1] == "5"
-    assert evaluate[evaluate.index("--length-penalty") + 1] == "0.9"
-    assert evaluate[evaluate.index("--extra-length") + 1] == "10"
-    assert evaluate[evaluate.index("--coverage-penalty") + 1] == "0.25"
-    assert evaluate[evaluate.index("--length-normalization") + 1] == "tokens"
+    words = dict(zip(evaluate[2::2], evaluate[3::2], strict=True))
+    assert (words["--beam-size"], words["--length-penalty"], words["--extra-length"]) == ("5", "0.9", "10")
+    assert (words["--coverage-penalty"], words["--length-normalization"]) == ("0.25", "tokens")
     assert found.train_seconds == 60 * 0.5
     assert found.translations == ["eins", "", "zwei"] and (found.parameters, found.perplexity) == (7, 2.0)
     forget("small", kept)
