@@ -97,7 +97,8 @@ HEADS = st.lists(
         st.sampled_from(
             [b"Connection: Upgrade", b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"Upgrade: websocket",
              b"HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA", b"Content-Length: 17", b"Content-Length: 0",
-             b"Transfer-Encoding: chunked", b"Content-Encoding: gzip", b"Expect: 100-continue", b"Connection: close",
+             b"Transfer-Encoding: chunked", b"Content-Encoding: gzip", b"Content-Encoding: br",
+             b"Expect: 100-continue", b"Connection: close",
              b"Content-Length : 1", b" Content-Length: 5", b"Transfer-Encoding: identity, chunked"]
         ),
     ),
