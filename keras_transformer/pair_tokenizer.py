@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 
 from keras_transformer.batching import SURROGATE, refuse_one_string
+from keras_transformer.errors import first_line_of
 from keras_transformer.normalization import IDENTITY, NFC, NFKC, SPACE
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, processor_of
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
@@ -164,7 +165,7 @@ def _parts(model_bytes: bytes, name: str | os.PathLike) -> tuple[bytes, bytes, l
         _check_vocabulary(pieces)
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError, RuntimeError, NotImplementedError) as error:
         raise TokenizerError(
-            f"{name} is not a pair of SentencePiece models with a vocabulary, or is damaged: {error}."
+            f"{name} is not a pair of SentencePiece models with a vocabulary, or is damaged: {first_line_of(error)}"
         ) from None
     return source, target, pieces
 
