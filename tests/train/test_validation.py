@@ -37,6 +37,9 @@ class Tokenizer:
 
     encode_target_batch = encode_batch
 
+    def unknown_tag(self, line):
+        return ""
+
     def decode(self, ids):
         return " ".join(map(str, ids))
 
