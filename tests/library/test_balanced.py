@@ -13,7 +13,7 @@ from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.parsing.balanced import TreeDecoder
+from keras_transformer.parsing.balanced import DEEPEST, TreeDecoder
 from keras_transformer.parsing.linear import is_tree
 from keras_transformer.tokens import EOS, PAD
 from keras_transformer.translator import Translator
@@ -154,6 +154,13 @@ def test_a_bracket_opens_only_if_all_words_and_its_own_end_have_room(most, allow
     """(S (NP XX XX )NP )S and EOS are 7 tokens."""
     probabilities = probabilities_after("(S", dataclasses.replace(OPTIONS, max_length=most))
     assert {MORE[token] for token in np.flatnonzero(probabilities) if token != PAD} == set(allowed.split())
+
+
+def test_no_more_brackets_open_than_there_is_room_for_their_labels():
+    opened = "(S" + " ▁(S" * (DEEPEST - 2)
+    options = dataclasses.replace(OPTIONS, extra_length=1_000)
+    for output, may_open in ((opened, True), (f"{opened} ▁(S", False)):
+        assert (probabilities_after(output, options)[NUMBERS["▁(S"]] > 0) == may_open
 
 
 @pytest.mark.parametrize("changes", [{"min_length": 40}, {"no_repeat_ngram_size": 2}, {"repetition_penalty": 0.4}])

@@ -10,6 +10,7 @@ from keras_transformer.bleu import (
     CHRF,
     LOWER_BLEU,
     RAW_BLEU,
+    Score,
     affordable,
     all_measures,
     raw_bleu,
@@ -224,3 +225,10 @@ def test_one_reference_of_four_tokens_defines_bleu():
     scores = score(["x"] * 3, ["a", "b", "a b c d"])
     assert str(scores.first("BLEU")) == "0.00" == scores.bleu_text and scores.plotted_bleu == 0
     assert score(["x"] * 2, ["a", "a b c"]).first("BLEU").undefined
+
+
+def test_a_score_that_is_undefined_has_no_margin_in_json():
+    values = Score("BLEU", "raw text", 0.0, "signature", "no reference has four tokens", 1.0, 0.5).as_json()
+    assert (values["value"], values["margin"], values["interval"]) == (None, None, None)
+    values = Score("BLEU", "raw text", 30.0, "signature", "", 31.0, 0.5).as_json()
+    assert (values["value"], values["margin"], values["interval"]) == (30.0, 0.5, [30.5, 31.5])

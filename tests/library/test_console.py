@@ -216,6 +216,10 @@ def test_a_command_prints_utf_8_whatever_the_locale_is():
     assert python("-c", code, PYTHONIOENCODING="latin-1").stdout == "\u201eja\u201c\n"
 
 
+def test_an_error_without_words_is_named_by_its_kind():
+    assert first_line_of(TimeoutError()) == "TimeoutError." and first_line_of(ValueError("\n why.\nmore")) == "why."
+
+
 def test_lines_with_a_translation_that_was_cut_are_counted_and_named(caplog):
     cut_lines, whole, cut = CutLines(), Translation("a", -1.0), Translation("a", -1.0, is_cut=True)
     cut_lines.note([[whole], [Translation("a", -1.0, is_cut=None)]], 1)

@@ -12,6 +12,7 @@ LENGTHS = {number: 1 + number % 3 for number in range(10)}
 def workers(request, monkeypatch):
     """Every law holds for one thread and for several."""
     monkeypatch.setattr(keras_transformer.parallel, "searches_at_once", lambda: request.param)
+    return request.param
 
 
 def test_every_item_is_in_one_batch_and_no_batch_is_larger_than_asked():
@@ -43,3 +44,9 @@ def test_the_longest_are_translated_first(monkeypatch):
     longest = []
     map_batches(lambda batch: longest.append(max(LENGTHS[number] for number in batch)), LENGTHS, batch_size=2)
     assert longest == [3, 3, 2, 1, 1]
+
+
+def test_few_lines_are_shared_evenly_by_all_threads(workers):
+    batches = []
+    map_batches(batches.append, LENGTHS, batch_size=99)
+    assert len(batches) == workers and max(map(len, batches)) == -(-len(LENGTHS) // workers)

@@ -245,3 +245,11 @@ def test_all_of_a_model_can_be_bfloat16_as_for_translating_in_that_precision(nam
     assert np.abs(as_numpy(ops.cast(half(PACKED), "float32")) - exact).max() < 0.1 * exact.std() + 0.05
     ids, scores, _ = search(incremental_decoder(half), UNPACKED["source_ids"], SearchOptions(2, extra_length=3))
     assert keras.backend.standardize_dtype(scores.dtype) == "float32" and (as_numpy(ids)[:, 0] != PAD).any()
+
+
+@pytest.mark.parametrize("attention", ["dot", "general", "additive", "none"])
+def test_the_attentional_state_is_fed_back_unless_it_is_switched_off_or_there_is_none(attention):
+    has_one = attention in ("dot", "general")
+    assert RecurrentConfig(attention=attention).feeds_input == has_one
+    if has_one:
+        assert not RecurrentConfig(attention=attention, input_feeding=False).feeds_input

@@ -142,3 +142,8 @@ def test_each_inspection_is_compared_with_the_one_before_and_the_first_of_a_proc
 def test_samples_before_any_translation_are_one_sentence():
     with pytest.raises(UserError, match="after the BleuScore"):
         SampleTranslations(types.SimpleNamespace(samples=None), Written()).inspect(0)
+
+
+def test_a_word_that_is_frequent_in_a_long_text_is_compared_too():
+    before = " ".join(["a"] * 300)
+    assert changes(before, f"{before} b") == f"{before} **b**"

@@ -25,7 +25,7 @@ def test_a_line_that_just_fits_is_not_cut_and_a_longer_one_is_named(caplog):
     assert "line 8 has 4 tokens; only the first 3 are used" in caplog.text and "line 7" not in caplog.text
 
 
-def test_a_line_break_at_the_end_of_a_line_is_no_second_line(pair, caplog):
-    assert len(list(encoded_lines(pair[1], ["a dog\n", "\na dog\r\n"], 9))) == 2 and not caplog.text
-    list(encoded_lines(pair[1], ["a dog\na cat\n"], 9, first_line=4))
+def test_a_line_break_at_the_end_of_a_line_is_no_second_line(caplog):
+    assert len(list(encoded_lines(TOKENIZER, ["a\n", "\nb\r\n"], 9))) == 2 and not caplog.text
+    list(encoded_lines(TOKENIZER, ["a\nb\n"], 9, first_line=4))
     assert "line 4 has line breaks" in caplog.text

@@ -1,5 +1,8 @@
 """Epochs are prepared once, in time for their first batch, and no longer than they are needed."""
 
+import concurrent.futures
+import threading
+
 from tests.support.training import TRAINING, copying_pairs
 from train.data.batches import PackedBatches
 from train.data.epochs import Epochs
@@ -29,3 +32,22 @@ def test_an_epoch_that_was_prepared_ahead_is_not_prepared_again():
     for number in (0, 0, 1):
         epochs.epoch(number)
     assert len(prepared) == 2
+
+
+def test_an_epoch_that_was_given_up_while_it_was_prepared_is_prepared_anew():
+    begun, prepared = threading.Event(), []
+
+    def resegment(pairs, rng, gives_up):
+        begun.set()
+        while not prepared and not gives_up():
+            pass
+        if gives_up():
+            prepared.append("given up")
+            raise concurrent.futures.CancelledError
+        return pairs
+
+    epochs = Epochs(copying_pairs(), TRAINING.row_lengths, 1, resegment)
+    epochs.prepare_ahead(1)
+    assert begun.wait(20)
+    epochs.give_up()
+    assert len(epochs.epoch(1).packing.pairs) and prepared == ["given up"]

@@ -254,6 +254,7 @@ def test_a_warm_up_longer_than_the_run_is_a_warning():
     (line,) = preflight.warmup_lines(TrainingConfig(steps=1_000, warmup_steps=1_001))
     assert "training.warmup_steps 1,001" in line and "training.steps 1,000" in line
     assert not list(preflight.warmup_lines(TrainingConfig(steps=1_000, warmup_steps=1_000)))
+    assert not list(preflight.warmup_lines(TrainingConfig(steps=1_000, schedule="constant")))
 
 
 def test_every_line_is_logged(monkeypatch, caplog):
