@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_transformer.errors import InputError
 from keras_transformer.normalization import SPACE
 from keras_transformer.sources import encoded_prefix, padded
 from keras_transformer.tokenizer import Tokenizer
@@ -39,16 +38,8 @@ class PrefixReader:
         self.guard = self.encode(GUARD)
 
     def read(self, text: str, longest: int) -> Prefix:
-        """Return the Prefix of a text.
-
-        Raises InputError if it has `longest` tokens or more, or a part that the tokenizer has no piece for.
-        """
+        """Return the Prefix of a text. Raises InputError as `encoded_prefix` does."""
         tokens = encoded_prefix(self.tokenizer, text, longest)
-        if UNK in tokens:
-            raise InputError(
-                f"The prefix {text[:60]!r} has characters for which this model has no piece, so no translation begins "
-                "with it: leave them out, or write the word to its end."
-            )
         if not tokens:
             return Prefix(tokens, [()])
         space = SPACE.encode()

@@ -10,7 +10,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.model_config import BaseModelConfig, ConfigError
 from keras_transformer.normalization import is_blank
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS, PAD
+from keras_transformer.tokens import EOS, PAD, UNK
 
 log = logging.getLogger("keras_transformer")
 SHOWN_TAGS = 5  # in a warning, of those that a model has
@@ -55,9 +55,14 @@ def longest_source(config: BaseModelConfig, max_source_tokens: int) -> int:
 def encoded_prefix(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
     """Return the token ids of the text with which an output must begin: fewer than `longest`, since EOS follows.
 
-    Raises InputError if there are more.
+    Raises InputError if there are more, or if the tokenizer has no piece for a part of the text.
     """
     ids = tokenizer.encode_target(text)
+    if UNK in ids:
+        raise InputError(
+            f"The prefix {text[:60]!r} has characters for which this model has no piece, so no translation begins with "
+            "it: leave them out, or write the word to its end."
+        )
     if len(ids) >= longest:
         raise InputError(
             f"The prefix {text[:60]!r} has {len(ids)} tokens; at most {longest - 1} are possible: give a shorter one."

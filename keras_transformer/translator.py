@@ -214,7 +214,7 @@ class Translator:
         return PrefixReader(self.tokenizer)
 
     def check_prefix(self, text: str) -> None:
-        """Raises InputError if a prefix is longer than any translation."""
+        """Raises InputError if no translation can begin with a text."""
         encoded_prefix(self.tokenizer, text, self._longest_output)
 
     def _read(self, ids: np.ndarray, scores: np.ndarray, is_cut: np.ndarray) -> list[Translation]:

@@ -28,7 +28,8 @@ def search(
     and that is less; both counts include EOS. The output of a source without tokens is EOS alone.
 
     `rules`: per-sentence settings (rules.py); they override `options`, but `limits` can only lower the longest output.
-    A prefix is never cut by the limit, except by the number of learned positions: there EOS replaces its last token.
+    A prefix, with the longest of its endings, is never cut by the limit, except by the number of learned positions:
+    there EOS replaces its last token.
     Sentences draw independently of each other, whatever their seeds, unless they have the same source and seed.
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.

@@ -67,7 +67,9 @@ def test_every_character_is_read_as_its_rule_says_in_python_and_in_the_graph(tok
     pytest.importorskip("tensorflow_text")
     rules = normalization_rules(tokenizer.normalization)
     others = [character for character in CHARACTERS[::61] if character not in rules]
-    texts = [f"Ein {sequence}Haus" for sequence in (*rules, *filter(is_blank, CHARACTERS), *others)]
+    variants = set(members(VARIANTS))  # half of the rules, all alike
+    sequences = [sequence for number, sequence in enumerate(rules) if sequence[0] not in variants or number % 29 == 0]
+    texts = [f"Ein {sequence}Haus" for sequence in (*sequences, *filter(is_blank, CHARACTERS), *others)]
     ids = tokenizer.encode_batch(texts)
     assert graph_tokenizer(tokenizer.model_bytes).encode(tensorflow.constant(texts)).to_list() == ids
     assert list(map(tokenizer.decode, ids)) == [normalised(text, tokenizer.normalization) for text in texts]

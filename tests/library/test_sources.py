@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.sources import encoded_lines, encoded_prefix
-from keras_transformer.tokens import EOS
+from keras_transformer.tokens import EOS, UNK
 
 TOKENIZER = types.SimpleNamespace(
     encode_target=list, encode_batch=lambda texts: [list(text) for text in texts], unknown_tag=lambda text: ""
@@ -17,6 +17,13 @@ def test_a_prefix_leaves_a_place_for_the_end():
     assert encoded_prefix(TOKENIZER, "abc", 4) == list("abc")
     with pytest.raises(InputError, match="'abcd' has 4 tokens; at most 3 are possible"):
         encoded_prefix(TOKENIZER, "abcd", 4)
+
+
+def test_a_prefix_that_no_translation_can_have_is_refused():
+    tokenizer = types.SimpleNamespace(encode_target=lambda text: [UNK if letter == "猫" else 9 for letter in text])
+    assert encoded_prefix(tokenizer, "die Katze", 99) == [9] * 9
+    with pytest.raises(InputError, match="'die 猫' has characters for which this model has no piece"):
+        encoded_prefix(tokenizer, "die 猫", 99)
 
 
 def test_a_line_that_just_fits_is_not_cut_and_a_longer_one_is_named(caplog):
