@@ -14,7 +14,7 @@ from keras_transformer.imported.marian_yaml import read_vocabulary
 from keras_transformer.imported.model import ImportedModel
 from keras_transformer.imported.torch_file import read_torch
 from keras_transformer.imported.vocabulary import Vocabulary
-from keras_transformer.imported.weights import Arrays, Tokens, values_of_blocks, with_gelu_of_marian
+from keras_transformer.imported.weights import Arrays, Tokens, values_of_blocks
 from keras_transformer.pair_tokenizer import PairTokenizer, pair_model_bytes
 from keras_transformer.tokenizer import Tokenizer, TokenizerError
 
@@ -51,7 +51,7 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
     """Read a folder of Hugging Face's MarianMTModel.
 
     positions: "huggingface" for the function that Hugging Face computes with these weights, or "marian" for that of
-    Marian, which differs in the sinusoids, in LayerNorm's epsilon, in gelu, and in that <pad> is no class.
+    Marian, which differs in the sinusoids, in LayerNorm's epsilon, and in that <pad> is no class.
 
     Raises ImportedModelError, with the name of the file, key or array, for what cannot be imported, and OSError if a
     file cannot be read.
@@ -70,8 +70,6 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
         config, note = config.replace(sinusoids=sinusoids), OF_TABLE
     values = values_of_blocks(arrays, config, lambda weight: weight.huggingface, is_huggingface=True)
     arrays.refuse_rest()
-    if positions == MARIAN and config.activation == "gelu":
-        config, values = config.replace(activation="swish"), with_gelu_of_marian(values)
     return ImportedModel(
         config=config,
         values=values | tokens.values(config),

@@ -14,11 +14,11 @@ from keras_transformer.imported.marian_files import MarianFiles
 from keras_transformer.imported.marian_yaml import read_options
 from keras_transformer.imported.model import ImportedModel
 from keras_transformer.imported.vocabulary import Vocabulary
-from keras_transformer.imported.weights import Arrays, Tokens, values_of_blocks, with_gelu_of_marian
+from keras_transformer.imported.weights import Arrays, Tokens, values_of_blocks
 
 OPTIONS = "special:model.yml"  # the array of model.npz that holds them, as text
 EPSILON = 1e-6  # of LayerNorm, in Marian's code
-ACTIVATIONS = {"relu": "relu", "swish": "swish", "gelu": "swish"}  # see with_gelu_of_marian
+ACTIVATIONS = "relu", "swish", "gelu"
 # what an option must be: its first value if it is missing, as in models of before there was such an option
 NEEDED = {
     "type": ("transformer",),
@@ -71,8 +71,6 @@ def import_marian(path: pathlib.Path) -> ImportedModel:
     config = config_of(options, tokens, files.model)
     values = values_of_blocks(arrays, config, lambda weight: weight.marian, is_huggingface=False)
     arrays.refuse_rest()
-    if activation_of(options) == "gelu":
-        values = with_gelu_of_marian(values)
     return ImportedModel(
         config=config,
         values=values | tokens.values(config),
@@ -153,7 +151,7 @@ def config_of(options: Mapping[str, Any], tokens: Tokens, path: pathlib.Path) ->
     return TransformerConfig(
         vocab_size=len(tokens.pieces()),
         **sizes,
-        activation=ACTIVATIONS[activation_of(options)],
+        activation=activation_of(options),
         norm=NORMS[before, after, top],
         norm_epsilon=EPSILON,
         sinusoids="tensor2tensor",

@@ -12,7 +12,6 @@ from keras_transformer.imported.names import Weight, as_ours, weights_of_side, w
 from keras_transformer.imported.vocabulary import NO_ROW, Vocabulary, pieces_here
 
 NEVER = -100.0  # the bias of a piece that is not among the classes: exp(-100) vanishes beside any other in float32
-MARIAN_GELU = 1.702  # Marian's gelu(x) is x * sigmoid(1.702 x)
 
 
 class Arrays:
@@ -113,11 +112,3 @@ def values_of_blocks(
             shape = shape[::-1]
         values[weight.ours] = as_ours(weight, arrays.take(name_of(weight), shape), is_huggingface)
     return values
-
-
-def with_gelu_of_marian(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the weights with which swish computes Marian's gelu: gelu(x) = swish(1.702 x) / 1.702."""
-    scales = {"inner/kernel": MARIAN_GELU, "inner/bias": MARIAN_GELU, "outer/kernel": 1 / MARIAN_GELU}
-    return {
-        path: value * np.float32(scales.get(path.partition("/feed_forward/")[2], 1.0)) for path, value in values.items()
-    }
