@@ -57,6 +57,11 @@ def test_the_parts_of_a_long_request_let_others_come_between():
     assert [answer["text"].tolist() for answer in answers[1:]] == [[b"a", b"b"], [b"c", b"d"]]
 
 
+def test_waiting_requests_are_joined_up_to_a_full_batch():
+    ran, _ = computed([texts(b"first"), texts(b"a"), texts(b"b"), texts(b"c")])
+    assert ran == [[b"first"], [b"a", b"b"], [b"c"]]
+
+
 def test_two_long_requests_take_turns():
     ran, _ = computed([texts(*[b"a"] * 6), texts(*[b"b"] * 6)])
     assert [batch[0] for batch in ran] == [b"a", b"a", b"b", b"a", b"b", b"b"]

@@ -5,8 +5,10 @@ import contextlib
 
 import grpc
 import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from export.client.client import LONGEST_DEADLINE, ServingClient
+from export.client.client import LONGEST_DEADLINE, ServingClient, defaults_of
 from export.client.transports import LONGEST_MESSAGE, ClientError, is_loopback, on_one_line
 
 
@@ -95,3 +97,10 @@ def test_limits_themselves_are_allowed_and_nothing_is_asked_for_without_rows_or_
     for name in least:
         with pytest.raises(ClientError, match=f"{name} is 0; it must be at least 1"):
             ServingClient(url, **least | {name: 0})
+
+
+def test_a_default_of_one_value_is_that_of_every_row_and_another_one_is_none():
+    signature = SignatureDef()
+    for name, values in {"beam_size": [4], "target_prefix": ["Ein"], "pair": [1, 2], "nothing": []}.items():
+        signature.defaults[name].CopyFrom(tf.make_tensor_proto(values))
+    assert defaults_of(signature) == {"beam_size": 4, "target_prefix": "Ein"}
