@@ -145,5 +145,5 @@ def test_samples_before_any_translation_are_one_sentence():
 
 
 def test_a_word_that_is_frequent_in_a_long_text_is_compared_too():
-    before = " ".join(["a"] * 300)
-    assert changes(before, f"{before} b") == f"{before} **b**"
+    some = " ".join(["a"] * 150)
+    assert changes(f"{some} x {some}", f"{some} y {some}") == f"{some} **y** {some}"
