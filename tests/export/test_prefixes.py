@@ -6,7 +6,7 @@ import tensorflow as tf
 from export.graph.prefixes import GraphPrefixReader, padded_endings
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.prefixes import NO_ENDING, PrefixReader
-from keras_transformer.tokens import PAD
+from keras_transformer.tokens import PAD, UNK
 from tests.support.marian import pair_tokenizer
 from tests.support.runs import SENTENCES
 
@@ -37,6 +37,9 @@ def test_a_graph_reads_prefixes_as_python_does(pair, kind):
     tokens, endings, is_cut = read(tf.constant(TEXTS))
     assert not is_cut.numpy().any()
     for text, of_graph, endings_of_graph in zip(TEXTS, tokens.to_list(), endings.to_list(), strict=True):
+        if UNK in tokenizer.encode_target(text):  # which Python refuses, and a graph cannot for one line alone
+            assert of_graph == tokenizer.encode_target(text) and endings_of_graph == [[]]
+            continue
         expected = reader.read(text, 50)
         assert of_graph == expected.tokens
         assert sorted({tuple(ending) for ending in endings_of_graph}) == expected.endings
