@@ -1,18 +1,27 @@
 """A folder becomes a model or is refused in a sentence: which file, option or array it is, and what can be imported."""
 
+import io
 import json
 import pathlib
 import shutil
 
 import numpy as np
 import pytest
+import sentencepiece
 
 import keras_transformer as kt
 from keras_transformer.imported.errors import ImportedModelError
 from keras_transformer.imported.folder import import_folder
 from keras_transformer.tokens import BOS, PAD
 from tests.support.damage import cuts
-from tests.support.marian import SELF_ATTENTION, changed_arrays, changed_options, huggingface_folder, marian_folder
+from tests.support.marian import (
+    SELF_ATTENTION,
+    changed_arrays,
+    changed_options,
+    huggingface_folder,
+    lines,
+    marian_folder,
+)
 
 NPZ = f"{SELF_ATTENTION}.npz"
 
@@ -216,6 +225,33 @@ def test_two_models_in_a_folder_are_told_apart_by_their_path(marian):
     shutil.copy(marian / NPZ, marian / "model.npz.optimizer.npz")
     refused(marian, "has 2 models, such as other.npz and self-attention.npz: name one by its path")
     assert import_folder(marian / "other.npz").config.d_model == 48
+
+
+def vocabulary_model(**ids):
+    """A small SentencePiece model that is a vocabulary, as Marian trains it, and its processor."""
+    model, texts = io.BytesIO(), iter(lines("train.en")[:200])
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=texts, model_writer=model, vocab_size=50, minloglevel=2, eos_id=0, unk_id=1, **ids
+    )
+    return model.getvalue(), sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+
+
+@pytest.mark.parametrize("ids", [{"bos_id": -1}, {"bos_id": 2}])
+def test_a_sentencepiece_model_can_be_the_vocabulary(marian, ids):
+    """A piece <s> of its own is a class like any other: Marian's decoder begins with zeros."""
+    spm, processor = vocabulary_model(**ids)
+    (marian / "vocab.spm").write_bytes(spm)
+    (marian / "decoder.yml").write_text(f"models: [{NPZ}]\nvocabs: [vocab.spm, vocab.spm]\n", encoding="utf-8")
+    matrix = np.arange(50 * 48, dtype=np.float32).reshape(50, 48)
+    changed_arrays(marian, Wemb=matrix, decoder_ff_logit_out_b=matrix[:, :1].T)
+    model = import_folder(marian)
+    embeddings, bias = model.values["embedding/matrix"], model.values["embedding/bias"]
+    assert model.config.vocab_size == 52 and not embeddings[[PAD, BOS]].any() and (bias[[PAD, BOS]] == -100).all()
+    for text in lines("test.en")[:20]:
+        ours, theirs = model.tokenizer.encode(text), processor.encode(text)
+        np.testing.assert_array_equal(bias[ours], matrix[theirs, 0])
+        np.testing.assert_array_equal(embeddings[ours][:, 0], matrix[theirs, 0])
+        assert model.tokenizer.decode(ours) == processor.decode(theirs)
 
 
 def test_what_is_not_there_is_named(tmp_path, marian):
