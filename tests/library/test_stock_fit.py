@@ -166,6 +166,8 @@ class Letters:
     def encode_batch(self, lines):
         return [[self.pieces().index(letter) for letter in line] for line in lines]
 
+    encode_target_batch = encode_batch
+
     def unknown_tag(self, line):
         return ""
 
