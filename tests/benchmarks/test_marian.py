@@ -8,7 +8,7 @@ from benchmarks.marian import app
 from tests.support.commands import invoke
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_every_line_of_both_models_is_translated_as_by_marian():
     result = invoke(app)
     rows = re.findall(r"^\| ([\w-]+) \| (\S+) \| (\d+) of 60 \| (\d+) of 60 \|$", result.stdout, re.MULTILINE)

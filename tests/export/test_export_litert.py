@@ -108,7 +108,7 @@ def test_the_readme_translates_as_the_run_does(model, expected, monkeypatch, cap
     assert (" ".join(text), float(score)) == (best.text, pytest.approx(best.score, abs=1e-4))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_weights_of_8_bits_make_a_smaller_file_and_the_difference_is_counted(run, model, tmp_path):
     result = run_export(run, tmp_path / "model", "--quantization", "int8")
     assert result.exit_code == 0, result.output

@@ -34,7 +34,7 @@ def answer(version, texts):
     return version.run(signature, ("is_cut", "score", "translation"), inputs)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_few_sentences_get_the_answer_of_the_graph(version):
     with_litert, graph = Version(version), Version(version)
     graph._few = None
@@ -46,7 +46,7 @@ def test_few_sentences_get_the_answer_of_the_graph(version):
         assert {name: array.dtype for name, array in ours.items()} == {n: a.dtype for n, a in theirs.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_what_litert_cannot_take_goes_to_the_graph(version):
     loaded = Version(version)
     few, taken = loaded._few, []
@@ -64,7 +64,7 @@ def test_what_litert_cannot_take_goes_to_the_graph(version):
     assert answer(loaded, [b"\xff cat"])["translation"] == answer(graph, [b"\xff cat"])["translation"]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_damaged_litert_model_is_logged_and_the_graph_answers(version, tmp_path, caplog):
     folder = tmp_path / "1"
     folder.symlink_to(version)

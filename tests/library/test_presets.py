@@ -53,7 +53,7 @@ def test_its_files_are_those_of_keras_hub_s_layout(preset, pair):
     assert metadata["parameter_count"] == pair[0].count_params()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_keras_hub_opens_its_model(preset, pair):
     from keras_hub.src.utils.preset_utils import get_preset_loader  # public only behind classes of its own
 
@@ -228,7 +228,7 @@ def test_every_command_says_why_a_name_on_the_hub_is_no_run(command, tmp_path):
     assert_one_sentence(refused, "has no model them/opus-mt-en-xx, or does not show it to you: check the name")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_first_line_of_the_readme(marian_mt, random_folder, tmp_path, eager):
     hub = Hub()
     hub.add("Helsinki-NLP/opus-mt-en-de", marian_mt)
