@@ -97,6 +97,7 @@ def test_the_layer_draws_another_mask_in_every_training_call():
     assert (first != second).any()
 
 
+@pytest.mark.slow
 def test_no_two_replicas_or_layers_share_a_stream(monkeypatch):
     streams, replicas = 1000, 8
     found = set()

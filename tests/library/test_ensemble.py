@@ -86,11 +86,11 @@ def test_a_token_that_is_impossible_to_every_member_has_a_finite_logarithm():
     assert np.isfinite(as_numpy(logits)).all() and as_numpy(logits)[0, 0] == 0.0
 
 
-@pytest.mark.slow
 def test_a_model_with_itself_is_the_model():
     assert_same_hypotheses(found_by(19, 19), found_by(19))
 
 
+@pytest.mark.slow
 def test_an_ensemble_finds_other_outputs_than_its_members():
     first_ids = [[tokens_of(ids[0]) for ids in found_by(*seeds)[0]] for seeds in [SEEDS, *([seed] for seed in SEEDS)]]
     assert all(first_ids[0] != alone for alone in first_ids[1:])
@@ -184,6 +184,7 @@ def test_a_coverage_penalty_needs_members_that_attend(runs):
         Translator([transformer, deaf], tokenizer, SearchOptions(coverage_penalty=0.5))
 
 
+@pytest.mark.slow
 def test_one_member_whose_probabilities_are_no_numbers_is_one_sentence(runs):
     transformer, tokenizer = load_run(runs[0])
     broken, _ = load_run(runs[1])
@@ -237,7 +238,6 @@ def test_evaluate_scores_what_the_runs_say_together_and_names_them(runs, text, t
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_distil_chooses_among_what_the_runs_say_together(runs, text, tmp_path):
     output = tmp_path / "output"
     distil = functools.partial(invoke, train.distil.app, runs[0])
@@ -251,6 +251,7 @@ def test_distil_chooses_among_what_the_runs_say_together(runs, text, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_distillation_does_not_go_on_with_another_ensemble(runs, text, tmp_path, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt

@@ -144,7 +144,6 @@ def test_a_symbol_with_a_space_that_the_rules_would_change_is_refused(tmp_path):
         train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 400, [" e\u0301"])
 
 
-@pytest.mark.slow
 def test_blank_are_all_spaces_controls_and_invisible_characters_of_unicode():
     blank = {character for character in CHARACTERS if is_blank(character)}
     of_unicode = {c for c in CHARACTERS if unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cc", "Cf")} - VISIBLE_FORMATS
@@ -158,6 +157,7 @@ def test_blank_are_all_spaces_controls_and_invisible_characters_of_unicode():
     assert is_blank("") and is_blank(" \t\u00a0\u200b\ufeff\u00ad\u2060\n") and not is_blank("\u200b.")
 
 
+@pytest.mark.slow
 def test_what_normalises_to_nothing_is_blank(tokenizer):
     for character in CHARACTERS:
         assert is_blank(character) or tokenizer.encode(character), hex(ord(character))
