@@ -13,9 +13,10 @@ from keras_transformer.batching import list_of_lines
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage, check_options
-from keras_transformer.decoding.scores import NAN_PROBABILITIES
+from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.errors import UserError
+from keras_transformer.hypotheses import different_outputs, tokens_of
 from keras_transformer.kinds import config_of, incremental_decoder
 from keras_transformer.precision import in_precision
 from keras_transformer.prefixes import PrefixReader, rules_of_prefixes
@@ -24,7 +25,6 @@ from keras_transformer.saved_run import load_run
 from keras_transformer.sources import check_vocabulary, encoded_lines
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
-from keras_transformer.translator import different_outputs, tokens_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +114,8 @@ class Explainer:
         source_ids = ops.convert_to_tensor([ids], dtype="int32")
         finished, continuations = traced_search(self._decoder, source_ids, self.options, rules)
         hypotheses, scores, is_cut = (ops.convert_to_numpy(leaf[0]) for leaf in finished)
-        rows = list(different_outputs(self.tokenizer, hypotheses, scores).values())[: self.options.n_best]
+        filled = np.flatnonzero(scores > NEVER / 2)
+        rows = list(different_outputs(self.tokenizer, hypotheses, filled).values())[: self.options.n_best]
         if not rows:
             raise UserError(f"The sentence {NAN_PROBABILITIES}")
         hypotheses, scores, is_cut = hypotheses[rows], scores[rows], is_cut[rows]

@@ -15,6 +15,7 @@ from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions, check
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.search import search
 from keras_transformer.errors import UserError
+from keras_transformer.hypotheses import translations_in
 from keras_transformer.inference import Inference
 from keras_transformer.kinds import config_of, joint_decoder
 from keras_transformer.parallel import map_batches
@@ -34,7 +35,6 @@ from keras_transformer.sources import (
     padded,
 )
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import PAD
 from keras_transformer.translation import Translation
 
 DEFAULT_OPTIONS = SearchOptions()
@@ -222,11 +222,8 @@ class Translator:
 
         Shapes: ids (K, L), scores (K,), is_cut (K,).
         """
-        rows = different_outputs(self.tokenizer, ids, scores).items()
-        translations = [
-            Translation(text, float(scores[row]), tokens_of(ids[row]), bool(is_cut[row])) for text, row in rows
-        ]
-        return translations[: self.options.n_best]
+        filled = np.flatnonzero(scores > NEVER / 2)
+        return translations_in(self.tokenizer, ids, scores, is_cut, filled)[: self.options.n_best]
 
 
 def search_results(decoder: Any, options: SearchOptions, ids, prefixes=None, endings=None) -> tuple:
@@ -237,19 +234,3 @@ def search_results(decoder: Any, options: SearchOptions, ids, prefixes=None, end
     if prefixes is None:
         return tuple(search(decoder, ids, options))
     return tuple(search(decoder, ids, options, rules={"prefixes": prefixes, "endings": endings}))
-
-
-def different_outputs(tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray) -> dict[str, int]:
-    """Return the texts of the outputs of a sentence, best first, each with the row of the best output that has it.
-
-    Shapes: ids (K, L), scores (K,), best first; a row that no output filled has a score below NEVER / 2.
-    """
-    rows = {}
-    for row in np.flatnonzero(scores > NEVER / 2):
-        rows.setdefault(tokenizer.decode(tokens_of(ids[row])), int(row))
-    return rows
-
-
-def tokens_of(ids: np.ndarray) -> tuple[int, ...]:
-    """Return the tokens of a row, without PAD."""
-    return tuple(ids[ids != PAD].tolist())

@@ -1,5 +1,7 @@
 """Whether two translators agree: line by line the same, a tie that rounding decided, or a disagreement."""
 
+import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_transformer.translation import Translation
@@ -74,6 +76,13 @@ class ScoreComparison(NamedTuple):
     lines: int
     worst: float
     worst_line: str
+
+    @classmethod
+    def of(cls, lines: list[str], scores: Iterable[float], expected: Iterable[float]) -> "ScoreComparison":
+        """Compare two scores of each line. A score that is NaN differs more than any other."""
+        differences = [abs(score - other) for score, other in zip(scores, expected, strict=True)]
+        worst = max(range(len(lines)), key=lambda index: (math.isnan(differences[index]), differences[index]))
+        return cls(len(lines), differences[worst], lines[worst])
 
     def __str__(self):
         return (

@@ -5,7 +5,6 @@ numbered versions belong to TensorFlow Serving.
 """
 
 import importlib.util
-import math
 import pathlib
 
 import keras
@@ -90,12 +89,11 @@ def compare_scores(folder: pathlib.Path, translator: Translator, lines: list[str
         max_batch_size=32,
         max_input_length=0,  # no limit, which would cut the translations too
     )
-    differences = [
-        abs(score(result.log_probs, translator.options) - translation.score)
-        for result, (_, translation) in zip(scored, pairs, strict=True)
-    ]
-    worst = max(range(len(pairs)), key=lambda index: (math.isnan(differences[index]), differences[index]))
-    return ScoreComparison(len(pairs), differences[worst], pairs[worst][0])
+    return ScoreComparison.of(
+        [line for line, _ in pairs],
+        (score(result.log_probs, translator.options) for result in scored),
+        (translation.score for _, translation in pairs),
+    )
 
 
 def score(log_probs: list[float], options: SearchOptions) -> float:

@@ -28,9 +28,7 @@ def compare(folder: pathlib.Path, model: keras.Model, translator: Translator, li
     longest = {"max_source_tokens": translator.max_source_tokens}
     expected = Scorer(model, translator.tokenizer, **longest).score(lines, translations)
     scores = Scorer(imported.transformer(), imported.tokenizer, **longest).score(lines, translations)
-    differences = [abs(one.score - other.score) for one, other in zip(scores, expected, strict=True)]
-    worst = max(range(len(lines)), key=lambda index: (differences[index] != differences[index], differences[index]))
-    comparison = ScoreComparison(len(lines), differences[worst], lines[worst])
+    comparison = ScoreComparison.of(lines, (pair.score for pair in scores), (pair.score for pair in expected))
     epsilon = model.model_config.norm_epsilon
     if epsilon == EPSILON:
         comparison.refuse_beyond(TIES["float32"])

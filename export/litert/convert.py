@@ -20,7 +20,6 @@ LENGTHS = (16, 32, 64, 128, 256, 512)  # tokens of a source for which a search o
 MANY = 8  # sentences that are searched together: more take longer per sentence
 LONGEST_OF_MANY = 64
 OUTPUTS = ("ids", "scores", "is_cut")
-QUANTIZATIONS = ("int8",)
 
 
 def rooms_up_to(max_source_tokens: int) -> tuple[Room, ...]:

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import importlib.util
 import os
 import pathlib
 import queue
@@ -13,6 +14,7 @@ import numpy as np
 from keras_transformer.batching import list_of_lines
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.hypotheses import translations_in
 from keras_transformer.lite.folder import Description, LiteFolder, Room
 from keras_transformer.machine import processor_cores
 from keras_transformer.model_config import ConfigError
@@ -85,12 +87,8 @@ class LiteTranslator:
 
         Shapes: ids (K, L), scores (K,), -inf for what no hypothesis filled, is_cut (K,).
         """
-        translations: dict[str, Translation] = {}
-        for row in np.flatnonzero(np.isfinite(scores)):
-            tokens = tuple(ids[row][ids[row] != PAD].tolist())
-            text = self.tokenizer.decode(tokens)
-            translations.setdefault(text, Translation(text, float(scores[row]), tokens, bool(is_cut[row])))
-        return list(translations.values())[: self.options.n_best]
+        filled = np.flatnonzero(np.isfinite(scores))
+        return translations_in(self.tokenizer, ids, scores, is_cut, filled)[: self.options.n_best]
 
 
 def batches_in_rooms(lengths: Mapping[int, int], rooms: Iterable[Room]) -> Iterator[tuple[Room, list[int]]]:
@@ -150,15 +148,20 @@ class SearchPool:
             self._idle.put(idle)
 
 
-def interpreter(model: pathlib.Path) -> Any:
-    """Return an interpreter with one thread. Raises ConfigError if the file is damaged or LiteRT is not installed."""
-    try:
-        from ai_edge_litert.interpreter import Interpreter
-    except ImportError:
+def require_litert() -> None:
+    """Raises ConfigError if LiteRT is not installed."""
+    if importlib.util.find_spec("ai_edge_litert") is None:
         raise ConfigError(
             "LiteRT models need the package ai-edge-litert, which is not installed: "
             "pip install 'keras-transformer-mt[litert]'."
-        ) from None
+        )
+
+
+def interpreter(model: pathlib.Path) -> Any:
+    """Return an interpreter with one thread. Raises ConfigError if the file is damaged or LiteRT is not installed."""
+    require_litert()
+    from ai_edge_litert.interpreter import Interpreter
+
     try:
         return Interpreter(model_path=str(model), num_threads=1)
     except (ValueError, RuntimeError) as error:

@@ -1,0 +1,38 @@
+"""What a search found for a sentence, as texts; importing this module imports neither TensorFlow nor Keras."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import PAD
+from keras_transformer.translation import Translation
+
+
+def translations_in(
+    tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray, is_cut: np.ndarray, filled: Iterable[int]
+) -> list[Translation]:
+    """Return the hypotheses of a sentence as Translations with different texts, best first.
+
+    Shapes: ids (K, L), scores (K,), best first, is_cut (K,); `filled`: the rows that hold an output.
+    """
+    return [
+        Translation(text, float(scores[row]), tokens_of(ids[row]), bool(is_cut[row]))
+        for text, row in different_outputs(tokenizer, ids, filled).items()
+    ]
+
+
+def different_outputs(tokenizer: Tokenizer, ids: np.ndarray, filled: Iterable[int]) -> dict[str, int]:
+    """Return the texts of the outputs of a sentence, best first, each with the row of the best output that has it.
+
+    Shapes: ids (K, L), best first; `filled`: the rows that hold an output.
+    """
+    rows = {}
+    for row in filled:
+        rows.setdefault(tokenizer.decode(tokens_of(ids[row])), int(row))
+    return rows
+
+
+def tokens_of(ids: np.ndarray) -> tuple[int, ...]:
+    """Return the tokens of a row, without PAD."""
+    return tuple(ids[ids != PAD].tolist())
