@@ -21,7 +21,18 @@ from keras_transformer.precision import in_precision
 from keras_transformer.saved_run import load_run
 from keras_transformer.translator import Translator
 from tests.support.exports import asker
-from tests.support.models import LIVELY, SMALL, as_numpy, assert_close, batch_of, lively_transformer, randomise, sources
+from tests.support.models import (
+    LIVELY,
+    PAIRS,
+    SMALL,
+    as_numpy,
+    assert_close,
+    assert_pairs_pack,
+    batch_of,
+    lively_transformer,
+    randomise,
+    sources,
+)
 from tests.support.runs import SENTENCES, random_run
 from tests.support.tables import assert_same_hypotheses
 from tests.support.training import TINY, train, training_model
@@ -30,7 +41,6 @@ from train.cost.cost import forward_flops, memory_bytes, parameter_count
 
 SSRU = SMALL.replace(decoder_layer="ssru", decoder_layers=2)
 KINDS = {"post-norm": SSRU, "pre-norm": SSRU.replace(norm="pre", positions="learned", attention_bias=True)}
-PAIRS = [([5, 6, 7, 3], [2, 8, 9, 10, 11]), ([12, 13, 3], [2, 14, 15]), ([16, 3], [2, 17, 18, 19])]
 OPTIONS = SearchOptions(beam_size=2, extra_length=4)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -43,13 +53,7 @@ def models():
 
 @every_kind
 def test_packed_pairs_have_the_logits_that_they_have_alone(models, kind):
-    packed = as_numpy(models[kind](batch_of([PAIRS], 12, 14)))
-    start = 0
-    for pair in PAIRS:
-        length = len(pair[1])
-        alone = as_numpy(models[kind](batch_of([[pair]], 5, 6)))
-        assert_close(packed[0, start : start + length], alone[0, :length])
-        start += length
+    assert_pairs_pack(models[kind])
 
 
 @every_kind

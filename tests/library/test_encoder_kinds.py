@@ -18,7 +18,17 @@ from keras_transformer.translator import Translator
 from tests.support.commands import invoke
 from tests.support.events import read_pictures
 from tests.support.exports import asker
-from tests.support.models import SMALL, as_numpy, assert_close, batch_of, layer_norm, normal, randomise
+from tests.support.models import (
+    PAIRS,
+    SMALL,
+    as_numpy,
+    assert_close,
+    assert_pairs_pack,
+    batch_of,
+    layer_norm,
+    normal,
+    randomise,
+)
 from tests.support.runs import SENTENCES, random_run, write_config
 from tests.support.training import TINY, train, training_model
 from train.__main__ import app
@@ -33,7 +43,6 @@ KINDS = {
     "recurrent": dict(encoder_layer="recurrent"),
 }
 HAS_ATTENTION = {"restricted"}
-PAIRS = [([5, 6, 7, 3], [2, 8, 9, 10, 11]), ([12, 13, 3], [2, 14, 15]), ([16, 3], [2, 17, 18, 19])]
 OPTIONS = SearchOptions(beam_size=2, extra_length=4)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -46,13 +55,7 @@ def models():
 
 @every_kind
 def test_packed_pairs_have_the_logits_that_they_have_alone(models, kind):
-    packed = as_numpy(models[kind](batch_of([PAIRS], 12, 14)))
-    start = 0
-    for pair in PAIRS:
-        length = len(pair[1])
-        alone = as_numpy(models[kind](batch_of([[pair]], 5, 6)))
-        assert_close(packed[0, start : start + length], alone[0, :length])
-        start += length
+    assert_pairs_pack(models[kind])
 
 
 @every_kind

@@ -15,6 +15,7 @@ SMALL = TransformerConfig(vocab_size=23, encoder_layers=2, decoder_layers=2, d_m
 LIVELY = TransformerConfig(
     vocab_size=14, encoder_layers=2, decoder_layers=2, d_model=16, d_ff=24, num_heads=2, shared_embeddings=False
 )
+PAIRS = [([5, 6, 7, 3], [2, 8, 9, 10, 11]), ([12, 13, 3], [2, 14, 15]), ([16, 3], [2, 17, 18, 19])]  # ids of SMALL
 
 
 def assert_close(found, expected, atol=1e-5, rtol=1e-5):
@@ -57,6 +58,16 @@ def batch_of(rows, source_length, target_length):
             batch[f"{side}_ids"][number, : len(ids)] = ids
             batch[f"{side}_segments"][number, : len(ids)] = segments
     return batch
+
+
+def assert_pairs_pack(model):
+    """PAIRS in one row have the logits that each of them has alone."""
+    packed, start = as_numpy(model(batch_of([PAIRS], 12, 14))), 0
+    for pair in PAIRS:
+        length = len(pair[1])
+        alone = as_numpy(model(batch_of([[pair]], 5, 6)))
+        assert_close(packed[0, start : start + length], alone[0, :length])
+        start += length
 
 
 def layer_norm(states, epsilon, gamma=1.0, beta=0.0):
