@@ -13,7 +13,7 @@ from keras_transformer.commands.signals import signals_raise
 from keras_transformer.run_folder import RunFolder
 
 from .job import ExportJob
-from .versions import LITERT, publish, refuse_version, unfinished_version
+from .versions import LITERT, ExportError, publish, refuse_version, unfinished_version
 
 log = logging.getLogger("export")
 
@@ -51,6 +51,7 @@ class SavedModel:
     def export(self, job: ExportJob) -> pathlib.Path:
         refuse_version(job.folder)
         with quiet_imports():
+            from keras_transformer.lite.translator import require_litert
             from keras_transformer.precision import in_precision
             from keras_transformer.translator import Translator
 
@@ -60,6 +61,10 @@ class SavedModel:
             from .graph.version_folder import write_saved_model
             from .litert.write import write_model
 
+        if self.litert and self.precision != "float32":
+            raise ExportError(f"--litert is float32 and --precision is {self.precision}: leave one of them out.")
+        if self.litert:
+            require_litert()  # without it the local server answers by the graph alone, and nothing would be compared
         transformer, tokenizer = job.load_run()
         transformer = in_precision(transformer, self.precision)
         lines = job.lines()

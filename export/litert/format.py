@@ -30,11 +30,12 @@ class LiteRT:
         folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
         refuse_existing(folder)
         with quiet_imports():
-            from keras_transformer.lite.translator import LiteTranslator
+            from keras_transformer.lite.translator import LiteTranslator, require_litert
             from keras_transformer.translator import Translator
 
             from .write import compare, refuse_disagreement, write_model
 
+        require_litert()  # before a minute of conversion
         transformer, tokenizer = job.load_run()
         lines = job.lines()
         translator = Translator(transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens)

@@ -1,5 +1,6 @@
 """The LiteRT model inside a version answers few sentences as the graph does."""
 
+import importlib.util
 import json
 
 import numpy as np
@@ -10,7 +11,7 @@ from export.litert.write import write_model
 from export.server.version import Version
 from export.versions import CERTIFICATE, LITERT
 from keras_transformer.saved_run import load_run
-from tests.support.commands import invoke
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
 
@@ -77,6 +78,18 @@ def test_a_damaged_litert_model_is_logged_and_the_graph_answers(version, tmp_pat
         (tmp_path / "litert.json").replace(version / LITERT / "litert.json")
     assert "litert.json is damaged" in caplog.text
     assert answer(loaded, SENTENCES[:1])["translation"] == expected["translation"]
+
+
+def test_a_litert_model_beside_a_graph_in_bfloat16_is_refused(tmp_path):
+    result = invoke(command.app, tmp_path, "--to", tmp_path / "exports", "--litert", "--precision", "bfloat16")
+    assert_one_sentence(result, "--litert", "bfloat16")
+
+
+def test_without_litert_nothing_is_exported_that_it_would_have_to_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *_: None)
+    for options in (["--litert"], ["--format", "litert"]):
+        result = invoke(command.app, tmp_path, "--to", tmp_path / "exports", *options)
+        assert_one_sentence(result, "ai-edge-litert", "pip install")
 
 
 @pytest.mark.release
