@@ -2,7 +2,8 @@
 
 import pytest
 
-from export.certificate.agreement import agreement
+from export.certificate.agreement import ScoreComparison, agreement
+from export.versions import ExportError
 from keras_transformer.translation import Translation
 
 
@@ -36,3 +37,11 @@ def test_a_disagreement_names_its_line_and_both_translations():
     assert str(found.disagreements[0]) == (
         "line 2, 'two': 'y' with score -2.000000 from the export, 'z' with score -3.000000 from the Translator"
     )
+
+
+def test_the_line_whose_score_is_not_a_number_differs_most():
+    worst = ScoreComparison.of(["a", "b", "c"], [-1.0, float("nan"), -9.0], [-1.0, -1.0, -1.0])
+    assert worst.worst_line == "b"
+    with pytest.raises(ExportError, match="'b'"):
+        worst.refuse_beyond()
+    assert ScoreComparison.of(["a", "b"], [-1.0, -2.0], [-1.5, -2.25])[1:] == (0.5, "a")

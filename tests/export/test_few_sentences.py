@@ -16,7 +16,7 @@ from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
 
 LONGEST = 24  # tokens of a source, and bytes of a text that LiteRT is given
-REQUESTS = [[text] for text in (*SENTENCES, "", "  \u200b", "a" * 40, "two\nlines")] + [SENTENCES[:2], SENTENCES[:3]]
+REQUESTS = [[text] for text in (*SENTENCES, "", "  \u200b", "a" * 40, "two\nlines")] + [SENTENCES[4:6], SENTENCES[4:7]]
 
 
 @pytest.fixture(scope="module")
