@@ -80,6 +80,7 @@ def test_headers_without_end_are_cut_off(server):
     assert not send(server, b"GET /" + b"a" * (1 << 20) + b" HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", [BODY, b"\r\n"], ids=["body", "empty line"])
 def test_a_connection_ends_that_falls_silent_after_its_answer(server, rest):
     with socket.create_connection((server.host, server.port), timeout=20) as connection:

@@ -147,6 +147,7 @@ def test_the_card_names_what_differs(tmp_path):
     assert "table of positions is in model.safetensors" in card_of(tmp_path, sinusoids="tensor2tensor")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

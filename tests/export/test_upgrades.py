@@ -48,6 +48,7 @@ def connected(server):
 EXPECTED = 200, {"outputs": {"translation": ["a"], "score": [-1.0]}}
 
 
+@pytest.mark.slow
 @OFFERS
 def test_the_offer_is_ignored_however_the_request_is_cut_into_segments(server, offer):
     whole = head(offer) + BODY

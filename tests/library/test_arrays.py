@@ -49,6 +49,7 @@ def test_an_npz_is_read_with_the_text_in_it(tmp_path):
 CONTENTS = {"m.safetensors": (read_safetensors, safetensors(ARRAYS)), "m.npz": (read_npz, npz(ARRAYS))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONTENTS)
 def test_a_file_that_ends_early_is_refused(tmp_path, name):
     read, content = CONTENTS[name]
@@ -59,6 +60,7 @@ def test_a_file_that_ends_early_is_refused(tmp_path, name):
         assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONTENTS)
 def test_a_damaged_file_is_read_or_refused_in_a_sentence(tmp_path, name):
     read, content = CONTENTS[name]

@@ -156,6 +156,7 @@ def test_a_bracket_opens_only_if_all_words_and_its_own_end_have_room(most, allow
     assert {MORE[token] for token in np.flatnonzero(probabilities) if token != PAD} == set(allowed.split())
 
 
+@pytest.mark.slow
 def test_no_more_brackets_open_than_there_is_room_for_their_labels():
     opened = "(S" + " ▁(S" * (DEEPEST - 2)
     options = dataclasses.replace(OPTIONS, extra_length=1_000)

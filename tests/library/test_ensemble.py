@@ -111,6 +111,7 @@ def test_static_shapes_change_nothing():
     assert_same_hypotheses(tuple(map(as_numpy, compiled)), found_by(*SEEDS))
 
 
+@pytest.mark.slow
 def test_a_coverage_penalty_is_that_of_the_mean_coverage():
     state = decoder_of(*SEEDS).start(SOURCES, 3, counts_attention=True)
     members = [decoder_of(seed).start(SOURCES, 3, counts_attention=True) for seed in SEEDS]

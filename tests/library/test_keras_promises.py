@@ -81,6 +81,7 @@ def test_a_layer_that_is_made_frozen_trains_when_told_to(layer_class, arguments,
     assert len(loaded.trainable_weights) == len(loaded.weights) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Layer")  # Keras warns of each layer that it cannot quantize
 @pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
 @every_layer_with_weights
@@ -98,6 +99,7 @@ def test_a_quantized_layer_comes_back_from_its_file_or_is_refused_in_a_sentence(
         assert_same(outputs(loaded, [inputs]), outputs(model, [inputs]), atol=0, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["float64", "mixed_bfloat16"])
 @every_layer
 def test_a_dtype_policy_is_that_of_every_part_and_comes_back_from_a_file(
@@ -132,6 +134,7 @@ def test_compute_output_shape_is_the_shape_of_what_comes_out(layer_class, argume
     assert shapes == ([tuple(shape) for shape in computed] if isinstance(computed[0], tuple) else [tuple(computed)])
 
 
+@pytest.mark.slow
 @every_layer
 def test_an_empty_batch_gives_an_empty_batch(layer_class, arguments, inputs):
     layer = layer_class(**arguments)

@@ -36,11 +36,13 @@ def log_probabilities(model: ImportedModel) -> np.ndarray:
     return np.array([pair.log_probability for pair in pairs])
 
 
+@pytest.mark.slow
 def test_scores_of_given_pairs_are_marians(model):
     name, imported = model
     np.testing.assert_allclose(log_probabilities(imported), scores_by_marian(name), atol=CLOSE)
 
 
+@pytest.mark.slow
 def test_those_of_a_model_with_the_sinusoids_of_the_paper_are_not(model):
     """As Hugging Face's conversion has them."""
     name, imported = model

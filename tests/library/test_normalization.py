@@ -62,6 +62,7 @@ def test_decoding_gives_the_normalised_text(tokenizer):
         assert tokenizer.decode(tokenizer.encode(text)) == normalised(text, tokenizer.normalization), text
 
 
+@pytest.mark.slow
 def test_every_character_is_read_as_its_rule_says_in_python_and_in_the_graph(tokenizer):
     tensorflow = pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_text")

@@ -221,6 +221,7 @@ def test_a_missing_file_and_another_file_are_named(tmp_path):
             Tokenizer(tmp_path / "text.model")
 
 
+@pytest.mark.slow
 def test_a_model_with_damaged_bytes_is_refused_or_decodes_every_id(model_path, tmp_path):
     """One bit is flipped at each of 400 places; some flips make a piece that is not UTF-8."""
     intact, refused = model_path.read_bytes(), 0

@@ -35,6 +35,7 @@ def test_both_formats_are_read(tmp_path, write):
         np.testing.assert_array_equal(read[name], array.astype(np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 def test_a_file_that_ends_early_is_refused(tmp_path, write):
     for part in cuts(write({"a": ARRAYS["a.weight"]})):
@@ -43,6 +44,7 @@ def test_a_file_that_ends_early_is_refused(tmp_path, write):
             read_torch(tmp_path / "m.bin")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 def test_a_damaged_file_is_read_or_refused_in_a_sentence(tmp_path, write):
     for damaged in flips(write(ARRAYS), 400):

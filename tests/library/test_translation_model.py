@@ -39,6 +39,7 @@ def trained(model):
     return [weight.path for weight in model.trainable_weights]
 
 
+@pytest.mark.slow
 @every_kind
 def test_json_and_a_file_of_weights_make_the_same_model(config, tmp_path):
     model = randomise(build_model(config))
@@ -136,6 +137,7 @@ def test_a_quantized_model_is_not_saved_and_leaves_the_files_before_it(name, mod
 # Clones
 
 
+@pytest.mark.slow
 @every_kind
 def test_a_clone_computes_the_same_and_knows_its_configuration(config):
     model = randomise(build_model(config))

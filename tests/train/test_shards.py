@@ -67,6 +67,7 @@ def letters(data, row):
     return {word[0] for word in text.split()} & set("abcd")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shards", [1, 4])
 @pytest.mark.parametrize("workers", [2, 4])
 def test_the_rows_of_all_workers_in_order_are_the_batch_of_a_single_worker(prepare, shards, workers):
