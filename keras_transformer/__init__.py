@@ -58,6 +58,8 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.recurrent.model import RecurrentModel
     from keras_transformer.saved_run import load_run, save_run
     from keras_transformer.schedules import ConstantRate, LinearCooldown, RatePerUpdate, WarmupInverseSquareRoot
+    from keras_transformer.text.glossary import Glossary, Term
+    from keras_transformer.text.spans import Protection
     from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
     from keras_transformer.translation import Translation
     from keras_transformer.translator import Translator
@@ -90,6 +92,8 @@ NAMES_OF = {
     "recurrent.model": ("RecurrentModel",),
     "saved_run": ("load_run", "save_run"),
     "schedules": ("ConstantRate", "LinearCooldown", "RatePerUpdate", "WarmupInverseSquareRoot"),
+    "text.glossary": ("Glossary", "Term"),
+    "text.spans": ("Protection",),
     "tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
     "translation": ("Translation",),
     "translator": ("Translator",),

@@ -11,13 +11,15 @@ class Translation(NamedTuple):
     added; at most 0, higher is better. A repetition penalty changes the log-probabilities that count. ids: the tokens
     of the output, EOS included; empty for an empty line, and for what an export or a server translated. is_cut: whether
     the longest output that is allowed ended it, though the model would have continued it; None if an export that does
-    not tell translated it.
+    not tell translated it. unplaced: protected spans (text/spans.py) that are missing in the text; the text has the
+    others, and `ids` are what the model wrote.
     """
 
     text: str
     score: float
     ids: tuple[int, ...] = ()
     is_cut: bool | None = False
+    unplaced: tuple[str, ...] = ()
 
 
 OUTPUTS = ("translation", "score", "is_cut")  # of an export's signature serving_default; older ones lack the last

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.aligner import Aligner
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions, check_coverage, check_options
@@ -34,7 +35,11 @@ from keras_transformer.sources import (
     longest_source,
     padded,
 )
+from keras_transformer.text.placing import Alignment
+from keras_transformer.text.protected import translate_protected
+from keras_transformer.text.spans import Protection
 from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import EOS
 from keras_transformer.translation import Translation
 
 DEFAULT_OPTIONS = SearchOptions()
@@ -153,31 +158,49 @@ class Translator:
         save_with_tokenizer(self._models[0], self.tokenizer, folder, check_lines, inference)
 
     def translate(
-        self, lines: Iterable[str], first_line: int = 1, prefixes: Iterable[str] | None = None
+        self,
+        lines: Iterable[str],
+        first_line: int = 1,
+        prefixes: Iterable[str] | None = None,
+        protect: Protection | str = "",
     ) -> list[Translation]:
         """Return the best translation of each line, in the order of the lines.
 
         `first_line` is the number of the first line in warnings, for lines that are part of a longer text. `prefixes`
-        are the texts with which the translations must begin, one per line; "" for none. Raises ConfigError if there is
-        not one per line, or if the search writes trees only, and InputError if one is longer than any translation.
+        are the texts with which the translations must begin, one per line; "" for none. `protect` is what must come
+        through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. Raises
+        ConfigError if there is not one prefix per line, for an unknown kind, or if the search writes trees only and
+        there are prefixes, and InputError if a prefix is longer than any translation.
         """
-        return [candidates[0] for candidates in self.translate_n_best(lines, first_line, prefixes)]
+        return [candidates[0] for candidates in self.translate_n_best(lines, first_line, prefixes, protect)]
 
     def translate_n_best(
-        self, lines: Iterable[str], first_line: int = 1, prefixes: Iterable[str] | None = None
+        self,
+        lines: Iterable[str],
+        first_line: int = 1,
+        prefixes: Iterable[str] | None = None,
+        protect: Protection | str = "",
     ) -> list[list[Translation]]:
         """Return up to `options.n_best` different translations of each line, best first.
 
         Raises UserError if a line has none, since the model's probabilities are NaN.
         """
-        lines = list_of_lines(lines)
+        lines, protection = list_of_lines(lines), Protection.of(protect)
+        prefixes = None if prefixes is None else list_of_lines(prefixes, "Prefix")
+
+        def search(texts: list[str]) -> list[list[Translation]]:
+            return self._search_lines(texts, first_line, prefixes)
+
+        return translate_protected(lines, protection, search, self._align, first_line) if protection else search(lines)
+
+    def _search_lines(self, lines: list[str], first_line: int, prefixes: list[str] | None) -> list[list[Translation]]:
         results = [[Translation("", 0.0)]] * len(lines)
         lines_ids = encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line)
         encoded = {index: ids for index, ids in enumerate(lines_ids) if ids}
         lengths = {index: len(ids) for index, ids in encoded.items()}
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(length > self.trained_tokens for length in lengths.values())
-        read = None if prefixes is None else self._read_prefixes(list_of_lines(prefixes, "Prefix"), len(lines))
+        read = None if prefixes is None else self._read_prefixes(prefixes, len(lines))
 
         def translate_batch(indices: list[int]) -> None:
             sources = padded([encoded[index] for index in indices])
@@ -196,6 +219,17 @@ class Translator:
                 "lower learning rate."
             )
         return results
+
+    def _align(self, pairs: list[tuple[str, Translation]]) -> list[Alignment]:
+        """Return the alignment of each source line and a translation that was found for it."""
+        sources = [
+            [*ids[: self.max_source_tokens - 1], EOS] for ids in self.tokenizer.encode_batch(s for s, _ in pairs)
+        ]
+        return self._aligner.align(sources, [translation.ids for _, translation in pairs])
+
+    @functools.cached_property
+    def _aligner(self) -> Aligner:
+        return Aligner(self._models[0], self.tokenizer.pieces())
 
     def _read_prefixes(self, prefixes: list[str], lines: int) -> list[Prefix]:
         """Return the Prefix of each text.

@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_transformer.aligner import alignment_layer as best_layer
 from keras_transformer.batching import BYTES_PER_TOKEN
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage
@@ -63,7 +64,7 @@ class ServedGraph(tf.Module):
         self.options, self.max_source_tokens = options, max_source_tokens
         self._decoder = incremental_decoder(transformer)
         layers = transformer.model_config.memory_attentions
-        self.alignment_layer = max(min(1, layers), layers - 1) if alignment_layer is None else alignment_layer
+        self.alignment_layer = best_layer(layers) if alignment_layer is None else alignment_layer
         if alignment_layer is not None and not layers:
             raise ExportError(f"alignment_layer is {alignment_layer}, but this model attends to no source.")
         if layers and not 1 <= self.alignment_layer <= layers:

@@ -15,6 +15,8 @@ import typer
 
 from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.decoding.options import OPTIONS, TARGET_PREFIX, Option
+from keras_transformer.text.glossary import FLAGS
+from keras_transformer.text.spans import KINDS
 
 
 class SearchArguments(NamedTuple):
@@ -99,6 +101,33 @@ PrefixFile = Annotated[
         "--target-prefixes",
         metavar="FILE",
         help="A file of such texts, one per line of input; an empty line is none.",
+        show_default="none",
+    ),
+]
+
+Protect = Annotated[
+    str,
+    typer.Option(
+        metavar="KINDS",
+        help=f"What must come through as it is, with commas in between: {','.join(KINDS)}.",
+        show_default="none",
+    ),
+]
+
+KeepFile = Annotated[
+    pathlib.Path | None,
+    typer.Option(
+        "--keep", metavar="FILE", help="A file of words that stay as they are, one per line.", show_default="none"
+    ),
+]
+
+GlossaryFile = Annotated[
+    pathlib.Path | None,
+    typer.Option(
+        "--glossary",
+        metavar="FILE",
+        help="A file of terms and their translations, with a tab in between; flags after a second tab: "
+        f"{', '.join(FLAGS)}.",
         show_default="none",
     ),
 ]

@@ -25,9 +25,12 @@ from keras_transformer.commands.options import (
     BatchSize,
     Constrained,
     Ensemble,
+    GlossaryFile,
+    KeepFile,
     MaxSourceTokens,
     Precision,
     PrefixFile,
+    Protect,
     RunName,
     SearchArguments,
     TargetPrefix,
@@ -40,6 +43,7 @@ from keras_transformer.commands.target_prefixes import TargetPrefixes
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.outputs import outputs_of
 from keras_transformer.parsing.written import drawing
+from keras_transformer.text.spans import Protection
 
 log = logging.getLogger("keras_transformer")
 app = command_app()
@@ -53,6 +57,9 @@ def translate(
     search: SearchArguments,
     target_prefix: TargetPrefix = "",
     target_prefixes: PrefixFile = None,
+    protect: Protect = "",
+    keep: KeepFile = None,
+    glossary: GlossaryFile = None,
     scores: WithScores = False,
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
@@ -78,6 +85,9 @@ def translate(
         if constrained:
             outputs.check_constrained(target_prefix or target_prefixes)
         prefixes = TargetPrefixes(target_prefix, target_prefixes)
+        protection = Protection.read(protect, keep, glossary)
+        if protection:
+            outputs.check_text("Leave out --protect, --keep and --glossary.")
         options = SearchOptions(**search.with_run_defaults(outputs.search))
         if draw:
             outputs.check_drawn(options.n_best == 1 and not scores)
@@ -94,7 +104,7 @@ def translate(
 
         def output_lines(lines, first_line):
             of_lines = prefixes.of_next(len(lines))
-            hypotheses = translator.translate_n_best(outputs.read(lines), first_line, of_lines)
+            hypotheses = translator.translate_n_best(outputs.read(lines), first_line, of_lines, protection)
             translated = outputs.written(lines, hypotheses, first_line)
             cut_lines.note(translated, first_line)
             if draw:

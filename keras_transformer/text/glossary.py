@@ -1,0 +1,177 @@
+"""Glossaries: terms of a language, each with what a translation must have in its place."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_lines
+
+CASE, PART, REGEX = FLAGS = ("case", "part", "regex")
+LONGEST_TERM = 1000  # characters
+LONGEST_PATTERN = 200  # characters of a regular expression
+PATTERN_SECONDS = 0.1  # that a regular expression may take for one line
+LETTER = re.compile(r"\w")
+
+
+class Term(NamedTuple):
+    """A term and what stands for it in a translation.
+
+    source: the term as a text has it. target: what the translation must have.
+    flags: "case": capitals count. "part": it may be a part of a word. "regex": `source` is a regular expression, and
+    `target` may have its groups, \\1 and so on.
+    """
+
+    source: str
+    target: str
+    flags: tuple[str, ...] = ()
+
+
+class Glossary:
+    """Terms, found in a text from left to right, the longest first.
+
+        Glossary([Term("dog", "Köter"), Term("Firefox", "Firefox", ("case",))]).matches("Two Dogs, a dog")
+
+    `names` are what errors call the terms, such as "terms.tsv, line 3".
+    Raises InputError, with the name of the term, if a term or its target is empty or too long, for an unknown flag, for
+    two terms that are the same with different targets, and for a regular expression that cannot be used.
+    """
+
+    def __init__(self, terms: Iterable[Term] = (), names: Sequence[str] = ()):
+        self.terms = tuple(terms)
+        self.names = names = list(names) or [f"Term {number}" for number in range(1, len(self.terms) + 1)]
+        self._of_key: dict[tuple[bool, str], tuple[str, Term]] = {}  # by whether capitals count, and the term
+        self._patterns = []
+        for term, name in zip(self.terms, names, strict=True):
+            check_term(term, name)
+            if REGEX in term.flags:
+                self._patterns.append((compiled(term, name), term, name))
+            else:
+                self._add(term, name)
+        self._lengths = {  # of terms, by how they are compared
+            is_exact: sorted({len(key) for exact, key in self._of_key if exact == is_exact}, reverse=True)
+            for is_exact in (True, False)
+        }
+
+    def _add(self, term: Term, name: str) -> None:
+        key = (CASE in term.flags, term.source if CASE in term.flags else lower(term.source))
+        first, known = self._of_key.setdefault(key, (name, term))
+        if known.target != term.target:
+            raise InputError(
+                f"{name} translates {term.source!r} as {term.target!r}, and {first} as {known.target!r}: keep one."
+            )
+
+    @classmethod
+    def read(cls, path: str | os.PathLike) -> "Glossary":
+        """Read a file of lines `term<TAB>translation`, and flags after a further tab, with spaces in between.
+
+        Empty lines, and lines that begin with "#" and have no tab, are left out. Raises InputError with the number of
+        the line, and OSError if the file cannot be opened.
+        """
+        with open(path, "rb") as stream:
+            return cls.of_lines(read_lines(stream, path), path)
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[str], name: str | os.PathLike) -> "Glossary":
+        """Return the glossary of lines as `read` reads them; errors call their file `name`."""
+        terms, names = [], []
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or (line.startswith("#") and "\t" not in line):
+                continue
+            where = f"{name}, line {number:,}"
+            columns = [column.strip() for column in line.split("\t")]
+            if not 2 <= len(columns) <= 3:
+                raise InputError(
+                    f"{where} has {len(columns)} columns: give a term, a tab and its translation, and flags after a "
+                    "second tab if any."
+                )
+            terms.append(Term(columns[0], columns[1], tuple(columns[2].split()) if len(columns) == 3 else ()))
+            names.append(where)
+        return cls(terms, names)
+
+    @classmethod
+    def of_words(cls, lines: Iterable[str], name: str | os.PathLike) -> "Glossary":
+        """Return the glossary of words that stay as they are, one per line, capitals included."""
+        words = [(f"{name}, line {number:,}", line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+        return cls([Term(word, word, (CASE,)) for _, word in words], [where for where, _ in words])
+
+    def joined(self, other: "Glossary") -> "Glossary":
+        """Return the terms of both."""
+        return Glossary([*self.terms, *other.terms], [*self.names, *other.names])
+
+    def matches(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield where terms are in a text, and their targets: start, end, target. They may overlap.
+
+        Raises InputError if a regular expression takes longer than PATTERN_SECONDS.
+        """
+        for is_exact, lengths in self._lengths.items():
+            written = text if is_exact else lower(text)
+            for start in range(len(text)) if lengths else ():
+                yield from self._longest_at(start, text, written, is_exact, lengths)
+        for pattern, term, name in self._patterns:
+            try:
+                for match in pattern.finditer(text, timeout=PATTERN_SECONDS):
+                    if match.end() > match.start():
+                        yield *match.span(), match.expand(term.target)
+            except TimeoutError:
+                raise InputError(
+                    f"{name}: the regular expression {term.source!r} took longer than {PATTERN_SECONDS} s for the line "
+                    f"{text[:60]!r}: write it without repeated groups."
+                ) from None
+
+    def _longest_at(
+        self, start: int, text: str, written: str, is_exact: bool, lengths: Iterable[int]
+    ) -> Iterator[tuple[int, int, str]]:
+        for length in lengths:
+            found = self._of_key.get((is_exact, written[start : start + length]))
+            if found and (PART in found[1].flags or is_whole(text, start, start + length)):
+                yield start, start + length, found[1].target
+                return
+
+
+def is_whole(text: str, start: int, end: int) -> bool:
+    """Return whether text[start:end] neither begins nor ends inside a word."""
+
+    def is_inside(place: int) -> bool:
+        return 0 < place < len(text) and bool(LETTER.match(text[place - 1]) and LETTER.match(text[place]))
+
+    return not is_inside(start) and not is_inside(end)
+
+
+def lower(text: str) -> str:
+    """Return a text of the same length in lower case: a letter whose lower case is longer stays."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else "".join(x if len(x.lower()) != 1 else x.lower() for x in text)
+
+
+def check_term(term: Term, name: str) -> None:
+    """Raises InputError for an empty or a long term, and for an unknown flag."""
+    for side, what in ((term.source, "term"), (term.target, "translation")):
+        if not side.strip():
+            raise InputError(f"{name} has an empty {what}: give both, or leave it out.")
+        if len(side) > LONGEST_TERM:
+            raise InputError(f"{name} has a {what} of {len(side):,} characters; at most {LONGEST_TERM:,} are possible.")
+    if unknown := [flag for flag in term.flags if flag not in FLAGS]:
+        raise InputError(f"{name} has the flag {unknown[0]!r}; it may have {', '.join(FLAGS)}.")
+
+
+def compiled(term: Term, name: str):
+    """Return the regular expression of a term. Raises InputError if it cannot be used."""
+    try:
+        import regex  # here, since it is an extra; unlike `re` it can be stopped
+    except ImportError:
+        raise InputError(
+            f"{name} is a regular expression, which needs the package regex: pip install 'keras-transformer-mt[text]'."
+        ) from None
+    if len(term.source) > LONGEST_PATTERN:
+        raise InputError(
+            f"{name} has a regular expression of {len(term.source)} characters; at most {LONGEST_PATTERN} are possible."
+        )
+    case = 0 if CASE in term.flags else regex.IGNORECASE
+    part = term.source if PART in term.flags else rf"(?<!\w)(?:{term.source})(?!\w)"
+    try:
+        regex.compile(rf"(?:{part})?+", case).match("").expand(term.target)  # raises for a group that there is not
+        return regex.compile(part, case)
+    except (regex.error, IndexError, OverflowError, RecursionError) as error:
+        raise InputError(f"{name} has {term.source!r}, which is no regular expression: {error}.") from None

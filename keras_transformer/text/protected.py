@@ -1,0 +1,109 @@
+"""Translation of lines with protected spans, by anything that translates and aligns lines."""
+
+import dataclasses
+import logging
+from collections.abc import Callable, Sequence
+
+from keras_transformer.text.placing import Alignment, Source, is_through, placed, replaced, text_of
+from keras_transformer.text.spans import TAGS, Protection, Span
+from keras_transformer.text.tags import Stripped, Tag, tree_of, with_tags, without_tags
+from keras_transformer.translation import Translation
+
+log = logging.getLogger("keras_transformer")
+
+
+@dataclasses.dataclass(frozen=True)
+class ProtectedLine:
+    """A line with its spans. `source` is what a model translates: the line without its tags."""
+
+    line: str
+    spans: tuple[Span, ...]
+    source: Source
+    tags: tuple[Span, ...]
+    tree: tuple[Tag, ...]
+
+    @classmethod
+    def of(cls, line: str, protection: Protection) -> "ProtectedLine":
+        spans = protection.spans(line)
+        tags = tuple(span for span in spans if span.kind == TAGS)
+        stripped = without_tags(line, tags)
+        texts = tuple(moved(span, tags, stripped) for span in spans if span.kind != TAGS)
+        return cls(line, tuple(spans), Source(stripped.text, texts), tags, tree_of(tags, stripped))
+
+    @property
+    def has_spans(self) -> bool:
+        return bool(self.spans)
+
+    def untranslated(self) -> str:
+        """Return a line in which nothing is to be translated, with its spans."""
+        return replaced(self.line, self.spans, lambda span: span.target)
+
+    def needs_alignment(self, translation: str) -> bool:
+        return bool(self.tags) or not is_through(self.source, translation)
+
+    def restored(self, translation: str, alignment: Alignment) -> tuple[str, tuple[str, ...]]:
+        """Return a translation with every span, and the spans that have no place in it.
+
+        `alignment` may be empty: then spans that the model did not copy have no place, and tags only at both ends.
+        """
+        units, unplaced = placed(self.source, translation, alignment)
+        text = with_tags(self.source, self.tree, units) if self.tags else text_of(units)
+        return text, tuple(span.target for span in unplaced)
+
+
+def moved(span: Span, tags: Sequence[Span], stripped: Stripped) -> Span:
+    """Return a span at its place in the text without tags."""
+    before = [number for number, tag in enumerate(tags) if tag.end <= span.start]
+    shift = 0 if not before else stripped.places[before[-1]] + stripped.divides[before[-1]] - tags[before[-1]].end
+    return span._replace(start=span.start + shift, end=span.end + shift)
+
+
+def translate_protected(
+    lines: Sequence[str],
+    protection: Protection,
+    translate: Callable[[list[str]], list[list[Translation]]],
+    align: Callable[[list[tuple[str, Translation]]], list[Alignment]],
+    first_line: int = 1,
+) -> list[list[Translation]]:
+    """Return the translations of lines, best first, with every protected span.
+
+    Lines without spans are translated as they are. Spans that have no place in a translation are its `unplaced`, and
+    logged with the number of the line, that of the first one being `first_line`.
+
+    translate: from lines to their translations, best first. It gets the lines without tags, and "" for a line in which
+    nothing is to be translated.
+    align: from lines and translations of them to the alignment of each, which is empty if the model has none.
+    """
+    protected = [ProtectedLine.of(line, protection) for line in lines]
+    is_asked = [not line.has_spans or line.source.has_text for line in protected]
+    texts = [
+        line if not of_line.has_spans else of_line.source.text if asked else ""
+        for line, of_line, asked in zip(lines, protected, is_asked, strict=True)
+    ]
+    results = translate(texts)
+    waiting = [
+        (number, rank)
+        for number, (line, asked) in enumerate(zip(protected, is_asked, strict=True))
+        for rank, translation in enumerate(results[number])
+        if asked and line.has_spans and line.needs_alignment(translation.text)
+    ]
+    pairs = [(texts[number], results[number][rank]) for number, rank in waiting]
+    alignments = dict(zip(waiting, align(pairs) if pairs else [], strict=True))
+
+    def restored(number: int, rank: int, translation: Translation) -> Translation:
+        if not is_asked[number]:
+            return translation._replace(text=protected[number].untranslated())
+        if (number, rank) not in alignments:
+            return translation
+        text, unplaced = protected[number].restored(translation.text, alignments[number, rank])
+        if unplaced and rank == 0:
+            log.warning(
+                "line %d: %s has no place in its translation, since the model does not align words",
+                first_line + number, ", ".join(unplaced),
+            )  # fmt: skip
+        return translation._replace(text=text, unplaced=unplaced)
+
+    return [
+        [restored(number, rank, translation) for rank, translation in enumerate(translations)]
+        for number, translations in enumerate(results)
+    ]

@@ -1,0 +1,121 @@
+"""Protected spans: parts of a text that a translation must have as they are, or as a glossary writes them."""
+
+import dataclasses
+import pathlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from keras_transformer.files import read_lines
+from keras_transformer.model_config import ConfigError
+from keras_transformer.text.glossary import Glossary
+
+TAGS, NUMBERS, TERM = "tags", "numbers", "term"
+LONGEST_TAG = 2000  # characters: a bound on what a "<" that nothing closes costs
+_IN_URL = r"[^\s<>\"'`|\\^]"
+PATTERNS = {
+    "urls": re.compile(rf"(?<!\w)(?:(?:https?|ftps?|file)://|mailto:|www\.(?=\w)){_IN_URL}+", re.IGNORECASE),
+    "emails": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,63}"),
+    "placeholders": re.compile(
+        r"\{\{[^{}\n]{1,200}\}\}"  # {{name}}
+        r"|\$\{[^{}\s]{1,200}\}"  # ${name}
+        r"|\{(?:[\w.$-]+(?:\[[^\]\s{}]*\])*)?(?:![rsa])?(?::[^{}\s]*)?\}"  # {}, {0}, {name}, {user.age!r:>3}
+        r"|(?<![\d%])%(?:\([^()\s]{1,100}\))?(?:\d+\$)?[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?"
+        r"(?:hh|ll|[hlLqjzt])?[diouxXeEfFgGcrsa@]"  # %s, %(name)d, %1$s, %.2f
+    ),
+    TAGS: re.compile(
+        rf"<!--.{{0,{LONGEST_TAG}}}?-->"
+        rf"|</?[A-Za-z][\w:.-]{{0,99}}(?:[\s/](?:[^<>\"']|\"[^\"]*\"|'[^']*'){{0,{LONGEST_TAG}}}+)?>"
+    ),
+    NUMBERS: re.compile(r"(?<!\w)(?<!\d[.,:/-])\d+(?:[.,:/-]\d+)*(?!\w)"),
+}
+KINDS = tuple(PATTERNS)
+AT_MOST_ONCE = ("urls", "emails", "placeholders")  # no language writes these by itself: a further copy is a mistake
+
+
+class Span(NamedTuple):
+    """A part of a text: text[start:end], its kind, and what a translation must have in its place."""
+
+    start: int
+    end: int
+    kind: str  # one of KINDS, or TERM
+    target: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Protection:
+    """What must come through a translation.
+
+        Protection(("urls", "numbers"), Glossary.read("terms.tsv"))
+
+    kinds: some of KINDS. glossary: terms, each with what a translation must have in its place.
+    Raises ConfigError for another kind.
+    """
+
+    kinds: tuple[str, ...] = ()
+    glossary: Glossary = dataclasses.field(default_factory=Glossary)
+
+    def __post_init__(self):
+        if unknown := [kind for kind in self.kinds if kind not in KINDS]:
+            raise ConfigError(f"protect has {unknown[0]!r}; it may have {', '.join(KINDS)}.")
+
+    @classmethod
+    def of(cls, kinds: "str | Iterable[str] | Protection", glossary: Glossary | None = None) -> "Protection":
+        """Return the Protection of kinds, which may be one string with commas in between; or one that is there."""
+        if isinstance(kinds, Protection):
+            return kinds
+        names = kinds.split(",") if isinstance(kinds, str) else kinds
+        return cls(tuple(dict.fromkeys(name.strip() for name in names if name.strip())), glossary or Glossary())
+
+    @classmethod
+    def read(cls, kinds: str, keep: pathlib.Path | None, glossary: pathlib.Path | None) -> "Protection":
+        """Return the Protection of kinds, a file of words to keep, and a file of terms; see `Glossary`.
+
+        Raises ConfigError for an unknown kind, InputError for a term that makes no sense, and OSError for a file that
+        cannot be opened.
+        """
+        words = Glossary()
+        if keep is not None:
+            with open(keep, "rb") as stream:
+                words = Glossary.of_words(read_lines(stream, keep), keep)
+        return cls.of(kinds, words if glossary is None else words.joined(Glossary.read(glossary)))
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds or self.glossary.terms)
+
+    def spans(self, text: str) -> list[Span]:
+        """Return the spans of a text from left to right: none overlaps another.
+
+        Of those that overlap, the one that begins first is taken, the longest of these, and a term before a kind.
+        """
+        return list(without_overlaps([*self._of_glossary(text), *self._of_kinds(text)]))
+
+    def _of_glossary(self, text: str) -> Iterator[Span]:
+        for start, end, target in self.glossary.matches(text):
+            yield Span(start, end, TERM, target)
+
+    def _of_kinds(self, text: str) -> Iterator[Span]:
+        for kind in self.kinds:
+            for match in PATTERNS[kind].finditer(text):
+                end = match.end() if kind != "urls" else end_of_url(text, *match.span())
+                yield Span(match.start(), end, kind, text[match.start() : end])
+
+
+def without_overlaps(spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield spans from left to right, without those that overlap an earlier one, or a longer one at the same place."""
+    reached = 0
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if span.start >= reached and span.end > span.start:
+            yield span
+            reached = span.end
+
+
+def end_of_url(text: str, start: int, end: int) -> int:
+    """Return where a URL ends: punctuation of the sentence behind it, such as a stop or ")", is not part of it."""
+    while end > start and (
+        text[end - 1] in ".,;:!?"
+        or any(text[end - 1] == close and text.count(open_, start, end) < text.count(close, start, end)
+               for open_, close in ("()", "[]", "{}"))
+    ):  # fmt: skip
+        end -= 1
+    return end

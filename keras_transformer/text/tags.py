@@ -1,0 +1,229 @@
+"""Tags of HTML and XML: taken out of a text before it is translated, and put around the words of the translation."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from keras_transformer.text.placing import LETTER, OPENING, STOPS, Source, Unit, best_run
+from keras_transformer.text.spans import Span
+
+NAME = re.compile(r"</?([A-Za-z][\w:.-]*)")
+VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())  # HTML closes none of these
+BREAKS = frozenset("br div dd dt h1 h2 h3 h4 h5 h6 hr img li ol p table td th tr ul".split())  # they end a word
+CLOSING = ")]}\"'»”’“"
+
+
+class Tag(NamedTuple):
+    """A tag, or a pair of them with what is inside. Places are those of the text without tags.
+
+    start, end: what it encloses; the same for a tag without partner. divides: whether the tag, and the one that closes
+    it, divides two words alone.
+    """
+
+    start: int
+    end: int
+    opening: str
+    closing: str
+    inside: tuple["Tag", ...]
+    divides: tuple[bool, bool]
+
+
+class Stripped(NamedTuple):
+    """A text without its tags: the text, the place of each tag in it, and which tags divide words alone."""
+
+    text: str
+    places: list[int]
+    divides: list[bool]
+
+
+def without_tags(text: str, tags: Sequence[Span]) -> Stripped:
+    """Take the tags out of a text. A space stands for one that divides two words alone, such as <br>."""
+    parts, places, divides, reached = [], [], [], 0
+    for number, tag in enumerate(tags):
+        parts.append(text[reached : tag.start])
+        reached = tag.end
+        so_far = "".join(parts)
+        after = tags[number + 1].start if number + 1 < len(tags) else len(text)
+        is_dividing = (
+            name_of(tag.target) in BREAKS
+            and so_far[-1:].strip() != ""
+            and (reached < after and text[reached].strip() != "" or reached == after and number + 1 < len(tags))
+        )
+        places.append(len(so_far))
+        divides.append(is_dividing)
+        parts = [so_far, " "] if is_dividing else [so_far]
+    return Stripped("".join([*parts, text[reached:]]), places, divides)
+
+
+def name_of(tag: str) -> str:
+    match = NAME.match(tag)
+    return match[1].lower() if match else ""
+
+
+def tree_of(tags: Sequence[Span], stripped: Stripped) -> tuple[Tag, ...]:
+    """Return the tags as a tree. A tag that nothing closes, and one that closes nothing, stands alone."""
+    partner = partners(tags)
+
+    def trees(first: int, last: int) -> Iterator[Tag]:
+        number = first
+        while number < last:
+            place, text = stripped.places[number], tags[number].target
+            closing = partner.get(number)
+            if closing is None:
+                yield Tag(place, place, text, "", (), (stripped.divides[number], False))
+                number += 1
+            else:
+                inside = tuple(trees(number + 1, closing))
+                start, divides = place + stripped.divides[number], (stripped.divides[number], stripped.divides[closing])
+                end = max(stripped.places[closing], start)
+                yield Tag(start, end, text, tags[closing].target, inside, divides)
+                number = closing + 1
+
+    return tuple(trees(0, len(tags)))
+
+
+def partners(tags: Sequence[Span]) -> dict[int, int]:
+    """Return the number of the tag that closes each tag that is closed."""
+    waiting, found = [], {}
+    for number, tag in enumerate(tags):
+        text, name = tag.target, name_of(tag.target)
+        if text.startswith("</"):
+            places = [place for place, (_, other) in enumerate(waiting) if other == name]
+            if places:
+                found[waiting[places[-1]][0]] = number
+                del waiting[places[-1] :]
+        elif name and not text.endswith("/>") and name not in VOID:
+            waiting.append((number, name))
+    return found
+
+
+class Mark(NamedTuple):
+    """A tag at its place between the units of a translation.
+
+    is_left: it stands behind the word before it, and not before the next one. is_inner: the punctuation of that word
+    stays outside. divides: no white space follows the tag, or stands before it. has_space: white space stands on its
+    left, and so on its right if `is_apart`.
+    """
+
+    text: str
+    is_left: bool
+    is_inner: bool = False
+    divides: bool = False
+    has_space: bool = False
+    is_apart: bool = False
+
+
+def with_tags(source: Source, tags: Sequence[Tag], units: list[Unit]) -> str:
+    """Return the text of units with every tag once, pairs in order and one inside the other as in the source."""
+    words = source.words
+
+    def words_of(start: int, end: int) -> set[int]:
+        return {number for number, word in enumerate(words) if word[0] < end and start < word[1]}
+
+    def range_of(tag: Tag, parent: set[int], low: int, high: int) -> tuple[int, int]:
+        own = words_of(tag.start, tag.end)
+        if not own:
+            place = place_of(tag.start, parent, low, high)
+            return place, place
+        if own >= parent:
+            return low, high
+        run = best_run([1 if unit.sources & own else -1 for unit in units[low:high]])
+        if run is None:
+            place = place_of(tag.start, parent, low, high)
+            return place, place
+        return low + run[0], low + run[1] + 1
+
+    def place_of(place: int, parent: set[int], low: int, high: int) -> int:
+        after = [number for number in sorted(parent) if words[number][0] >= place]
+        before = [number for number in sorted(parent) if words[number][0] < place]
+        if not before:
+            return low
+        if not after:
+            return high
+        for number in after:
+            if near := [n for n in range(low, high) if number in units[n].sources]:
+                return near[0]
+        for number in reversed(before):
+            if near := [n for n in range(low, high) if number in units[n].sources]:
+                return near[-1] + 1
+        return high
+
+    def written(tags: Sequence[Tag], parent: set[int], low: int, high: int) -> Iterator[Unit | Mark]:
+        ranges = sorted((*range_of(tag, parent, low, high), number) for number, tag in enumerate(tags))
+        reached = low
+        for start, end, number in ranges:
+            tag, start = tags[number], max(start, reached)
+            end = max(end, start)
+            yield from units[reached:start]
+            yield mark_of(source.text, words, tag)
+            if tag.closing:
+                yield from written(tag.inside, words_of(tag.start, tag.end) & parent, start, end)
+                is_inner = is_in_word(source.text, words, tag.end, opens=False)
+                yield Mark(tag.closing, is_left=True, is_inner=is_inner, divides=tag.divides[1])
+            reached = end
+        yield from units[reached:high]
+
+    return serialised(list(written(tags, set(range(len(words))), 0, len(units))))
+
+
+def is_in_word(text: str, words: Sequence[tuple[int, int]], place: int, opens: bool) -> bool:
+    """Return whether there is punctuation of the same word outside of a tag at a place, and no letter."""
+    for start, end in words:
+        if start <= place <= end:
+            outside = text[start:place] if opens else text[place:end]
+            return bool(outside) and not LETTER.search(outside)
+    return False
+
+
+def mark_of(text: str, words: Sequence[tuple[int, int]], tag: Tag) -> Mark:
+    """Return a tag that opens, or stands alone, as it stands between its neighbours in the source."""
+    has_space = text[tag.start - 1 : tag.start].isspace()
+    if tag.closing:
+        is_inner = is_in_word(text, words, tag.start, opens=True)
+        return Mark(tag.opening, False, is_inner, divides=tag.divides[0], has_space=has_space)
+    is_apart = text[tag.start : tag.start + 1].isspace() and not tag.divides[0]
+    is_left = tag.start > 0 and not has_space and not tag.divides[0]
+    return Mark(tag.opening, is_left, divides=tag.divides[0], has_space=has_space, is_apart=is_apart and not is_left)
+
+
+def serialised(items: Sequence[Unit | Mark]) -> str:
+    """Write units and tags: white space stands outside of pairs, and punctuation where the source has it."""
+    parts, heads = [], {}  # heads: punctuation of a word that is written already
+    tail, owed = "", None  # the punctuation of the last word; what stands before the next one, None: as it has it
+    for number, item in enumerate(items):
+        if isinstance(item, Unit):
+            head = heads.get(number, "")
+            core, rest = core_and_tail(item.text[len(head) :])
+            parts += [tail, item.before if owed is None else owed, core]
+            tail, owed = rest, None
+        elif item.is_left:
+            parts += [item.text] if item.is_inner else [tail, item.text]
+            tail = tail if item.is_inner else ""
+            owed = "" if item.divides else owed
+        else:
+            after = next((place for place in range(number, len(items)) if isinstance(items[place], Unit)), None)
+            parts.append(tail)
+            tail = ""
+            if item.divides:
+                owed = ""
+            elif owed is None:
+                parts.append(items[after].before if after is not None else " " if item.has_space else "")
+                owed = ""
+            if item.is_inner and after is not None and after not in heads:
+                heads[after] = head_of(items[after].text)
+                parts.append(heads[after])
+            parts.append(item.text)
+            owed = " " if item.is_apart else owed
+    return "".join([*parts, tail])
+
+
+def core_and_tail(word: str) -> tuple[str, str]:
+    """Divide a word before the punctuation at its end; a word of punctuation alone is not divided."""
+    core = word.rstrip(STOPS + CLOSING)
+    return (core, word[len(core) :]) if LETTER.search(core) else (word, "")
+
+
+def head_of(word: str) -> str:
+    """Return the punctuation that a word begins with; "" for a word of punctuation alone."""
+    core = word.lstrip(OPENING)
+    return word[: len(word) - len(core)] if LETTER.search(core) else ""

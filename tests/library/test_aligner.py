@@ -1,0 +1,29 @@
+"""The alignment of words by attention, against the one of the served graph."""
+
+import numpy as np
+import tensorflow as tf
+
+from export.graph.text_outputs import alignments
+from keras_transformer.aligner import Aligner, alignment_layer
+from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.tokens import EOS
+from tests.support.runs import SENTENCES
+
+
+def test_the_last_block_but_one_aligns():
+    assert [alignment_layer(attentions) for attentions in (0, 1, 2, 6)] == [0, 1, 1, 5]
+
+
+def test_words_are_aligned_as_in_the_served_graph(pair):
+    transformer, tokenizer = pair
+    pieces = tokenizer.pieces()
+    sources = [[*tokenizer.encode(line), EOS] for line in SENTENCES[:3]]
+    outputs = [[*tokenizer.encode(line), EOS] for line in SENTENCES[3:6]]
+    found = Aligner(transformer, pieces).align(sources, outputs)
+    for source, output, pairs in zip(sources, outputs, found, strict=True):
+        forced = ForcedDecoder(transformer)(np.array([source]), np.array([output]))
+        layer = alignment_layer(transformer.transformer_config.decoder_layers)
+        attention = tf.reduce_mean(forced.attention[f"decoder_block_{layer}/memory"], axis=1)
+        of_sides = (tf.constant([[pieces[number] for number in ids]]) for ids in (source, output))
+        assert " ".join(f"{s}-{t}" for s, t in pairs) == alignments(attention, *of_sides).numpy()[0].decode()
+        assert [t for _, t in pairs] == list(range(len(tokenizer.decode(output).split())))

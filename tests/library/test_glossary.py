@@ -1,0 +1,75 @@
+"""Glossaries: which terms are found in a text, and which files are refused."""
+
+import random
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.text.glossary import Glossary, Term
+
+
+def found(text, *terms):
+    return [(text[start:end], target) for start, end, target in Glossary(terms).matches(text)]
+
+
+def test_a_term_is_a_whole_word_in_any_case_unless_its_flags_say_otherwise():
+    assert found("Dogs and a DOG", Term("dog", "Hund")) == [("DOG", "Hund")]
+    assert found("Dogs and a DOG", Term("dog", "Hund", ("part",))) == [("Dog", "Hund"), ("DOG", "Hund")]
+    assert found("a Dog, a dog", Term("dog", "Hund", ("case",))) == [("dog", "Hund")]
+    assert found("C++ and c++", Term("C++", "C++", ("case",))) == [("C++", "C++")]
+    assert found("犬が好き", Term("犬", "dog", ("part",))) == [("犬", "dog")]
+
+
+def test_the_longest_term_at_a_place_is_found():
+    assert found("new york city", Term("new", "neu"), Term("New York", "NY"), Term("york", "Y"))[0] == (
+        "new york",
+        "NY",
+    )
+
+
+def test_letters_whose_lower_case_is_longer_keep_their_places():
+    assert found("İİ dog", Term("dog", "Hund")) == [("dog", "Hund")]
+
+
+def test_a_regular_expression_may_write_its_groups_into_the_target():
+    assert found("Fig. 3, fig. 12", Term(r"fig\. (\d+)", r"Abb. \1", ("regex",))) == [
+        ("Fig. 3", "Abb. 3"),
+        ("fig. 12", "Abb. 12"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("dog\tHund\n\tKatze", r"terms.tsv, line 2 has an empty term: give both"),
+        ("dog\t ", r"line 1 has an empty translation"),
+        ("dog", r"line 1 has 1 columns: give a term, a tab and its translation"),
+        ("dog\tHund\tCase", r"line 1 has the flag 'Case'; it may have case, part, regex"),
+        ("dog\tHund\n\nDog\tKöter", r"line 3 translates 'Dog' as 'Köter', and terms.tsv, line 1 as 'Hund': keep one"),
+        ("(\tx\tregex", r"line 1 has '\(', which is no regular expression: missing \)"),
+        ("(a)\t\\2\tregex", r"line 1 has '\(a\)', which is no regular expression: no such group"),
+        ("a" * 201 + "\tx\tregex", r"line 1 has a regular expression of 201 characters; at most 200"),
+        ("a" * 1001 + "\tx", r"line 1 has a term of 1,001 characters; at most 1,000"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_one_sentence_with_its_line(text, message):
+    with pytest.raises(InputError, match=message):
+        Glossary.of_lines(text.split("\n"), "terms.tsv")
+
+
+def test_comments_and_equal_lines_are_no_mistake():
+    glossary = Glossary.of_lines(["# animals", "", "dog\tHund", "dog\tHund", "#1\tNr. 1"], "terms.tsv")
+    assert [term.source for term in glossary.terms] == ["dog", "dog", "#1"]
+
+
+def test_a_regular_expression_that_hangs_is_stopped():
+    pattern = Term("(x+x+)+y", "z", ("regex", "part"))
+    with pytest.raises(InputError, match="took longer than 0.1 s for the line"):
+        found("x" * 5000 + "z", pattern)
+
+
+def test_of_ten_thousand_terms_each_is_found():
+    numbers = random.Random(1).sample(range(10**6), 10_000)
+    glossary = Glossary([Term(f"word{number}", str(number)) for number in numbers])
+    text = " ".join(f"Word{number}," for number in numbers[:1000])
+    assert [target for _, _, target in glossary.matches(text)] == [str(number) for number in numbers[:1000]]

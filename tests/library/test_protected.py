@@ -1,0 +1,129 @@
+"""Protected spans through a translation: whatever the model writes and however it aligns words, nothing is lost."""
+
+import collections
+import itertools
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.protected import ProtectedLine, translate_protected
+from keras_transformer.text.spans import KINDS, TAGS, Protection
+from keras_transformer.translation import Translation
+
+GLOSSARY = Glossary([Term("dog", "Köter"), Term("New York", "New York", ("case",))])
+EVERYTHING = Protection(KINDS, GLOSSARY)
+DIAGONAL = [(number, number) for number in range(20)]
+
+
+def restored(line, translation, alignment=DIAGONAL, protection=EVERYTHING):
+    return ProtectedLine.of(line, protection).restored(translation, alignment)[0]
+
+
+@pytest.mark.parametrize(
+    "line, translation, text",
+    [
+        ("Hello {name}!", "Hallo {Name}!", "Hallo {name}!"),
+        ("A dog runs.", "Ein Hund läuft.", "Ein Köter läuft."),
+        ("A dog.", "Ein Hund.", "Ein Köter."),
+        ("I paid 1,000.50 on 2024-01-05.", "Ich zahlte 1.000,50 am 5.1.2024.", "Ich zahlte 1,000.50 am 2024-01-05."),
+        ("Visit https://x.org.", "Besuchen https://x.org.", "Besuchen https://x.org."),
+        ("Visit us at https://x.org.", "Besuchen Sie uns.", "Besuchen Sie uns https://x.org."),
+        ("{count}-fold", "{zahl}-fach", "{count}-fold"),
+        ("<b>Dogs</b> run.", "Hunde laufen.", "<b>Hunde</b> laufen."),
+        ("We saw (<b>it</b>).", "Wir sahen (es).", "Wir sahen (<b>es</b>)."),
+        ("<p>All of it.</p>", "Alles davon jetzt.", "<p>Alles davon jetzt.</p>"),
+        ("One<br>two <br/> three", "Eins zwei drei", "Eins<br>zwei <br/> drei"),
+        ("<i>never <u>ever</u></i>, no", "nie jemals, nein", "<i>nie <u>jemals</u></i>, nein"),
+        ("a </b> b <i> c", "x y z", "x </b> y <i> z"),
+    ],
+)
+def test_a_span_stands_where_its_words_are(line, translation, text):
+    assert restored(line, translation) == text
+
+
+def test_tags_follow_their_words_to_another_place():
+    assert restored("the <b>red</b> <i>car</i>", "Auto rotes", [(2, 0), (1, 1)]) == "<i>Auto</i> <b>rotes</b>"
+
+
+def test_a_further_copy_is_taken_out_but_not_that_of_a_number():
+    assert restored("Hi {name}", "Hi {name} {name}") == "Hi {name}"
+    assert restored("Hi 2", "Hi 2 2") == "Hi 2 2"
+
+
+def test_without_an_alignment_what_was_not_copied_is_unplaced():
+    line = ProtectedLine.of("Hello {name}, see {url}", EVERYTHING)
+    assert line.restored("Hallo {name}, sieh", []) == ("Hallo {name}, sieh", ("{url}",))
+
+
+def test_only_lines_with_spans_are_changed_and_a_line_of_spans_alone_is_not_translated(caplog):
+    asked = []
+
+    def translate(lines):
+        asked.extend(lines)
+        return [[Translation(line.upper(), -1.0)] for line in lines]
+
+    lines = ["no  span", "<b>https://x.org</b> {0}", "see {x}"]
+    results = translate_protected(lines, EVERYTHING, translate, lambda pairs: [[] for _ in pairs], first_line=5)
+    assert asked == ["no  span", "", "see {x}"]
+    assert [best.text for [best] in results] == ["NO  SPAN", lines[1], "SEE {X}"]
+    assert results[2][0].unplaced == ("{x}",)
+    assert "line 7: {x} has no place in its translation" in caplog.text
+
+
+WORDS = st.sampled_from(
+    "a, the. Hund! {name} {0} %s https://x.org/a jo@x.org 3 1,000 dog New York (dog) {a}/{b} <b> </b> <i> </i> <br/> "
+    "<b>x</b> x<br>y </u> <u".split(" ")
+)
+TEXTS = st.lists(WORDS, max_size=14).map(" ".join)
+ALIGNMENTS = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), min_size=1, max_size=30)
+
+
+@settings(max_examples=120, deadline=None)
+@given(TEXTS, TEXTS, ALIGNMENTS)
+def test_every_span_comes_through_whatever_the_model_writes(line, translation, alignment):
+    protected = ProtectedLine.of(line, EVERYTHING)
+    text, unplaced = protected.restored(re.sub(r"[<>]", "", translation), alignment)
+    assert unplaced == ()
+    tags = collections.Counter(tag.target for tag in protected.tags)
+    assert collections.Counter(span.target for span in EVERYTHING.spans(text) if span.kind == TAGS) == tags
+    for value, wanted in collections.Counter(span.target for span in protected.source.spans).items():
+        assert text.count(value) >= wanted
+
+
+ELEMENTS = st.recursive(
+    st.lists(WORDS.filter(lambda word: "<" not in word), min_size=1, max_size=3).map(" ".join),
+    lambda inner: st.tuples(st.sampled_from("bipx"), st.lists(inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+def written(element, numbers):
+    """An element as XML, with a number of its own in each tag."""
+    if isinstance(element, str):
+        return element
+    name, inner = element
+    tag = f'<{name} n="{next(numbers)}"'
+    if not inner:
+        return f"{tag}/>"
+    return f"{tag}>{' '.join(written(each, numbers) for each in inner)}</{name}>"
+
+
+def parents_in(text):
+    root = ElementTree.fromstring(f"<root>{text}</root>")
+    return {child.get("n"): parent.get("n") for parent in root.iter() for child in parent}
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(ELEMENTS, max_size=4), TEXTS, ALIGNMENTS)
+def test_elements_keep_what_they_are_in(elements, translation, alignment):
+    numbers = itertools.count()
+    line = " ".join(written(element, numbers) for element in elements)
+    assert parents_in(restored(line, re.sub(r"[<>]", "", translation), alignment)) == parents_in(line)
+
+
+def test_without_spans_a_line_is_not_looked_at():
+    assert not ProtectedLine.of("Nothing  here to protect.", EVERYTHING).has_spans

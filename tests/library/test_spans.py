@@ -1,0 +1,49 @@
+"""Protected spans: what is found in a text."""
+
+import pytest
+
+from keras_transformer.model_config import ConfigError
+from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.spans import KINDS, Protection
+
+
+def found(text, kinds=KINDS, **more):
+    return [(text[span.start : span.end], span.kind) for span in Protection.of(kinds, **more).spans(text)]
+
+
+@pytest.mark.parametrize(
+    "text, spans",
+    [
+        ("See https://x.org/a_(b)?q=1. Or (www.y.de)!", [("https://x.org/a_(b)?q=1", "urls"), ("www.y.de", "urls")]),
+        ("Write to jo.doe+x@mail.example.org, or @jo.", [("jo.doe+x@mail.example.org", "emails")]),
+        ("{name}, {0} and {} of ${total} {{ user.x }}", ["{name}", "{0}", "{}", "${total}", "{{ user.x }}"]),
+        ("%s %(count)d %1$s %.2f %-5d 50%discount 100% sure", ["%s", "%(count)d", "%1$s", "%.2f", "%-5d"]),
+        ("<b class='a>b'>x</b><br/><!-- no --> 3 < 4 > 2 <3", ["<b class='a>b'>", "</b>", "<br/>", "<!-- no -->"]),
+        ("2 dogs, 1,000.50 m, 2024-01-05, 12:30 B2B 20th", ["2", "1,000.50", "2024-01-05", "12:30"]),
+        ('<a href="https://x.org/{id}?n=2">', ['<a href="https://x.org/{id}?n=2">']),
+        ("nothing at all", []),
+    ],
+)
+def test_each_kind_is_found_and_an_outer_span_hides_the_inner_ones(text, spans):
+    of_text = found(text)
+    if spans and isinstance(spans[0], str):
+        of_text = [written for written, kind in of_text if kind != "numbers" or written in spans]
+    assert of_text == spans
+
+
+def test_only_the_kinds_that_were_asked_for_are_found():
+    assert found("2 https://x.org {a}", "urls, placeholders") == [("https://x.org", "urls"), ("{a}", "placeholders")]
+    assert not Protection.of("")
+    with pytest.raises(ConfigError, match="protect has 'url'; it may have urls, emails, placeholders, tags, numbers"):
+        Protection.of("url")
+
+
+def test_a_term_is_taken_before_a_kind_and_the_longest_one_first():
+    glossary = Glossary([Term("iPhone 15", "iPhone 15"), Term("iPhone", "Handy"), Term("15", "fünfzehn")])
+    spans = Protection.of("numbers", glossary).spans("iPhone 15, iPhone 16, 15")
+    assert [span.target for span in spans] == ["iPhone 15", "Handy", "16", "fünfzehn"]
+
+
+def test_a_long_line_of_openings_takes_no_time_that_grows_with_its_square():
+    for text in ('<a "' * 20_000, "{" * 80_000, "<" * 80_000, "a@" * 40_000, "%(" * 40_000, "1." * 40_000):
+        Protection.of(KINDS).spans(text)
