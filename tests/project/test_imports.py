@@ -35,7 +35,16 @@ EXPORT_ROOMS = (  # of export/, likewise
 )
 MAY_IMPORT_TENSORFLOW = {
     f"keras_transformer.{name}"
-    for name in ("datasets", "parallel", "recurrent.loop", "replicas", "scorer", "graph_tokenizer", "translator")
+    for name in (
+        "aligner",
+        "datasets",
+        "parallel",
+        "recurrent.loop",
+        "replicas",
+        "scorer",
+        "graph_tokenizer",
+        "translator",
+    )
 }
 # the top level of train/
 STORY = {"__init__", "__main__", "run", "evaluate", "compare", "distil", "projector"}
