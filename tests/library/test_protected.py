@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.protected import ProtectedLine, translate_protected
 from keras_transformer.text.spans import KINDS, TAGS, Protection
 from keras_transformer.translation import Translation
+from keras_transformer.translator import Translator
 
 GLOSSARY = Glossary([Term("dog", "Köter"), Term("New York", "New York", ("case",))])
 EVERYTHING = Protection(KINDS, GLOSSARY)
@@ -127,3 +129,20 @@ def test_elements_keep_what_they_are_in(elements, translation, alignment):
 
 def test_without_spans_a_line_is_not_looked_at():
     assert not ProtectedLine.of("Nothing  here to protect.", EVERYTHING).has_spans
+
+
+def test_protected_spans_come_through_a_model_of_random_weights(pair):
+    """It copies nothing, so each is put where it is aligned; lines without spans are translated as they are."""
+    translator = Translator(*pair, SearchOptions(n_best=2, extra_length=5))
+    lines = ["the fox {name} sees 3 dogs", "one", "<b>the fox</b> and <i>the hen</i>", "https://x.org", ""]
+    results = translator.translate_n_best(lines, protect=Protection(("placeholders", "numbers", "tags", "urls")))
+    for translation in results[0]:
+        assert translation.text.count("{name}") == 1 and "3" in translation.text.split()
+    for translation in results[2]:
+        assert re.findall("<.*?>", translation.text) in (
+            ["<b>", "</b>", "<i>", "</i>"],
+            ["<i>", "</i>", "<b>", "</b>"],
+        )
+    assert [best.text for best, *_ in results[3:]] == ["https://x.org", ""]
+    assert results[1] == translator.translate_n_best(lines)[1]
+    assert translator.translate(lines, protect="")[0] == translator.translate(lines)[0]

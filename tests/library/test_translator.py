@@ -1,7 +1,6 @@
 """Text in, translations out: each line has its own translation, whatever the other lines are."""
 
 import logging
-import re
 
 import keras
 import numpy as np
@@ -17,7 +16,6 @@ from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.errors import InputError, UserError
 from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
-from keras_transformer.text.spans import Protection
 from keras_transformer.tokens import EOS, PAD
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
@@ -65,23 +63,6 @@ def test_all_spaces_are_one_space_and_a_line_of_invisible_characters_is_blank(ec
     lines = ["a\tb", "x\u2028y\x85z", "\ufeff  two\u00a0 spa\u00adces ", *"\0\u200b\u2060\ufeff\u00ad\u00a0\u200d"]
     texts = ["a b", "x y z", "two spaces", *[""] * 7]
     assert [translation.text for translation in echo().translate(lines)] == texts
-
-
-def test_protected_spans_come_through_a_model_of_random_weights(pair):
-    """It copies nothing, so each is put where it is aligned; lines without spans are translated as they are."""
-    translator = Translator(*pair, SearchOptions(n_best=2, extra_length=5))
-    lines = ["the fox {name} sees 3 dogs", "one", "<b>the fox</b> and <i>the hen</i>", "https://x.org", ""]
-    results = translator.translate_n_best(lines, protect=Protection(("placeholders", "numbers", "tags", "urls")))
-    for translation in results[0]:
-        assert translation.text.count("{name}") == 1 and "3" in translation.text.split()
-    for translation in results[2]:
-        assert re.findall("<.*?>", translation.text) in (
-            ["<b>", "</b>", "<i>", "</i>"],
-            ["<i>", "</i>", "<b>", "</b>"],
-        )
-    assert [best.text for best, *_ in results[3:]] == ["https://x.org", ""]
-    assert results[1] == translator.translate_n_best(lines)[1]
-    assert translator.translate(lines, protect="")[0] == translator.translate(lines)[0]
 
 
 def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair, monkeypatch):
