@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from keras_transformer.commands.signals import end_on_interrupt, end_on_signals
-from keras_transformer.commands.table import COMMANDS, GROUPS
+from keras_transformer.commands.table import COMMANDS, DISTRIBUTION, GROUPS
 
-DISTRIBUTION = "keras-transformer-mt"  # what pip installs
 USAGE_ERROR = 2  # the exit code of a wrong command line, as Typer has it
 
 

@@ -1,15 +1,16 @@
 """What the machine is and offers: the processor and the versions of packages, for reports and benchmarks too."""
 
 import importlib.metadata
-import math
 import os
 import pathlib
 import platform
 import re
 from collections.abc import Iterable
 
+from keras_transformer.container import core_limit, memory_left
+
 CPUINFO = pathlib.Path("/proc/cpuinfo")
-QUOTA = pathlib.Path("/sys/fs/cgroup/cpu.max")  # where Linux says what a container may take (cgroups, version 2)
+MEMORY = pathlib.Path("/proc/meminfo")
 
 
 def processor() -> str:
@@ -38,16 +39,22 @@ def package_versions(packages: Iterable[str]) -> dict[str, str]:
 def processor_cores() -> int:
     """Return how many cores this process may use: those it may run on, up to the limit of its container."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, cores_of_container() or cores)
+    return min(cores, core_limit() or cores)
 
 
-def cores_of_container() -> int | None:
-    """Return how many cores a container may keep busy, rounded up (`docker run --cpus=1.5`); None without a limit."""
+def free_memory() -> int | None:
+    """Return the bytes of memory that are free, of a container's limit if that is less; None if nobody says."""
+    free = [size for size in (memory_that_is("MemAvailable"), memory_left()) if size is not None]
+    return min(free, default=None)
+
+
+def memory_that_is(name: str) -> int | None:
+    """Return the bytes that Linux gives for "MemTotal", "MemAvailable", ...; None if it does not say."""
     try:
-        quota, period = QUOTA.read_text(encoding="ascii").split()  # microseconds of processor time, and of the clock
-    except (OSError, ValueError):
+        size = re.search(rf"^{name}:\s*(\d+) kB", MEMORY.read_text(encoding="ascii"), re.MULTILINE)
+    except OSError:
         return None
-    return None if quota == "max" else math.ceil(int(quota) / int(period))
+    return int(size[1]) * 1024 if size else None
 
 
 def has_bfloat16_products() -> bool:

@@ -5,6 +5,8 @@ A table of strings, so that `keras-transformer --help` imports no command. A com
 
 from typing import NamedTuple
 
+DISTRIBUTION = "keras-transformer-mt"  # what pip installs
+
 
 class Command(NamedTuple):
     """One row of the table.
@@ -51,6 +53,9 @@ GROUPS = {
         ),
         "serve": Command("export.serve", "serve", "Serve an export over HTTP and gRPC, with a page to try it."),
         "query": Command("export.query", "serve", "Translate standard input line by line with a server."),
+    },
+    "Look after it": {
+        "doctor": Command("keras_transformer.commands.doctor", "", "Print what is missing here, and what to do."),
     },
 }
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}

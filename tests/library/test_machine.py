@@ -6,7 +6,7 @@ import platform
 import pytest
 
 from keras_transformer import machine
-from keras_transformer.machine import package_versions, processor, processor_and_cores, processor_cores
+from keras_transformer.machine import free_memory, package_versions, processor, processor_and_cores, processor_cores
 
 
 def test_a_missing_package_is_left_out_and_python_is_there():
@@ -30,15 +30,30 @@ def test_cores_that_the_process_may_not_use_are_told_from_the_others(monkeypatch
         assert processor_and_cores() == expected
 
 
-@pytest.mark.parametrize(
-    ("quota", "expected"), [("max 100000", 4), ("150000 100000", 2), ("20000 100000", 1), ("800000 100000", 4), ("", 4)]
-)
-def test_a_container_may_have_fewer_cores_than_it_sees(quota, expected, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("limit", "expected"), [(None, 4), (2, 2), (8, 4)])
+def test_a_container_may_have_fewer_cores_than_it_sees(limit, expected, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
-    monkeypatch.setattr(machine, "QUOTA", tmp_path / "cpu.max")
-    assert processor_cores() == 4
-    machine.QUOTA.write_text(f"{quota}\n")
+    monkeypatch.setattr(machine, "core_limit", lambda: limit)
     assert processor_cores() == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "left", "expected"),
+    [
+        ("MemTotal: 9 kB\nMemAvailable:    5 kB\n", None, 5120),
+        ("MemTotal: 9 kB\nMemAvailable:    5 kB\n", 350, 350),
+        ("MemTotal: 9 kB\nMemAvailable:    5 kB\n", 9000, 5120),
+        ("MemTotal: 9 kB\n", None, None),
+        (None, 350, 350),
+        (None, None, None),
+    ],
+)
+def test_free_memory_is_what_linux_has_available_and_a_container_left(tmp_path, monkeypatch, content, left, expected):
+    monkeypatch.setattr(machine, "MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(machine, "memory_left", lambda: left)
+    if content:
+        machine.MEMORY.write_text(content)
+    assert free_memory() == expected
 
 
 def test_without_linux_python_names_the_processor(tmp_path, monkeypatch):

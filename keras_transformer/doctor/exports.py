@@ -1,0 +1,153 @@
+"""Whether an export is whole: a SavedModel with its versions, a LiteRT model, one for CTranslate2, a MarianMTModel."""
+
+import json
+import pathlib
+from collections.abc import Iterator
+
+from packaging.version import InvalidVersion, Version
+
+from keras_transformer.doctor.finding import Finding, missing, note, ok
+from keras_transformer.doctor.packages import tensorflow_name, version_of
+from keras_transformer.doctor.variables import damage_in
+from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.lite.folder import DESCRIPTION, Description, LiteFolder
+from keras_transformer.pair_tokenizer import open_tokenizer
+
+AGAIN = "export the run again, or copy the folder again"
+CERTIFICATE = "certificate.json"
+WARM_UP = "assets.extra/tf_serving_warmup_requests"
+LITERT = "assets.extra/litert"
+UNFINISHED = ".unfinished-"  # how the name of a version begins while it is written
+FLATBUFFER = b"TFL3"  # at byte 4 of every LiteRT file
+
+
+def saved_models(folder: pathlib.Path) -> Iterator[Finding]:
+    """Yield findings on a folder of numbered versions, as TensorFlow Serving watches it."""
+    numbered = sorted((child for child in folder.iterdir() if child.name.isdigit()), key=lambda child: int(child.name))
+    for path in numbered:
+        yield from version(path)
+    for path in sorted(folder.glob(f"{UNFINISHED}*")):
+        yield note(f"{path.name} is an export that runs now or was killed", "the next export removes what was killed")
+
+
+def version(path: pathlib.Path) -> Iterator[Finding]:
+    """Yield findings on one version: the graph, its variables, its assets, its certificate."""
+    problems = [f"{name} is missing or empty" for name in ("saved_model.pb",) if not has_content(path / name)]
+    if damage := damage_in(path / "variables"):
+        problems.append(damage)
+    problems += [f"{asset.relative_to(path)} is empty" for asset in path.glob("assets/*") if not has_content(asset)]
+    if problems:
+        yield missing(f"version {path.name}: {'; '.join(problems)}", AGAIN)
+        return
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    yield ok(f"version {path.name} is a complete SavedModel of {size / 1e6:.1f} MB")
+    yield from certificate(path)
+    if not has_content(path / WARM_UP):
+        yield note(f"version {path.name} has no requests to warm up", "the first requests to a server take longer")
+    if (path / LITERT).is_dir():
+        yield from lite_model(path / LITERT)
+
+
+def certificate(path: pathlib.Path) -> Iterator[Finding]:
+    """Yield the finding on the certificate of a version: which TensorFlow runs it, and whether it is installed."""
+    file = path / CERTIFICATE
+    if not file.exists():
+        yield note(
+            f"version {path.name} has no {CERTIFICATE}: it was never compared with its run",
+            "export again without --no-check",
+        )
+        return
+    try:
+        content = json.loads(file.read_text("utf-8"))
+        oldest, different = content["oldest_tensorflow"], sum(check["different"] for check in content["equality"])
+        installed = version_of(tensorflow_name())
+        is_too_old = installed is not None and Version(installed) < Version(oldest)
+    except (OSError, ValueError, LookupError, TypeError, InvalidVersion):
+        yield missing(f"version {path.name}: {CERTIFICATE} is damaged", AGAIN)
+        return
+    if is_too_old:
+        yield missing(
+            f"version {path.name} needs TensorFlow {oldest}; {installed} is installed",
+            f"pip install 'tensorflow>={oldest}'",
+        )
+    else:
+        yield ok(f"version {path.name} runs in TensorFlow {oldest} and later; {different} translations differed")
+
+
+def lite_model(path: pathlib.Path) -> Iterator[Finding]:
+    """Yield findings on a LiteRT model."""
+    folder = LiteFolder(path)
+    try:
+        description = Description.load(folder.description)
+        open_tokenizer(folder.tokenizer)
+        with folder.model.open("rb") as file:
+            beginning = file.read(8)
+    except (UserError, OSError) as error:
+        yield missing(f"{path}: {first_line_of(error)[:-1]}", AGAIN)
+        return
+    if beginning[4:] != FLATBUFFER:
+        yield missing(f"{folder.model} is no LiteRT file", AGAIN)
+        return
+    yield ok(
+        f"{DESCRIPTION}: a LiteRT model in {description.quantization or 'float32'}, for {len(description.rooms)} shapes"
+    )
+    if version_of("ai-edge-litert") is None:
+        yield note(
+            "ai-edge-litert is not installed", "to translate with it: pip install 'keras-transformer-mt[litert]'"
+        )
+
+
+def ctranslate2_model(path: pathlib.Path) -> Iterator[Finding]:
+    """Yield findings on a model for CTranslate2."""
+    yield from of_files(path, "a model for CTranslate2", ("model.bin", "config.json"))
+    if version_of("ctranslate2") is None:
+        yield note(
+            "ctranslate2 is not installed", "to translate with it: pip install 'keras-transformer-mt[ctranslate2]'"
+        )
+
+
+def marian_mt(path: pathlib.Path) -> Iterator[Finding]:
+    """Yield findings on a MarianMTModel of Hugging Face's transformers."""
+    try:
+        kind = json.loads((path / "config.json").read_text("utf-8")).get("model_type")
+    except (OSError, ValueError, AttributeError):
+        yield missing(f"{path / 'config.json'} is damaged", AGAIN)
+        return
+    if kind != "marian":
+        yield missing(
+            f"{path} holds a model of the type {kind!r}", "give a run, an export, or a model of the type marian"
+        )
+        return
+    yield from of_files(path, "a MarianMTModel", ("vocab.json", "source.spm", "target.spm"))
+    weights = path / "model.safetensors"
+    if not weights.exists() and not has_content(path / "pytorch_model.bin"):
+        yield missing(f"{path} has neither {weights.name} nor pytorch_model.bin", AGAIN)
+    elif weights.exists() and not is_complete(weights):
+        yield missing(f"{weights.name} is damaged, or not all of it is there", AGAIN)
+    else:
+        yield ok("its weights are complete", "keras-transformer import makes a run folder of it")
+
+
+def of_files(path: pathlib.Path, what: str, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield one finding: `what` the folder is, or which of its files are missing."""
+    if lacking := [name for name in names if not has_content(path / name)]:
+        yield missing(f"{path} lacks {', '.join(lacking)}", AGAIN)
+    else:
+        yield ok(f"{path} is {what}")
+
+
+def is_complete(path: pathlib.Path) -> bool:
+    """Return whether a file of safetensors is as long as its header says."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        try:
+            header = json.loads(file.read(length))
+            ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, MemoryError):
+            return False
+    return path.stat().st_size == 8 + length + max(ends, default=0)
+
+
+def has_content(path: pathlib.Path) -> bool:
+    """Return whether there is such a file, and it is not empty."""
+    return path.is_file() and path.stat().st_size > 0

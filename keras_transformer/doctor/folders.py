@@ -1,0 +1,42 @@
+"""Which kind of folder a path is: a run, a preset, an export of any format; each is then looked at as such."""
+
+import pathlib
+from collections.abc import Iterator
+
+from keras_transformer.doctor.exports import ctranslate2_model, lite_model, marian_mt, saved_models, version
+from keras_transformer.doctor.finding import Finding, missing, ok
+from keras_transformer.doctor.runs import run
+from keras_transformer.lite.folder import is_lite_folder
+from keras_transformer.run_folder import RunFolder, holds_preset
+
+SAVED_MODEL = "saved_model.pb"  # as TensorFlow names it
+
+
+def folder(path: pathlib.Path) -> Iterator[Finding]:
+    """Yield findings on whether the run or the export at `path` is whole."""
+    if not path.exists():
+        yield missing(f"there is no {path}", "check the name: RUN is what train wrote, EXPORT what export --to wrote")
+    elif not path.is_dir():
+        yield missing(f"{path} is a file", "give the folder of a run or an export")
+    elif (path / SAVED_MODEL).exists():
+        yield from version(path)
+    elif is_lite_folder(path):
+        yield from lite_model(path)
+    elif (path / "model.bin").exists():
+        yield from ctranslate2_model(path)
+    elif holds_preset(path) or is_run(RunFolder(path)):
+        yield ok(f"{path} is a {'preset' if holds_preset(path) else 'run folder'}")
+        yield from run(RunFolder(path))
+    elif (path / "config.json").exists():
+        yield from marian_mt(path)
+    elif any(child.name.isdigit() and child.is_dir() for child in path.iterdir()):
+        yield from saved_models(path)
+    else:
+        yield missing(f"{path} is neither a run folder nor an export", "give what train, import or export wrote")
+
+
+def is_run(run_folder: RunFolder) -> bool:
+    """Return whether a folder holds a run, finished or not."""
+    return any(file.exists() for file in (run_folder.model, run_folder.config, run_folder.weights)) or (
+        run_folder.has_begun()
+    )

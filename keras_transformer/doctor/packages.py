@@ -1,0 +1,183 @@
+"""Python, TensorFlow, Keras and the extras, by what their metadata says: nothing is imported."""
+
+import csv
+import importlib.metadata
+import os
+import pathlib
+import platform
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+
+from keras_transformer.commands.table import DISTRIBUTION
+from keras_transformer.doctor.finding import Finding, missing, note, ok
+from keras_transformer.machine import cpuinfo
+
+CHECKOUT = pathlib.Path(__file__).parents[2] / "pyproject.toml"  # of an installed package there is none
+TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tf-nightly")  # any of them is imported as tensorflow
+GIVES = {  # by extra
+    "train": "train, evaluate, compare and distil",
+    "serve": "export, serve and query",
+    "graph": "text inside the exported graph",
+    "inspection": "TensorBoard and pictures from a script",
+    "parsing": 'data.source = "treebank", and translate --draw',
+    "tfds": 'data.source = "tfds"',
+    "ctranslate2": "export --format ctranslate2",
+    "litert": "export --format litert, and translating with such an export",
+    "hub": "hf://USER/MODEL in place of a run folder",
+    "all": "all of these",
+}
+
+
+class Declared(NamedTuple):
+    """What this distribution asks for: a range of Python, and requirements by extra; "" is for those of all."""
+
+    python: SpecifierSet
+    requirements: Mapping[str, Sequence[Requirement]]
+
+
+def declared() -> Declared:
+    """Return what pyproject.toml says in a checkout, and what pip wrote down of an installed package."""
+    if CHECKOUT.is_file() and (project := tomllib.loads(CHECKOUT.read_text("utf-8")).get("project", {})):
+        if project.get("name") == DISTRIBUTION:
+            by_extra = {"": project["dependencies"], **project["optional-dependencies"]}
+            requirements = {extra: [Requirement(text) for text in texts] for extra, texts in by_extra.items()}
+            return Declared(SpecifierSet(project["requires-python"]), requirements)
+    metadata = importlib.metadata.metadata(DISTRIBUTION)
+    all_requirements = [Requirement(text) for text in importlib.metadata.requires(DISTRIBUTION) or ()]
+    requirements = {"": [one for one in all_requirements if one.marker is None]}
+    for extra in metadata.get_all("Provides-Extra") or ():
+        of_extra = [one for one in all_requirements if one.marker and one.marker.evaluate({"extra": extra})]
+        requirements[extra] = of_extra
+    return Declared(SpecifierSet(metadata["Requires-Python"]), requirements)
+
+
+def software() -> Iterator[Finding]:
+    """Yield findings on Python, TensorFlow, Keras and the other packages that every command needs."""
+    asked = declared()
+    version = platform.python_version()
+    if asked.python.contains(version, prereleases=True):
+        yield ok(f"Python {version}")
+    else:
+        yield missing(f"Python {version}: it must be {asked.python}", "make PYTHON=python3.12, or a new environment")
+    for requirement in asked.requirements[""]:
+        if requirement.name == "tensorflow":
+            yield from tensorflow(requirement)
+        elif lack := lack_of(requirement):
+            yield missing(lack, f"pip install '{requirement}'")
+        else:
+            yield ok(f"{requirement.name} {version_of(requirement.name)}")
+
+
+def tensorflow(requirement: Requirement) -> Iterator[Finding]:
+    """Yield findings on TensorFlow: its version, whether all of its files are there, and whether it can start here."""
+    name = tensorflow_name()
+    if lack := lack_of(Requirement(f"{name}{requirement.specifier}")):
+        yield missing(lack, f"pip install '{requirement}'")
+        return
+    distribution = importlib.metadata.distribution(name)
+    damaged = damaged_file(distribution)
+    if damaged is None:
+        yield ok(f"{name} {distribution.version}, with all of its files")
+    else:
+        again = f"pip install --force-reinstall --no-deps {name}=={distribution.version}"
+        yield missing(f"{name} {distribution.version} is damaged: {damaged}", again)
+    flags = re.search(r"^flags\s*:.*$", cpuinfo(), re.MULTILINE)
+    if flags and not re.search(r"\bavx\b", flags[0]):
+        yield missing(
+            "The processor has no AVX, without which TensorFlow ends with 'Illegal instruction'",
+            "in a virtual machine, pass the processor of its host through (qemu: -cpu host)",
+        )
+    text_version = version_of("tensorflow-text")
+    if text_version and minor(text_version) != minor(distribution.version):
+        yield missing(
+            f"tensorflow-text {text_version} is for another TensorFlow than {distribution.version}",
+            f"pip install 'tensorflow-text=={minor(distribution.version)}.*'",
+        )
+
+
+def tensorflow_name() -> str:
+    """Return which of the distributions of TensorFlow is installed; "tensorflow" if none is."""
+    return next((name for name in TENSORFLOW if version_of(name)), TENSORFLOW[0])
+
+
+def damaged_file(distribution: importlib.metadata.Distribution) -> str | None:
+    """Return which file is not there, or not of the size that pip wrote down; None if all are as they were."""
+    for name, _, size in csv.reader((distribution.read_text("RECORD") or "").splitlines()):
+        if name.endswith(".pyc"):
+            continue
+        try:
+            actual = os.stat(str(distribution.locate_file(name))).st_size
+        except OSError as error:
+            return f"{name}: {error.strerror}"
+        if size and actual != int(size):
+            return f"{name} has {actual:,} bytes of {int(size):,}"
+    return None
+
+
+def extras() -> Iterator[Finding]:
+    """Yield a finding per extra of this distribution: installed, or what it would give and how to install it."""
+    requirements = declared().requirements
+    for extra in requirements:
+        if extra in ("", "all"):
+            continue
+        gives = GIVES.get(extra, "see pyproject.toml")
+        lacks = [lack for requirement in asked_by(extra, requirements) if (lack := lack_of(requirement))]
+        if lacks:
+            yield note(
+                f"{extra} ({gives}): {'; '.join(lacks)}", f"if you want it: pip install '{DISTRIBUTION}[{extra}]'"
+            )
+        else:
+            yield ok(f"{extra} ({gives})")
+
+
+def asked_by(extra: str, requirements: Mapping[str, Sequence[Requirement]]) -> Iterator[Requirement]:
+    """Yield what an extra asks for, with what the extras ask for that it names."""
+    for requirement in requirements[extra]:
+        if requirement.name == DISTRIBUTION:
+            for other in sorted(requirement.extras):
+                yield from asked_by(other, requirements)
+        else:
+            yield requirement
+
+
+def lack_of(requirement: Requirement) -> str:
+    """Return what is wrong with an installed package; "" if it is as required."""
+    version = version_of(requirement.name)
+    if version is None:
+        return f"{requirement.name} is not installed"
+    if not requirement.specifier.contains(version, prereleases=True):
+        return f"{requirement.name} is {version}, and must be {requirement.specifier}"
+    return ""
+
+
+def version_of(name: str) -> str | None:
+    """Return the version of an installed package; None if it is not installed."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def minor(version: str) -> str:
+    """Return "2.21" of "2.21.0"."""
+    return ".".join(version.split(".")[:2])
+
+
+def cuda_requirements() -> Iterator[Requirement]:
+    """Yield what the installed TensorFlow asks for under its extra and-cuda."""
+    try:
+        texts = importlib.metadata.requires(tensorflow_name()) or ()
+    except importlib.metadata.PackageNotFoundError:
+        return
+    for text in texts:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if requirement.marker and requirement.name.startswith("nvidia-"):
+            yield requirement

@@ -1,0 +1,132 @@
+"""Whether a run folder or a preset is whole: its files are there, can be read, and belong together."""
+
+import json
+import pathlib
+import tomllib
+import zipfile
+from collections.abc import Iterator
+
+import h5py
+import numpy as np
+
+from keras_transformer.doctor.finding import Finding, missing, note, ok
+from keras_transformer.doctor.packages import version_of
+from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.kinds import load_model_config
+from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.pair_tokenizer import open_tokenizer
+from keras_transformer.run_folder import CHECKPOINTS, RunFolder
+from keras_transformer.sources import check_vocabulary
+
+FINISH = "keras-transformer train CONFIG finishes a training; else copy the folder again"
+RESTORE = "copy it again from where the run was trained"
+
+
+def run(folder: RunFolder) -> Iterator[Finding]:
+    """Yield findings on each file that translation, export or resumption reads."""
+    if lacking := [file for file in (folder.model, folder.tokenizer, folder.weights) if not file.exists()]:
+        names = ", ".join(str(file.relative_to(folder.path)) for file in lacking)
+        yield missing(f"it has no {names}, so it cannot translate yet", FINISH)
+    yield from model(folder)
+    yield from inference(folder)
+    yield from training(folder)
+
+
+def model(folder: RunFolder) -> Iterator[Finding]:
+    """Yield findings on model.json, the tokenizer and the weights, of those that are there."""
+    try:
+        config = load_model_config(folder.model) if folder.model.exists() else None
+        if config is not None:
+            yield ok(f"{folder.model.name}: a {config.kind} of {config.vocab_size:,} pieces")
+        if folder.tokenizer.exists():
+            folder.check_tokenizer()
+            tokenizer = open_tokenizer(folder.tokenizer)
+            if config is not None:
+                check_vocabulary(config, tokenizer)
+            yield ok(f"{folder.tokenizer.name}: {tokenizer.vocab_size:,} pieces")
+    except (UserError, OSError) as error:
+        yield missing(first_line_of(error).rstrip("."), RESTORE)
+        return
+    if folder.weights.exists():
+        yield weights(folder.weights, config)
+    metadata = folder.path / "metadata.json"  # of a preset
+    if metadata.exists():
+        yield versions(metadata)
+
+
+def weights(path: pathlib.Path, config: BaseModelConfig | None) -> Finding:
+    """Return the finding on a file of weights: it opens, its numbers are finite, its vocabulary is the model's."""
+    arrays: dict[str, tuple[int, ...]] = {}
+    try:
+        with h5py.File(path) as file:
+            damaged = non_finite(file, arrays)
+    except (OSError, RuntimeError, ValueError, LookupError) as error:  # HDF5 reports damage by any of these
+        return missing(f"{path.name} is damaged: {first_line_of(error)[:-1]}", RESTORE)
+    if damaged:
+        return missing(f"{path.name} has values that are NaN or infinite in {damaged}", RESTORE)
+    if config is not None and not any(config.vocab_size in shape for shape in arrays.values()):
+        return missing(
+            f"{path.name} has no matrix for {config.vocab_size:,} pieces: it is of another model than model.json",
+            RESTORE,
+        )
+    parameters = sum(int(np.prod(shape)) for shape in arrays.values())
+    return ok(f"{path.name}: {len(arrays)} arrays, {parameters:,} parameters, all finite")
+
+
+def non_finite(file: h5py.File, arrays: dict[str, tuple[int, ...]]) -> str | None:
+    """Put the shape of each array of layers into `arrays`; return the name of one with NaN or infinite values."""
+
+    def visit(name: str, item: h5py.Dataset | h5py.Group) -> str | None:
+        if isinstance(item, h5py.Dataset):
+            arrays[name] = item.shape
+            if not np.isfinite(item[()]).all():
+                return name
+        return None
+
+    return file["layers"].visititems(visit)
+
+
+def versions(metadata: pathlib.Path) -> Finding:
+    """Return the finding on the Keras that wrote a preset, beside the one that is installed."""
+    try:
+        wrote = json.loads(metadata.read_text("utf-8"))["keras_version"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return note(f"{metadata.name} is damaged", f"{RESTORE}, or go on: nothing needs it")
+    return ok(f"written by Keras {wrote}; {version_of('keras') or 'none'} is installed")
+
+
+def inference(folder: RunFolder) -> Iterator[Finding]:
+    """Yield the finding on inference.json, which older runs do not have."""
+    try:
+        outputs = folder.inference().outputs
+    except UserError as error:
+        yield missing(first_line_of(error)[:-1], RESTORE)
+        return
+    yield ok(f"it writes {outputs}")
+    if not folder.check_lines.exists():
+        yield note(f"it has no {folder.check_lines.name}", "export it with --check FILE: sentences to compare on")
+
+
+def training(folder: RunFolder) -> Iterator[Finding]:
+    """Yield findings on what a training that goes on would read: config.toml and the newest checkpoint."""
+    if folder.config.exists():
+        try:
+            tomllib.loads(folder.config.read_text("utf-8-sig"))
+        except (OSError, ValueError) as error:
+            yield missing(f"{folder.config.name} is damaged: {first_line_of(error)[:-1]}", RESTORE)
+    newest = max(folder.checkpoints.glob(CHECKPOINTS), default=None)
+    if newest is None:
+        if folder.config.exists():
+            yield note("it has no checkpoint", "translate and export do without; train would begin again")
+        return
+    try:
+        with zipfile.ZipFile(newest) as archive:
+            damaged = archive.testzip()
+    except (OSError, zipfile.BadZipFile) as error:
+        damaged = first_line_of(error)[:-1]
+    if damaged:
+        yield missing(
+            f"checkpoints/{newest.name} is damaged: {damaged}", "remove it: train goes on from the one before"
+        )
+    else:
+        yield ok(f"checkpoints/{newest.name}: complete")

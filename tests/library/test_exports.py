@@ -1,0 +1,86 @@
+"""What `keras-transformer doctor` says of an export, whole or damaged."""
+
+import json
+
+import pytest
+import tensorflow as tf
+
+from keras_transformer.doctor import exports, folders
+from keras_transformer.doctor.finding import MISSING, NOTE, OK
+from keras_transformer.doctor.variables import damage_in
+from tests.support.damage import cuts, flips
+from tests.support.findings import cut, removed, states, the_missing
+
+
+@pytest.fixture
+def version(tmp_path):
+    """A folder with one version: the files of a SavedModel, its variables as TensorFlow writes them."""
+    path = tmp_path / "export" / "1"
+    (path / "assets").mkdir(parents=True)
+    (path / "saved_model.pb").write_bytes(b"graph")
+    variables = {f"weight_{number}": tf.Variable(tf.ones([number + 1, 3])) for number in range(40)}
+    tf.train.Checkpoint(**variables).write(str(path / "variables" / "variables"))
+    content = {"oldest_tensorflow": "2.12", "equality": [{"different": 0}]}
+    (path / "certificate.json").write_text(json.dumps(content))
+    return path
+
+
+def test_a_whole_version_has_nothing_missing(version):
+    assert states(folders.folder(version)) == states(folders.folder(version.parent)) == [OK, OK, NOTE]
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "said"),
+    [
+        ("saved_model.pb", lambda path: path.write_bytes(b""), "saved_model.pb is missing or empty"),
+        ("variables/variables.index", removed, "variables.index cannot be read"),
+        ("variables/variables.index", cut, "variables.index is damaged"),
+        ("variables/variables.data-00000-of-00001", removed, "variables.data-00000-of-00001 is missing"),
+        ("certificate.json", cut, "certificate.json is damaged"),
+    ],
+)
+def test_a_file_of_a_version_that_is_gone_or_damaged_is_named(version, file, damage, said):
+    damage(version / file)
+    assert said in the_missing(folders.folder(version.parent)).text
+
+
+def test_one_byte_less_of_the_variables_is_noticed(version):
+    """What TensorFlow wrote is exactly what its index asks for."""
+    data = version / "variables/variables.data-00000-of-00001"
+    assert damage_in(version / "variables") is None
+    data.write_bytes(data.read_bytes()[:-1])
+    size = f"{data.stat().st_size + 1:,}"
+    assert damage_in(version / "variables").endswith(f" of {size}")
+
+
+def test_an_index_that_was_cut_is_found_and_any_other_is_read_without_an_exception(version):
+    index = version / "variables/variables.index"
+    content = index.read_bytes()
+    for damaged in cuts(content, most=50):
+        index.write_bytes(damaged)
+        assert damage_in(index.parent)
+    for damaged in flips(content):
+        index.write_bytes(damaged)
+        damage_in(index.parent)
+
+
+def test_a_version_that_needs_a_later_tensorflow_is_found(version):
+    content = json.loads((version / "certificate.json").read_text())
+    (version / "certificate.json").write_text(json.dumps(content | {"oldest_tensorflow": "99.1"}))
+    assert the_missing(folders.folder(version)).advice == "pip install 'tensorflow>=99.1'"
+
+
+def test_safetensors_are_as_long_as_their_header_says(tmp_path):
+    header = json.dumps({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    assert exports.is_complete(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not exports.is_complete(path)
+
+
+def test_formats_of_others_are_known_by_their_files(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
+    assert [finding.state for finding in folders.folder(tmp_path)] == [MISSING, MISSING]
+    (tmp_path / "model.bin").write_bytes(b"weights")
+    assert states(folders.folder(tmp_path)) == [OK]
