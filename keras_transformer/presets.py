@@ -61,11 +61,16 @@ def save_model(model: keras.Model, path: str | os.PathLike) -> None:
 
 
 def save_with_tokenizer(
-    model: keras.Model, tokenizer: Tokenizer, path: str | os.PathLike, check_lines: Iterable[str], inference: Inference
+    model: keras.Model,
+    tokenizer: Tokenizer,
+    path: str | os.PathLike,
+    check_lines: Iterable[str],
+    inference: Inference,
+    dtype: str = "float32",
 ) -> None:
     """Write a model and its tokenizer as a preset that translates: see `Translator.save_to_preset`."""
     folder = folder_to_save(path)
-    save_parts(folder, model, tokenizer, check_lines, inference)
+    save_parts(folder, model, tokenizer, check_lines, inference, dtype)
     kind = type(tokenizer)
     serialized = {
         "module": kind.__module__,

@@ -20,6 +20,7 @@ from keras_transformer.run_folder import RunFolder, holds_preset
 from keras_transformer.sources import check_vocabulary
 from keras_transformer.tokenizer import Tokenizer
 
+DTYPES = ("float32", "float16")  # of a file of weights
 UNKNOWN = Inference()  # text, and sentences of any length
 
 
@@ -53,11 +54,17 @@ def save_run(
 
 
 def save_parts(
-    folder: RunFolder, transformer: keras.Model, tokenizer: Tokenizer, check_lines: Iterable[str], inference: Inference
+    folder: RunFolder,
+    transformer: keras.Model,
+    tokenizer: Tokenizer,
+    check_lines: Iterable[str],
+    inference: Inference,
+    dtype: str = "float32",
 ) -> BaseModelConfig:
     """Write all files of a run but the last one, which says which model it is. Returns what that file is to hold.
 
-    Arguments and errors are those of `save_run`; the last file is removed first, so that nobody opens one half.
+    Arguments and errors are those of `save_run` and `save_weights`; the last file is removed first, so that nobody
+    opens one half.
     """
     config = config_of(transformer)
     check_vocabulary(config, tokenizer)
@@ -66,12 +73,12 @@ def save_parts(
     for line in lines:
         if "\n" in line:
             raise ConfigError(f"check_lines has {line!r}, which is more than one line: split it.")
-    check_finite(transformer)
+    check_finite(transformer, dtype)
     folder.tokenizer.parent.mkdir(parents=True, exist_ok=True)
     folder.model.unlink(missing_ok=True)
     write_atomically(folder.tokenizer, tokenizer.model_bytes)
     folder.keep_tokenizer_sum()
-    save_weights(transformer, folder.weights)
+    save_weights(transformer, folder.weights, dtype)
     if lines:
         write_atomically(folder.check_lines, "".join(f"{line}\n" for line in lines))
     else:
@@ -80,27 +87,60 @@ def save_parts(
     return config
 
 
-def check_finite(transformer: keras.Model) -> None:
-    """Raises ConfigError if a weight is NaN or infinite."""
+def check_finite(transformer: keras.Model, dtype: str = "float32") -> None:
+    """Raises ConfigError if a weight is NaN or infinite, or becomes so in the file of type `dtype`."""
+    if dtype not in DTYPES:
+        raise ConfigError(f"The dtype of a file of weights is {' or '.join(DTYPES)}, and {dtype!r} was asked for.")
     for weight in transformer.weights:
-        if not np.isfinite(np.asarray(keras.ops.convert_to_numpy(weight.value), "float32")).all():
+        values = np.asarray(keras.ops.convert_to_numpy(weight.value), "float32")
+        if not np.isfinite(values).all():
             raise ConfigError(f"{weight.path} has values that are NaN or infinite: nothing was saved.")
+        if np.abs(values).max(initial=0) > np.finfo(dtype).max:
+            raise ConfigError(f"{weight.path} has values that are too large for {dtype}: nothing was saved.")
 
 
-def save_weights(transformer: keras.Model, path: pathlib.Path) -> None:
+def save_weights(transformer: keras.Model, path: pathlib.Path, dtype: str = "float32") -> None:
     """Replace the file at `path` in one step: a reader finds the old weights or the new ones, never a part.
 
-    The new ones are flushed to the disk before they take the name, so that this holds after a power failure too.
+    The new ones are flushed to the disk before they take the name, so that this holds after a power failure too. In
+    "float16" the file is half as large; Keras reads it as it reads the other.
     """
     part = path.with_name("part.weights.h5")  # Keras requires this ending
     try:
         transformer.save_weights(part)
+        if dtype == "float16":
+            round_to_half(part)
         with open(part, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(part, path)
     except BaseException:  # Ctrl-C too leaves no part behind; all go on to the caller
         part.unlink(missing_ok=True)
+        whole_of(part).unlink(missing_ok=True)
         raise
+
+
+def whole_of(path: pathlib.Path) -> pathlib.Path:
+    """Where the weights at `path` are while they are rounded."""
+    return path.with_name("whole.weights.h5")
+
+
+def round_to_half(path: pathlib.Path) -> None:
+    """Write a file of float32 weights again, its arrays rounded to float16."""
+    whole = whole_of(path)
+    os.replace(path, whole)
+    with h5py.File(whole) as source, h5py.File(path, "w") as target:
+
+        def copy(name: str, item: h5py.Group | h5py.Dataset) -> None:
+            if isinstance(item, h5py.Dataset):
+                # by NumPy: where rounding carries into the exponent, HDF5's own conversion halves the value
+                copied = target.create_dataset(name, data=item[()].astype("float16"))
+            else:
+                copied = target.require_group(name)
+            copied.attrs.update(item.attrs)
+
+        source.visititems(copy)
+        target.attrs.update(source.attrs)
+    whole.unlink()
 
 
 def load_run(path: str | os.PathLike) -> tuple[keras.Model, Tokenizer]:

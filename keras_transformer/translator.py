@@ -145,17 +145,20 @@ class Translator:
         """
         return cls.load(folder_of(name), options, **kwargs)
 
-    def save_to_preset(self, folder: str | os.PathLike, check_lines: Iterable[str] = ()) -> None:
+    def save_to_preset(
+        self, folder: str | os.PathLike, check_lines: Iterable[str] = (), dtype: str = "float32"
+    ) -> None:
         """Write the model, its tokenizer and how to search as a preset in the layout of keras-hub.
 
-        `check_lines` and errors are those of `save_run`. A preset that is there is overwritten; if a run folder is
-        there, or this is an ensemble, that is a ConfigError.
+        `check_lines` and errors are those of `save_run`. `dtype` is that of the file of weights, "float32" or
+        "float16": half as large, its weights rounded, to give away. A preset that is there is overwritten; if a run
+        folder is there, this is an ensemble, or a weight is too large for the dtype, that is a ConfigError.
         """
         if len(self._models) > 1:
             raise ConfigError(f"A preset holds one model, and this ensemble has {len(self._models)}: save one of them.")
         search = {name: getattr(self.options, name) for name in RUN_OPTIONS}
         inference = self._inference._replace(search=search, longest_source=self.trained_tokens)
-        save_with_tokenizer(self._models[0], self.tokenizer, folder, check_lines, inference)
+        save_with_tokenizer(self._models[0], self.tokenizer, folder, check_lines, inference, dtype)
 
     def translate(
         self,

@@ -16,6 +16,7 @@ from keras_transformer.commands.score import app as score_app
 from keras_transformer.commands.translate import app as translate_app
 from keras_transformer.imported.folder import write_run
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.saved_run import load_run
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.hub import Hub, asked, files_in, served
 from tests.support.models import randomise
@@ -94,6 +95,29 @@ def test_a_model_alone_is_a_preset_of_its_class(kind, pair, tmp_path):
         other.from_preset(tmp_path)
     with pytest.raises(kt.ConfigError, match="has no assets/tokenizer/tokenizer.model"):
         kt.Translator.from_preset(tmp_path)
+
+
+def test_half_precision_halves_the_file_and_rounds_each_weight_once(translator, pair, tmp_path):
+    translator.save_to_preset(tmp_path, dtype="float16")
+    loaded, half = kt.Transformer.from_preset(tmp_path), RunFolder(tmp_path).weights.stat().st_size
+    for weight, original in zip(loaded.weights, pair[0].weights, strict=True):
+        assert weight.dtype == "float32"
+        assert np.array_equal(weight.numpy(), original.numpy().astype("float16").astype("float32"))
+    translator.save_to_preset(tmp_path)
+    assert half < RunFolder(tmp_path).weights.stat().st_size
+    assert {path.name for path in tmp_path.glob("*.h5")} == {"model.weights.h5"}
+
+
+def test_a_dtype_that_loses_a_weight_or_is_unknown_is_refused_before_anything_is_written(random_folder, tmp_path):
+    model, tokenizer = load_run(random_folder)
+    translator = kt.Translator(model, tokenizer)
+    with pytest.raises(kt.ConfigError, match="float32 or float16"):
+        translator.save_to_preset(tmp_path / "a", dtype="int8")
+    weight = model.weights[0]
+    weight.assign(np.full(weight.shape, 70_000.0))
+    with pytest.raises(kt.ConfigError, match="too large for float16"):
+        translator.save_to_preset(tmp_path / "a", dtype="float16")
+    assert not (tmp_path / "a").exists()
 
 
 def test_what_a_run_says_of_its_outputs_is_kept(tmp_path, pair):
