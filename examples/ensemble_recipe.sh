@@ -11,36 +11,9 @@
 #
 # DIVISOR=1000 trains a thousandth of the updates, and SETTINGS="--set training.xla=false" is added to each training:
 # to see whether all commands run.
-set -euo pipefail
-
-program=${PROGRAM:-keras-transformer}
-read -ra settings <<< "${SETTINGS:-}"
-runs=runs/multi30k_en_de
-en=data/multi30k/train.en.gz
-de=data/multi30k/train.de.gz
 finished=runs/ensemble_recipe
-mkdir -p "$finished"
-
-once() { # NAME COMMAND...: run the command, unless it was finished before
-  if [ ! -e "$finished/$1" ]; then
-    echo "== $1"
-    "${@:2}"
-    touch "$finished/$1"
-  fi
-}
-
-updates() { # UPDATES: so many, or a part of them
-  echo $(($1 / ${DIVISOR:-1}))
-}
-
-train() { # CONFIG UPDATES COOLDOWN [OPTION...]
-  $program train "configs/$1.toml" --set training.steps="$(updates "$2")" \
-    --set training.cooldown_steps="$(updates "$3")" "${settings[@]}" "${@:4}"
-}
-
-distil() { # the translations nearest to a text, by one run or several
-  $program distil "$@" --precision bfloat16
-}
+source "$(dirname "$0")/recipe_steps.sh"
+runs=runs/multi30k_en_de
 
 # The larger model, and its translations.
 once larger_model train multi30k 4500 0

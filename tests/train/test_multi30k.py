@@ -185,7 +185,7 @@ def test_the_configurations_read_files_that_it_puts_there_or_that_their_first_li
         entries = config.data.train + config.data.validation + config.data.test
         files = {pathlib.PurePath(file) for entry in entries for file in entry}
         made = {file for file in files if file.parts[0] == "runs"}
-        if "examples/ensemble_recipe.sh has all commands" not in text:  # tests/project/test_ensemble_recipe.py
+        if "_recipe.sh has all commands" not in text:  # tests/project/test_recipe_scripts.py
             distil = "#   keras-transformer distil"
             assert all(f"{distil} {file.parent} " in text and f"--output {file} " in text for file in made)
             assert all(f"#   keras-transformer train {config_of[file.parent]}" in text for file in made)
