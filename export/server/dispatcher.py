@@ -12,6 +12,7 @@ from .bytes_in_flight import BytesInFlight, Share
 from .errors import Code, RequestError
 from .model_folder import ModelFolder, Status
 from .options import ServerOptions
+from .protection import answered
 from .signature import Arrays, Signature, signature_named, size_of, too_many_rows
 from .version import Version
 
@@ -114,6 +115,7 @@ class Dispatcher:
             signature = signature_named(version.signatures, codec.signature_name)
             output_names = signature.output_names(codec.output_names)
             inputs = signature.complete(codec.read(signature))
+            output_names = answered(output_names, inputs, bool(codec.output_names))
             if (rows := signature.rows(inputs)) > most_rows:
                 raise too_many_rows(rows, most_rows)
             return Question(codec, signature, output_names, inputs, size_of(inputs))

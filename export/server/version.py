@@ -1,6 +1,7 @@
 """One version of a SavedModel in memory: a session that computes its signatures, as in a C++ server."""
 
 import contextlib
+import functools
 import json
 import logging
 import pathlib
@@ -20,6 +21,7 @@ from ..graph.operations import meta_graph
 from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
+from .protection import PROTECT, run_protected, with_protection
 from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
 
@@ -52,7 +54,7 @@ class Version:
             with graph.as_default(), without_warnings():
                 tf.compat.v1.saved_model.loader.load(self._session, ["serve"], str(path))
             self.signatures = {
-                name: read_signature(name, definition)
+                name: with_protection(read_signature(name, definition))
                 for name, definition in definitions.items()
                 if not name.startswith("__saved_model")
             }
@@ -68,6 +70,11 @@ class Version:
         if self._few is not None and self._few.can_run(signature, inputs):
             with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
                 return self._few.run(outputs, inputs)
+        if PROTECT.name in inputs:
+            return run_protected(functools.partial(self._compute, signature), outputs, inputs)
+        return self._compute(signature, outputs, inputs)
+
+    def _compute(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         fetches = [signature.outputs[name].graph_name for name in outputs]
         feeds = {signature.inputs[name].graph_name: array for name, array in inputs.items()}
         try:

@@ -12,9 +12,11 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.page import content_security_policy, page
 
 from ..graph.request import PREFIX, Input, inputs_of
+from .protection import GLOSSARY, INPUTS, KEEP, PROTECT
 from .signature import Arrays, Signature
 
 NEEDED = "beam_size", "max_length"  # from their defaults follow the bounds of all options
+EXAMPLES = {KEEP.name: "Firefox", GLOSSARY.name: "dog = Hund"}  # of texts that have several lines
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -53,7 +55,7 @@ def given_by(defaults: Arrays) -> list[Input]:
     beam_size, longest = (plain(defaults[name]) for name in NEEDED)
     known = inputs_of(SearchOptions(beam_size=beam_size), longest)
     there = [each._replace(default=plain(defaults[each.name])) for each in known if each.name in defaults]
-    return there + [PREFIX] * (PREFIX.name in defaults)
+    return there + [each for each in (PREFIX, *INPUTS) if each.name in defaults]
 
 
 def plain(array: np.ndarray) -> int | float:
@@ -65,6 +67,8 @@ def plain(array: np.ndarray) -> int | float:
 def described(option: Input) -> dict[str, Any]:
     """Return an option as the page reads it: see `keras_transformer.page.page`."""
     shown = {"name": option.name, "default": option.default, "help": option.help, "group": option.group}
-    if option is PREFIX:
+    if option.name in EXAMPLES:
+        return shown | {"placeholder": EXAMPLES[option.name]}
+    if option in (PREFIX, PROTECT):
         return shown
     return shown | {"lowest": option.lowest, "highest": option.highest, "is_whole": option.dtype.is_integer}

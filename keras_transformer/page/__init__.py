@@ -22,7 +22,8 @@ def page(data: dict[str, Any]) -> str:
     """Return the page as HTML.
 
     data: "model" is its name; "options" are those of the signature `translate`, each with name, default, help, group,
-    and, unless it is a text, lowest, highest and is_whole; "has_explain": the server has the signature `explain`;
+    and, unless it is a text, lowest, highest and is_whole, or a placeholder if it is a text of several lines;
+    "has_explain": the server has the signature `explain`;
     "explanation" is None if the page asks the server from which it came; otherwise an object that `answers.js`
     describes, and the page asks no server.
     """

@@ -21,14 +21,17 @@ function drawControls(place, options, onChange) {
 
 function control(option) {
   const id = `option-${option.name}`, hint = `${id}-hint`;
-  const kind = isText(option)
+  const tag = option.placeholder ? "textarea" : "input";
+  const kind = option.placeholder
+    ? { rows: 3, dir: "auto", spellcheck: "false", placeholder: option.placeholder }
+    : isText(option)
     ? { type: "text", dir: "auto" }
     : { type: "number", min: option.lowest, max: option.highest, step: option.is_whole ? 1 : 0.1, inputmode: "decimal" };
   return element(
     "div",
     { class: "control" },
     element("label", { for: id }, option.name.replaceAll("_", " ")),
-    element("input", { id, name: option.name, value: String(initialOf(option)), "aria-describedby": hint, ...kind }),
+    element(tag, { id, name: option.name, value: String(initialOf(option)), "aria-describedby": hint, ...kind }),
     element("small", { id: hint }, [option.help, boundsOf(option), beginningOf(option)].filter(Boolean).join(" ")),
   );
 }
@@ -57,11 +60,15 @@ function chosenOptions(options) {
   const chosen = {};
   for (const option of options) {
     const text = byId(`option-${option.name}`).value;
-    const value = isText(option) ? text : Number(text);
+    const value = option.name === "glossary" ? withTabs(text) : isText(option) ? text : Number(text);
     if (text !== "" && value !== option.default) chosen[option.name] = value;
   }
   return chosen;
 }
+
+/** Return a glossary in which a line without a tab has one in place of its first "=": Tab leaves the field. */
+const withTabs = (text) =>
+  text.split("\n").map((line) => (line.includes("\t") ? line : line.replace(/\s*=\s*/, "\t"))).join("\n");
 
 /** Return how many controls differ from what the page began with. */
 function changedCount(options) {
@@ -70,4 +77,10 @@ function changedCount(options) {
 
 function resetControls(options) {
   for (const option of options) byId(`option-${option.name}`).value = String(initialOf(option));
+}
+
+/** Return the options without those of the text, which `explain` does not have. */
+function ofSearch(options, chosen) {
+  const names = options.filter((option) => option.group !== "Text").map((option) => option.name);
+  return Object.fromEntries(Object.entries(chosen).filter(([name]) => names.includes(name)));
 }

@@ -100,7 +100,7 @@ async function askFor(text, options, signal) {
   show(explanation);
   byId("answer-note").append(` \u00b7 ${Math.round(performance.now() - begin)} ms`);
   if (!data.has_explain || !explanation.translations.length) return;
-  const reasons = await ask(url, bodyOf("explain", text, options), signal);
+  const reasons = await ask(url, bodyOf("explain", text, ofSearch(data.options, options)), signal);
   showReasons(withExplain(explanation, reasons));
 }
 
@@ -137,7 +137,9 @@ function showError(sentence) {
 /** Return what stands below the best translation. */
 function noteOf(best) {
   if (!best) return "nothing to translate";
-  return `score ${fixed(best.score, 2)}${best.is_cut ? " \u00b7 cut at its limit: its end may be missing" : ""}`;
+  const cut = best.is_cut ? " \u00b7 cut at its limit: its end may be missing" : "";
+  const missing = best.unplaced ? ` \u00b7 without ${best.unplaced.replaceAll("\n", ", ")}, which has no place` : "";
+  return `score ${fixed(best.score, 2)}${cut}${missing}`;
 }
 
 /** Show an explanation, or as much of it as there is. */

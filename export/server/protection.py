@@ -1,0 +1,134 @@
+"""What a request to the local server may ask beside the inputs of the graph: spans that must come through, and terms.
+
+The graph translates the lines without their tags; from its alignments the spans are put back. So these inputs are
+inputs of the local server, and not of TensorFlow Serving.
+"""
+
+import functools
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.errors import UserError
+from keras_transformer.text.glossary import FLAGS, Glossary
+from keras_transformer.text.protected import ProtectedLine
+from keras_transformer.text.spans import KINDS, Protection
+
+from ..graph.request import Input
+from .errors import invalid
+from .signature import Arrays, Signature, Tensor
+
+TEXT = "Text"  # the group on the page
+PROTECT = Input(
+    "protect",
+    "",
+    tf.string,
+    0,
+    0,
+    "",
+    f"What comes through as it is, with commas in between: {', '.join(KINDS)}.",
+    TEXT,
+)
+KEEP = Input("keep", "", tf.string, 0, 0, "", "Words that stay as they are, one per line.", TEXT)
+GLOSSARY = Input(
+    "glossary", "", tf.string, 0, 0, "",
+    "One term per line: the term, a tab, its translation, and flags after a second tab: "
+    f"{', '.join(FLAGS)}.", TEXT,
+)  # fmt: skip
+INPUTS = (PROTECT, KEEP, GLOSSARY)
+UNPLACED = "unplaced"  # an output: spans that are missing in a translation, one per line
+READ_FROM = ("translations", "alignments")  # outputs of the graph
+GLOSSARIES_KEPT = 32  # that were read last
+
+Compute = Callable[[tuple[str, ...], Arrays], Arrays]
+
+
+def with_protection(signature: Signature) -> Signature:
+    """Return the signature `translate` of a graph with INPUTS and UNPLACED; another signature as it is."""
+    if signature.name != "translate" or not set(READ_FROM) <= set(signature.outputs):
+        return signature
+    shape = signature.outputs["alignments"].shape
+    return signature._replace(
+        inputs=signature.inputs | {each.name: Tensor("", tf.string, (None,)) for each in INPUTS},
+        outputs=signature.outputs | {UNPLACED: Tensor("", tf.string, shape)},
+        defaults=signature.defaults | {each.name: np.array([b""], object) for each in INPUTS},
+    )
+
+
+def answered(names: tuple[str, ...], inputs: Arrays, is_named: bool) -> tuple[str, ...]:
+    """Return the outputs that are answered: UNPLACED only if it is named, or something is to be protected."""
+    return names if is_named or is_asked(inputs) else tuple(name for name in names if name != UNPLACED)
+
+
+def is_asked(inputs: Arrays) -> bool:
+    return any(any(inputs[each.name].tolist()) for each in INPUTS if each.name in inputs)
+
+
+def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
+    """Return the outputs of a batch of lines, with every span of each.
+
+    compute: from names of outputs, and the inputs of the graph, to these outputs. In `pieces`, scores and `alignments`
+    is what the model wrote. Raises RequestError for a kind or a term that makes no sense.
+    """
+    of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
+    lines = [protected_line(text, *asked) for text, asked in zip(inputs["text"], of_rows(inputs), strict=True)]
+    texts = [
+        text if line is None else line.source.text.encode() if line.source.has_text else b""
+        for text, line in zip(inputs["text"], lines, strict=True)
+    ]
+    wanted = tuple(dict.fromkeys([*(name for name in outputs if name != UNPLACED), *READ_FROM]))
+    found = {name: values.copy() for name, values in compute(wanted, of_graph | {"text": as_array(texts)}).items()}
+    translations, alignments = (found[name] for name in READ_FROM)
+    unplaced = np.full(translations.shape, b"", object)
+    for row, line in enumerate(lines):
+        if line is None:
+            continue
+        if not line.source.has_text:
+            translations[row, 0] = line.untranslated().encode()
+            for name in {"scores", "log_probabilities"} & set(found):
+                found[name][row, 0] = 0
+            continue
+        for rank, text in enumerate(translations[row]):
+            if text or alignments[row, rank]:
+                restored, missing = line.restored(text.decode(), pairs_of(alignments[row, rank].decode()))
+                translations[row, rank], unplaced[row, rank] = restored.encode(), "\n".join(missing).encode()
+    return {name: unplaced if name == UNPLACED else found[name] for name in outputs}
+
+
+def as_array(texts: list[bytes]) -> np.ndarray:
+    array = np.empty(len(texts), object)
+    array[:] = texts
+    return array
+
+
+def of_rows(inputs: Arrays) -> Iterable[tuple[bytes, ...]]:
+    """Yield the values of INPUTS of each line; one of a single value holds for all."""
+    rows = len(inputs["text"])
+    columns = (inputs[each.name].tolist() for each in INPUTS)
+    return zip(*(column * rows if len(column) == 1 else column for column in columns), strict=True)
+
+
+def protected_line(text: bytes, protect: bytes, keep: bytes, glossary: bytes) -> ProtectedLine | None:
+    """Return a line with its spans; None if it has none, or is no UTF-8. Raises RequestError."""
+    try:
+        line = ProtectedLine.of(text.decode(), protection_of(protect, keep, glossary))
+    except UnicodeDecodeError:
+        return None
+    except UserError as error:
+        raise invalid(str(error)) from None
+    return line if line.has_spans else None
+
+
+@functools.lru_cache(GLOSSARIES_KEPT)
+def protection_of(protect: bytes, keep: bytes, glossary: bytes) -> Protection:
+    """Return the Protection that a request asks for. Raises UserError, and UnicodeDecodeError."""
+    words = Glossary.of_words(keep.decode().splitlines(), KEEP.name)
+    return Protection.of(
+        protect.decode(), words.joined(Glossary.of_lines(glossary.decode().splitlines(), GLOSSARY.name))
+    )
+
+
+def pairs_of(alignment: str) -> list[tuple[int, int]]:
+    """Return the pairs of "0-0 1-2"."""
+    return [(int(source), int(target)) for source, _, target in (pair.partition("-") for pair in alignment.split())]

@@ -1,0 +1,93 @@
+"""Protected spans and glossaries of requests to a local server, over a graph that writes what it reads in capitals."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export.server.errors import RequestError
+from export.server.protection import INPUTS, UNPLACED, answered, run_protected, with_protection
+from export.server.signature import Signature, Tensor
+
+OUTPUTS = ("translations", "alignments", "scores")
+GRAPH = Signature(
+    "translate",
+    {"text": Tensor("text:0", tf.string, (None,))},
+    {name: Tensor(f"{name}:0", tf.string, (None, 2)) for name in OUTPUTS},
+    {},
+)
+
+
+def capitals(names, inputs):
+    """Two columns, of which the second is empty; words are aligned with themselves, but for a line with "alone"."""
+    texts = [text.decode() for text in inputs["text"]]
+    aligned = ["" if "alone" in t else " ".join(f"{n}-{n}" for n in range(len(t.split()))) for t in texts]
+    columns = {"translations": [t.upper() for t in texts], "alignments": aligned}
+    found = {
+        name: np.array([[c.encode(), b""] for c in column] + [[b"", b""]], object)[:-1]
+        for name, column in columns.items()
+    }
+    found["scores"] = np.array([[-1.0, -1e9]] * len(texts))
+    assert set(inputs) == {"text"}
+    return {name: found[name] for name in names}  # fmt: skip
+
+
+def ask(lines, outputs=("translations", UNPLACED, "scores"), **asked):
+    inputs = {"text": np.array([line.encode() for line in lines], object)}
+    for each in INPUTS:
+        values = asked.get(each.name, [""])
+        inputs[each.name] = np.array([value.encode() for value in values], object)
+    return run_protected(capitals, outputs, inputs)
+
+
+def firsts(column):
+    return [value.decode() for value in column[:, 0]]
+
+
+def test_spans_and_terms_come_through():
+    lines = ["see {x} <b>now</b>", "a dog in Firefox", "no spans", "{x} <i>{y}</i>"]
+    answer = ask(lines, protect=["placeholders, tags"], keep=["Firefox"], glossary=["dog\tKöter"])
+    assert firsts(answer["translations"]) == ["SEE {x} <b>NOW</b>", "A Köter IN Firefox", "NO SPANS", lines[3]]
+    assert answer["scores"][:, 0].tolist() == [-1, -1, -1, 0]
+    assert firsts(answer[UNPLACED]) == [""] * 4
+
+
+def test_each_line_may_ask_for_its_own():
+    answer = ask(["a dog", "a dog"], glossary=["dog\tHund", "dog\tKöter"])
+    assert firsts(answer["translations"]) == ["A Hund", "A Köter"]
+
+
+def test_what_has_no_place_is_named():
+    answer = ask(["{x} alone {y}"], outputs=(UNPLACED,), protect=["placeholders"])
+    assert list(answer) == [UNPLACED] and firsts(answer[UNPLACED]) == ["{x}\n{y}"]
+
+
+def test_a_line_that_is_no_text_is_left_to_the_graph():
+    with pytest.raises(UnicodeDecodeError):  # of this graph, which gets it as it is
+        run_protected(
+            capitals,
+            OUTPUTS,
+            {"text": np.array([b"\xff"], object), **{each.name: np.array([b"urls"], object) for each in INPUTS[:1]},
+             **{each.name: np.array([b""], object) for each in INPUTS[1:]}},
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "asked, message",
+    [
+        ({"protect": ["links"]}, "protect has 'links'; it may have urls"),
+        ({"glossary": ["dog"]}, "glossary, line 1 has 1 columns"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_sentence(asked, message):
+    with pytest.raises(RequestError, match=message):
+        ask(["a dog"], **asked)
+
+
+def test_only_translate_has_these_inputs_and_answers_as_before_without_them():
+    extended = with_protection(GRAPH)
+    assert set(extended.inputs) == {"text", "protect", "keep", "glossary"}
+    assert with_protection(GRAPH._replace(name="explain")).inputs == GRAPH.inputs
+    inputs = extended.complete({"text": np.array([b"a"], object)})
+    names = extended.output_names([])
+    assert answered(names, inputs, is_named=False) == tuple(sorted(OUTPUTS))
+    assert answered(names, inputs | {"protect": np.array([b"urls"], object)}, is_named=False) == names
