@@ -13,6 +13,7 @@ from keras_transformer.batching import list_of_lines
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage, check_options
+from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.errors import UserError
@@ -23,6 +24,7 @@ from keras_transformer.prefixes import PrefixReader, rules_of_prefixes
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
 from keras_transformer.sources import check_vocabulary, encoded_lines
+from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
 
@@ -112,6 +114,7 @@ class Explainer:
             of_prefix = rules_of_prefixes([PrefixReader(self.tokenizer).read(prefix, self.most_tokens)])
             rules |= {name: ops.convert_to_tensor(rule, dtype="int32") for name, rule in of_prefix.items()}
         source_ids = ops.convert_to_tensor([ids], dtype="int32")
+        rules |= rule_of_placeholders(placeholders_in(self._pieces), source_ids)
         finished, continuations = traced_search(self._decoder, source_ids, self.options, rules)
         hypotheses, scores, is_cut = (ops.convert_to_numpy(leaf[0]) for leaf in finished)
         filled = np.flatnonzero(scores > NEVER / 2)

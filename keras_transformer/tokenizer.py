@@ -38,6 +38,7 @@ def train_tokenizer(
     lowercase: bool = False,
     dummy_prefix: bool = False,
     normalization: str = NFC,
+    split_digits: bool = False,
 ) -> None:
     """Learn one joint vocabulary from all `sentences` (Vaswani et al. 2017, section 5.1) and write it to `path`.
 
@@ -55,6 +56,8 @@ def train_tokenizer(
     out invisible characters; and composes letters and their accents. "nfkc" also reads full-width letters, ligatures
     and the like as the plain ones. "identity" leaves text as it is; only U+2581, SentencePiece's own sign for a space,
     becomes a space. `normalization.py` has the rules.
+
+    split_digits: whether each digit is a piece of its own (SentencePiece's split_digits).
 
     The same sentences in the same order give the same file.
     Raises TokenizerError if the sentences have too few pieces for `vocab_size`, need more, or have a lone surrogate,
@@ -86,6 +89,7 @@ def train_tokenizer(
             character_coverage=CHARACTER_COVERAGE,
             normalization_rule_name="identity",
             add_dummy_prefix=dummy_prefix,
+            split_digits=split_digits,
             remove_extra_whitespaces=normalization != IDENTITY,
             max_sentence_length=4 * TRAINING_CHARACTERS,  # in bytes; a character has at most four in UTF-8
             input_sentence_size=TRAINING_SENTENCES,

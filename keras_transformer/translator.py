@@ -13,6 +13,7 @@ from keras_transformer.aligner import Aligner
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions, check_coverage, check_options
+from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.search import search
 from keras_transformer.errors import UserError
@@ -35,6 +36,7 @@ from keras_transformer.sources import (
     longest_source,
     padded,
 )
+from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.protected import translate_protected
 from keras_transformer.text.spans import Protection
@@ -100,13 +102,14 @@ class Translator:
         self._longest_output = decoder.config.position_limit or LONGEST_SOURCE
         if trees_only:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
+        self._placeholders = placeholders_in(tokenizer.pieces())
         batch = tf.TensorSpec((None, None), tf.int32)
         # A partial and not a lambda: TensorFlow counts the tracings of all functions that share their code, and warns
         # of those that several Translators need
-        searched = functools.partial(search_results, decoder, options)
+        searched = functools.partial(search_results, decoder, options, self._placeholders)
         self._search = tf.function(searched, input_signature=[batch], autograph=False)
         endings = tf.TensorSpec((None, None, None), tf.int32)
-        searched_from = functools.partial(search_results, decoder, options)
+        searched_from = functools.partial(search_results, decoder, options, self._placeholders)
         self._search_from = tf.function(searched_from, input_signature=[batch, batch, endings], autograph=False)
 
     @classmethod
@@ -194,7 +197,9 @@ class Translator:
         def search(texts: list[str]) -> list[list[Translation]]:
             return self._search_lines(texts, first_line, prefixes)
 
-        return translate_protected(lines, protection, search, self._align, first_line) if protection else search(lines)
+        if not protection:
+            return search(lines)
+        return translate_protected(lines, protection, search, self._align, first_line, len(self._placeholders))
 
     def _search_lines(self, lines: list[str], first_line: int, prefixes: list[str] | None) -> list[list[Translation]]:
         results = [[Translation("", 0.0)]] * len(lines)
@@ -263,11 +268,15 @@ class Translator:
         return translations_in(self.tokenizer, ids, scores, is_cut, filled)[: self.options.n_best]
 
 
-def search_results(decoder: Any, options: SearchOptions, ids, prefixes=None, endings=None) -> tuple:
+def search_results(
+    decoder: Any, options: SearchOptions, placeholders: Sequence[int], ids, prefixes=None, endings=None
+) -> tuple:
     """Return the leaves of the Hypotheses of a search: see `search`, and the rules `prefixes` and `endings`.
 
-    Shapes: ids int32 (B, S), prefixes int32 (B, P), endings int32 (B, N, M).
+    placeholders: the ids that are placeholders. Shapes: ids int32 (B, S), prefixes int32 (B, P), endings int32
+    (B, N, M).
     """
-    if prefixes is None:
-        return tuple(search(decoder, ids, options))
-    return tuple(search(decoder, ids, options, rules={"prefixes": prefixes, "endings": endings}))
+    rules = rule_of_placeholders(placeholders, ids)
+    if prefixes is not None:
+        rules |= {"prefixes": prefixes, "endings": endings}
+    return tuple(search(decoder, ids, options, rules=rules) if rules else search(decoder, ids, options))

@@ -1,5 +1,7 @@
 """A trained model as a graph from text to text: tokenizer, search and tokenizer again, in one tf.Module."""
 
+import functools
+
 import keras
 import tensorflow as tf
 
@@ -7,6 +9,7 @@ from keras_transformer.aligner import alignment_layer as best_layer
 from keras_transformer.batching import BYTES_PER_TOKEN
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage
+from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.decoding.search import search
@@ -15,6 +18,7 @@ from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.kinds import incremental_decoder
 from keras_transformer.normalization import BLANK
+from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, PAD
 
@@ -61,6 +65,7 @@ class ServedGraph(tf.Module):
         self.weights = {weight.path: weight.value for weight in transformer.weights}
         self.tokenizer = graph_tokenizer(tokenizer.model_bytes)
         self._prefixes = GraphPrefixReader(tokenizer, self.tokenizer.encode_target)
+        self._placeholders = functools.partial(rule_of_placeholders, placeholders_in(tokenizer.pieces()))
         self.options, self.max_source_tokens = options, max_source_tokens
         self._decoder = incremental_decoder(transformer)
         layers = transformer.model_config.memory_attentions
@@ -96,7 +101,8 @@ class ServedGraph(tf.Module):
         ids, _ = self.encode(text, self.max_source_tokens)
 
         def run(indices) -> dict:
-            hypotheses = search(self._decoder, padded(tf.gather(ids, indices)), self.options)
+            source_ids = padded(tf.gather(ids, indices))
+            hypotheses = search(self._decoder, source_ids, self.options, rules=self._placeholders(source_ids))
             best = hypotheses.scores[:, 0]
             with tf.control_dependencies(
                 [tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [f"A line {NAN_PROBABILITIES}"])]
@@ -135,6 +141,7 @@ class ServedGraph(tf.Module):
             slice_rules["prefixes"] = tf.gather(prefixes, indices).to_tensor(PAD)
             slice_rules["endings"] = padded_endings(tf.gather(endings, indices))
             source_ids = padded(tf.gather(ids, indices))
+            slice_rules |= self._placeholders(source_ids)
             hypotheses = search(self._decoder, source_ids, self.options, rules=slice_rules)
             return self.outputs_of(source_ids, hypotheses, slice_rules["n_best"])
 
@@ -165,6 +172,7 @@ class ServedGraph(tf.Module):
             line_rules["prefixes"] = prefixes[line : line + 1].to_tensor(PAD)
             line_rules["endings"] = padded_endings(endings[line : line + 1])
             source_ids = padded(ids[line : line + 1])
+            line_rules |= self._placeholders(source_ids)
             parts = self._decoder, self._forced, self.pieces_of
             return tf.cond(
                 tf.size(ids[line]) > 0,

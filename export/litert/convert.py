@@ -2,7 +2,7 @@
 
 import functools
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -11,6 +11,7 @@ from keras import ops
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.search import search
 from keras_transformer.kinds import joint_decoder
@@ -29,7 +30,13 @@ def rooms_up_to(max_source_tokens: int) -> tuple[Room, ...]:
     return (*(Room(1, length) for length in lengths), *many)
 
 
-def lite_model(model: keras.Model, options: SearchOptions, rooms: Iterable[Room], quantization: str | None) -> bytes:
+def lite_model(
+    model: keras.Model,
+    options: SearchOptions,
+    rooms: Iterable[Room],
+    quantization: str | None,
+    placeholders: Sequence[int] = (),
+) -> bytes:
     """Return the file: one signature per room, which share the weights.
 
     A signature takes source_ids int32 (rows, tokens), pieces and EOS, then PAD, and n_best int32 (rows,), how many of
@@ -37,11 +44,11 @@ def lite_model(model: keras.Model, options: SearchOptions, rooms: Iterable[Room]
     float32 (rows, K), -inf for what no hypothesis filled, and is_cut bool (rows, K).
 
     `quantization`: "int8" keeps the weights of products as 8-bit integers, and rounds what they are multiplied with
-    when it comes. None keeps them as float32.
+    when it comes. None keeps them as float32. `placeholders`: the ids that are placeholders.
     """
     decoder = joint_decoder([model])
     with tempfile.TemporaryDirectory() as folder:
-        signatures = {room.signature: search_function(decoder, options, room) for room in rooms}
+        signatures = {room.signature: search_function(decoder, options, room, placeholders) for room in rooms}
         no_gradients = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # those of swish cannot be saved
         tf.saved_model.save(tf.Module(), folder, signatures, no_gradients)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(signatures))
@@ -50,13 +57,13 @@ def lite_model(model: keras.Model, options: SearchOptions, rooms: Iterable[Room]
         return converter.convert()
 
 
-def search_function(decoder: Any, options: SearchOptions, room: Room) -> Any:
+def search_function(decoder: Any, options: SearchOptions, room: Room, placeholders: Sequence[int] = ()) -> Any:
     """Return the search of a room as a function whose weights are constants.
 
     Of a function with variables, the converter keeps the weights apart from the file if there are several signatures.
     """
     inputs = [tf.TensorSpec(room, tf.int32, "source_ids"), tf.TensorSpec([room.rows], tf.int32, "n_best")]
-    searched = tf.function(functools.partial(search_outputs, decoder, options), inputs, autograph=False)
+    searched = tf.function(functools.partial(search_outputs, decoder, options, placeholders), inputs, autograph=False)
     constant = convert_variables_to_constants_v2(searched.get_concrete_function(), lower_control_flow=False)
     names = sorted(OUTPUTS)  # in which TensorFlow returns the values of a dict
 
@@ -66,8 +73,11 @@ def search_function(decoder: Any, options: SearchOptions, room: Room) -> Any:
     return tf.function(named, inputs, autograph=False)
 
 
-def search_outputs(decoder: Any, options: SearchOptions, source_ids, n_best) -> dict[str, Any]:
+def search_outputs(
+    decoder: Any, options: SearchOptions, placeholders: Sequence[int], source_ids, n_best
+) -> dict[str, Any]:
     """Return the outputs of a signature: see `lite_model`."""
-    hypotheses = search(decoder, source_ids, options, static_shapes=True, rules={"n_best": n_best})
+    rules = {"n_best": n_best} | rule_of_placeholders(placeholders, source_ids)
+    hypotheses = search(decoder, source_ids, options, static_shapes=True, rules=rules)
     scores = ops.where(hypotheses.scores > NEVER / 2, hypotheses.scores, -float("inf"))
     return {"ids": hypotheses.ids, "scores": scores, "is_cut": hypotheses.is_cut}

@@ -11,6 +11,7 @@ from keras_transformer.files import write_atomically
 from keras_transformer.lite.folder import Description, LiteFolder
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.machine import package_versions
+from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.translator import Translator
 
 from ..certificate.agreement import Agreement, agreement, plural
@@ -28,7 +29,8 @@ def write_model(
     folder.mkdir(parents=True, exist_ok=True)
     files, options = LiteFolder(folder), translator.options
     rooms = rooms_up_to(translator.max_source_tokens)
-    write_atomically(files.model, lite_model(transformer, options, rooms, quantization))
+    placeholders = placeholders_in(translator.tokenizer.pieces())
+    write_atomically(files.model, lite_model(transformer, options, rooms, quantization, placeholders))
     write_atomically(files.tokenizer, translator.tokenizer.model_bytes)
     write_atomically(folder / "README.md", readme(name, options, rooms, quantization))
     search = {option: getattr(options, option) for option in RUN_OPTIONS}

@@ -3,6 +3,7 @@
 from keras import ops
 
 from keras_transformer.decoding.endings import is_any_inside_ending
+from keras_transformer.decoding.placeholders import is_any_wanted, is_placeholder
 from keras_transformer.decoding.rules import CHANGING, changed_log_probs, drawn, forced_tokens, is_changing, is_drawing
 from keras_transformer.decoding.scores import NEVER, log_normaliser
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
@@ -16,6 +17,8 @@ def best_continuations(state: BeamState, logits) -> Candidates:
     The probabilities of all tokens are computed only if some sentence has a rule that needs them.
     """
     needs_all = [is_changing(state.rules)] if any(name in state.rules for name in CHANGING) else []
+    if "placeholders" in state.rules:
+        needs_all.append(is_any_wanted(state))
     if "endings" in state.rules:
         needs_all.append(is_any_inside_ending(state))
     if not needs_all:
@@ -35,10 +38,13 @@ def best_by_logits(state: BeamState, logits) -> Candidates:
     Takes a few more than the K best tokens of each hypothesis and drops those that may not come: at least K are left.
     """
     beam_size, vocab_size, rules = state.log_probs.shape[1], logits.shape[-1], state.rules
-    per_hypothesis = min(beam_size + len(SPECIAL) + ("min_lengths" in rules), vocab_size)
+    placeholders = rules["placeholders"].shape[1] if "placeholders" in rules else 0
+    per_hypothesis = min(beam_size + len(SPECIAL) + ("min_lengths" in rules) + placeholders, vocab_size)
     best_logits, tokens = top_k(logits, per_hypothesis)  # (B * K, per_hypothesis)
     log_normalisers = log_normaliser(logits, best_logits[:, :1], tokens[:, 0])
     is_allowed = tokens > max(SPECIAL)
+    if placeholders:
+        is_allowed = ops.logical_and(is_allowed, ops.logical_not(is_placeholder(tokens, rules)))
     if "min_lengths" in rules:
         is_too_early = of_hypotheses(state.position + 1 < rules["min_lengths"], beam_size)
         is_allowed = ops.logical_and(is_allowed, ops.logical_not(ops.logical_and(is_too_early, tokens == EOS)))

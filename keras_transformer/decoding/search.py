@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.options import SearchOptions, check_coverage
+from keras_transformer.decoding.placeholders import all_of
 from keras_transformer.decoding.rules import of_sources, rules_of
 from keras_transformer.decoding.state import DecoderState, Hypotheses, Rules
 from keras_transformer.decoding.step import IncrementalDecoder
@@ -30,6 +31,7 @@ def search(
     `rules`: per-sentence settings (rules.py); they override `options`, but `limits` can only lower the longest output.
     A prefix, with the longest of its endings, is never cut by the limit, except by the number of learned positions:
     there EOS replaces its last token.
+    Nor are placeholders, which the output has as its source has them.
     Sentences draw independently of each other, whatever their seeds, unless they have the same source and seed.
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.
@@ -72,8 +74,13 @@ def start_search(
         if "endings" in rules:
             longest = ops.shape(rules["endings"])[2]
             prefix_lengths += ops.max(ops.sum(ops.cast(rules["endings"] > PAD, "int32"), axis=2), axis=1)
+        if "placeholders" in rules:
+            prefix_lengths += all_of(rules)
         limits = ops.maximum(limits, ops.where(lengths > 0, prefix_lengths + 1, 1))
+        longest += 0 if "placeholders" not in rules else ops.shape(source_ids)[1]
         max_length = larger(max_length, ops.shape(rules["prefixes"])[1] + longest + 1)
+    if "placeholders" in rules:
+        limits = ops.where(lengths > 0, ops.maximum(limits, all_of(rules) + 1), 1)
     if decoder.config.position_limit is not None:
         limits = ops.minimum(limits, decoder.config.position_limit)
     step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)

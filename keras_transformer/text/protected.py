@@ -2,10 +2,12 @@
 
 import dataclasses
 import logging
+import re
 from collections.abc import Callable, Sequence
 
+from keras_transformer.text.placeholders import SYMBOL, symbol_of
 from keras_transformer.text.placing import Alignment, Source, is_through, placed, replaced, text_of
-from keras_transformer.text.spans import TAGS, Protection, Span
+from keras_transformer.text.spans import PLACEHOLDERS, TAGS, Protection, Span
 from keras_transformer.text.tags import Stripped, Tag, tree_of, with_tags, without_tags
 from keras_transformer.translation import Translation
 
@@ -21,14 +23,19 @@ class ProtectedLine:
     source: Source
     tags: tuple[Span, ...]
     tree: tuple[Tag, ...]
+    symbols: tuple[str, ...] = ()  # what placeholder n + 1 of the source stands for
 
     @classmethod
-    def of(cls, line: str, protection: Protection) -> "ProtectedLine":
+    def of(cls, line: str, protection: Protection, placeholders: int = 0) -> "ProtectedLine":
+        """Return a line with its spans, the first of which become the `placeholders` that a model knows."""
         spans = protection.spans(line)
         tags = tuple(span for span in spans if span.kind == TAGS)
         stripped = without_tags(line, tags)
-        texts = tuple(moved(span, tags, stripped) for span in spans if span.kind != TAGS)
-        return cls(line, tuple(spans), Source(stripped.text, texts), tags, tree_of(tags, stripped))
+        source = Source(stripped.text, tuple(moved(span, tags, stripped) for span in spans if span.kind != TAGS))
+        tree, symbols = tree_of(tags, stripped), ()
+        if placeholders:
+            source, symbols, tree = with_symbols(source, tree, placeholders)
+        return cls(line, tuple(spans), source, tags, tree, symbols)
 
     @property
     def has_spans(self) -> bool:
@@ -48,7 +55,15 @@ class ProtectedLine:
         """
         units, unplaced = placed(self.source, translation, alignment)
         text = with_tags(self.source, self.tree, units) if self.tags else text_of(units)
-        return text, tuple(span.target for span in unplaced)
+        return self.with_targets(text), tuple(self.with_targets(span.target) for span in unplaced)
+
+    def with_targets(self, text: str) -> str:
+        """Return a text with what its placeholders stand for."""
+
+        def target_of(symbol: re.Match) -> str:
+            return self.symbols[int(symbol[1]) - 1] if int(symbol[1]) <= len(self.symbols) else symbol[0]
+
+        return SYMBOL.sub(target_of, text) if self.symbols else text
 
 
 def moved(span: Span, tags: Sequence[Span], stripped: Stripped) -> Span:
@@ -58,12 +73,41 @@ def moved(span: Span, tags: Sequence[Span], stripped: Stripped) -> Span:
     return span._replace(start=span.start + shift, end=span.end + shift)
 
 
+def with_symbols(
+    source: Source, tree: tuple[Tag, ...], placeholders: int
+) -> tuple[Source, tuple[str, ...], tuple[Tag, ...]]:
+    """Return a source with placeholders for its first spans, what they stand for, and the tags at their new places."""
+    symbols, spans, edits, parts = [], [], [], []
+    shift = reached = 0
+    for span in source.spans:
+        if len(symbols) < placeholders:
+            symbols.append(span.target)
+            text, target, kind = symbol_of(len(symbols)), symbol_of(len(symbols)), PLACEHOLDERS
+        else:
+            text, target, kind = source.text[span.start : span.end], span.target, span.kind
+        parts += [source.text[reached : span.start], text]
+        start, reached = span.start + shift, span.end
+        spans.append(Span(start, start + len(text), kind, target))
+        edits.append((span.end, shift := shift + len(text) - (span.end - span.start)))
+
+    def place(old: int) -> int:
+        return old + max((edit for edit in edits if edit[0] <= old), default=(0, 0))[1]
+
+    def moved_tag(tag: Tag) -> Tag:
+        inside = tuple(moved_tag(each) for each in tag.inside)
+        return tag._replace(start=place(tag.start), end=place(tag.end), inside=inside)
+
+    text = "".join([*parts, source.text[reached:]])
+    return Source(text, tuple(spans)), tuple(symbols), tuple(moved_tag(tag) for tag in tree)
+
+
 def translate_protected(
     lines: Sequence[str],
     protection: Protection,
     translate: Callable[[list[str]], list[list[Translation]]],
     align: Callable[[list[tuple[str, Translation]]], list[Alignment]],
     first_line: int = 1,
+    placeholders: int = 0,
 ) -> list[list[Translation]]:
     """Return the translations of lines, best first, with every protected span.
 
@@ -73,8 +117,9 @@ def translate_protected(
     translate: from lines to their translations, best first. It gets the lines without tags, and "" for a line in which
     nothing is to be translated.
     align: from lines and translations of them to the alignment of each, which is empty if the model has none.
+    placeholders: how many the model knows (text/placeholders.py).
     """
-    protected = [ProtectedLine.of(line, protection) for line in lines]
+    protected = [ProtectedLine.of(line, protection, placeholders) for line in lines]
     is_asked = [not line.has_spans or line.source.has_text for line in protected]
     texts = [
         line if not of_line.has_spans else of_line.source.text if asked else ""
@@ -94,7 +139,7 @@ def translate_protected(
         if not is_asked[number]:
             return translation._replace(text=protected[number].untranslated())
         if (number, rank) not in alignments:
-            return translation
+            return translation._replace(text=protected[number].with_targets(translation.text))
         text, unplaced = protected[number].restored(translation.text, alignments[number, rank])
         if unplaced and rank == 0:
             log.warning(

@@ -9,15 +9,16 @@ from typing import NamedTuple
 from keras_transformer.files import read_lines
 from keras_transformer.model_config import ConfigError
 from keras_transformer.text.glossary import Glossary
+from keras_transformer.text.placeholders import SYMBOL
 
-TAGS, NUMBERS, TERM = "tags", "numbers", "term"
+PLACEHOLDERS, TAGS, NUMBERS, TERM = "placeholders", "tags", "numbers", "term"
 LONGEST_TAG = 2000  # characters: a bound on what a "<" that nothing closes costs
 _IN_URL = r"[^\s<>\"'`|\\^]"
 PATTERNS = {
     "urls": re.compile(rf"(?<!\w)(?:(?:https?|ftps?|file)://|mailto:|www\.(?=\w)){_IN_URL}+", re.IGNORECASE),
     "emails": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,63}"),
-    "placeholders": re.compile(
-        r"\{\{[^{}\n]{1,200}\}\}"  # {{name}}
+    PLACEHOLDERS: re.compile(
+        SYMBOL.pattern + r"|\{\{[^{}\n]{1,200}\}\}"  # {{name}}
         r"|\$\{[^{}\s]{1,200}\}"  # ${name}
         r"|\{(?:[\w.$-]+(?:\[[^\]\s{}]*\])*)?(?:![rsa])?(?::[^{}\s]*)?\}"  # {}, {0}, {name}, {user.age!r:>3}
         r"|(?<![\d%])%(?:\([^()\s]{1,100}\))?(?:\d+\$)?[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?"
@@ -30,7 +31,7 @@ PATTERNS = {
     NUMBERS: re.compile(r"(?<!\w)(?<!\d[.,:/-])\d+(?:[.,:/-]\d+)*(?!\w)"),
 }
 KINDS = tuple(PATTERNS)
-AT_MOST_ONCE = ("urls", "emails", "placeholders")  # no language writes these by itself: a further copy is a mistake
+AT_MOST_ONCE = ("urls", "emails", PLACEHOLDERS)  # no language writes these by itself: a further copy is a mistake
 
 
 class Span(NamedTuple):
