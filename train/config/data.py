@@ -27,6 +27,7 @@ class DataSection(Section):
     source_language: str
     target_language: str
     shards: int = pydantic.Field(1, ge=1)  # parts of the training text that workers divide among them
+    placeholders: float = pydantic.Field(0.0, ge=0, le=1)  # share of the pairs whose spans are replaced, per epoch
 
     @property
     @abc.abstractmethod

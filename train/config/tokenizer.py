@@ -7,6 +7,7 @@ import pydantic
 
 from keras_transformer.config import ConfigError
 from keras_transformer.normalization import NFC, NORMALIZATIONS
+from keras_transformer.text.placeholders import MOST_PLACEHOLDERS
 
 from .data import DataSection
 from .section import PathText, Section
@@ -23,6 +24,8 @@ class TokenizerConfig(Section):
     lowercase: bool = False  # of one that is trained: make all text lower case, and so all translations
     dummy_prefix: bool = False  # of one that is trained: the first word of a text has the pieces that it has further on
     normalization: Literal[NORMALIZATIONS] = NFC  # of one that is trained: which characters it makes the same
+    split_digits: bool = False  # of one that is trained: each digit is a piece of its own
+    placeholders: int = pydantic.Field(0, ge=0, le=MOST_PLACEHOLDERS)  # of one that is trained: pieces for spans
 
 
 def check_tokenizer(tokenizer: TokenizerConfig, data: DataSection, where: Callable[[str], str]) -> None:

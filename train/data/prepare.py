@@ -2,11 +2,13 @@
 
 import collections
 import dataclasses
+import functools
 import importlib
 import itertools
 import logging
 import math
 import pathlib
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
@@ -23,7 +25,9 @@ from .batches import PackedBatches, ShardedBatches
 from .cache import CorpusCache
 from .corpus import Corpus, Split, own_shards, skipped_sentence
 from .encoding import EncodedPairs, EncodedShards, Sentences, encode_corpus
+from .epochs import Resegment
 from .mixing import Mixture
+from .placeholders import Placeholders
 from .segmentation import BpeDropout
 
 log = logging.getLogger("train")
@@ -73,11 +77,13 @@ def prepare_data(
     training: TrainingConfig,
     cache_folder: pathlib.Path,
     worker: Worker = ONLY_WORKER,
+    placeholders: float = 0.0,
 ) -> PreparedData:
     """Encode the training and validation text, pack the training pairs, and log what was found.
 
     If the corpus has several shards, a worker reads and packs only its own contiguous shards. If it has one, every
-    worker reads every pair and builds only its own rows of each batch. Raises CorpusError or ConfigError.
+    worker reads every pair and builds only its own rows of each batch. placeholders: the share of the pairs whose spans
+    are replaced in an epoch. Raises CorpusError or ConfigError.
     """
     cache, row_lengths = CorpusCache(cache_folder), training.row_lengths
     train = EncodedShards(encoded(split, tokenizer, row_lengths, cache) for split in own_shards(corpus.train, worker))
@@ -89,7 +95,7 @@ def prepare_data(
             name, f"{len(pairs):,}", f"{pairs.source_tokens:,}", f"{pairs.target_tokens:,}",
             skipped_sentence(pairs.skipped),
         )  # fmt: skip
-    resegment = BpeDropout(tokenizer, training.bpe_dropout, row_lengths) if training.bpe_dropout else None
+    resegment = resegmentation(tokenizer, training, placeholders)
     batches = packed_batches(train, training, len(corpus.train.shards), worker, resegment)
     log.info(
         "packed rows of %d source and %d target positions: %.2f%% padding; %d rows per batch, %d steps per epoch, "
@@ -98,6 +104,22 @@ def prepare_data(
         batches.epochs(training.steps), training.steps,
     )  # fmt: skip
     return PreparedData(corpus, tokenizer, train, validation, batches)
+
+
+def resegmentation(tokenizer: Tokenizer, training: TrainingConfig, placeholders: float) -> Resegment | None:
+    """What an epoch does to the pairs: placeholders for a share of them, then BPE-dropout; None for nothing."""
+    steps: list[Resegment] = []
+    if placeholders:
+        steps.append(Placeholders(tokenizer, placeholders, training.row_lengths))
+    if training.bpe_dropout:
+        steps.append(BpeDropout(tokenizer, training.bpe_dropout, training.row_lengths))
+    if not steps:
+        return None
+
+    def resegment(pairs: EncodedPairs, rng: np.random.Generator, gives_up: Callable[[], bool]) -> EncodedPairs:
+        return functools.reduce(lambda pairs, step: step(pairs, rng, gives_up), steps, pairs)
+
+    return resegment
 
 
 def encoded(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, cache: CorpusCache) -> EncodedPairs:
@@ -120,7 +142,7 @@ def packed_batches(
     training: TrainingConfig,
     shards: int,
     worker: Worker,
-    resegment: BpeDropout | None = None,
+    resegment: Resegment | None = None,
 ) -> ShardedBatches:
     """The batches of this worker's EncodedShards; `shards` counts those of all workers."""
     row_lengths = training.row_lengths

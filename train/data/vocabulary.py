@@ -12,6 +12,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.pair_tokenizer import open_tokenizer
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.text.placeholders import placeholders_in, symbols_of
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 
 from ..config.tokenizer import TokenizerConfig
@@ -96,6 +97,11 @@ def prepare_tokenizer(
             f"tokenizer.lowercase is {str(config.lowercase).lower()}, but {path} was not trained so: the run was begun "
             "with another vocabulary. Use another run_folder."
         )
+    if not config.model and (count := len(placeholders_in(tokenizer.pieces()))) != config.placeholders:
+        raise ConfigError(
+            f"tokenizer.placeholders is {config.placeholders}, and {path} has {count}: the run was begun with another "
+            "vocabulary. Use another run_folder."
+        )
     check_size(tokenizer, config)
     check_normalization(tokenizer, config, path)
     check_symbols(tokenizer, symbols, path)
@@ -122,7 +128,7 @@ def check_normalization(tokenizer: Tokenizer, config: TokenizerConfig, path: str
 
 def check_not_trained(config: TokenizerConfig) -> None:
     """Raises ConfigError if the configuration names a model and also how to train one."""
-    for name in ("lowercase", "dummy_prefix"):
+    for name in ("lowercase", "dummy_prefix", "split_digits", "placeholders"):
         if config.model and getattr(config, name):
             raise ConfigError(
                 f"tokenizer.{name} is for a tokenizer that is trained, and this run takes the trained {config.model}: "
@@ -152,7 +158,9 @@ def learn_tokenizer(
     if distance > 1:
         log.info("it is trained on one pair in %d, %s pairs from beginning to end", distance, f"{len(sample):,}")
     text = itertools.chain.from_iterable(sample)
-    train_tokenizer(text, path, config.vocab_size, symbols, config.lowercase, config.dummy_prefix, config.normalization)
+    symbols = [*symbols, *symbols_of(config.placeholders)]
+    how = {name: getattr(config, name) for name in ("lowercase", "dummy_prefix", "normalization", "split_digits")}
+    train_tokenizer(text, path, config.vocab_size, symbols, **how)
 
 
 def evenly_spaced(items: Iterable[Item], limit: int) -> tuple[list[Item], int]:

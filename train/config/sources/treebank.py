@@ -45,6 +45,7 @@ class TreebankData(DataSection):
     test_share: float = pydantic.Field(0.1, gt=0, lt=1)
     seed: int = pydantic.Field(1, ge=0)
     shards: Literal[1] = 1
+    placeholders: Literal[0] = 0
 
     @pydantic.field_validator("train_sections", "validation_sections", "test_sections")
     @classmethod
