@@ -10,6 +10,7 @@
 # make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
 # make peers       installs what comparisons with other implementations need, so that `make test-all` skips none of them
 # make race-peer   JoeyNMT in an environment of its own, .race, for `python -m benchmarks.recipes.race`
+# make docs        the documentation as a site, in site/: open site/index.html; no server and no network are needed
 # make clean       removes what these commands made; data/ and runs/cache stay, which other trainings read
 PYTHON ?= python3
 VENV ?= .venv
@@ -25,7 +26,7 @@ runs := runs/numbers
 exports := exports/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: install demo multi30k serve check check-learning test test-all longest attack peers race-peer clean
+.PHONY: install demo multi30k serve check check-learning test test-all longest attack peers race-peer docs clean
 
 install: $(VENV)/installed
 
@@ -86,5 +87,10 @@ race-peer: .race/installed
 	.race/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-race.txt
 	touch $@
 
+docs: install
+	$(python) -m pip install --quiet --disable-pip-version-check -r requirements-docs.txt
+	NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet --strict
+	@echo "Open site/index.html"
+
 clean:
-	rm -rf $(VENV) .race .pytest_cache keras_transformer_mt.egg-info $(runs) $(exports)
+	rm -rf site $(VENV) .race .pytest_cache keras_transformer_mt.egg-info $(runs) $(exports)

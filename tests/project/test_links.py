@@ -6,7 +6,11 @@ import pytest
 
 from tests.support.places import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "benchmarks").rglob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "benchmarks").rglob("*.md")),
+]
 LINK = re.compile(r"""(?:\]\(|(?:href|src)=")(?!https?:)([^)"\s#]*)(?:#([^)"\s]*))?[)"]""")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 

@@ -1,0 +1,90 @@
+"""The site of the documentation: it holds every page, builds without a warning, and loads nothing from elsewhere."""
+
+import re
+
+import pytest
+import yaml
+
+import keras_transformer as kt
+from keras_transformer import inspection
+from tests.support.places import ROOT
+from tests.support.processes import python
+
+DOCS = ROOT / "docs"
+CONFIG = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+NAVIGATION = CONFIG.partition("\nnav:\n")[2]
+API = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.md"))
+
+
+def test_every_page_of_the_manual_is_in_the_navigation():
+    named = set(re.findall(r"[\w/.]+\.md", NAVIGATION))
+    pages = {str(path.relative_to(DOCS)) for place in (".", "api", "ko") for path in (DOCS / place).glob("*.md")}
+    assert pages <= named
+
+
+def test_every_name_of_the_library_is_on_a_page_of_the_api():
+    named = re.findall(r"^::: keras_transformer\.([\w.]+)$", API, re.MULTILINE)
+    callbacks = {f"inspection.callbacks.{name}" for name in inspection.__all__}
+    assert sorted(named) == sorted({f"{module}.{name}" for name, module in kt.MODULE_OF.items()} | callbacks)
+
+
+def test_its_configuration_is_yaml_and_loads_no_font():
+    config = yaml.safe_load(re.sub(r"!!python\S+", "", CONFIG))
+    assert config["theme"]["font"] is False and config["use_directory_urls"] is False
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("material", reason="pip install -r requirements-docs.txt")
+    folder = tmp_path_factory.mktemp("site")
+    build = python("-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder, NO_MKDOCS_2_WARNING="1")
+    assert (build.returncode, build.stdout, build.stderr) == (0, "", "")
+    return folder
+
+
+PAGES = ["index", "equations", "api/model", "ko/index", "repository/examples/paper.ipynb"]
+
+
+@pytest.mark.release
+def test_no_page_loads_anything_from_elsewhere(site):
+    pages = list(site.rglob("*.html"))
+    assert {f"{page}.html" for page in PAGES} <= {str(page.relative_to(site)) for page in pages}
+    loaded = re.compile(r'<(?:script|img|iframe|source)[^>]*\bsrc="(https?:[^"]*)|<link[^>]*\bhref="(https?:[^"]*)')
+    assert {page.name: found for page in pages if (found := loaded.findall(page.read_text(encoding="utf-8")))} == {}
+    styles = [style.read_text(encoding="utf-8") for style in site.rglob("*.css")]
+    assert not any(re.search(r"url\(.?https?:|@import", style) for style in styles)
+
+
+@pytest.mark.release
+def test_every_link_of_the_site_leads_to_a_file_and_a_heading(site):
+    broken = []
+    names = {}
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        names[page.resolve()] = set(re.findall(r'\bid="([^"]*)"', text))
+    for page in names:
+        if page.name == "404.html":
+            continue
+        for link in re.findall(r'<a[^>]*\bhref="(?!\w+:)([^"]*)"', page.read_text(encoding="utf-8")):
+            file, _, anchor = link.partition("#")
+            target = (page.parent / file.partition("?")[0]).resolve() if file else page
+            target = target / "index.html" if target.is_dir() else target
+            if not target.exists() or (anchor and target in names and anchor not in names[target]):
+                broken.append(f"{page.relative_to(site.resolve())}: {link}")
+    assert broken == []
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_page_fits_a_desk_and_a_phone_and_is_searched_without_a_server(site, browser, width):
+    context = browser.new_context(viewport={"width": width, "height": 844})
+    page, asked = context.new_page(), []
+    page.on("request", lambda request: asked.append(request.url))
+    for name in PAGES:
+        page.goto(f"file://{site}/{name}.html")
+        assert page.evaluate("document.documentElement.scrollWidth") == width, name
+    page.keyboard.press("/")
+    page.keyboard.type("beam search")
+    page.wait_for_selector(".md-search-result__item", timeout=60_000)
+    assert [url for url in asked if url.startswith("http")] == []
+    context.close()
