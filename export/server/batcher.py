@@ -2,6 +2,8 @@
 
 import asyncio
 import concurrent.futures
+import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -49,13 +51,27 @@ class Batcher:
         batch_rows: rows of a batch, at most. A request with more rows is computed as several tasks.
         queue_rows: rows that may wait, at most. The first request that waits may have any number.
         answer_bytes: bytes of the outputs of a request, at most.
+        computed: called with the rows and seconds of each batch.
     """
 
-    def __init__(self, workers: int, batch_rows: int, queue_rows: int, answer_bytes: int):
+    def __init__(
+        self,
+        workers: int,
+        batch_rows: int,
+        queue_rows: int,
+        answer_bytes: int,
+        computed: Callable[[int, float], None] = lambda rows, seconds: None,
+    ):
+        self._computed = computed
         self.batch_rows, self.queue_rows, self.answer_bytes = batch_rows, queue_rows, answer_bytes
         self._free, self._waiting = workers, []
         self._pool = concurrent.futures.ThreadPoolExecutor(workers, "batch")
         self._running: set[asyncio.Task] = set()
+
+    @property
+    def waiting_rows(self) -> int:
+        """Rows that wait for a worker."""
+        return sum(task.rows for task in self._waiting)
 
     async def compute(
         self, version: Version, signature: Signature, outputs: tuple[str, ...], inputs: Arrays, seconds: float
@@ -68,8 +84,9 @@ class Batcher:
         tasks = self._tasks(version, signature, outputs, inputs)
         queue = [*self._waiting, *tasks]
         if self._waiting and sum(task.rows for task in queue) > self.queue_rows:
-            waiting_rows = sum(task.rows for task in self._waiting)
-            raise RequestError(Code.RESOURCE_EXHAUSTED, f"{waiting_rows} rows are waiting already; try again later.")
+            raise RequestError(
+                Code.RESOURCE_EXHAUSTED, f"{self.waiting_rows} rows are waiting already; try again later."
+            )
         self._waiting = queue
         self._start()
         try:
@@ -128,12 +145,13 @@ class Batcher:
 
     async def _run(self, batch: list[Task]) -> None:
         """Compute a batch in a thread, and give each task its result."""
-        loop = asyncio.get_running_loop()
+        loop, begun = asyncio.get_running_loop(), time.monotonic()
         try:
             results = await loop.run_in_executor(self._pool, run_together, batch)
         except Exception as error:  # a fault of this server: no task may wait for ever
             results = [error] * len(batch)
         self._free += 1
+        self._computed(sum(task.rows for task in batch), time.monotonic() - begun)
         for task, result in zip(batch, results, strict=True):
             if task.result.done():  # cancelled: its client has left
                 continue

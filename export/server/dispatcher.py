@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from .batcher import Batcher
 from .bytes_in_flight import BytesInFlight, Share
 from .errors import Code, RequestError
+from .metrics import Metrics
 from .model_folder import ModelFolder, Status
 from .options import ServerOptions
 from .protection import answered
@@ -55,22 +56,35 @@ class Dispatcher:
 
     def __init__(self, folder: ModelFolder, options: ServerOptions):
         self.folder, self.options = folder, options
-        self.batcher = Batcher(options.workers, options.batch_rows, options.queue_rows, options.answer_bytes)
+        self.metrics = metrics = Metrics(folder)
+        self.batcher = Batcher(
+            options.workers, options.batch_rows, options.queue_rows, options.answer_bytes, metrics.computed
+        )
         self.bytes_in_flight = BytesInFlight(options.bytes_in_flight)
+        metrics.watch("waiting_rows", "Rows that wait for a worker.", lambda: self.batcher.waiting_rows)
+        metrics.watch("requests_in_flight", "Requests that are being answered.", lambda: self.in_flight)
+        metrics.watch("bytes_in_flight", "Bytes of requests and answers held.", lambda: self.bytes_in_flight.held)
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "codec")
         self.in_flight, self._is_draining = 0, False
 
     @contextlib.contextmanager
-    def request(self) -> Iterator[float]:
+    def request(self, entrypoint: str, api: str = "Predict") -> Iterator[float]:
         """Within, a request is in flight: `drain` waits for it. Yields the time by which it must be answered, as
         `time.monotonic()` counts. Raises RequestError if the server is shutting down.
+
+        entrypoint, api: "REST" or "GRPC", and the call, as metrics name them.
         """
         self.refuse_if_draining()
         self.in_flight += 1
+        begun, reason = time.monotonic(), None
         try:
-            yield time.monotonic() + self.options.deadline
+            yield begun + self.options.deadline
+        except BaseException as error:
+            reason = error
+            raise
         finally:
             self.in_flight -= 1
+            self.metrics.answered(api, entrypoint, reason, time.monotonic() - begun)
 
     def refuse_if_draining(self) -> None:
         """Raise RequestError if the server is shutting down."""
@@ -131,6 +145,7 @@ class Dispatcher:
         share.resize(size)
         seconds = until - time.monotonic()
         outputs = await self.batcher.compute(version, signature, output_names, inputs, seconds)
+        self.metrics.cut(int(outputs["is_cut"].sum()) if "is_cut" in outputs else 0)
         size = size_of(outputs)
         share.resize(2 * size)  # the outputs, and the answer that is written from them
         return await self.off_the_loop(lambda: codec.write(outputs, self.options.answer_bytes), size, until)

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's gRPC API: Predict, GetModelMetadata and GetModelStatus."""
+"""TensorFlow Serving's gRPC API: Predict, GetModelMetadata and GetModelStatus; and grpc.health.v1."""
 
 import asyncio
 import contextlib
@@ -9,6 +9,9 @@ from collections.abc import Awaitable, Callable
 
 import grpc
 from google.protobuf.message import DecodeError, Message
+from grpc_health.v1.health import aio
+from grpc_health.v1.health_pb2 import HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest
 from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest
 from tensorflow_serving.apis.model_pb2 import ModelSpec
@@ -24,6 +27,8 @@ from .protocol import metadata_of, status_of
 STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
 SLACK = 1 << 16  # bytes of a message beside its tensors
 ARRIVING = 16  # messages that are read at the same time; one that takes longer than PATIENCE makes place for another
+
+SERVICES = ("tensorflow.serving.PredictionService", "tensorflow.serving.ModelService")  # whose health can be asked for
 
 log = logging.getLogger("export.server")
 
@@ -72,8 +77,11 @@ def number_of(spec: ModelSpec) -> int | None:
     return spec.version.value if spec.HasField("version") else None
 
 
-def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, int]:
-    """Return a server that is bound but not started, and its port. Raises OSError if the port is taken."""
+def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, aio.HealthServicer, int]:
+    """Return a server that is bound but not started, what says whether it is healthy, and its port.
+
+    Raises OSError if the port is taken.
+    """
     api, options = GrpcApi(dispatcher), dispatcher.options
     size = options.body_bytes + SLACK
     server = grpc.aio.server(
@@ -106,13 +114,21 @@ def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, int]:
             for name, methods in services.items()
         ]
     )
+    health = aio.HealthServicer()
+    add_HealthServicer_to_server(health, server)
     try:
         port = server.add_insecure_port(f"{in_url(options.host)}:{options.grpc_port}")
     except RuntimeError:
         port = 0
     if not port:
         raise OSError(f"The gRPC port {options.grpc_port} of {options.host} cannot be opened: is it in use?")
-    return server, port
+    return server, health, port
+
+
+async def set_serving(health: aio.HealthServicer) -> None:
+    """Tell those who ask that every service is healthy. `health.enter_graceful_shutdown()` ends this."""
+    for name in ("", *SERVICES):
+        await health.set(name, HealthCheckResponse.SERVING)
 
 
 def method(
@@ -127,9 +143,11 @@ def method(
     the method has one request and one answer.
     """
 
+    name = request_type.DESCRIPTOR.name.removesuffix("Request")
+
     async def call(messages: object, context: grpc.aio.ServicerContext) -> None:
         try:
-            with dispatcher.request() as until, dispatcher.bytes_in_flight.share() as share:
+            with dispatcher.request("GRPC", name) as until, dispatcher.bytes_in_flight.share() as share:
                 remaining = context.time_remaining()
                 if remaining is not None:
                     until = min(until, time.monotonic() + remaining)

@@ -16,7 +16,7 @@ import uvicorn
 
 from ..versions import ExportError
 from .dispatcher import Dispatcher
-from .grpc_api import bound_server
+from .grpc_api import bound_server, set_serving
 from .http_connection import HttpConnection
 from .model_folder import ModelFolder
 from .options import ServerOptions, in_url
@@ -67,7 +67,7 @@ async def run_server(
     dispatcher = Dispatcher(folder, options)
     listener = open_port(options.host, options.port)
     try:
-        rpc, grpc_port = bound_server(dispatcher)
+        rpc, health, grpc_port = bound_server(dispatcher)
     except OSError as error:
         listener.close()
         raise ExportError(str(error)) from None
@@ -88,8 +88,10 @@ async def run_server(
     tasks = [asyncio.create_task(http.serve([listener])), asyncio.create_task(folder.watch(options.poll_seconds))]
     while not http.started:
         await asyncio.sleep(0.01)
+    await set_serving(health)
     on_start(Address(folder.name, options.host, listener.getsockname()[1], grpc_port))
     await stop.wait()
+    await health.enter_graceful_shutdown()
     is_answered = await dispatcher.drain()
     http.should_exit = True
     await asyncio.gather(tasks[0], rpc.stop(LAST_ANSWERS if is_answered else 0))

@@ -24,6 +24,7 @@ from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, invalid
 from .json_codec import json_codec, unzipped
+from .metrics import CONTENT_TYPE
 from .own_host import OwnHost
 from .protocol import definitions_of, status_of
 from .welcome import welcome
@@ -34,6 +35,7 @@ log = logging.getLogger("export.server")
 # the paths of TensorFlow Serving (http_rest_api_handler.cc), in capitals or not
 PREDICTION = re.compile(r"(?i:/v1/models)/([^/:]+)(?:(?i:/versions)/([0-9]+))?:predict")
 STATUS = re.compile(r"(?i)/v1/models(?:/([^/:]+))?(?:/versions/([0-9]+))?(/metadata)?")
+METRICS = "/monitoring/prometheus/metrics"  # the path of TensorFlow Serving
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 
@@ -41,7 +43,11 @@ def rest_application(dispatcher: Dispatcher) -> OwnHost:
     """Return the ASGI application that answers through a Dispatcher."""
     api = RestApi(dispatcher)
     application = Starlette(
-        routes=[Route("/", api.welcome), Route("/{path:path}", api.model, methods=METHODS)],
+        routes=[
+            Route("/", api.welcome),
+            Route(METRICS, api.metrics),
+            Route("/{path:path}", api.model, methods=METHODS),
+        ],
         exception_handlers={RequestError: answer_error, HTTPException: malformed, Exception: internal_error},
     )
     application.router.redirect_slashes = False
@@ -59,6 +65,10 @@ class RestApi:
         folder = self.dispatcher.folder
         version = folder.version()
         return welcome(folder.name, request.url.port or 80, version.signatures, version.example)
+
+    async def metrics(self, request: Request) -> Response:
+        """Answer with counts and times for Prometheus."""
+        return Response(self.dispatcher.metrics.text(), headers={"content-type": CONTENT_TYPE})
 
     async def model(self, request: Request) -> Response:
         """Answer a request for a prediction, the status or the metadata of a model."""
@@ -85,7 +95,7 @@ class RestApi:
 
     async def predict(self, request: Request, name: str, number: int | None) -> Response:
         with contextlib.ExitStack() as stack:
-            until = stack.enter_context(self.dispatcher.request())
+            until = stack.enter_context(self.dispatcher.request("REST"))
             share = stack.enter_context(self.dispatcher.bytes_in_flight.share())
             self.dispatcher.version(name, number)  # an unknown model is refused before its body is read
             is_gzip = is_packed(request.headers)

@@ -27,6 +27,7 @@ from export.server.version import Version
 from tests.support.echo import write_echo
 
 OPTIONS = ServerOptions(port=0, grpc_port=0, workers=2, deadline=0.5)
+ANY = types.SimpleNamespace(name="any")  # the folder of a model
 HELD = 20  # seconds: a limit that holds ends long before
 
 
@@ -106,7 +107,7 @@ def test_a_grpc_call_has_the_time_of_the_server_or_of_the_client_whichever_is_le
         return b""
 
     async def call():
-        dispatcher, arriving = Dispatcher(None, ServerOptions(deadline=9.0)), asyncio.Semaphore(1)
+        dispatcher, arriving = Dispatcher(ANY, ServerOptions(deadline=9.0)), asyncio.Semaphore(1)
         handler = grpc_api.method(dispatcher, arriving, predict_pb2.PredictRequest, answer)
         await handler.stream_stream(None, context)
 
@@ -131,10 +132,10 @@ def test_outputs_count_twice_while_the_answer_is_written_from_them():
 
 def test_requests_in_flight_have_so_many_seconds_when_the_server_ends():
     async def drain(dispatcher):
-        with dispatcher.request():
+        with dispatcher.request("REST"):
             return await asyncio.wait_for(dispatcher.drain(), HELD)
 
-    dispatcher = Dispatcher(None, ServerOptions(drain_seconds=0.1))
+    dispatcher = Dispatcher(ANY, ServerOptions(drain_seconds=0.1))
     assert asyncio.run(drain(dispatcher)) is False  # one is left
     assert asyncio.run(dispatcher.drain()) is True
 
@@ -142,7 +143,7 @@ def test_requests_in_flight_have_so_many_seconds_when_the_server_ends():
 def test_a_request_that_fails_is_no_longer_in_flight_and_frees_its_version():
     version = types.SimpleNamespace(users=0)
     dispatcher = Dispatcher(types.SimpleNamespace(name="any", version=lambda number: version), OPTIONS)
-    with pytest.raises(ZeroDivisionError), dispatcher.request(), dispatcher.version_in_use("any"):
+    with pytest.raises(ZeroDivisionError), dispatcher.request("REST"), dispatcher.version_in_use("any"):
         assert (dispatcher.in_flight, version.users) == (1, 1)
         raise ZeroDivisionError
     assert (dispatcher.in_flight, version.users) == (0, 0)

@@ -1,0 +1,85 @@
+"""What an operator watches is what happened: as Prometheus's own parser reads it, under TensorFlow Serving's names."""
+
+import asyncio
+
+import pytest
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from export.server.errors import Code, RequestError
+from export.server.metrics import LATENCIES, code_of
+from export.server.options import ServerOptions
+from export.server.process import local_server
+from tests.support.echo import write_echo
+
+PATH = "/monitoring/prometheus/metrics"
+
+
+@pytest.fixture
+def server(tmp_path):
+    write_echo(tmp_path / "echo" / "7")
+    with local_server(tmp_path / "echo", ServerOptions(port=0, grpc_port=0, batch_rows=2)) as address:
+        yield address
+
+
+def measured(server):
+    """The value of each sample, by its name and its labels in order."""
+    answer = requests.get(f"http://{server.host}:{server.port}{PATH}", timeout=30)
+    assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain")
+    return {
+        (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+def test_requests_rows_and_batches_are_counted(server):
+    before = measured(server)
+    assert before[":tensorflow:serving:request_count", "echo", "OK"] == 0
+    for body, status in ((b'{"inputs": ["a", "b", "c"]}', 200), (b'{"inputs": ["a"]}', 200), (b"{", 400)):
+        assert requests.post(f"{server.url}:predict", data=body, timeout=30).status_code == status
+    found = measured(server)
+    assert found[":tensorflow:serving:request_count", "echo", "OK"] == 2
+    assert found[":tensorflow:serving:request_count", "echo", "INVALID_ARGUMENT"] == 1
+    assert found[":tensorflow:serving:request_latency_count", "Predict", "REST", "echo"] == 3
+    assert found["keras_transformer_rows_total",] == 4
+    assert found["keras_transformer_batch_rows_count",] == 3  # two of the first request, and one of the second
+    assert found["keras_transformer_batch_rows_bucket", "2.0"] == 3
+    assert found["keras_transformer_waiting_rows",] == found["keras_transformer_requests_in_flight",] == 0
+    assert found["keras_transformer_bytes_in_flight",] == 0
+    assert 0 < found["keras_transformer_batch_seconds_sum",] < 10
+    assert 3 < found[":tensorflow:serving:request_latency_sum", "Predict", "REST", "echo"] < 10e6
+
+
+def test_a_request_for_another_model_adds_no_name(server):
+    for name in ("other", "a" * 100):
+        url = f"http://{server.host}:{server.port}/v1/models/{name}:predict"
+        assert requests.post(url, data=b"{}", timeout=30).status_code == 404
+    found = {key: value for key, value in measured(server).items() if key[0] == ":tensorflow:serving:request_count"}
+    assert found == {
+        (":tensorflow:serving:request_count", "echo", "NOT_FOUND"): 2,
+        (":tensorflow:serving:request_count", "echo", "OK"): 0,
+    }
+
+
+def test_the_state_of_a_version_is_one_of_its_states(server):
+    states = {key[2]: value for key, value in measured(server).items() if key[0] == "keras_transformer_version_state"}
+    assert states == {"LOADING": 0, "AVAILABLE": 1, "UNLOADING": 0, "END": 0}
+
+
+def test_the_bounds_of_latencies_grow_from_10_microseconds_to_20_minutes():
+    assert LATENCIES[0] == 10 and 20 * 60 < LATENCIES[-1] / 1e6 < 30 * 60
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RequestError(Code.NOT_FOUND, "none"), Code.NOT_FOUND),
+        (TimeoutError(), Code.DEADLINE_EXCEEDED),
+        (asyncio.CancelledError(), Code.CANCELLED),
+        (ConnectionResetError(), Code.CANCELLED),
+        (ValueError(), Code.INTERNAL),
+    ],
+)
+def test_a_request_that_fails_has_the_code_of_its_reason(error, code):
+    assert code_of(error) is code
