@@ -97,6 +97,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "scaling": "docs/scaling.md",
     "search_options": "SearchOptions, from a script to translations",
     "site": "the site of the documentation",
+    "operating": "docs/operating.md and serving/grafana.json",
     "serving_files": "serving/ and docs/tensorflow_serving.md",
     "serving_runtime": "an export in TensorFlow's C++ runtime",
     "several_languages": "tags of target languages, from text to translations",
