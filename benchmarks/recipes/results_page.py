@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import typer
 
 from keras_transformer.commands.console import exit_codes
+from keras_transformer.durations import duration
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
 from keras_transformer.inspection.markdown import table_of
-from train.loop.progress import duration
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 SCORES = (

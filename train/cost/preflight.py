@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from keras_transformer.durations import duration
 from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.model_config import BaseModelConfig
 
@@ -14,7 +15,6 @@ from ..config.training import RowLengths, TrainingConfig
 from ..data.encoding import pair_keys, row_holding
 from ..data.prepare import PreparedData
 from ..data.statistics import length_sentence
-from ..loop.progress import duration
 from .cost import corpus_flops, training_memory
 from .memory import free_memory, gigabytes, has_gpu
 

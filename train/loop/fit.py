@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.config import ConfigError
+from keras_transformer.durations import duration
 from keras_transformer.errors import Interrupted, first_line_of
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.run_folder import RunFolder
@@ -27,7 +28,7 @@ from .divergence import DivergenceCheck, save_start, train_with_rewinds
 from .graph import graph_summary
 from .metrics_log import MetricsLog
 from .profile import ProfileSteps
-from .progress import Progress, duration
+from .progress import Progress
 from .stopping import StopRequest
 
 log = logging.getLogger("train")

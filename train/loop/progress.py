@@ -5,6 +5,7 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 
+from keras_transformer.durations import duration
 from keras_transformer.machine import processor_cores
 
 from ..data.batches import batch_number
@@ -109,12 +110,3 @@ def time_left(seconds_of_updates: float, counts: Mapping[str, int], seconds: Map
     if "validation" in seconds or not validations:
         return duration(known)
     return f"{duration(known)} and {validations:,} validation{'s' * (validations > 1)}"
-
-
-def duration(seconds: float) -> str:
-    """3725 -> "1 h 02 min"; 65 -> "1 min 05 s"; 9 -> "9 s"."""
-    seconds = int(round(seconds))
-    hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.durations import duration
 from keras_transformer.files import write_atomically
 from keras_transformer.inspection.markdown import samples_table, table
 from keras_transformer.machine import package_versions, processor_and_cores
@@ -24,7 +25,7 @@ from ..data.corpus import skipped_sentence
 from ..data.prepare import PreparedData
 from ..data.spread import spread
 from ..data.statistics import data_table
-from ..loop.progress import Progress, duration
+from ..loop.progress import Progress
 from ..record.history import history
 from ..scoring.card import Card, TimedTranslations, translate_timed
 from ..scoring.outputs import SCORED
