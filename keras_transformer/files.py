@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from keras_transformer.errors import InputError
 
+BYTE_ORDER_MARK = "\ufeff"
 GZIP = b"\x1f\x8b"  # the first bytes of every gzip file
 COMPRESSED = {b"\xfd7zXZ\x00": "unxz", b"BZh91AY&SY": "bunzip2", b"\x28\xb5\x2f\xfd": "unzstd", b"PK\x03\x04": "funzip"}
 
@@ -73,22 +74,32 @@ def read_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str
     beginning is skipped. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8, and
     for a text whose lines all end in "\r" alone.
     """
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(read_whole_lines(stream, name), start=1):
+        text = line.removesuffix("\n").removesuffix("\r")
         if number == 1:
-            line = line.removeprefix(codecs.BOM_UTF8)
-        try:
-            text = line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{name}, line {number:,} is not UTF-8: its byte {error.start + 1} is 0x{line[error.start]:02x}. "
-                f"{_remedy(line, number)}"
-            ) from None
-        if number == 1 and not line.endswith(b"\n") and (ends := text.rstrip("\r").count("\r")):
-            raise InputError(
-                f"{name} has {ends + 1:,} lines that end in CR alone, as on old Macs: convert it first, for "
-                r"example with `tr '\r' '\n'`."
-            )
+            text = text.removeprefix(BYTE_ORDER_MARK)
+            if not line.endswith("\n") and (ends := text.rstrip("\r").count("\r")):
+                raise InputError(
+                    f"{name} has {ends + 1:,} lines that end in CR alone, as on old Macs: convert it first, for "
+                    r"example with `tr '\r' '\n'`."
+                )
         yield text
+
+
+def read_whole_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str]:
+    r"""Yield the lines of a binary stream of UTF-8 with their ends, and the first one with its byte order mark.
+
+    "\n" alone ends a line. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8.
+    """
+    for number, line in enumerate(stream, start=1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            marked = len(codecs.BOM_UTF8) if number == 1 and line.startswith(codecs.BOM_UTF8) else 0
+            raise InputError(
+                f"{name}, line {number:,} is not UTF-8: its byte {error.start - marked + 1} is "
+                f"0x{line[error.start]:02x}. {_remedy(line, number)}"
+            ) from None
 
 
 def packer_of(beginning: bytes) -> str | None:

@@ -106,6 +106,15 @@ def encoded_lines(
         yield [*ids[: longest - 1], EOS]
 
 
+def are_longer(tokenizer: Tokenizer, lines: list[str], longest: int) -> list[bool]:
+    """Return of each line whether it has more than `longest` tokens, EOS included, so that `encoded_lines` cuts it."""
+    cut = [first_bytes(line, longest * BYTES_PER_TOKEN) for line in lines]
+    return [
+        len(ids) >= longest or len(start) < len(line)
+        for line, start, ids in zip(lines, cut, tokenizer.encode_batch(cut), strict=True)
+    ]
+
+
 def first_bytes(line: str, most: int) -> str:
     """Return the line, cut to `most` bytes of UTF-8. A character that the cut divides is dropped."""
     if len(line) * 4 <= most:

@@ -28,6 +28,7 @@ from keras_transformer.presets import folder_of, save_with_tokenizer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_runs
 from keras_transformer.sources import (
+    are_longer,
     check_backend,
     check_batch_size,
     check_vocabulary,
@@ -36,6 +37,7 @@ from keras_transformer.sources import (
     longest_source,
     padded,
 )
+from keras_transformer.text.documents import Document, DocumentTranslator
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.protected import translate_protected
@@ -200,6 +202,22 @@ class Translator:
         if not protection:
             return search(lines)
         return translate_protected(lines, protection, search, self._align, first_line, len(self._placeholders))
+
+    def translate_document(self, text: str, language: str = "en", protect: Protection | str = "") -> Document:
+        """Return the translation of a text of many sentences, with its own spaces, line breaks and empty lines.
+
+            translator.translate_document("A dog runs. It is brown.\n\nThe end.").text
+
+        `language` is the code of the text's language, such as "de", by which its sentences are found; `protect` as for
+        `translate`. A sentence that is longer than the model takes is translated in parts. Raises UserError if the
+        package sentencex is not installed.
+        """
+        translate = functools.partial(self.translate, protect=protect)
+        return DocumentTranslator(translate, language, self.are_too_long).document(text)
+
+    def are_too_long(self, lines: list[str]) -> list[bool]:
+        """Return of each line whether it has more tokens than the model takes, or than it was trained on."""
+        return are_longer(self.tokenizer, lines, min(self.max_source_tokens, self.trained_tokens or LONGEST_SOURCE))
 
     def _search_lines(self, lines: list[str], first_line: int, prefixes: list[str] | None) -> list[list[Translation]]:
         results = [[Translation("", 0.0)]] * len(lines)

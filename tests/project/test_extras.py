@@ -15,7 +15,10 @@ from tests.support.places import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 # imports that a sentence stands in for if the package is missing, or that only another backend does
-OPTIONAL = {"nltk", "tensorflow_text", "tensorflow_datasets", "ctranslate2", "jax", "huggingface_hub", "ai_edge_litert"}
+OPTIONAL = {
+    "nltk", "tensorflow_text", "tensorflow_datasets", "ctranslate2", "jax", "huggingface_hub", "ai_edge_litert",
+    "sentencex",
+}  # fmt: skip
 # what the requirements bring and the project imports too
 BROUGHT = {"google": "tensorflow", "h5py": "keras", "numpy": "keras", "PIL": "matplotlib", "urllib3": "requests"}
 # who imports what the project does not import itself

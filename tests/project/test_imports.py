@@ -62,6 +62,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "decoder_step": "decoding/step.py against the whole Transformer",
     "decoding_backends": "the search on JAX and PyTorch",
     "encoder_kinds": "model.encoder_layer",
+    "text_files": "keras-transformer translate --format, --input and --output",
     "equations": "docs/equations.md",
     "exact": "replicas, workers and micro-batches train alike",
     "examples": "examples/",
@@ -115,7 +116,17 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
 }
 
 TREES = {file: ast.parse(path.read_text(encoding="utf-8")) for file, path in EVERY_FILE.items()}
-PEERS = {"torch", "jax", "scipy", "ctranslate2", "transformers", "playwright", "axe_playwright_python"}
+PEERS = {
+    "torch",
+    "jax",
+    "scipy",
+    "ctranslate2",
+    "transformers",
+    "playwright",
+    "axe_playwright_python",
+    "pysubs2",
+    "translate",
+}
 
 
 def test_each_file_on_the_way_to_the_softmax_imports_the_next_one():

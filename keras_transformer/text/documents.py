@@ -1,0 +1,93 @@
+"""Texts of many sentences: taken apart, translated, and put together with their own spaces and line breaks."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from keras_transformer.text.fitting import fitting
+from keras_transformer.text.passages import Passage, Token
+from keras_transformer.text.sentences import Span, require_sentencex, sentences_of
+from keras_transformer.translation import Translation
+
+
+class Sentence(NamedTuple):
+    """A sentence of a document, or a part of one that was too long: text[source_start:source_end] became
+    translation[target_start:target_end]. `translation` has its score, and whether it was cut.
+    """
+
+    source_start: int
+    source_end: int
+    target_start: int
+    target_end: int
+    translation: Translation
+
+
+class Document(NamedTuple):
+    """The translation of a text, and its sentences in their order."""
+
+    text: str
+    sentences: list[Sentence]
+
+
+@dataclasses.dataclass(frozen=True)
+class DocumentTranslator:
+    """Translates texts sentence by sentence, whatever translates the sentences.
+
+    translate: returns the translation of each line. language: the code of the language of the texts, such as "de", for
+    its abbreviations and ends of sentences. are_too_long: returns of each line whether it is longer than the model
+    takes, so that it is split; None: not known. Raises UserError if sentencex is not installed.
+    """
+
+    translate: Callable[[list[str]], Sequence[Translation]]
+    language: str = "en"
+    are_too_long: Callable[[list[str]], Sequence[bool]] | None = None
+
+    def __post_init__(self):
+        require_sentencex()
+
+    def document(self, text: str) -> Document:
+        """Return the translation of a text."""
+        [document] = self.documents([Passage([Token(text, text)])])
+        return document
+
+    def documents(self, passages: Iterable[Passage]) -> list[Document]:
+        """Return the translation of each passage as it is written there; all their sentences are translated at once.
+
+        `source_start` and `source_end` are places in the `text` of a passage, those of targets in how it is written.
+        """
+        passages = list(passages)
+        spans = [self.spans(passage) for passage in passages]
+        lines = [
+            [passage.line(*span) for span in of_passage] for passage, of_passage in zip(passages, spans, strict=True)
+        ]
+        translations = iter(self.translate([line.text for line in itertools.chain(*lines)]))
+        documents = []
+        for passage, of_passage, its_lines in zip(passages, spans, lines, strict=True):
+            parts, sentences, reached, length = [], [], 0, 0
+            for (start, end), line in zip(of_passage, its_lines, strict=True):
+                translation = next(translations)
+                between = passage.raw[reached : passage.raw_start(start)]
+                target = passage.rendered(start, end, line, on_one_line(translation.text, line.text))
+                parts += [between, target]
+                reached, begin = passage.raw_end(end), length + len(between)
+                length = begin + len(target)
+                sentences.append(Sentence(start, end, begin, length, translation))
+            documents.append(Document("".join([*parts, passage.raw[reached:]]), sentences))
+        return documents
+
+    def spans(self, passage: Passage) -> list[Span]:
+        """Return where the sentences of a passage are, those that are too long in parts."""
+        spans = sentences_of(passage.text, self.language)
+        if self.are_too_long is None or not spans:
+            return spans
+
+        def are_too_long(parts: list[Span]) -> Sequence[bool]:
+            return self.are_too_long([passage.line(*part).text for part in parts])
+
+        return fitting(passage.text, spans, are_too_long)
+
+
+def on_one_line(translation: str, line: str) -> str:
+    """Return a translation without line breaks and spaces at its ends, so that those of the text stay the only ones."""
+    return translation if translation == line else " ".join(translation.split("\n")).strip()

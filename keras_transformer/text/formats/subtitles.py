@@ -1,0 +1,160 @@
+"""Subtitles: SubRip (SRT) and WebVTT (https://www.w3.org/TR/webvtt1/).
+
+Only the texts of cues change. pysubs2, which the tests read these files with, would write every cue, number and time
+anew, and leave out notes, styles and settings.
+"""
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, NamedTuple
+
+from keras_transformer.errors import InputError
+from keras_transformer.files import BYTE_ORDER_MARK, read_whole_lines
+from keras_transformer.text.formats.parts import PLAIN, Field, Notation, Part
+from keras_transformer.text.passages import Passage, Token
+
+LONGEST_LINE = 42  # characters of a line, unless the cue has longer ones: what is usual on a screen
+CLOCK = r"(?:(\d+):)?([0-5]?\d):([0-5]?\d)[,.](\d{1,3})"
+TIMES = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s.*)?")
+SPEAKER = re.compile(r"\s*[-\u2013\u2014]\s*(?=\S)")  # a line of somebody else
+LINE_BREAK = re.compile(r"[ \t]*\r?\n[ \t]*")
+BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)\b")  # of WebVTT, that is no cue
+WORD = re.compile(r"(?:<[^<>]*>|\{[^{}]*\}|\S)+")
+
+
+class Dialect(NamedTuple):
+    """tags: what is no text inside a cue; notation: how its text is written; example: of a line of times."""
+
+    tags: re.Pattern[str]
+    notation: Notation
+    example: str
+
+
+ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
+SRT = Dialect(
+    re.compile(r"</?(?:[biusBIUS]|font\b[^<>]*|FONT\b[^<>]*)>|\{[\\/][^{}]*\}"), PLAIN, "00:00:01,000 --> 00:00:02,500"
+)
+VTT = Dialect(
+    re.compile(r"<[^<>]*>"),
+    Notation(ENTITY, html.unescape, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;")),
+    "00:01.000 --> 00:02.500",
+)
+
+
+def srt_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Part]:
+    """Yield the parts of an SRT file. Raises InputError, with the number of the line, for times that are broken."""
+    return cue_parts(read_whole_lines(stream, name), name, SRT)
+
+
+def vtt_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Part]:
+    """Yield the parts of a WebVTT file. Raises InputError, with the line, for times that are broken, or no WEBVTT."""
+    lines = read_whole_lines(stream, name)
+    first = next(lines, "")
+    if not re.match(r"\ufeff?WEBVTT(?:\s|$)", first):
+        raise InputError(f"{name}, line 1 is {first.strip()[:40]!r}; a WebVTT file begins with WEBVTT.")
+    yield first
+    yield from cue_parts(lines, name, VTT, first_line=2, in_block=bool(first.strip()))
+
+
+def cue_parts(
+    lines: Iterator[str], name: str, dialect: Dialect, first_line: int = 1, in_block: bool = False
+) -> Iterator[Part]:
+    """Yield the parts of the blocks of a file. in_block: whether the first lines belong to a block that is no cue."""
+    label, cue, is_cue = "", [], False  # the line before the times of this block, and the lines after them
+    for number, line in enumerate(lines, first_line):
+        where = f"{name}, line {number:,}"
+        is_numbered = dialect is SRT and label.strip(BYTE_ORDER_MARK + " \t\r\n").isdecimal()
+        if is_cue and line.strip():
+            cue.append(line)
+            continue
+        if line.strip() and not label:
+            in_block = in_block or (dialect is VTT and BLOCK.match(line) is not None)
+        if not in_block and not is_cue and "-->" in line:
+            check_times(line, where, dialect)
+            is_cue = True
+        elif not in_block and not is_cue and is_numbered:
+            raise InputError(
+                f"{where} is {line.strip()[:40]!r}, not the times of cue {label.strip()}, such as {dialect.example}."
+            )
+        elif line.strip():
+            label = line
+        else:
+            yield from fields_of("".join(cue), dialect)
+            label, cue, is_cue, in_block = "", [], False, False
+        yield line
+    yield from fields_of("".join(cue), dialect)
+
+
+def check_times(line: str, where: str, dialect: Dialect) -> None:
+    """Raises InputError for a line that is not two times, the second of which is not before the first."""
+    found = TIMES.fullmatch(line.rstrip("\r\n"))
+    if not found:
+        raise InputError(f"{where} has broken times: {line.strip()[:60]!r}; they are such as {dialect.example}.")
+    start, end = (
+        [int(part or 0) for part in clock[:3]] + [int(clock[3].ljust(3, "0"))]
+        for clock in (found.groups()[:4], found.groups()[4:])
+    )
+    if end < start:
+        raise InputError(f"{where} has a cue that ends before it begins: {line.strip()[:60]!r}.")
+
+
+def fields_of(cue: str, dialect: Dialect) -> Iterator[Part]:
+    """Yield the parts of a cue's lines: a field for each speaker, who begins a line with a dash."""
+    speech = ""
+    for line in cue.splitlines(keepends=True):
+        if dash := SPEAKER.match(line):
+            yield from field_of(speech, dialect)
+            yield dash[0]
+            speech = line[dash.end() :]
+        else:
+            speech += line
+    yield from field_of(speech, dialect)
+
+
+def field_of(speech: str, dialect: Dialect) -> Iterator[Part]:
+    """Yield lines of one speaker as a field, whose line breaks and tags are marks."""
+    if not speech:
+        return
+    tokens, reached = [], 0
+    content = speech.rstrip()
+    pattern = re.compile(f"{dialect.tags.pattern}|{LINE_BREAK.pattern}")
+    for found in pattern.finditer(content):
+        tokens += dialect.notation.tokens(content[reached : found.start()])
+        tokens.append(Token(found[0], " " if found[0].isspace() else "", True))
+        reached = found.end()
+    tokens += dialect.notation.tokens(content[reached:])
+    most = max(LONGEST_LINE, *map(shown_length, content.split("\n")))
+    line_break = "\r\n" if "\r\n" in speech else "\n"
+    yield Field(Passage(tokens, dialect.notation.written), lambda text: laid_out(text, most, line_break))
+    yield speech[len(content) :]
+
+
+def laid_out(text: str, most: int, line_break: str) -> str:
+    """Return lines, or as few of equal length as hold the text if one of them has more than `most` characters."""
+    if all(shown_length(line) <= most for line in text.split("\n")):
+        return text
+    words, count = WORD.findall(text), 1
+    while True:
+        count += 1
+        lines = balanced(words, count)
+        if max(map(shown_length, lines)) <= most or count >= len(words):
+            return line_break.join(lines)
+
+
+def balanced(words: Sequence[str], count: int) -> list[str]:
+    """Return words in `count` lines, each as long as its share of what is left."""
+    lines, left = [], list(words)
+    for remaining in range(count, 0, -1):
+        share, line = shown_length(" ".join(left)) / remaining, []
+        while left and (
+            not line or remaining == 1 or shown_length(" ".join([*line, left[0]])) <= share + len(left[0]) / 2
+        ):
+            line.append(left.pop(0))
+        lines.append(" ".join(line))
+    return [line for line in lines if line]
+
+
+def shown_length(line: str) -> int:
+    """Return how many characters of a line are shown: without tags."""
+    return len(re.sub(r"<[^<>]*>|\{[^{}]*\}", "", line).strip())

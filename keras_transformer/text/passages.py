@@ -1,0 +1,151 @@
+"""A passage: a text in a file, what it says and how it is written there.
+
+`A <b>dog</b> &amp; a cat` says `A dog & a cat`. A translation goes back between what is not text: tags and line breaks
+inside a sentence are marks, which keep their order and stand where they stood in proportion, between two words.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+
+class Token(NamedTuple):
+    """A part of a passage. raw: as it is written; text: what it says; is_mark: that is nothing, or just a space."""
+
+    raw: str
+    text: str
+    is_mark: bool = False
+
+
+class Mark(NamedTuple):
+    """What stands inside a sentence without being text: at `start` of its line, where it takes `length` characters."""
+
+    start: int
+    length: int  # 0, or 1 if a space stands for it
+    raw: str
+
+
+class Line(NamedTuple):
+    """A sentence as the model reads it, and what stands inside of it."""
+
+    text: str
+    marks: tuple[Mark, ...]
+
+
+LINE_BREAK = re.compile(r"[ \t]*(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])[ \t]*")
+
+
+class Passage:
+    """The tokens of a text, and how a translation is written in its place.
+
+    raw, text: what the tokens are together. written: returns how a text is written here, such as with `&amp;` for `&`.
+    """
+
+    def __init__(self, tokens: Iterable[Token], written: Callable[[str], str] = str):
+        self.written = written
+        self._starts, self._ends, marks, reached, length = [], [], [], 0, 0  # places in `raw` of each character
+        raws, texts = [], []
+        for token in tokens:
+            end = reached + len(token.raw)
+            if token.raw == token.text:
+                self._starts += range(reached, end)
+                self._ends += range(reached + 1, end + 1)
+            elif token.text:
+                self._starts += [reached, *[end] * (len(token.text) - 1)]
+                self._ends += [end] * len(token.text)
+            if token.is_mark:
+                marks.append(Mark(length, len(token.text), token.raw))
+            raws.append(token.raw)
+            texts.append(token.text)
+            reached, length = end, length + len(token.text)
+        self.raw, self.text, self._marks = "".join(raws), "".join(texts), marks
+
+    def raw_start(self, place: int) -> int:
+        """Where text[place:] begins in `raw`: after the marks before it."""
+        return self._starts[place] if place < len(self.text) else len(self.raw)
+
+    def raw_end(self, place: int) -> int:
+        """Where text[:place] ends in `raw`: before the marks after it."""
+        return self._ends[place - 1] if place else 0
+
+    def line(self, start: int, end: int) -> Line:
+        """Return the sentence text[start:end]: what stands at its ends is not part of it."""
+        marks = [mark._replace(start=mark.start - start) for mark in self._marks if is_inside(mark, start, end)]
+        text = self.text[start:end]
+        for number, mark in reversed(list(enumerate(marks))):
+            if stands_alone(text, mark) and [other.start for other in marks].count(mark.start) == 1:
+                text = text[: mark.start] + text[mark.start + 1 :]  # one of the spaces around it goes with it
+                marks[number] = mark._replace(raw=mark.raw + " ")
+                marks[number + 1 :] = [later._replace(start=later.start - 1) for later in marks[number + 1 :]]
+        for found in reversed(list(LINE_BREAK.finditer(text))):
+            is_wide = is_unspaced(text[found.start() - 1]) and is_unspaced(text[found.end() : found.end() + 1] or " ")
+            shown = "" if is_wide else " "
+            text = text[: found.start()] + shown + text[found.end() :]
+            shorter = len(found[0]) - len(shown)
+            marks = [m._replace(start=m.start - shorter * (m.start >= found.end())) for m in marks]
+            marks.append(Mark(found.start(), len(shown), found[0]))
+        return Line(text, tuple(sorted(marks, key=lambda mark: mark.start)))
+
+    def rendered(self, start: int, end: int, line: Line, translation: str) -> str:
+        """Return how the translation of the sentence text[start:end] is written. What is equal keeps its notation."""
+        if translation == line.text:
+            return self.raw[self.raw_start(start) : self.raw_end(end)]
+        parts, reached = [], 0
+        for mark, (first, last) in zip(line.marks, places_of(line, translation), strict=True):
+            parts += [self.written(translation[reached:first]), mark.raw]
+            reached = last
+        return "".join([*parts, self.written(translation[reached:])])
+
+
+def is_inside(mark: Mark, start: int, end: int) -> bool:
+    return start < mark.start and mark.start + mark.length < end
+
+
+def stands_alone(text: str, mark: Mark) -> bool:
+    """Return whether a mark has a space on both sides, such as <code>x</code> where a word could be."""
+    return mark.length == 0 and text[mark.start - 1] == text[mark.start] == " "
+
+
+def is_unspaced(character: str) -> bool:
+    """Return whether a character is of a script that is written without spaces, such as Han or kana."""
+    return unicodedata.east_asian_width(character) in "WF"
+
+
+def places_of(line: Line, translation: str) -> list[tuple[int, int]]:
+    """Return which part of a translation, (start, end), each mark of a line takes the place of, in their order.
+
+    A mark that began, ended or divided words does so again, as near as possible to where it stood in proportion.
+    """
+    places, previous, reached = [], -1, 0
+    for mark in line.marks:
+        ideal = mark.start * len(translation) / len(line.text)
+        candidates = [place for place in candidates_of(line.text, mark, translation) if place[0] >= reached]
+        further = [place for place in candidates if mark.start == previous or place[0] > reached or not places]
+        candidates = further or candidates or [(len(translation), len(translation))]
+        place = min(candidates, key=lambda place: abs(place[0] - ideal))
+        places.append(place)
+        previous, reached = mark.start, place[1]
+    return places
+
+
+def candidates_of(text: str, mark: Mark, translation: str) -> Sequence[tuple[int, int]]:
+    """Return the places of a translation at which a mark may stand as it stands in the text."""
+    before, after = text[mark.start - 1], text[mark.start : mark.start + 1]
+    everywhere = range(len(translation) + 1)
+    if mark.length or mark.raw.isspace():
+        spaces = [(i, i + 1) for i, character in enumerate(translation) if character == " "]
+        return spaces + [
+            (i, i) for i in range(1, len(translation)) if all(map(is_unspaced, translation[i - 1 : i + 1]))
+        ]
+    if before.isspace():
+        return [(i, i) for i in everywhere if i == 0 or translation[i - 1].isspace()]
+    if not after.isalnum():
+        return [(i, i) for i in everywhere if is_end_of_word(translation, i)]
+    return [(i, i) for i in everywhere]
+
+
+def is_end_of_word(text: str, place: int) -> bool:
+    if place == len(text) or text[place].isspace():
+        return True
+    return place > 0 and text[place - 1].isalnum() and not text[place].isalnum()

@@ -1,0 +1,92 @@
+"""Where the sentences of a text begin and end. All between is structure: spaces, line breaks, empty lines, bullets."""
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from keras_transformer.errors import UserError
+from keras_transformer.files import BYTE_ORDER_MARK
+
+Span = tuple[int, int]  # start and end in a text
+
+LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+BULLET = re.compile(r"[ \t]*(?:[-*+>#|\u2022\u2023\u25e6\u2013\u2014]+[ \t]+)*")
+FIRST_WORD = re.compile(r"\S+")
+NARROWEST = 40  # characters: a paragraph whose lines are all shorter is not wrapped text, but a list, verse or address
+
+
+def require_sentencex() -> None:
+    """Raises UserError if the package that finds sentences is not installed."""
+    try:
+        import sentencex  # noqa: F401
+    except ImportError:
+        raise UserError(
+            "Paragraphs need the package sentencex, which is not installed: pip install 'keras-transformer-mt[text]'."
+        ) from None
+
+
+def sentences_of(text: str, language: str) -> list[Span]:
+    """Return where each sentence of a text begins and ends, without the white space around it.
+
+    A sentence ends where sentencex ends it in this language, a code such as "de", and at each line break but that of
+    a wrapped line. What has no letter or digit is no sentence.
+    """
+    from sentencex import segment
+
+    spans = []
+    for start, end in unwrapped(text):
+        run = text[start:end]
+        joined = LINE_END.sub(lambda found: " " * len(found[0]), run)  # as long as the run
+        reached = start
+        for part in segment(language, joined):
+            spans.append(trimmed(text, reached, reached + len(part)))
+            reached += len(part)
+        if reached != end:  # sentencex keeps every character, but is a stranger
+            spans = [span for span in spans if span[0] < start] + [trimmed(text, start, end)]
+    return [span for span in spans if any(map(str.isalnum, text[slice(*span)]))]
+
+
+def trimmed(text: str, start: int, end: int) -> Span:
+    """Return text[start:end] without white space and byte order marks at its ends."""
+    while start < end and (text[start].isspace() or text[start] == BYTE_ORDER_MARK):
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def unwrapped(text: str) -> Iterator[Span]:
+    """Yield the lines of a text without their bullets. Lines that one line was wrapped into come as one."""
+    for paragraph in paragraphs_of(text):
+        width = max(len(text[slice(*line)].rstrip()) for line in paragraph)
+        start = None
+        for line, following in itertools.zip_longest(paragraph, paragraph[1:]):
+            start = after_bullet(text, line) if start is None else start
+            if following is None or not is_wrapped(text[slice(*line)], text[slice(*following)], width):
+                yield start, line[1]
+                start = None
+
+
+def paragraphs_of(text: str) -> Iterator[list[Span]]:
+    """Yield the lines of each paragraph, without their line breaks; empty lines part paragraphs."""
+    paragraph, start = [], 0
+    for end, next_start in [*(found.span() for found in LINE_END.finditer(text)), (len(text), len(text))]:
+        if text[start:end].strip():
+            paragraph.append((start, end))
+        elif paragraph:
+            yield paragraph
+            paragraph = []
+        start = next_start
+    if paragraph:
+        yield paragraph
+
+
+def after_bullet(text: str, line: Span) -> int:
+    return BULLET.match(text, *line).end()
+
+
+def is_wrapped(line: str, following: str, width: int) -> bool:
+    """Return whether a line of a paragraph goes on in the next one: its first word did not fit within the width."""
+    if width < NARROWEST or BULLET.match(following).end() > len(following) - len(following.lstrip()):
+        return False
+    return len(line.rstrip()) + 1 + len(FIRST_WORD.search(following)[0]) > width

@@ -1,0 +1,114 @@
+"""Texts of many sentences: no character of their structure is lost, and each sentence is known by its place."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from keras_transformer.errors import UserError
+from keras_transformer.text import sentences
+from tests.support.documents import capitals, translator
+
+TEXT = """Heading
+
+Dr. Smith went to the field in the morning to see, with
+his dog, what had changed. Nothing had!
+  - one
+  - two   words.\r\n\r\n***\r\n\r\nBerlin\r\nHamburg\t"""
+
+# Words, and what stands between them: what people write, and what they do not
+PIECES = st.sampled_from(
+    [
+        "dog",
+        "Dr.",
+        "A",
+        "1.",
+        "3.14",
+        "e.g.",
+        "été",
+        "犬が走る。",
+        "🎉",
+        "́",
+        "...",
+        "!",
+        "-",
+        "* ",
+        "“",
+        "”",
+        "&",
+        "<b>",
+    ]
+    + [" ", "  ", "\t", "\n", "\n\n", "\r\n", "\r", "\u2028", "\x0b", "\xa0", "\ufeff", "　", "a" * 45, "of the "]
+)
+TEXTS = st.lists(PIECES, max_size=60).map("".join) | st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=TEXTS, most=st.integers(1, 60))
+@example(text=TEXT, most=20)
+def test_an_identity_gives_the_text_back(text, most):
+    document = translator(str, are_too_long=lambda lines: [len(line) > most for line in lines]).document(text)
+    assert document.text == text
+    assert all(text[s.source_start : s.source_end] == text[s.target_start : s.target_end] for s in document.sentences)
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=TEXTS)
+@example(text=TEXT)
+def test_sentences_that_keep_their_lengths_keep_all_places(text):
+    """Line breaks inside a sentence go back by proportion, which is exact if nothing grows or shrinks."""
+    document, reached = translator(capitals).document(text), 0
+    for sentence in document.sentences:
+        assert document.text[reached : sentence.target_start] == text[reached : sentence.source_start]
+        reached = sentence.source_end
+        assert document.text[sentence.target_start : sentence.target_end] == capitals(
+            text[sentence.source_start : sentence.source_end]
+        )
+    assert document.text[reached:] == text[reached:]
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=TEXTS, word=st.sampled_from(["", "x", "two words", "犬", "a much longer sentence than there was"]))
+def test_whatever_comes_out_of_a_model_what_stands_between_sentences_stays(text, word):
+    document = translator(lambda line: word).document(text)
+    source = target = 0
+    for sentence in document.sentences:
+        assert document.text[target : sentence.target_start] == text[source : sentence.source_start]
+        source, target = sentence.source_end, sentence.target_end
+        assert document.text.count("\n") == text.count("\n")
+    assert document.text[target:] == text[source:]
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=TEXTS, most=st.integers(1, 40))
+def test_no_part_is_longer_than_a_model_takes(text, most):
+    seen = []
+    translator(
+        lambda line: seen.append(line) or line, are_too_long=lambda lines: [len(x) > most for x in lines]
+    ).document(text)
+    assert all(len(line) <= most or len(line) <= 3 for line in seen)  # a letter and its accents stay together
+
+
+def test_a_document_knows_which_sentence_became_which():
+    text = "A dog runs.  It is brown.\n\nThe end."
+    document = translator(lambda line: line[::-1]).document(text)
+    assert document.text == ".snur god A  .nworb si tI\n\n.dne ehT"
+    assert [text[s.source_start : s.source_end] for s in document.sentences] == [
+        "A dog runs.",
+        "It is brown.",
+        "The end.",
+    ]
+    assert [document.text[s.target_start : s.target_end] for s in document.sentences] == [
+        ".snur god A", ".nworb si tI", ".dne ehT"
+    ]  # fmt: skip
+    assert {s.translation.score for s in document.sentences} == {-0.5}
+
+
+def test_line_breaks_in_a_translation_become_spaces():
+    assert translator(lambda line: " one\ntwo \n").document("A dog.\n").text == "one two\n"
+
+
+def test_without_sentencex_it_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "sentencex", None)
+    with pytest.raises(UserError, match=r"needs? the package sentencex.*keras-transformer-mt\[text\]"):
+        translator(str)
+    assert sentences.NARROWEST  # the module itself is there without it

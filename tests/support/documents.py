@@ -1,0 +1,41 @@
+"""Texts and small files of every format, and translators that are easy to foresee."""
+
+from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.text.formats import FORMATS
+from keras_transformer.text.formats.parts import Field
+from keras_transformer.translation import Translation
+
+LETTERS = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def translator(of_line, language="en", are_too_long=None):
+    """A DocumentTranslator that translates each line by a function."""
+    return DocumentTranslator(
+        lambda lines: [Translation(of_line(line), -0.5) for line in lines], language, are_too_long
+    )
+
+
+def capitals(line):
+    """As long as the line, so that everything keeps its place."""
+    return line.translate(LETTERS)
+
+
+def translated(parts, of_line):
+    """What is written for the parts of a file."""
+    parts = list(parts)
+    documents = iter(translator(of_line).documents(part.passage for part in parts if isinstance(part, Field)))
+    return "".join(part.laid_out(next(documents).text) if isinstance(part, Field) else part for part in parts)
+
+
+def through(name, text, of_line, fields=("text",)):
+    """What is written for a file of a format."""
+    import io
+
+    return translated(FORMATS[name](io.BytesIO(text.encode()), "file", fields), of_line)
+
+
+def texts_of(name, text, fields=("text",)):
+    """The sentences of a file, as a model reads them."""
+    seen = []
+    through(name, text, lambda line: seen.append(line) or line, fields)
+    return seen
