@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 import typer
 
@@ -22,6 +22,7 @@ BATCHES_AT_ONCE = 25
 CUT_LINES_NAMED = 10  # at most, in a warning
 OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")  # of TensorFlow, which is not imported for it
 UNUSED_IN_TRANSLATION = ("jax", "matplotlib")  # TensorFlow and Keras import them if installed: two seconds for nothing
+WITH_TIME = {"format": "%(asctime)s %(message)s", "datefmt": "%H:%M:%S"}  # of a log
 INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run the same command again
 
 
@@ -38,14 +39,26 @@ def prepare_process(is_long: bool = False) -> None:
     logs = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")  # `quiet_imports` hides no log
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # hides even the notice that there is no GPU
     os.environ["KERAS_BACKEND"] = "tensorflow"  # over the shell and ~/.keras: commands compile with it
-    log_format = (
-        {"format": "%(asctime)s %(message)s", "datefmt": "%H:%M:%S"}
-        if is_long
-        else {"format": "%(levelname)s: %(message)s"}
-    )
+    log_format = WITH_TIME if is_long else {"format": "%(levelname)s: %(message)s"}
     logging.basicConfig(level=logging.INFO if is_long else logging.WARNING, stream=logs, **log_format)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
+
+
+@contextlib.contextmanager
+def progress_logged() -> Iterator[None]:
+    """Within, a command whose work turns out to be long logs its progress too, each line with its time of day."""
+    root = logging.getLogger()
+    level, formatters = root.level, [(handler, handler.formatter) for handler in root.handlers]
+    root.setLevel(logging.INFO)
+    for handler in root.handlers:
+        handler.setFormatter(logging.Formatter(WITH_TIME["format"], WITH_TIME["datefmt"]))
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        for handler, formatter in formatters:
+            handler.setFormatter(formatter)
 
 
 @contextlib.contextmanager
@@ -146,15 +159,21 @@ def translate_lines(
     what to write for them. `checked` yields all lines of the input as they come, and may raise UserError. If that, or
     reading a line, raises, all lines before it are translated and written first.
     """
+    stdin, stdout = open_streams()
+    first_line = 1
+    for lines in groups(checked(read_lines(stdin, "the input")), sys.stdin, batch_size):
+        for text in output_lines(lines, first_line):
+            stdout.write(text.encode("utf-8"))
+        stdout.flush()
+        first_line += len(lines)
+
+
+def open_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Return standard input and output, of bytes. Raises InputError if one is closed."""
     for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
         if stream is None:  # as after `<&-` and `>&-`
             raise InputError(f"Standard {name} is closed: give a file, a pipe or /dev/null.")
-    first_line = 1
-    for lines in groups(checked(read_lines(sys.stdin.buffer, "the input")), sys.stdin, batch_size):
-        for text in output_lines(lines, first_line):
-            sys.stdout.buffer.write(text.encode("utf-8"))
-        sys.stdout.buffer.flush()
-        first_line += len(lines)
+    return sys.stdin.buffer, sys.stdout.buffer
 
 
 def groups(lines: Iterable[str], stream: TextIO, batch_size: int) -> Iterator[list[str]]:
@@ -179,10 +198,10 @@ def groups(lines: Iterable[str], stream: TextIO, batch_size: int) -> Iterator[li
 
 
 class CutLines:
-    """Remembers the lines whose translation ended at its limit, and warns of them when all are written."""
+    """Remembers the lines, or other units, whose translation ended at its limit, and warns of them in the end."""
 
-    def __init__(self):
-        self.numbers = []
+    def __init__(self, unit: str = "line"):
+        self.unit, self.numbers = unit, []
 
     def note(self, outputs: Iterable[Sequence[Translation]], first_line: int) -> None:
         """Remember which of these lines, the first of which has this number, have a translation that was cut."""
@@ -196,8 +215,8 @@ class CutLines:
             first = ", ".join(map(str, self.numbers[:CUT_LINES_NAMED]))
             more = ", ..." if len(self.numbers) > CUT_LINES_NAMED else ""
             log.warning(
-                "translations that were cut at their limit, and may lack their end: %d (line numbers: %s%s); %s",
-                len(self.numbers), first, more, advice,
+                "translations that were cut at their limit, and may lack their end: %d (%s numbers: %s%s); %s",
+                len(self.numbers), self.unit, first, more, advice,
             )  # fmt: skip
 
 

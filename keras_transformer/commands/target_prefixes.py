@@ -28,7 +28,7 @@ class TargetPrefixes:
             raise ConfigError("--target-prefix and --target-prefixes contradict each other: give one of them.")
         self.prefix, self.path = prefix, path
         self._of_file = None if path is None else read_lines(open(path, "rb"), path)
-        self._waiting = collections.deque()
+        self._waiting, self._first = collections.deque(), 1  # that line's is the first of those that wait
 
     def beside(self, lines: Iterator[str], translator: "Translator") -> Iterator[str]:
         """Yield the lines, and read the prefix of each.
@@ -61,8 +61,12 @@ class TargetPrefixes:
             raise InputError(f"{self.path}, line {number:,}: {error}") from None
         return prefix
 
-    def of_next(self, count: int) -> list[str] | None:
-        """Return the prefixes of so many lines that come next; None if no line has any."""
+    def of_next(self, count: int, first_line: int = 1) -> list[str] | None:
+        """Return the prefixes of so many lines from `first_line` on, passing those before; None if no line has any."""
         if self._of_file is None:
             return [self.prefix] * count if self.prefix else None
+        while self._first < first_line:
+            self._first += 1
+            self._waiting.popleft()
+        self._first += count
         return [self._waiting.popleft() for _ in range(count)]

@@ -3,9 +3,12 @@
 The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
+import dataclasses
+import itertools
 import logging
+import pathlib
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +23,14 @@ from keras_transformer.commands.console import (
     prepare_process,
     quiet_imports,
     translate_lines,
+)
+from keras_transformer.commands.files import (
+    LINES,
+    FileArguments,
+    road_of_files,
+    road_of_lines,
+    takes_file_options,
+    translate_files,
 )
 from keras_transformer.commands.options import (
     BatchSize,
@@ -41,19 +52,29 @@ from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.commands.target_prefixes import TargetPrefixes
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.files import sha256_of
+from keras_transformer.model_config import ConfigError
 from keras_transformer.outputs import outputs_of
 from keras_transformer.parsing.written import drawing
+from keras_transformer.run_folder import RunFolder
+from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.spans import Protection
+from keras_transformer.translation import Translation
+
+if TYPE_CHECKING:
+    from keras_transformer.translator import Translator
 
 log = logging.getLogger("keras_transformer")
 app = command_app()
 
 
 @app.command()
+@takes_file_options
 @takes_search_options()
 def translate(
     run: RunName,
     ensemble: Ensemble,
+    files: FileArguments,
     search: SearchArguments,
     target_prefix: TargetPrefix = "",
     target_prefixes: PrefixFile = None,
@@ -67,7 +88,7 @@ def translate(
     constrained: Constrained = False,
     draw: Annotated[bool, typer.Option("--draw", help="Draw trees, if the run was trained on a treebank.")] = False,
 ):
-    """Translate standard input line by line with a trained run.
+    """Translate standard input line by line with a trained run; or a text of paragraphs, or a file of another format.
 
     Writes one line to standard output per line of input, an empty one for an empty one; both are UTF-8. A score is
     the natural log-probability of the translation over the length penalty, with the coverage penalty added: at most 0,
@@ -89,6 +110,9 @@ def translate(
         if protection:
             outputs.check_text("Leave out --protect, --keep and --glossary.")
         options = SearchOptions(**search.with_run_defaults(outputs.search))
+        if files.format != LINES:
+            outputs.check_text(f"Leave out --format {files.format}.")
+            check_one_text(options.n_best > 1 or scores or target_prefix or target_prefixes is not None)
         if draw:
             outputs.check_drawn(options.n_best == 1 and not scores)
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
@@ -100,10 +124,10 @@ def translate(
             runs, options, batch_size=batch_size, max_source_tokens=max_source_tokens,
             precision=precision, trees_only=constrained,
         )  # fmt: skip
-        cut_lines = CutLines()
+        cut_lines = CutLines("line" if files.format == LINES else "sentence")
 
         def output_lines(lines, first_line):
-            of_lines = prefixes.of_next(len(lines))
+            of_lines = prefixes.of_next(len(lines), first_line)
             hypotheses = translator.translate_n_best(outputs.read(lines), first_line, of_lines, protection)
             translated = outputs.written(lines, hypotheses, first_line)
             cut_lines.note(translated, first_line)
@@ -117,7 +141,26 @@ def translate(
                 for translation in translations
             ]
 
-        translate_lines(output_lines, batch_size, lambda lines: prefixes.beside(lines, translator))
+        def checked(lines):
+            return prefixes.beside(lines, translator)
+
+        def work():
+            typed = {"scores": scores, "target_prefix": target_prefix, "draw": draw, "constrained": constrained}
+            how = {
+                "precision": precision,
+                "max_source_tokens": max_source_tokens,
+                "protection": [*protection.kinds, *map(str, protection.glossary.terms)],
+            }
+            return description_of(runs, options, files) | typed | how
+
+        if files.is_plain:
+            translate_lines(output_lines, batch_size, checked)
+        elif files.format == LINES:
+            translate_files(road_of_lines(output_lines, checked), files, batch_size, work)
+        else:
+            translate_files(
+                road_of_files(files, documents_of(translator, files, protection, cut_lines)), files, batch_size, work
+            )
         cut_lines.warn("raise --max-length or --extra-length")
         if translator.longer_than_trained:
             log.warning(
@@ -125,6 +168,37 @@ def translate(
                 "may lack parts of them; give one sentence per line",
                 translator.longer_than_trained, translator.trained_tokens,
             )  # fmt: skip
+
+
+def documents_of(
+    translator: "Translator", files: FileArguments, protection: Protection, cut_lines: CutLines
+) -> DocumentTranslator:
+    """Return what translates texts of many sentences, and notes those whose translation was cut by their numbers."""
+    count = itertools.count(1)
+
+    def translate_sentences(lines: list[str]) -> list[Translation]:
+        translations = translator.translate(lines, protect=protection)
+        for translation in translations:
+            cut_lines.note([[translation]], next(count))
+        return translations
+
+    return DocumentTranslator(translate_sentences, files.language, translator.are_too_long)
+
+
+def description_of(runs: Sequence[pathlib.Path], options: SearchOptions, files: FileArguments) -> dict[str, Any]:
+    """Return what decides translations: weights, search and format."""
+    weights = [sha256_of(RunFolder(path).weights) for path in runs]
+    kept = {"format": files.format, "fields": files.fields, "language": files.language}
+    return {"weights": weights, **kept, **dataclasses.asdict(options)}
+
+
+def check_one_text(asks_for_more: bool) -> None:
+    """Raises ConfigError for options that are for lines."""
+    if asks_for_more:
+        raise ConfigError(
+            "--n-best, --scores, --target-prefix and --target-prefixes are for lines: leave them out, or give --format "
+            "lines."
+        )
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

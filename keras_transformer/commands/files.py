@@ -1,0 +1,241 @@
+"""Options of commands that translate texts and files, and how these are read, translated and written."""
+
+import contextlib
+import inspect
+import logging
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
+
+import typer
+
+from keras_transformer.commands.console import BATCHES_AT_ONCE, exit_codes, open_streams, progress_logged
+from keras_transformer.commands.options import in_place_of
+from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
+from keras_transformer.durations import duration
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_lines
+from keras_transformer.model_config import ConfigError
+from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.text.formats import FORMATS, WITH_FIELDS
+from keras_transformer.text.formats.parts import Field, Part, TranslatedError
+
+log = logging.getLogger("keras_transformer")
+
+LINES, TEXT = "lines", "text"
+SENTENCE = 80  # characters, about: how many of them are translated at once
+BATCHES_OF_A_FILE = 8  # that are translated between two writes: what a kill costs at most
+PAUSE = 10.0  # seconds between two lines of progress
+
+
+class FileArguments(NamedTuple):
+    """What the options of `takes_file_options` say. format: a name of FORMATS, or "lines"."""
+
+    format: str
+    fields: tuple[str, ...]
+    language: str
+    input: pathlib.Path | None  # None: standard input
+    output: pathlib.Path | None  # None: standard output
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether lines come from standard input and go to standard output."""
+        return self.format == LINES and self.input is None and self.output is None
+
+
+Paragraphs = Annotated[
+    bool,
+    typer.Option(
+        "--paragraphs",
+        help="Translate a text sentence by sentence, and keep its spaces, line breaks and empty lines: --format text.",
+    ),
+]
+Format = Annotated[
+    Literal["lines", "text", "jsonl", "tsv", "srt", "vtt", "html", "xliff"],
+    typer.Option("--format", help="Of the input, and of the output: what is not text stays as it is."),
+]
+Fields = Annotated[
+    list[str],
+    typer.Option(
+        "--field",
+        default_factory=list,
+        metavar="NAME",
+        help="A field of JSON lines, or a column of TSV, by its name in the first line or its number, which is "
+        "translated; may be repeated.",
+        show_default="none",
+    ),
+]
+Language = Annotated[
+    str, typer.Option("--language", help="Of the input, such as de: for its ends of sentences and abbreviations.")
+]
+InputFile = Annotated[
+    pathlib.Path | None,
+    typer.Option("--input", metavar="FILE", help="The file to translate.", show_default="standard input"),
+]
+OutputFile = Annotated[
+    pathlib.Path | None,
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="Write to this file, and log the progress. If the command is killed, the same one goes on where it was.",
+        show_default="standard output",
+    ),
+]
+
+
+def takes_file_options(command: Callable) -> Callable:
+    """Give a command the options of files in place of its parameter `files`: FileArguments."""
+    keyword, default = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    options = {
+        "paragraphs": (Paragraphs, False), "format": (Format, LINES), "fields": (Fields, default),
+        "language": (Language, "en"), "input": (InputFile, None), "output": (OutputFile, None),
+    }  # fmt: skip
+    parameters = [
+        inspect.Parameter(name, keyword, default=value, annotation=kind) for name, (kind, value) in options.items()
+    ]
+
+    def call(**arguments: Any) -> Any:
+        with exit_codes():
+            files = file_arguments(**{name: arguments.pop(name) for name in options})
+        return command(**arguments, files=files)
+
+    return in_place_of("files", parameters, command, call)
+
+
+def file_arguments(
+    paragraphs: bool,
+    format: str,
+    fields: Sequence[str],
+    language: str,
+    input: pathlib.Path | None,
+    output: pathlib.Path | None,
+) -> FileArguments:
+    """Return the options as FileArguments. Raises ConfigError if some contradict each other."""
+    if paragraphs and format not in (LINES, TEXT):
+        raise ConfigError(f"--paragraphs is --format text, and contradicts --format {format}: give one of them.")
+    if fields and format not in WITH_FIELDS:
+        raise ConfigError(f"--field is for --format {' and '.join(WITH_FIELDS)}: leave it out.")
+    if output is not None and input is not None and output.exists() and os.path.samefile(input, output):
+        raise ConfigError(f"--output is the file that is read, {input}: give another one.")
+    return FileArguments(TEXT if paragraphs else format, tuple(fields), language, input, output)
+
+
+class Road(NamedTuple):
+    """How the parts of an input become those of an output.
+
+    parts: reads them from a stream, whose name is for errors. rendered: returns the output of parts, the first of which
+    has this number, counted from 1. raw: of a part, as it stands in the input. size: of a part, in sentences.
+    """
+
+    parts: Callable[[BinaryIO, str], Iterator[Any]]
+    rendered: Callable[[list[Any], int], Iterable[str]]
+    raw: Callable[[Any], str]
+    size: Callable[[Any], float]
+
+
+def road_of_lines(
+    output_lines: Callable[[list[str], int], Iterable[str]], checked: Callable[[Iterator[str]], Iterator[str]]
+) -> Road:
+    """Return the road of lines, each of which is a sentence: see `translate_lines`."""
+    return Road(
+        lambda stream, name: checked(read_lines(stream, name)), output_lines, lambda line: f"{line}\n", lambda line: 1
+    )
+
+
+def road_of_files(files: FileArguments, translator: DocumentTranslator) -> Road:
+    """Return the road of a format."""
+
+    def rendered(parts: list[Part], first: int) -> Iterator[str]:
+        documents = iter(translator.documents(part.passage for part in parts if isinstance(part, Field)))
+        for part in parts:
+            yield part.laid_out(next(documents).text) if isinstance(part, Field) else part
+
+    return Road(
+        lambda stream, name: FORMATS[files.format](stream, name, files.fields),
+        rendered,
+        lambda part: part.passage.raw if isinstance(part, Field) else part,
+        lambda part: len(part.passage.text) / SENTENCE if isinstance(part, Field) else 0,
+    )
+
+
+def translate_files(road: Road, files: FileArguments, batch_size: int, work: Callable[[], dict[str, Any]]) -> None:
+    """Translate the input to the output. `work` returns what decides the output beside the input.
+
+    If reading the input raises, all parts before the error are translated and written first.
+    """
+    standard_input, standard_output = open_streams()
+    with contextlib.ExitStack() as stack:
+        stream = standard_input if files.input is None else stack.enter_context(open(files.input, "rb"))
+        name = "the input" if files.input is None else str(files.input)
+        if files.output is None:
+            output, progress = StandardOutput(standard_output), None
+            is_typed = files.input is None and sys.stdin.isatty()
+            size = 0 if is_typed else BATCHES_AT_ONCE * batch_size
+        else:
+            stack.enter_context(progress_logged())
+            output, progress = ResumedOutput(files.output, work()), Progress(files.output, stream)
+            size = BATCHES_OF_A_FILE * batch_size
+        stack.callback(output.close)
+
+        def write(parts: list[Any]) -> None:
+            texts, raws = road.rendered(parts, output.done + 1), [road.raw(part) for part in parts]
+            output.write(raws, texts)
+            if progress:
+                progress.note(raws, sum(map(road.size, parts)))
+
+        group, group_size = [], 0.0
+        try:
+            for part in road.parts(stream, name):
+                if output.has(road.raw(part)):
+                    if progress:
+                        progress.skip(road.raw(part))
+                    continue
+                group.append(part)
+                group_size += road.size(part)
+                if group_size > size:
+                    write(group)
+                    group, group_size = [], 0.0
+            output.check_end()
+        except TranslatedError:
+            write(group)
+            output.finish()
+            raise
+        except InputError as error:
+            write(group)
+            raise output.explained(error) from None
+        write(group)
+        output.finish()
+
+
+class Progress:
+    """Logs how much of a file is translated, how fast, and how long the rest takes."""
+
+    def __init__(self, path: pathlib.Path, stream: BinaryIO):
+        try:
+            self._total = os.fstat(stream.fileno()).st_size  # of a pipe: 0
+        except (OSError, ValueError):
+            self._total = 0
+        self._path, self._begin, self._last = path, time.monotonic(), time.monotonic()
+        self._before, self._bytes, self._sentences = 0, 0, 0.0
+
+    def skip(self, raw: str) -> None:
+        self._before += len(raw.encode("utf-8", "replace"))
+
+    def note(self, raws: Iterable[str], sentences: float) -> None:
+        """Count what is written; log it if the last time is long ago."""
+        self._bytes += sum(len(raw.encode("utf-8", "replace")) for raw in raws)
+        self._sentences += sentences
+        now = time.monotonic()
+        if now - self._last < PAUSE or not self._bytes:
+            return
+        self._last, seconds = now, now - self._begin
+        speed = f"{self._sentences / seconds:.0f} sentences/s"
+        if not self._total:
+            log.info("%s: %s bytes of input, about %s", self._path, f"{self._bytes + self._before:,}", speed)
+            return
+        left = max(self._total - self._before - self._bytes, 0) * seconds / self._bytes
+        share = min((self._before + self._bytes) / self._total, 1)
+        log.info("%s: %.1f %%, about %s, %s left", self._path, 100 * share, speed, duration(left))

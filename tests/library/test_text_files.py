@@ -1,0 +1,195 @@
+"""`keras-transformer translate --paragraphs, --format, --input, --output`: texts and files through the command."""
+
+import json
+import os
+import re
+
+import pytest
+
+from keras_transformer.commands import files
+from keras_transformer.commands.translate import app
+from keras_transformer.translation import Translation
+from keras_transformer.translator import Translator
+from tests.support.commands import invoke
+from tests.support.documents import capitals
+
+
+class Capitals:
+    """Stands in for a Translator, and fails at the sentence that `fails_at` names."""
+
+    longer_than_trained, trained_tokens, fails_at = 0, 64, None
+
+    def load(self, run, options, **settings):
+        self.options, self.seen, self.batches = options, [], []
+        return self
+
+    def translate(self, lines, first_line=1, prefixes=None, protect=""):
+        self.batches.append(lines)
+        if self.fails_at in lines:
+            raise KeyboardInterrupt
+        self.seen += lines
+        return [Translation(capitals(line), -0.25) for line in lines]
+
+    def translate_n_best(self, lines, first_line, prefixes, protection=()):
+        return [[each] for each in self.translate(lines)]
+
+    def are_too_long(self, lines):
+        return [False] * len(lines)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    model = Capitals()
+    monkeypatch.setattr(Translator, "load", model.load)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.weights.h5").write_bytes(b"weights")
+    model.path = str(tmp_path / "run")
+    return model
+
+
+def translate(run, *arguments, stdin=b""):
+    return invoke(app, run.path, *map(str, arguments), stdin=stdin)
+
+
+def test_paragraphs_keep_their_spaces_line_breaks_and_empty_lines(run):
+    text = "\ufeffa dog.  a cat.\r\n\r\n  - and\n\n\nend"
+    result = translate(run, "--paragraphs", stdin=text.encode())
+    assert (result.exit_code, result.stdout_bytes.decode()) == (0, capitals(text))
+    assert run.seen == ["a dog.", "a cat.", "and", "end"]
+    assert translate(run, "--format", "text", stdin=text.encode()).stdout_bytes == result.stdout_bytes
+
+
+def test_fields_have_names(run):
+    result = translate(run, "--format", "jsonl", "--field", "a", "--field", "b", stdin=b'{"b":"x","c":"y","a":"z"}\n')
+    assert result.stdout == '{"b":"X","c":"y","a":"Z"}\n'
+    assert translate(run, "--format", "tsv", "--field", "2", stdin=b"a\tb\n").stdout == "a\tB\n"
+
+
+def test_a_broken_line_ends_the_command_after_those_before_it(run):
+    result = translate(run, "--format", "jsonl", "--field", "t", stdin=b'{"t":"a"}\n{"t"\n{"t":"b"}\n')
+    assert (result.exit_code, result.stdout) == (1, '{"t":"A"}\n')
+    assert re.fullmatch("Error: the input, line 2 is not JSON: .*\n", result.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["--paragraphs", "--format", "srt"], "--paragraphs is --format text, and contradicts --format srt"),
+        (["--format", "html", "--field", "a"], "--field is for --format jsonl and tsv: leave it out"),
+        (["--format", "jsonl"], "--format jsonl needs the fields that are translated"),
+        (["--paragraphs", "--n-best", "2"], "--n-best, --scores, --target-prefix and --target-prefixes are for lines"),
+        (["--paragraphs", "--scores"], "are for lines"),
+        (["--input", "nowhere.txt"], "nowhere.txt: No such file or directory"),
+        (["--output", "nowhere/out.txt"], "nowhere/out.txt.unfinished: No such file or directory"),
+    ],
+)
+def test_options_that_make_no_sense_are_one_sentence(run, arguments, sentence):
+    result = translate(run, *arguments)
+    assert result.exit_code == 1 and re.fullmatch(f"Error: .*{sentence}.*\n", result.stderr), result.stderr
+
+
+def test_an_unknown_format_is_a_wrong_command_line(run):
+    result = translate(run, "--format", "docx")
+    assert result.exit_code == 2 and "'docx' is not one of" in result.stderr
+
+
+# A file that is killed
+
+
+@pytest.fixture
+def paths(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "BATCHES_OF_A_FILE", 1)
+    return tmp_path / "in.txt", tmp_path / "out.txt"
+
+
+@pytest.mark.parametrize("form", ["lines", "text"])
+@pytest.mark.parametrize("fails_at", ["dog 0.", "dog 7.", "dog 19."])
+def test_a_killed_command_goes_on_where_it_was(run, paths, form, fails_at):
+    source, target = paths
+    source.write_text("".join(f"dog {n}.\n\n" for n in range(20)))
+    command = ["--format", form, "--input", source, "--output", target, "--batch-size", "2"]
+    run.fails_at = fails_at
+    assert translate(run, *command).exit_code != 0 and not target.exists()
+    first, run.fails_at = run.seen, None
+    result = translate(run, *command)
+    assert (result.exit_code, target.read_text()) == (0, source.read_text().upper()), result.stderr
+    assert [line for line in first + run.seen if line] == [f"dog {n}." for n in range(20)]
+    assert sorted(os.listdir(target.parent)) == ["in.txt", "out.txt", "run"]
+
+
+def test_after_a_correction_it_goes_on_at_the_line(run, paths):
+    source, target = paths
+    source.write_text('{"t": "a"}\n{"t": "b"}\n{"t"\n{"t": "c"}\n')
+    command = ["--format", "jsonl", "--field", "t", "--input", source, "--output", target]
+    result = translate(run, *command)
+    assert result.exit_code == 1 and "line 3 is not JSON" in result.stderr
+    assert "out.txt.unfinished has the translations of all before it: the same command goes on there" in result.stderr
+    source.write_text(source.read_text().replace('{"t"\n', '{"t": "x"}\n'))
+    assert translate(run, *command).exit_code == 0
+    assert run.seen == ["x", "c"] and target.read_text() == '{"t": "A"}\n{"t": "B"}\n{"t": "X"}\n{"t": "C"}\n'
+
+
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        ("input", "has the translations of another input"),
+        ("shorter", "has the translations of another input"),
+        ("option", "has what another model, search or format wrote"),
+        ("weights", "has what another model, search or format wrote"),
+    ],
+)
+def test_what_is_written_is_not_joined_to_other_work(run, paths, change, sentence):
+    source, target = paths
+    source.write_text("one.\n" * 5 + "two.\n")
+    command, run.fails_at = ["--input", source, "--output", target, "--batch-size", "1"], "two."
+    translate(run, *command)
+    unfinished = target.with_name("out.txt.unfinished")
+    kept, run.fails_at = unfinished.read_bytes(), None
+    assert kept
+    if change == "input":
+        source.write_text("other.\n" * 9)
+    if change == "shorter":
+        source.write_text("one.\n")
+    if change == "weights":
+        (source.parent / "run" / "model.weights.h5").write_bytes(b"others")
+    result = translate(run, *command, *(["--beam-size", "2"] if change == "option" else []))
+    assert result.exit_code == 1 and sentence in result.stderr and unfinished.read_bytes() == kept
+    unfinished.unlink()
+    assert translate(run, *command).exit_code == 0 and target.read_text() == source.read_text().upper()
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"parts": 2}'])
+def test_a_damaged_journal_begins_anew(run, paths, damage):
+    source, target = paths
+    source.write_text("one.\n" * 5 + "two.\n")
+    command, run.fails_at = ["--input", source, "--output", target, "--batch-size", "1"], "two."
+    translate(run, *command)
+    journal, run.fails_at = target.with_name("out.txt.journal"), None
+    assert json.loads(journal.read_text())["parts"]
+    journal.write_bytes(damage)
+    assert translate(run, *command).exit_code == 0 and target.read_text() == source.read_text().upper()
+
+
+def test_html_that_does_not_close_is_translated_and_reported(run, paths):
+    source, target = paths
+    source.write_text("<p>a dog\n<div>b")
+    result = translate(run, "--format", "html", "--input", source, "--output", target)
+    assert (result.exit_code, target.read_text()) == (1, "<p>A DOG\n<div>B")
+    assert "in.txt, line 2: <div> is not closed. The output has all translations" in result.stderr
+
+
+def test_the_output_is_not_the_input(run, paths):
+    source, _ = paths
+    source.write_text("a\n")
+    result = translate(run, "--input", source, "--output", source)
+    assert (
+        result.exit_code == 1 and "--output is the file that is read" in result.stderr and source.read_text() == "a\n"
+    )
+
+
+def test_progress_tells_how_much_is_done_and_how_long_the_rest_takes(run, paths, monkeypatch, caplog):
+    source, target = paths
+    source.write_text("a dog.\n" * 10)
+    monkeypatch.setattr(files, "PAUSE", 0)
+    translate(run, "--input", source, "--output", target, "--batch-size", "4")
+    assert re.search(r"out.txt: 5\d\.\d %, about \d+ sentences/s, \d+ s left", caplog.text)
