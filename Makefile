@@ -11,6 +11,7 @@
 # make peers       installs what comparisons with other implementations need, so that `make test-all` skips none of them
 # make race-peer   JoeyNMT in an environment of its own, .race, for `python -m benchmarks.recipes.race`
 # make docs        the documentation as a site, in site/: open site/index.html; no server and no network are needed
+# make lint        ruff, and the types of all that is not a tensor
 # make clean       removes what these commands made; data/ and runs/cache stay, which other trainings read
 PYTHON ?= python3
 VENV ?= .venv
@@ -26,7 +27,7 @@ runs := runs/numbers
 exports := exports/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: install demo multi30k serve check check-learning test test-all longest attack peers race-peer docs clean
+.PHONY: install demo multi30k serve check check-learning test test-all longest attack peers race-peer docs lint clean
 
 install: $(VENV)/installed
 
@@ -91,6 +92,12 @@ docs: install
 	$(python) -m pip install --quiet --disable-pip-version-check -r requirements-docs.txt
 	NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet --strict
 	@echo "Open site/index.html"
+
+lint: install
+	$(python) -m pip install --quiet --disable-pip-version-check -r requirements-lint.txt
+	$(VENV)/bin/ruff check --quiet .
+	$(VENV)/bin/ruff format --check --quiet .
+	$(VENV)/bin/mypy
 
 clean:
 	rm -rf site $(VENV) .race .pytest_cache keras_transformer_mt.egg-info $(runs) $(exports)

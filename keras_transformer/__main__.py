@@ -58,7 +58,9 @@ def is_checkout_on_path() -> bool:
     """Return whether `import train` finds the folder beside this package, and not another project's module."""
     found = importlib.util.find_spec("train")
     checkout = pathlib.Path(__file__).resolve().parents[1]
-    return bool(found and found.origin) and pathlib.Path(found.origin).resolve().parents[1] == checkout
+    return (
+        found is not None and found.origin is not None and pathlib.Path(found.origin).resolve().parents[1] == checkout
+    )
 
 
 def help_text(prog_name: str) -> str:

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
@@ -22,6 +22,16 @@ class BaseModelConfig:
     """The base of TransformerConfig and RecurrentConfig: a frozen dataclass that checks its own fields."""
 
     kind: ClassVar[str]  # as model.json and the section [model] name it
+    if TYPE_CHECKING:  # what every kind has, each with its own defaults
+        vocab_size: int
+        dropout: float
+        label_smoothing: float
+
+        @property
+        def position_limit(self) -> int | None: ...
+
+        @property
+        def memory_attentions(self) -> int: ...
 
     def replace(self, **changes) -> Self:
         """The same configuration with some fields changed."""

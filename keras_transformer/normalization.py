@@ -11,8 +11,10 @@ import re
 import tempfile
 import unicodedata
 from collections.abc import Iterator
+from typing import Literal
 
 NFC, NFKC, IDENTITY = NORMALIZATIONS = ("nfc", "nfkc", "identity")
+UNICODE: dict[str, Literal["NFC", "NFKC"]] = {NFC: "NFC", NFKC: "NFKC"}  # as unicodedata names the forms
 SPACE = "\u2581"  # as SentencePiece writes a space in a piece
 
 # Ranges of characters, as in a regular expression. Unicode's categories Zs, Zl, Zp, Cc, Cf and its property
@@ -60,7 +62,7 @@ def normalization_rules(normalization: str, lowercase: bool = False) -> dict[str
     """
     if normalization not in NORMALIZATIONS:
         raise ValueError(f"normalization must be one of {', '.join(NORMALIZATIONS)}. Received: {normalization!r}")
-    rules = {} if normalization == IDENTITY else _rules_of_form(normalization.upper())
+    rules = {} if normalization == IDENTITY else _rules_of_form(UNICODE[normalization])
     if lowercase:
         capitals = {capital: lower for capital in _characters() if (lower := lower_case(capital)) != capital}
         for capital, lower in capitals.items():  # "H" and a line below it: only the small letter has one character
@@ -69,7 +71,7 @@ def normalization_rules(normalization: str, lowercase: bool = False) -> dict[str
     return {sequence: other for sequence, other in rules.items() if sequence != other}
 
 
-def _rules_of_form(form: str) -> dict[str, str]:
+def _rules_of_form(form: Literal["NFC", "NFKC"]) -> dict[str, str]:
     """The rules of a normalisation form of Unicode, and those of spaces and invisible characters."""
     rules = {}
     for character in _characters():

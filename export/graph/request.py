@@ -1,6 +1,7 @@
 """What a request may ask of the served graph: optional inputs, their defaults, and the bounds that the graph checks."""
 
 import inspect
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -47,7 +48,7 @@ def inputs_of(options: SearchOptions, longest_output: int) -> list[Input]:
 
 
 def signature(
-    function, required: list[tf.TensorSpec], optional: list[Input] = ()
+    function, required: list[tf.TensorSpec], optional: Sequence[Input] = ()
 ) -> tf.types.experimental.GenericFunction:
     """Return `function` as a signature with these inputs. TensorFlow Serving fills in an optional one that is missing.
 

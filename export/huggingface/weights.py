@@ -6,6 +6,7 @@ The names and the order of channels are those of the table with which models are
 import json
 import pathlib
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 import numpy as np
@@ -72,7 +73,8 @@ def write_safetensors(path: pathlib.Path, arrays: Mapping[str, np.ndarray]) -> N
 
     The format: github.com/huggingface/safetensors, README.md, "Format".
     """
-    header, start = {"__metadata__": {"format": "pt"}}, 0
+    header: dict[str, dict[str, Any]] = {"__metadata__": {"format": "pt"}}
+    start = 0
     for name, array in arrays.items():
         end = start + 4 * array.size
         header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [start, end]}

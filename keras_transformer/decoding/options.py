@@ -49,7 +49,9 @@ class Option:
     needs: str = ""
 
 
-def row(default: int | float | None, lowest: float, highest: float, help: str, group: str = SEARCH, **more: Any) -> Any:
+def row(
+    default: int | float | str | None, lowest: float, highest: float, help: str, group: str = SEARCH, **more: Any
+) -> Any:
     """Return a field of SearchOptions that carries its row of the table; arguments as for Option."""
     return dataclasses.field(
         default=default, metadata=dict(lowest=lowest, highest=highest, help=help, group=group, **more)

@@ -113,6 +113,7 @@ def weights_of_tokens(config: TransformerConfig) -> list[Weight]:
 
 def weights_of_side(side: str, config: TransformerConfig) -> Iterator[Weight]:
     """Yield the arrays of the blocks of a side, "encoder" or "decoder", and of the last LayerNorm of pre-norm."""
+    sublayers: tuple[str, ...]
     if side == "encoder":
         number_of_blocks, sublayers = config.encoder_layers, ("self_attention", "feed_forward")
     else:

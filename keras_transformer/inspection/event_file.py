@@ -9,7 +9,7 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import google_crc32c
 from google.protobuf.message import DecodeError
@@ -53,7 +53,7 @@ class EventFile:
             other.unlink()
         self.file = RetryingFile(path)
 
-    def write(self, step: int, wall_time: float, values: dict[str, float | str | None]) -> None:
+    def write(self, step: int, wall_time: float, values: Mapping[str, float | str | None]) -> None:
         """values: by tag ("loss"); a str is Markdown, None is NaN. wall_time: seconds since 1970."""
         summary = Summary()
         for tag, value in values.items():

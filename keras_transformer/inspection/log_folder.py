@@ -2,6 +2,7 @@
 
 import pathlib
 import time
+from collections.abc import Mapping
 
 from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -18,7 +19,7 @@ class LogFolder:
         self.folder = folder
         self.file: EventFile | None = None
 
-    def write(self, step: int, values: dict[str, float | str]) -> None:
+    def write(self, step: int, values: Mapping[str, float | str]) -> None:
         """Write numbers and texts (Markdown) by name: "validation/samples" becomes the tag "samples"."""
         values = {name.partition("/")[2]: value for name, value in values.items()}
         self._opened().write(step, time.time(), values)

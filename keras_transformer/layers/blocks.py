@@ -192,7 +192,7 @@ class EncoderBlock(AttentionBlock):
 class MemoryBlock(AttentionBlock):
     """What every decoder block has after its first sublayer: attention to the encoder's output, and what follows."""
 
-    attentions = ("memory_attention",)
+    attentions: tuple[str, ...] = ("memory_attention",)
 
     def build_rest(self, states_shape: tuple, memory_shape: tuple) -> None:
         """Build all but the first sublayer."""

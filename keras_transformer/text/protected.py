@@ -32,7 +32,8 @@ class ProtectedLine:
         tags = tuple(span for span in spans if span.kind == TAGS)
         stripped = without_tags(line, tags)
         source = Source(stripped.text, tuple(moved(span, tags, stripped) for span in spans if span.kind != TAGS))
-        tree, symbols = tree_of(tags, stripped), ()
+        tree = tree_of(tags, stripped)
+        symbols: tuple[str, ...] = ()
         if placeholders:
             source, symbols, tree = with_symbols(source, tree, placeholders)
         return cls(line, tuple(spans), source, tags, tree, symbols)

@@ -19,7 +19,7 @@ class DataSection(Section):
     of this one with `source: Literal["name"]`, and `train/data/sources/name.py` has `read_corpus`, which reads it.
     """
 
-    AFTER_TRAINING = ("licence",)
+    AFTER_TRAINING: ClassVar[tuple[str, ...]] = ("licence",)
     outputs: ClassVar[str] = TEXT  # what a model of these pairs writes
 
     source: str

@@ -8,7 +8,7 @@ import pkgutil
 import tomllib
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import pydantic
 import tomli_w
@@ -46,7 +46,10 @@ class RunConfig(Section):
     PATHS = ("run_folder", "cache_folder")
     run_folder: PathText
     cache_folder: PathText | None = None  # encoded text, for several runs; None: `cache_path`
-    data: Annotated[Union[SOURCES], pydantic.Field(discriminator="source")]  # noqa: UP007
+    if TYPE_CHECKING:
+        data: DataSection
+    else:
+        data: Annotated[Union[SOURCES], pydantic.Field(discriminator="source")]  # noqa: UP007
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()

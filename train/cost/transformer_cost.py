@@ -12,7 +12,7 @@ def forward_flops(config: TransformerConfig, source_length: float, target_length
     attended = 2 * config.num_heads * (config.d_k + config.d_v)  # per query and key: their product, the weighted value
     encoder_block = source_length * (feed_forward + encoder_sublayer_flops(config, source_length))
     if config.decoder_layer == "ssru":
-        past = 4 * d_model**2  # two matrices
+        past: float = 4 * d_model**2  # two matrices
     else:
         past = 2 * projections + target_length * attended  # queries and outputs, keys and values
     decoder_block = target_length * (past + projections + source_length * attended + feed_forward)

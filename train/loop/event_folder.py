@@ -1,7 +1,7 @@
 """The folder `tensorboard/` of a run: one event file per writer, so that curves of the same name lie on one chart."""
 
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
@@ -35,7 +35,7 @@ class EventFolder:
         for writer in dict.fromkeys([*written, *writers]):
             self.files[writer] = EventFile(folder / writer, self._events_to_keep(writer, first_step))
 
-    def write(self, step: int, wall_time: float, values: dict[str, float | str | None]) -> None:
+    def write(self, step: int, wall_time: float, values: Mapping[str, float | str | None]) -> None:
         """values: by name; "train/loss" is the tag `loss` of the writer `train`. A str is Markdown, None is NaN."""
         values_of = {}
         for name, value in values.items():

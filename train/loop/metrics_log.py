@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -52,7 +52,7 @@ class MetricsLog:
         for record in records:
             self.events.write(record.pop("step"), record.pop("time", time.time()), record)
 
-    def write(self, step: int, values: dict[str, float | str]) -> None:
+    def write(self, step: int, values: Mapping[str, float | str]) -> None:
         """values: by name; a str is Markdown; NaN and infinity become null in the file.
 
         In TensorBoard "train/loss" is the tag `loss` of the writer `train`, so that it lies on one chart with

@@ -1,5 +1,6 @@
 """A table of texts: aligned columns for a terminal, Markdown for report.md."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 INTERVAL_NOTE = "±: half of the 95 per cent confidence interval, by bootstrap resampling"
@@ -10,7 +11,7 @@ class Table(NamedTuple):
 
     title: str
     heads: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
 
     def lines(self) -> list[str]:
         """The title, then aligned columns, numbers to the right."""

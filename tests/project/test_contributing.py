@@ -1,0 +1,42 @@
+"""CONTRIBUTING.md names files, folders and commits that exist; CHANGELOG.md has the version of pyproject.toml."""
+
+import re
+import subprocess
+import tomllib
+
+import pytest
+
+from tests.support.places import ROOT
+
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+CHANGES = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+COMMITS = re.findall(r"^`([0-9a-f]{7})` (.*)$", PAGE, re.MULTILINE)
+PLACES = ("", "keras_transformer", "train", "export", "tests/library")  # to which a path may be relative
+
+
+def test_every_way_of_adding_names_a_commit():
+    assert len(COMMITS) == PAGE.count("\n### ") == 6
+
+
+@pytest.mark.parametrize(("commit", "subject"), COMMITS)
+def test_a_commit_has_that_subject(commit, subject):
+    if (
+        subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, capture_output=True).stdout
+        != b"false\n"
+    ):
+        pytest.skip("this is no clone with the whole history")
+    found = subprocess.run(["git", "show", "-s", "--format=%s", commit], cwd=ROOT, capture_output=True, text=True)
+    assert found.stdout.strip() == subject
+
+
+def test_the_files_that_it_names_exist():
+    names = [
+        name for name in re.findall(r"`([\w/.-]+(?:\.(?:py|md|toml)|/))`", PAGE) if not re.search("NAME|SYSTEM", name)
+    ]
+    assert len(names) > 30
+    assert [name for name in names if not any((ROOT / place / name).exists() for place in PLACES)] == []
+
+
+def test_the_changelog_has_a_section_for_the_version():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert re.search(rf"^## {re.escape(version)}$", CHANGES, re.MULTILINE)
