@@ -6,6 +6,7 @@ import os
 
 import keras
 
+from keras_transformer.inference import TEXT
 from keras_transformer.inspection.projector import write_projector
 from keras_transformer.run_folder import RunFolder
 
@@ -14,6 +15,8 @@ from .config.training import check_idle_keys
 from .cost.micro_batches import find_micro_batches
 from .cost.preflight import report_preflight
 from .data.batches import ShardedBatches
+from .data.cleaning import proposal_lines
+from .data.corpus import own_shards
 from .data.prepare import PreparedData, check_division, keep_check_lines, load_corpus, prepare_data
 from .data.vocabulary import share_tokenizer, tokenizer_on_trial
 from .loop.fit import fit, report_is_missing
@@ -85,6 +88,9 @@ def dry_run(config: RunConfig) -> None:
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     check_frozen(transformer_config, config.training.frozen or ())
     report_preflight(config.training, data, transformer_config, replicas)
+    if config.data.outputs == TEXT:
+        for line in proposal_lines(own_shards(corpus.train, worker)[0], config.data):
+            log.info(line)
 
 
 def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Changes) -> None:

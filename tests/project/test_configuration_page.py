@@ -10,6 +10,8 @@ import pytest
 from keras_transformer.config import PRESETS, TransformerConfig
 from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.places import ROOT
+from train.config.augmentation import AugmentationConfig
+from train.config.cleaning import CleaningConfig
 from train.config.model import SET_ELSEWHERE
 from train.config.run import SECTIONS, SOURCES, RunConfig
 
@@ -46,6 +48,8 @@ def defaults_of(section, *others):
     [
         ("# Every key", RunConfig, SECTIONS),
         *((f'**`source = "{name}"`**', section, ("source",)) for name, section in OF_DATA.items()),
+        ("## [data.clean]", CleaningConfig, ()),
+        ("## [training.augment]", AugmentationConfig, ()),
         *((f"## [{name}]", *SECTIONS[name], ()) for name in ("tokenizer", "training", "translation")),
     ],
 )

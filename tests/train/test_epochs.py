@@ -37,7 +37,7 @@ def test_an_epoch_that_was_prepared_ahead_is_not_prepared_again():
 def test_an_epoch_that_was_given_up_while_it_was_prepared_is_prepared_anew():
     begun, prepared = threading.Event(), []
 
-    def resegment(pairs, rng, gives_up):
+    def redraw(pairs, rng, gives_up):
         begun.set()
         while not prepared and not gives_up():
             pass
@@ -46,7 +46,7 @@ def test_an_epoch_that_was_given_up_while_it_was_prepared_is_prepared_anew():
             raise concurrent.futures.CancelledError
         return pairs
 
-    epochs = Epochs(copying_pairs(), TRAINING.row_lengths, 1, resegment)
+    epochs = Epochs(copying_pairs(), TRAINING.row_lengths, 1, redraw)
     epochs.prepare_ahead(1)
     assert begun.wait(20)
     epochs.give_up()

@@ -136,7 +136,7 @@ def test_an_epoch_that_is_waited_for_is_given_up_and_can_be_had_again(lengths):
     """A process that was told to stop ends then, and does not wait for minutes, nor does the thread of tf.data."""
     begun, hurries = threading.Event(), threading.Event()
 
-    def resegment(pairs, rng, gives_up):
+    def redraw(pairs, rng, gives_up):
         begun.set()
         deadline = time.monotonic() + 60
         while not hurries.is_set() and time.monotonic() < deadline:
@@ -145,7 +145,7 @@ def test_an_epoch_that_is_waited_for_is_given_up_and_can_be_had_again(lengths):
             time.sleep(0.01)
         return pairs
 
-    epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), 1, resegment)
+    epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), 1, redraw)
     with ThreadPoolExecutor(1) as reader:
         waiting = reader.submit(epochs.epoch, 1)
         assert begun.wait(timeout=10)

@@ -123,7 +123,7 @@ def test_pieces_that_are_no_longer_needed_are_given_up_between_two_chunks(tokeni
 
 
 def batches_of(pairs, tokenizer, rate=0.2, seed=1):
-    return PackedBatches(pairs, 4 * ROWS.target, ROWS, seed, resegment=BpeDropout(tokenizer, rate, ROWS))
+    return PackedBatches(pairs, 4 * ROWS.target, ROWS, seed, redraw=BpeDropout(tokenizer, rate, ROWS))
 
 
 def test_a_batch_depends_on_its_step_alone(tokenizer, pairs):

@@ -9,6 +9,7 @@ import pydantic
 
 from keras_transformer.inference import TEXT
 
+from .cleaning import CleaningConfig
 from .section import Section
 
 
@@ -28,6 +29,7 @@ class DataSection(Section):
     target_language: str
     shards: int = pydantic.Field(1, ge=1)  # parts of the training text that workers divide among them
     placeholders: float = pydantic.Field(0.0, ge=0, le=1)  # share of the pairs whose spans are replaced, per epoch
+    clean: CleaningConfig | None = None  # which training pairs are left out; None: none
 
     @property
     @abc.abstractmethod
@@ -42,6 +44,11 @@ class DataSection(Section):
     def paths(self) -> list[pathlib.Path]:
         """All files that are read, of every split, those in folders included."""
         return []
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The pieces that stand before source sentences."""
+        return ()
 
     @property
     def unfit_tokenizer(self) -> dict[str, str]:

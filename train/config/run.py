@@ -20,6 +20,8 @@ from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.run_folder import RunFolder
 
 from . import sources
+from .augmentation import AugmentationConfig, check_augmentation
+from .cleaning import CleaningConfig
 from .data import DataSection
 from .errors import sentence, set_by
 from .inherited import completed_by_start
@@ -96,6 +98,8 @@ KEYS = [
     "run_folder",
     "cache_folder",
     *(f"{name}.{key}" for name, kinds in SECTIONS.items() for kind in kinds for key in kind.model_fields),
+    *(f"data.clean.{key}" for key in CleaningConfig.model_fields),
+    *(f"training.augment.{key}" for key in AugmentationConfig.model_fields),
 ]
 
 
@@ -145,6 +149,7 @@ def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Seq
             f'data.source is "{config.data.source}" and not "treebank": choose "bleu", "chrf" or "loss".'
         )
     check_tokenizer(config.effective_tokenizer, config.data, where)
+    check_augmentation(config.training.augment, config.tokenizer, config.data, where)
     return config
 
 

@@ -6,6 +6,7 @@ import pydantic
 
 from keras_transformer.config import ConfigError
 
+from .augmentation import AugmentationConfig
 from .section import PathText, Section
 
 OF_SCHEDULE = {"warmup_steps": "paper", "learning_rate_factor": "paper", "learning_rate": "constant"}
@@ -37,6 +38,7 @@ class TrainingConfig(Section):
     dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     bpe_dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # merges left out per epoch (Provilkov et al. 2020: 0.1)
+    augment: AugmentationConfig | None = None  # which pairs are changed per epoch, and how; None: none
     schedule: Literal["paper", "constant"] = "paper"  # constant: plain Adam (Kingma & Ba 2015) with learning_rate
     warmup_steps: int = pydantic.Field(4_000, ge=1)  # of the paper's schedule
     learning_rate_factor: float = pydantic.Field(1.0, gt=0)  # of the paper's schedule

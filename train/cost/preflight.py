@@ -12,6 +12,7 @@ from keras_transformer.machine import has_bfloat16_products
 from keras_transformer.model_config import BaseModelConfig
 
 from ..config.training import RowLengths, TrainingConfig
+from ..data.cleaning import dropped_lines
 from ..data.encoding import pair_keys, row_holding
 from ..data.prepare import PreparedData
 from ..data.statistics import length_sentence
@@ -37,6 +38,7 @@ def report_preflight(training: TrainingConfig, data: PreparedData, transformer_c
     for line in (
         *corpus_lines(data),
         *identical_lines(data),
+        *dropped_lines(data.train.shards),
         *length_lines(data),
         *row_lines(data),
         *cost_lines(training, data, transformer_config, replicas),

@@ -20,7 +20,7 @@ from keras_transformer.tokens import BOS, PAD
 from ..config.training import RowLengths
 from ..workers.tf_config import ONLY_WORKER, Worker
 from .encoding import EncodedPairs, Sentences
-from .epochs import Epochs, Resegment
+from .epochs import Epochs, Redraw
 from .packing import Packing, offsets_of, places_of
 
 FIELDS = ("source_ids", "source_segments", "target_ids", "target_segments", "labels")
@@ -52,7 +52,7 @@ class PackedBatches:
     pairs: none longer than a row. tokens_per_batch: target positions of a batch, rounded down to whole rows.
     seed: one int or several. worker: each worker builds only its own rows of a batch; the number of rows must be a
     multiple of the number of workers. The rows of all workers, in their order, are the batch of a single worker.
-    resegment: splits the words of every epoch anew, as `Epochs` describes.
+    redraw: changes the pairs of every epoch, or divides their words anew, as `Epochs` describes.
 
     Every epoch shuffles and packs all pairs again, or those that their mixture takes. It has `steps_per_epoch` batches,
     as many as epoch 0 needs. Rows missing from its last batch are taken from its beginning; rows left over (one or two
@@ -66,13 +66,13 @@ class PackedBatches:
         row_lengths: RowLengths,
         seed: int | tuple[int, ...],
         worker: Worker = ONLY_WORKER,
-        resegment: Resegment | None = None,
+        redraw: Redraw | None = None,
     ):
         self.row_lengths = row_lengths
         self.rows_per_batch = tokens_per_batch // row_lengths.target  # of all workers together
         self.local_rows = self.rows_per_batch // worker.count  # of this worker
         self.worker = worker
-        self._epochs = Epochs(pairs, row_lengths, seed, resegment)
+        self._epochs = Epochs(pairs, row_lengths, seed, redraw)
         pairs, packing = self._epochs.epoch(0)
         self.rows_per_epoch = packing.num_rows
         self.steps_per_epoch = math.ceil(self.rows_per_epoch / self.rows_per_batch)

@@ -151,7 +151,7 @@ def write_entry(folder: pathlib.Path, chunks: Iterable[EncodedPairs], split: Spl
     if not pairs:
         raise nothing_left(split, skipped, too_long)
     checksums = {name: _size_and_checksum(_array_path(folder, name)) for name in ARRAYS}
-    counts = {"pairs": pairs, "skipped": skipped, "too_long": sorted(too_long.items())}
+    counts = {"pairs": pairs, "skipped": skipped, "too_long": sorted(too_long.items()), "examples": split.examples}
     meta = {"origin": origin, **counts, "dtypes": dtypes, "files": checksums}
     with open(folder / "meta.json", "w", encoding="utf-8") as file:
         json.dump(meta | {"checksum": _checksum(meta)}, file, indent=1)
@@ -184,7 +184,8 @@ def open_entry(folder: pathlib.Path) -> EncodedPairs:
     source = Sentences(arrays["source_ids"], arrays["source_offsets"])
     target = Sentences(arrays["target_ids"], arrays["target_offsets"])
     skipped, too_long = collections.Counter(meta["skipped"]), collections.Counter(dict(meta["too_long"]))
-    return EncodedPairs(source, target, skipped, arrays["keys"], too_long=too_long)
+    examples = meta.get("examples", {})  # entries of earlier versions have none
+    return EncodedPairs(source, target, skipped, arrays["keys"], too_long=too_long, examples=examples)
 
 
 def _open_if_intact(entry: pathlib.Path, warn=lambda *_: None) -> EncodedPairs | None:

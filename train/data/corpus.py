@@ -4,15 +4,19 @@ import collections
 import copy
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from keras_transformer.errors import UserError
 from keras_transformer.inference import TEXT
 from keras_transformer.normalization import is_blank
+from keras_transformer.text.cleaning import Cleaner
 
 from ..workers.tf_config import Worker
 
 WHOLE_TEXT = "the training text"  # its name in tables and messages
+
+MOST_EXAMPLES = 3  # pairs that are kept for each reason why others like them were left out
 
 Pair = tuple[str, str]
 
@@ -26,7 +30,8 @@ class Split:
 
     name: the configuration key of the split, for messages. read: returns an iterator over all pairs. A pair with an
     empty side teaches nothing, so it is left out and counted in `skipped`, by reason; `blank` has its number, from 1.
-    Both are those of the latest iteration. Iterating raises CorpusError, at the end, if no pair is left.
+    A `cleaned` one leaves out more, and `examples` has some of those pairs by reason. All three are those of the latest
+    iteration. Iterating raises CorpusError, at the end, if no pair is left.
 
     fingerprint: returns what decides the pairs, as a dict that JSON can hold; other pairs have another fingerprint. It
     raises CorpusError if a file of the split is missing.
@@ -57,7 +62,9 @@ class Split:
         self.shards = tuple(shards) or (self,)
         self.skipped = collections.Counter()
         self.blank: list[int] = []
+        self.examples: dict[str, list[Pair]] = {}
         self._read = read
+        self._cleaner: Callable[[], Cleaner] | None = None
 
     @classmethod
     def of_shards(cls, name: str, shards: Iterable["Split"]) -> "Split":
@@ -73,14 +80,31 @@ class Split:
         split._read, split.skipped, split.blank = pairs.__iter__, collections.Counter(), []
         return split
 
+    def cleaned(self, settings: Mapping[str, Any], tags: tuple[str, ...] = ()) -> "Split":
+        """This Split without the pairs that a Cleaner of these settings and tags drops, in each shard and each part."""
+        split = copy.copy(self)
+        split.skipped, split.blank, split.examples = collections.Counter(), [], {}
+        split._cleaner = lambda: Cleaner(settings, tags)
+        if self.fingerprint:
+            split.fingerprint = lambda: {**self.fingerprint(), "clean": dict(settings)}
+        is_whole = self.shards == (self,)
+        split.shards = (split,) if is_whole else tuple(shard.cleaned(settings, tags) for shard in self.shards)
+        split.mixed = tuple((part.cleaned(settings, tags), weight) for part, weight in self.mixed)
+        return split
+
     def __iter__(self) -> Iterator[Pair]:
         self.skipped.clear()
         self.blank.clear()
-        is_empty = True
+        self.examples.clear()
+        is_empty, cleaner = True, self._cleaner() if self._cleaner else None
         for number, (source, target) in enumerate(self._read(), 1):
             if is_blank(source) or is_blank(target):
                 self.skipped["empty source" if is_blank(source) else "empty target"] += 1
                 self.blank.append(number)
+            elif cleaner and (reason := cleaner.reason_to_drop(source, target)):
+                self.skipped[reason] += 1
+                if len(examples := self.examples.setdefault(reason, [])) < MOST_EXAMPLES:
+                    examples.append((source, target))
             else:
                 is_empty = False
                 yield source, target

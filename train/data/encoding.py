@@ -14,7 +14,7 @@ import numpy as np
 from keras_transformer.tokens import EOS
 
 from ..config.training import RowLengths
-from .corpus import CorpusError, Split, skipped_sentence
+from .corpus import CorpusError, Pair, Split, skipped_sentence
 from .mixing import Mixture
 from .packing import offsets_of
 
@@ -64,6 +64,7 @@ class EncodedPairs:
     keys: np.ndarray | None = None  # uint64 (pairs,), `pair_keys` of the text; None if not made from text
     mixture: Mixture | None = None  # what an epoch takes of them; None: each pair once
     too_long: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # pairs by `row_needed`
+    examples: dict[str, list[Pair]] = dataclasses.field(default_factory=dict)  # of pairs that data.clean drops
 
     def __len__(self) -> int:
         return len(self.source)

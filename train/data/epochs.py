@@ -11,7 +11,7 @@ from ..config.training import RowLengths
 from .encoding import EncodedPairs
 from .packing import Packing, pack
 
-Resegment = Callable[[EncodedPairs, np.random.Generator, Callable[[], bool]], EncodedPairs]
+Redraw = Callable[[EncodedPairs, np.random.Generator, Callable[[], bool]], EncodedPairs]
 
 
 class Epoch(NamedTuple):
@@ -24,8 +24,8 @@ class Epoch(NamedTuple):
 class Epochs:
     """Every Epoch of a corpus, a function of (pairs, row lengths, seed, number) alone.
 
-    resegment: from the pairs, a Generator and a function that is true once to give up, to the same pairs in other
-    pieces, drawn anew for each epoch; None leaves the pairs as they are.
+    redraw: from the pairs, a Generator and a function that is true once to give up, to as many pairs in the same order,
+    in other pieces or changed, drawn anew for each epoch; None leaves the pairs as they are.
 
     An epoch has all pairs, each once, or what their Mixture takes of them. At most two epochs are kept: of millions of
     pairs, each takes about 100 MB, and the size of the ids if these are drawn anew.
@@ -36,9 +36,9 @@ class Epochs:
         pairs: EncodedPairs,
         row_lengths: RowLengths,
         seed: int | tuple[int, ...],
-        resegment: Resegment | None = None,
+        redraw: Redraw | None = None,
     ):
-        self.pairs, self.row_lengths, self.resegment = pairs, row_lengths, resegment
+        self.pairs, self.row_lengths, self.redraw = pairs, row_lengths, redraw
         self.seeds = seed if isinstance(seed, tuple) else (seed,)
         self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="packing")
         self._epochs = {}  # number -> Future
@@ -73,7 +73,7 @@ class Epochs:
         if gives_up():
             raise concurrent.futures.CancelledError("The epoch is not needed any more.")
         rng = np.random.default_rng([*self.seeds, number])
-        pairs = self.resegment(self.pairs, rng, gives_up) if self.resegment else self.pairs
+        pairs = self.redraw(self.pairs, rng, gives_up) if self.redraw else self.pairs
         source_lengths, target_lengths = pairs.source.lengths, pairs.target.lengths
         if self.pairs.mixture is None:
             return Epoch(pairs, pack(source_lengths, target_lengths, self.row_lengths, rng))

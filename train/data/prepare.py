@@ -8,7 +8,7 @@ import itertools
 import logging
 import math
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 import numpy as np
@@ -21,11 +21,13 @@ from ..config.data import DataSection
 from ..config.training import RowLengths, TrainingConfig
 from ..workers.tf_config import ONLY_WORKER, Worker
 from . import sources
+from .augmentation import Augmentation
 from .batches import PackedBatches, ShardedBatches
 from .cache import CorpusCache
+from .cleaning import cleaning_settings, joined_examples
 from .corpus import Corpus, Split, own_shards, skipped_sentence
 from .encoding import EncodedPairs, EncodedShards, Sentences, encode_corpus
-from .epochs import Resegment
+from .epochs import Redraw
 from .mixing import Mixture
 from .placeholders import Placeholders
 from .segmentation import BpeDropout
@@ -49,9 +51,12 @@ class PreparedData:
 def load_corpus(data: DataSection) -> Corpus:
     """The Corpus that the configuration's section `data` describes. Reads no sentences but those of a treebank.
 
-    Raises CorpusError for what can be seen without reading every sentence, such as a missing file.
+    Raises CorpusError for what can be seen without reading every sentence, such as a missing file, and ConfigError for
+    rules of data.clean that cannot be followed.
     """
-    return reader_of(data).read_corpus(data)
+    corpus = reader_of(data).read_corpus(data)
+    settings = cleaning_settings(data)
+    return dataclasses.replace(corpus, train=corpus.train.cleaned(settings, data.tags)) if settings else corpus
 
 
 def load_test_split(data: DataSection) -> Split:
@@ -95,8 +100,8 @@ def prepare_data(
             name, f"{len(pairs):,}", f"{pairs.source_tokens:,}", f"{pairs.target_tokens:,}",
             skipped_sentence(pairs.skipped),
         )  # fmt: skip
-    resegment = resegmentation(tokenizer, training, placeholders)
-    batches = packed_batches(train, training, len(corpus.train.shards), worker, resegment)
+    redraw = redraw_of(training, tokenizer, corpus.symbols, placeholders)
+    batches = packed_batches(train, training, len(corpus.train.shards), worker, redraw)
     log.info(
         "packed rows of %d source and %d target positions: %.2f%% padding; %d rows per batch, %d steps per epoch, "
         "%.1f epochs in %d steps",
@@ -106,20 +111,26 @@ def prepare_data(
     return PreparedData(corpus, tokenizer, train, validation, batches)
 
 
-def resegmentation(tokenizer: Tokenizer, training: TrainingConfig, placeholders: float) -> Resegment | None:
-    """What an epoch does to the pairs: placeholders for a share of them, then BPE-dropout; None for nothing."""
-    steps: list[Resegment] = []
+def redraw_of(
+    training: TrainingConfig, tokenizer: Tokenizer, tags: Sequence[str], placeholders: float
+) -> Redraw | None:
+    """What every epoch does to the pairs before they are packed; None for nothing.
+
+    Changes of text come first, then placeholders for a share of the pairs, then BPE-dropout. Raises ConfigError or
+    TokenizerError if the tokenizer has no placeholders or no merges.
+    """
+    steps: list[Redraw] = []
+    if training.augment:
+        steps.append(Augmentation(tokenizer, training.augment, training.row_lengths, tags))
     if placeholders:
         steps.append(Placeholders(tokenizer, placeholders, training.row_lengths))
     if training.bpe_dropout:
         steps.append(BpeDropout(tokenizer, training.bpe_dropout, training.row_lengths))
-    if not steps:
-        return None
 
-    def resegment(pairs: EncodedPairs, rng: np.random.Generator, gives_up: Callable[[], bool]) -> EncodedPairs:
+    def redraw(pairs: EncodedPairs, rng: np.random.Generator, gives_up: Callable[[], bool]) -> EncodedPairs:
         return functools.reduce(lambda pairs, step: step(pairs, rng, gives_up), steps, pairs)
 
-    return resegment
+    return redraw if steps else None
 
 
 def encoded(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, cache: CorpusCache) -> EncodedPairs:
@@ -134,7 +145,8 @@ def encoded(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, cache: 
     mixture = Mixture([len(part) for part in parts], [weight for _, weight in split.mixed])
     for part, count in zip(parts, mixture.counts(), strict=True):
         log.info("an epoch takes %s pairs of an entry that has %s", f"{count:,}", f"{len(part):,}")
-    return EncodedPairs(*sides, skipped, np.concatenate([part.keys for part in parts]), mixture, too_long)
+    keys = np.concatenate([part.keys for part in parts])
+    return EncodedPairs(*sides, skipped, keys, mixture, too_long, joined_examples(parts))
 
 
 def packed_batches(
@@ -142,19 +154,19 @@ def packed_batches(
     training: TrainingConfig,
     shards: int,
     worker: Worker,
-    resegment: Resegment | None = None,
+    redraw: Redraw | None = None,
 ) -> ShardedBatches:
     """The batches of this worker's EncodedShards; `shards` counts those of all workers."""
     row_lengths = training.row_lengths
     if shards == 1:
         (pairs,) = train.shards
-        streams = [PackedBatches(pairs, training.tokens_per_batch, row_lengths, (training.seed, 0), worker, resegment)]
+        streams = [PackedBatches(pairs, training.tokens_per_batch, row_lengths, (training.seed, 0), worker, redraw)]
     else:
         rows_per_shard = training.tokens_per_batch // row_lengths.target // shards
         first = worker.index * len(train.shards)
         streams = [
             PackedBatches(
-                pairs, rows_per_shard * row_lengths.target, row_lengths, (training.seed, number), resegment=resegment
+                pairs, rows_per_shard * row_lengths.target, row_lengths, (training.seed, number), redraw=redraw
             )
             for number, pairs in enumerate(train.shards, start=first)
         ]

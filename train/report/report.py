@@ -21,6 +21,7 @@ from keras_transformer.translator import Translator
 from ..config.run import RunConfig
 from ..config.training import TrainingConfig
 from ..cost.cost import corpus_flops, parameter_count
+from ..data.cleaning import dropped_table
 from ..data.corpus import skipped_sentence
 from ..data.prepare import PreparedData
 from ..data.spread import spread
@@ -66,6 +67,7 @@ def write_report(
         *[f"![Loss, {scored.quality} and learning rate over the steps](curves.png)"] * bool(curves),
         "## Size and speed\n\n" + cost_table(model, folder.weights, curves, timed, progress, devices),
         "## Data\n\n" + data_table(config.data, data),
+        *filter(None, [dropped_table(data.train.shards)]),
         "## How to repeat it\n\n" + "\n".join(reproduction_lines(folder, config.training)),
         f"## Sample translations ({split.name})\n\n" + samples_table(spread(timed.samples, SAMPLES)),
         "## Configuration\n\n```toml\n" + config.to_toml() + "```",

@@ -1,0 +1,97 @@
+"""Rules that drop sentence pairs: what each drops and keeps, and what holds for all of them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.text.cleaning import RULES, Cleaner, detector, known_scripts, numbers_of, script_of
+from tests.support.processes import python
+
+PAIRS = {  # by rule: its value, a pair that it drops, a pair that it keeps
+    "identical": (True, ("Good morning", "good morning "), ("Hotel", "Hotels")),
+    "length_ratio": (2.0, ("a" * 31, "b" * 10), ("a" * 30, "b" * 10)),  # (31 + 10) / (10 + 10) > 2
+    "longest_word": (5, ("abcdef", "a"), ("abcde abcde", "a")),
+    "markup": (True, ('<a href="x">Hi</a>', "Hallo"), ("<b>Good morning, everybody</b>", "Guten Morgen")),
+    "source_scripts": (["LATIN"], ("Привет, Bob", "Hallo, Bob"), ("Hello 你好", "Привет")),
+    "target_scripts": (["CYRILLIC"], ("Привет", "Hello"), ("Hello", "Привет, Bob")),
+    "numbers": (True, ("In 1996", "Im Jahr 1969"), ("1,000.50 and 7", "7 und 1.000,50")),
+}
+
+
+@pytest.mark.parametrize("key", PAIRS)
+def test_a_rule_drops_what_it_is_for_and_keeps_the_rest(key):
+    value, dropped, kept = PAIRS[key]
+    cleaner = Cleaner({key: value})
+    assert cleaner.reason_to_drop(*dropped) == RULES[key].reason
+    assert cleaner.reason_to_drop(*kept) is None
+
+
+def test_every_rule_is_tried_above():
+    assert set(PAIRS) | {"languages"} == set(RULES)
+
+
+def test_a_pair_is_dropped_from_its_second_time_on():
+    cleaner = Cleaner({"duplicates": True})
+    pairs = [("a", "b"), ("a", "c"), ("a", "b"), ("a", "b"), ("b", "a")]
+    assert [cleaner.reason_to_drop(*pair) for pair in pairs] == [None, None, "repeated", "repeated", None]
+
+
+def test_a_pair_that_a_rule_drops_is_not_the_first_of_its_repetitions():
+    cleaner = Cleaner({"identical": True, "duplicates": True})
+    assert [cleaner.reason_to_drop("a", "a") for _ in range(2)] == ["identical"] * 2
+
+
+def test_no_rule_looks_at_a_tag():
+    assert Cleaner({"identical": True}, ["<2de>"]).reason_to_drop("<2de>Hotel", "Hotel") == "identical"
+    assert Cleaner({"markup": True}, ["<2de>"]).reason_to_drop("<2de>Hi", "Na") is None
+    assert Cleaner({"markup": True}).reason_to_drop("<2de>Hi", "Na") == "mostly markup"
+
+
+@given(st.text(), st.text())
+def test_without_rules_nothing_is_dropped_and_with_all_any_text_is_answered(source, target):
+    assert Cleaner({}).reason_to_drop(source, target) is None
+    everything = {key: value for key, (value, *_) in PAIRS.items()} | {"duplicates": True}
+    reason = Cleaner(everything).reason_to_drop(source, target)
+    assert reason in {None, *(rule.reason for rule in RULES.values())}
+
+
+@given(st.text(), st.text())
+def test_rules_about_both_sides_do_not_care_which_is_which(source, target):
+    for key in ("identical", "length_ratio", "longest_word", "markup", "numbers"):
+        cleaner = Cleaner({key: PAIRS[key][0]})
+        assert cleaner.reason_to_drop(source, target) == cleaner.reason_to_drop(target, source)
+
+
+@given(st.integers(min_value=0, max_value=10**12))
+def test_a_number_is_its_digits_however_they_are_written(number):
+    groups = f"{number:,}"
+    forms = (str(number), groups, groups.replace(",", "."), groups.replace(",", "\u202f"))
+    assert {tuple(numbers_of(f"about {form}, or so.")) for form in forms} == {(str(number),)}
+
+
+def test_digits_of_any_script_are_digits():
+    assert numbers_of("٤٢ and ४२") == ["42", "42"]
+
+
+def test_a_script_is_the_first_word_of_a_letters_name():
+    assert [script_of(letter) for letter in "aé你あж1 ."] == (
+        ["LATIN", "LATIN", "CJK", "HIRAGANA", "CYRILLIC", None, None, None]
+    )
+    assert {"LATIN", "GREEK", "ARABIC", "HANGUL"} <= known_scripts()
+
+
+def test_a_sentence_of_another_language_is_dropped():
+    pytest.importorskip("py3langid", reason="needs the extra clean")
+    cleaner = Cleaner({"languages": ("en", "de")})
+    english, german = "The children are playing in the garden.", "Die Kinder spielen im Garten hinter dem Haus."
+    assert cleaner.reason_to_drop(english, german) is None
+    assert cleaner.reason_to_drop(english, english) == RULES["languages"].reason
+    assert cleaner.reason_to_drop(german, german) == RULES["languages"].reason
+    assert cleaner.reason_to_drop("Ok.", "Ok.") is None  # too short to tell
+    assert "en" in detector().labels
+
+
+@pytest.mark.slow
+def test_the_rules_need_neither_tensorflow_nor_the_training():
+    script = "import sys, keras_transformer.text.cleaning; print({'tensorflow', 'keras', 'train'} & set(sys.modules))"
+    assert python("-c", script).stdout == "set()\n"

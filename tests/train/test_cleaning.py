@@ -1,0 +1,109 @@
+"""data.clean, from the configuration to what is left of the training text, its counts and its examples."""
+
+import collections
+
+import pytest
+
+from keras_transformer.config import ConfigError
+from keras_transformer.text.cleaning import RULES
+from tests.train.test_corpus import files
+from train.config.cleaning import CleaningConfig
+from train.data.cleaning import cleaning_settings, dropped_lines, dropped_table, joined_examples, proposals
+from train.data.encoding import EncodedPairs
+from train.data.prepare import load_corpus
+
+SOURCE = b"A dog runs.\nHotel\nIn 1996\nA dog runs.\n"
+TARGET = b"Ein Hund rennt.\nHotel\nIm Jahr 1969\nEin Hund rennt.\n"
+
+
+def test_the_keys_are_the_rules():
+    assert set(CleaningConfig.model_fields) == {*RULES, "duplicates"}
+    assert CleaningConfig().settings() == {}
+
+
+def test_a_rule_drops_training_pairs_alone_and_counts_them(tmp_path):
+    data = files(tmp_path, SOURCE, TARGET, clean={"identical": True, "numbers": True, "duplicates": True})
+    corpus = load_corpus(data)
+    for _ in range(2):  # each iteration begins anew
+        assert list(corpus.train) == [("A dog runs.", "Ein Hund rennt.")]
+        assert corpus.train.skipped == {"identical": 1, "with different numbers": 1, "repeated": 1}
+        assert corpus.train.examples["identical"] == [("Hotel", "Hotel")]
+    assert len(list(corpus.validation)) == 4
+
+
+def test_shards_and_weighted_entries_are_cleaned_too(tmp_path):
+    files(tmp_path, SOURCE, TARGET)
+    pair = [str(tmp_path / "train.en"), str(tmp_path / "train.de")]
+    entries = {"train": [pair, pair], "clean": {"identical": True}}
+    for shard in load_corpus(files(tmp_path, SOURCE, TARGET, shards=2, **entries)).train.shards:
+        assert len(list(shard)) == 3
+    entries["train"] = [{"files": pair, "weight": 2.0}, pair]
+    for part, _ in load_corpus(files(tmp_path, SOURCE, TARGET, **entries)).train.mixed:
+        assert len(list(part)) == 3
+
+
+def test_the_fingerprint_changes_with_the_rules_and_only_with_them(tmp_path):
+    data = files(tmp_path, b"a\n", b"b\n")
+    off, empty, on, other = (
+        load_corpus(data.model_copy(update={"clean": clean})).train.fingerprint()
+        for clean in (None, CleaningConfig(), CleaningConfig(identical=True), CleaningConfig(longest_word=9))
+    )
+    assert off == empty
+    assert len({str(each) for each in (off, on, other)}) == 3
+
+
+def test_no_pair_left_is_one_sentence_with_the_reasons(tmp_path):
+    data = files(tmp_path, b"a\n", b"a\n", clean={"identical": True})
+    with pytest.raises(Exception, match="data.train has no sentence pair left. Skipped: 1 identical"):
+        list(load_corpus(data).train)
+
+
+def test_what_is_not_set_is_proposed_with_its_count(tmp_path):
+    data = files(tmp_path, SOURCE, TARGET, clean={"numbers": True})
+    found, looked_at = proposals(load_corpus(data).train, cleaning_settings(data), data)
+    assert looked_at == 3
+    assert {proposal.line: proposal.count for proposal in found} == {"identical = true": 1, "duplicates = true": 1}
+
+
+def test_the_scripts_of_the_text_are_proposed(tmp_path):
+    sentence = "Это длинное предложение, в котором много букв и ни одного латинского слова.\n"
+    source, target = (b"A long sentence\n" * 40, sentence.encode() * 39 + b"An English one\n")
+    data = files(tmp_path, source, target)
+    found, _ = proposals(load_corpus(data).train, {}, data)
+    assert ('target_scripts = ["CYRILLIC"]', 1) in [(proposal.line, proposal.count) for proposal in found]
+
+
+def test_examples_of_several_parts_are_the_first_ones():
+    parts = [
+        EncodedPairs(None, None, collections.Counter(), examples={"identical": [("a|b", "a|b")] * 2}),
+        EncodedPairs(None, None, collections.Counter(), examples={"identical": [["c", "c"], ["d", "d"]]}),
+    ]
+    assert joined_examples(parts)["identical"] == [("a|b", "a|b"), ("a|b", "a|b"), ("c", "c")]
+    assert "| identical | a\\|b | a\\|b |" in dropped_table(parts)
+    assert list(dropped_lines(parts[:1])) == ["data.clean: identical, such as a|b ||| a|b"]
+    assert dropped_table([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"clean": {"source_scripts": ["Latin"]}}, "'Latin' is no script"),
+        ({"clean": {"length_ratio": 1.0}}, "greater than 1"),
+        ({"clean": {"identicall": True}}, "Extra inputs"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(tmp_path, wrong, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        files(tmp_path, b"a\n", b"b\n", **wrong)
+
+
+def test_languages_need_codes_and_no_tags(tmp_path):
+    pytest.importorskip("py3langid", reason="needs the extra clean")
+    on = {"clean": {"languages": True}}
+    with pytest.raises(ConfigError, match="'source' is no language"):
+        load_corpus(files(tmp_path, b"a\n", b"b\n", **on))
+    codes = {"source_language": "en", "target_language": "de"}
+    load_corpus(files(tmp_path, b"a\n", b"b\n", **on, **codes))
+    pair = [str(tmp_path / "train.en"), str(tmp_path / "train.de")]
+    with pytest.raises(ConfigError, match="have tags"):
+        load_corpus(files(tmp_path, b"a\n", b"b\n", train=[{"files": pair, "tag": "<2de>"}], **on, **codes))

@@ -1,0 +1,129 @@
+"""Augmentation: every epoch changes a share of the training pairs anew, as people write text."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+
+import numpy as np
+
+from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import EOS, UNK
+
+from ..config.augmentation import AugmentationConfig
+from ..config.training import RowLengths
+from .corpus import Pair
+from .encoding import EncodedPairs, Sentences
+from .noise import in_capitals, in_title_case, with_other_punctuation, with_typing_mistake
+from .packing import offsets_of, places_of
+
+CHUNK = 10_000  # pairs that are drawn at once; with another number a run that goes on would draw others
+
+JOINED = "joined"
+
+Change = Callable[[Pair, Pair | None, np.random.Generator], Pair]  # from a pair, another one for JOINED, a Generator
+CHANGES: dict[str, Change] = {  # by key of training.augment. The target is what a careful writer of the source meant
+    "uppercase": lambda pair, other, rng: (in_capitals(pair[0]), in_capitals(pair[1])),
+    "title_case": lambda pair, other, rng: (in_title_case(pair[0]), pair[1]),
+    "punctuation": lambda pair, other, rng: (with_other_punctuation(pair[0], rng), pair[1]),
+    "typing": lambda pair, other, rng: (with_typing_mistake(pair[0], rng), pair[1]),
+    JOINED: lambda pair, other, rng: (f"{pair[0]} {other[0]}", f"{pair[1]} {other[1]}"),
+}
+
+
+class Augmentation:
+    """Changes a share of the pairs, each in one of the ways of CHANGES, as `config` has the shares.
+
+    The text of these pairs is put together from their pieces and divided again, so neither text files nor the cache are
+    read again. A pair stays as it is if the changed one would not fit into a row, and if it has a piece that stands for
+    no text. tags: with which a source may begin; they are not changed, and pairs of different tags are not joined.
+    What is drawn is a function of the pairs and the Generator, in every process.
+    """
+
+    def __init__(
+        self, tokenizer: Tokenizer, config: AugmentationConfig, row_lengths: RowLengths, tags: Sequence[str] = ()
+    ):
+        self.tokenizer, self.row_lengths = tokenizer, row_lengths
+        self.tags = (*tags, *tokenizer.tags)
+        self.names = list(CHANGES)
+        self.ends = np.cumsum([getattr(config, name) for name in CHANGES])  # of the stretch of [0, 1) of each change
+
+    def __call__(
+        self, pairs: EncodedPairs, rng: np.random.Generator, gives_up: Callable[[], bool] = lambda: False
+    ) -> EncodedPairs:
+        """Return the pairs in the same order, of which those that `rng` draws are changed.
+
+        Raises CancelledError soon after `gives_up()` is true: a large corpus takes minutes.
+        """
+        sources, targets = [], []
+        for first in range(0, len(pairs), CHUNK):
+            if gives_up():
+                raise CancelledError("The epoch is not needed any more.")
+            source, target = self.drawn(*(stretch(side, first, CHUNK) for side in (pairs.source, pairs.target)), rng)
+            sources.append(source)
+            targets.append(target)
+        return EncodedPairs(Sentences.joined(sources), Sentences.joined(targets), pairs.skipped, pairs.keys)
+
+    def drawn(self, source: Sentences, target: Sentences, rng: np.random.Generator) -> tuple[Sentences, Sentences]:
+        """Return both sides of some pairs, of which those that `rng` draws are changed."""
+        change_of = np.searchsorted(self.ends, rng.random(len(source)), side="right")
+        numbers = np.flatnonzero(change_of < len(self.names))
+        others = rng.integers(len(source), size=len(numbers))
+        changed = {}
+        for number, other in zip(numbers.tolist(), others.tolist(), strict=True):
+            name, another = self.names[change_of[number]], None
+            tag, pair = self.text_of(source[number], target[number])
+            if name == JOINED:
+                other_tag, another = self.text_of(source[other], target[other])
+                another = another if other_tag == tag else None
+            if pair and (another or name != JOINED):
+                new_source, new_target = CHANGES[name](pair, another, rng)
+                changed[number] = tag + new_source, new_target
+        return self.replaced(source, target, changed)
+
+    def text_of(self, source: np.ndarray, target: np.ndarray) -> tuple[str, Pair | None]:
+        """The tag and the text of a pair of ids; None for a pair that has a piece without a text."""
+        if UNK in source or UNK in target:
+            return "", None
+        text = self.tokenizer.decode(source)
+        tag = next((tag for tag in self.tags if text.startswith(tag)), "")
+        return tag, (text[len(tag) :], self.tokenizer.decode(target))
+
+    def replaced(self, source: Sentences, target: Sentences, changed: dict[int, Pair]) -> tuple[Sentences, Sentences]:
+        """Return both sides with the pairs `changed`, by number, if they fit into a row and have text on both sides."""
+        if not changed:
+            return source, target
+        texts = zip(*changed.values(), strict=True)
+        encode = self.tokenizer.encode_batch, self.tokenizer.encode_target_batch
+        sides = [encode_side(list(side)) for encode_side, side in zip(encode, texts, strict=True)]
+        fitting = {
+            number: (source_ids + [EOS], target_ids + [EOS])
+            for number, source_ids, target_ids in zip(changed, *sides, strict=True)
+            if 0 < len(source_ids) < self.row_lengths.source and 0 < len(target_ids) < self.row_lengths.target
+        }
+        return tuple(
+            with_others(side, {number: ids[place] for number, ids in fitting.items()})
+            for place, side in enumerate((source, target))
+        )
+
+
+def stretch(sentences: Sentences, first: int, count: int) -> Sentences:
+    """`count` of the sentences from `first` on, or as many as there are."""
+    offsets = sentences.offsets[first : first + count + 1]
+    return Sentences(sentences.ids[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+
+def with_others(sentences: Sentences, others: dict[int, list[int]]) -> Sentences:
+    """The sentences, with other ids in place of those numbers that are in `others`."""
+    if not others:
+        return sentences
+    lengths, numbers = sentences.lengths, np.fromiter(others, np.int64, len(others))
+    new_lengths = lengths.copy()
+    new_lengths[numbers] = [len(ids) for ids in others.values()]
+    offsets, is_same = offsets_of(new_lengths), np.ones(len(lengths), bool)
+    is_same[numbers] = False
+    ids = np.empty(offsets[-1], sentences.ids.dtype)
+    same_lengths = lengths[is_same]
+    ids[places_of(offsets[:-1][is_same], same_lengths)] = sentences.ids[
+        places_of(sentences.offsets[:-1][is_same], same_lengths)
+    ]
+    ids[places_of(offsets[:-1][numbers], new_lengths[numbers])] = np.concatenate(list(others.values()))
+    return Sentences(ids, offsets)
