@@ -1,4 +1,4 @@
-"""BLEU in three forms and chrF, with signatures and confidence intervals; the share of exact translations."""
+"""BLEU in three forms, chrF and TER, with signatures and confidence intervals; the share of exact translations."""
 
 import dataclasses
 import logging
@@ -22,7 +22,7 @@ logging.getLogger("sacrebleu").setLevel(logging.WARNING)  # it logs each step of
 class Measure:
     """A metric of sacreBLEU, and the form of the text that it is given."""
 
-    name: str  # "BLEU" or "chrF"
+    name: str  # "BLEU", "chrF" or "TER"
     form: str  # "raw text", as it is printed
     lowercase: bool = False
     language: str | None = None  # Moses normalises and tokenises by its rules; None: sacreBLEU tokenises
@@ -32,6 +32,9 @@ class Measure:
         """Return a new metric of sacreBLEU. It has a signature once it has scored something."""
         if self.name == "chrF":
             return sacrebleu.metrics.CHRF(lowercase=self.lowercase)
+        if self.name == "TER":
+            by_characters = self.tokenizer != USUAL_TOKENIZER  # of scripts without spaces
+            return sacrebleu.metrics.TER(normalized=by_characters, asian_support=by_characters)
         if self.language is not None:
             return sacrebleu.metrics.BLEU(tokenize="none", lowercase=True, force=True)
         force = self.lowercase  # the other form has warned of tokenised text
@@ -45,6 +48,7 @@ class Measure:
 RAW_BLEU = Measure("BLEU", "raw text")
 LOWER_BLEU = Measure("BLEU", "raw text, lower-cased", lowercase=True)
 CHRF = Measure("chrF", "raw text")
+TER = Measure("TER", "raw text, lower-cased; lower is better", lowercase=True)  # Snover et al. 2006
 LOWER_CHRF = dataclasses.replace(CHRF, form=LOWER_BLEU.form, lowercase=True)
 
 
@@ -65,11 +69,16 @@ def tokenised_bleu(language: str) -> Measure:
 
 
 def all_measures(language: str) -> tuple[Measure, ...]:
-    """BLEU in its three forms, and chrF. `language`: of the translations; without spaces, Moses' form is left out."""
+    """BLEU in its three forms, chrF and TER. Without spaces in `language`, of the translations, Moses' form is missing.
+
+    TER, the translation edit rate, is how many words a person would insert, leave out, replace or move, words that
+    stand together as one, per word of the reference.
+    """
     raw, lower = raw_bleu(language), lower_bleu(language)
+    ter = dataclasses.replace(TER, tokenizer=raw.tokenizer)
     if raw.tokenizer != USUAL_TOKENIZER:
-        return raw, lower, CHRF
-    return raw, lower, tokenised_bleu(language), CHRF
+        return raw, lower, CHRF, ter
+    return raw, lower, tokenised_bleu(language), CHRF, ter
 
 
 @dataclasses.dataclass(frozen=True)

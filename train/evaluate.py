@@ -8,6 +8,7 @@ from keras_transformer.commands.signals import end_on_signals
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
+import dataclasses
 import json
 import pathlib
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ from .scoring.output_files import check_not_read, check_picture, check_plain_tex
 
 if TYPE_CHECKING:  # they take a second
     from .scoring.card import Card
+    from .scoring.metric_command import MetricCommand
     from .scoring.scorecard import Scorecard
 
 app = command_app()
@@ -75,6 +77,16 @@ def evaluate(
     output: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Write the translations to this file.")
     ] = None,
+    metric_commands: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric-command",
+            metavar="PROGRAM",
+            help="Score by another program too. {source}, {translations} and {references} in it are files; without "
+            "them these are its last arguments. It prints a JSON object of numbers, a number, or one per sentence. May "
+            "be repeated.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
     plot: Annotated[
         pathlib.Path | None,
@@ -83,7 +95,7 @@ def evaluate(
 ):
     """Translate a test set with a run and score the translations.
 
-    Prints BLEU in three forms and chrF, with confidence intervals and signatures, and where they are won and lost.
+    Prints BLEU in three forms, chrF and TER, with confidence intervals and signatures, and where they are won and lost.
     Without --source and --reference, the test set is that of the run's configuration, or its validation set if it has
     no test set.
 
@@ -95,7 +107,7 @@ def evaluate(
         against = against and opened(str(against))
         check_files(runs, source, reference, against, output, plot)
         outputs = outputs_of(runs[0])
-        check_options(outputs, source, tokenised, plot, constrained)
+        check_options(outputs, source, tokenised, plot, constrained, metric_commands)
         check_same_outputs(runs[0], against)
         options = SearchOptions(**search.with_run_defaults(outputs.search))
         with quiet_imports():
@@ -103,12 +115,14 @@ def evaluate(
             from keras_transformer.translator import Translator
 
             from .scoring.card import translate_timed
+            from .scoring.metric_command import MetricCommand
             from .scoring.outputs import SCORED
             from .scoring.scored import opponent_of
             from .scoring.scored_text import data_of_run
             from .scoring.significance import check_paired_test
 
         check_paired_test(paired_test)
+        programs = [MetricCommand(text) for text in metric_commands or ()]
         tune_for_translation()
 
         def load(*paths: pathlib.Path) -> Translator:
@@ -125,6 +139,7 @@ def evaluate(
         if output:
             write_lines(output, scored.written([sample.translation for sample in timed.samples]))
         card = scored.score(timed, translator.tokenizer, opponent, paired_test)
+        card = with_programs(card, programs, opponent.outputs if opponent else None)
         settings = {name: getattr(options, name) for name in RUN_OPTIONS}
         if ensemble:
             settings["ensemble"] = ensemble
@@ -132,6 +147,12 @@ def evaluate(
         show(card, run, scored.name, settings, as_json)  # first: if the picture fails, the scores are there
         if plot:
             draw_scorecard(card, run, plot)
+
+
+def with_programs(card: "Card", programs: "Sequence[MetricCommand]", others: Sequence[str] | None) -> "Card":
+    """The Card with the scores of other programs. others: the translations that it is compared with."""
+    scores = [score for program in programs for score in program.score(card.timed.samples, others)]
+    return dataclasses.replace(card, by_programs=tuple(scores))
 
 
 def show(card: "Card", run: str, text: str, settings: dict[str, Any], as_json: bool) -> None:
@@ -145,10 +166,16 @@ def show(card: "Card", run: str, text: str, settings: dict[str, Any], as_json: b
 
 
 def check_options(
-    outputs: Outputs, source: pathlib.Path | None, tokenised: bool, plot: pathlib.Path | None, constrained: bool
+    outputs: Outputs,
+    source: pathlib.Path | None,
+    tokenised: bool,
+    plot: pathlib.Path | None,
+    constrained: bool,
+    metric_commands: list[str] | None,
 ) -> None:
     """Raises ConfigError for an option that does not fit the outputs of the run."""
-    for option, value in (("--source", source), ("--tokenised", tokenised), ("--plot", plot)):
+    options = {"--source": source, "--tokenised": tokenised, "--plot": plot, "--metric-command": metric_commands}
+    for option, value in options.items():
         if value:
             outputs.check_text(f"{option} is for text: leave it out.")
     if constrained:

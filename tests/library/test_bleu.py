@@ -10,6 +10,7 @@ from keras_transformer.bleu import (
     CHRF,
     LOWER_BLEU,
     RAW_BLEU,
+    TER,
     Score,
     affordable,
     all_measures,
@@ -34,11 +35,13 @@ def sacrebleu_command(tmp_path, translations, references, *options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "measure", [RAW_BLEU, LOWER_BLEU, tokenised_bleu("de"), CHRF], ids=lambda m: f"{m.name} {m.form}"
+    "measure", [RAW_BLEU, LOWER_BLEU, tokenised_bleu("de"), CHRF, TER], ids=lambda m: f"{m.name} {m.form}"
 )
 def test_score_interval_and_signature_are_those_of_the_sacrebleu_command(tmp_path, measure):
     """Which gets the text that was tokenised for it."""
-    options = {"raw text": [], "raw text, lower-cased": ["-lc"]}.get(measure.form, ["-lc", "-tok", "none", "--force"])
+    options = {"raw text": [], "raw text, lower-cased": ["-lc"], TER.form: []}.get(
+        measure.form, ["-lc", "-tok", "none", "--force"]
+    )
     metric = ["--metrics", measure.name.lower(), "--confidence"]
     lines = TRANSLATIONS * 5, REFERENCES * 5
     expected = sacrebleu_command(tmp_path, *map(measure.texts, lines), *metric, *options)
@@ -57,11 +60,12 @@ def test_chrf_and_exact_matches_are_of_raw_text_in_both_variants():
 
 
 def test_every_form_has_the_signature_that_distinguishes_it():
-    raw, lower, tokenised, chrf = score(TRANSLATIONS, REFERENCES, all_measures("de")).measured
+    raw, lower, tokenised, chrf, ter = score(TRANSLATIONS, REFERENCES, all_measures("de")).measured
     assert "case:mixed" in raw.signature and "tok:13a" in raw.signature
     assert "case:lc" in lower.signature and "tok:13a" in lower.signature
     assert "case:lc" in tokenised.signature and "tok:none" in tokenised.signature
     assert "nc:6" in chrf.signature and "version:" in chrf.signature
+    assert "case:lc" in ter.signature and "tok:tercom" in ter.signature and "asian:no" in ter.signature
 
 
 def test_a_line_has_the_score_its_form_and_its_signature():
@@ -87,15 +91,27 @@ def test_a_language_without_spaces_is_split_as_sacrebleu_does(language, tokenize
 
 def test_text_without_spaces_has_no_form_of_moses():
     """Which would leave it as it is."""
-    raw, lower, chrf = all_measures("zh")
-    assert (raw.tokenizer, lower.tokenizer) == ("zh", "zh") and chrf == CHRF
-    assert len(all_measures("ko")) == 4
+    raw, lower, chrf, ter = all_measures("zh")
+    assert (raw.tokenizer, lower.tokenizer, ter.tokenizer) == ("zh", "zh", "zh") and chrf == CHRF
+    assert len(all_measures("ko")) == 5
+
+
+def test_ter_counts_edits_per_word_of_the_reference_and_moves_words_that_stand_together_at_once():
+    """Two of six words are replaced; three that move together are one edit."""
+    replaced = score(["a b x y e f"], ["a b c d e f"], [TER]).measured[0].value
+    moved = score(["d e f a b c"], ["a b c d e f"], [TER]).measured[0].value
+    assert (replaced, moved) == pytest.approx((100 * 2 / 6, 100 * 1 / 6))
+
+
+def test_ter_counts_characters_if_there_are_no_spaces():
+    ter = all_measures("zh")[-1]
+    assert score(["我喜欢猫"], ["我喜欢狗"], [ter]).measured[0].value == pytest.approx(100 / 4)
 
 
 @pytest.mark.parametrize("measure", all_measures("de"))
-def test_the_reference_itself_scores_100(measure):
+def test_the_reference_itself_has_the_best_score(measure):
     (found,) = score(REFERENCES, REFERENCES, [measure]).measured
-    assert found.value == pytest.approx(100)
+    assert found.value == pytest.approx(0 if measure.name == "TER" else 100)
 
 
 def test_nothing_in_common_scores_0():
@@ -110,7 +126,7 @@ def test_an_empty_translation_counts_as_a_sentence():
 
 def test_case_counts_in_raw_text_and_in_no_other_form():
     shouted = [line.upper() for line in REFERENCES]
-    raw, lower, tokenised, _ = score(shouted, REFERENCES, all_measures("de")).measured
+    raw, lower, tokenised, *_ = score(shouted, REFERENCES, all_measures("de")).measured
     assert raw.value < 50
     assert (lower.value, tokenised.value) == pytest.approx((100, 100))
 

@@ -73,7 +73,7 @@ def test_the_scores_come_with_options_signatures_and_the_weights_that_were_kept(
     text = report.scores_text("data.test", card, SearchOptions(5, 0.75), SELECTION)
     lines = text.splitlines()
     assert lines[:2] == ["data.test, beam 5, length penalty 0.75:", ""]
-    assert lines[2:7] == [f"- {line}" for line in card.scores.lines()]
+    assert lines[2:8] == [f"- {line}" for line in card.scores.lines()]
     assert "- speed 0.5 sentences/s: 4.0 s, preparation of the search included" in lines
     assert (
         "- validation perplexity 7.000 (6.500 to 7.500, 95 per cent interval) per token; "

@@ -32,9 +32,9 @@ def cards():
 
 def test_the_lines_are_scores_then_speed_then_tables(cards):
     lines = cards[0].lines()
-    assert [line.split()[0] for line in lines[:5]] == ["BLEU", "BLEU", "BLEU", "chrF", "exact"]
-    assert lines[:5] == cards[0].scores.lines() and lines[5] == INTERVAL_NOTE
-    assert lines[6].startswith("speed 2.0 sentences/s: 2.0 s")
+    assert [line.split()[0] for line in lines[:6]] == ["BLEU", "BLEU", "BLEU", "chrF", "TER", "exact"]
+    assert lines[:6] == cards[0].scores.lines() and lines[6] == INTERVAL_NOTE
+    assert lines[7].startswith("speed 2.0 sentences/s: 2.0 s")
     titles = [line for line in lines if line.endswith(":")]
     assert len(titles) == 2 and "the training text (4 pairs)" in titles[1]
 
@@ -60,7 +60,7 @@ def test_every_form_has_an_interval(cards):
 def test_a_comparison_names_the_other_its_test_every_form_and_the_lines(cards):
     lines = cards[1].lines()
     start = lines.index("Against runs/other, with a paired bootstrap test (bs:1000|seed:12345):")
-    table = lines[start + 1 : start + 6]
+    table = lines[start + 1 : start + 7]
     for line, found in zip(table[1:], cards[1].comparison.differences, strict=True):
         assert line.startswith(f"  {found.name}, {found.form} ") and line.endswith(f"  {found.p_value:.4f}")
         assert f"{found.ours - found.theirs:+.2f}" in line
@@ -141,7 +141,7 @@ def test_an_undefined_bleu_is_neither_compared_nor_noted():
     evaluator = Evaluator("de", COUNTED)
     card = evaluator.scorecard(TimedTranslations([Sample("two", "zwei", "zwei"), Sample("one", "eins", "ein")], 1.0))
     card = evaluator.compared(card, "other", ["zwei", "eins"], "bootstrap")
-    assert [found.name for found in card.comparison.differences] == ["chrF"]
+    assert [found.name for found in card.comparison.differences] == ["chrF", "TER"]
     assert [line.split()[:2] for line in card.lines()[:3]] == [["BLEU", "n/a"]] * 3
     assert card.as_json()["scores"][0]["value"] is None
 
@@ -187,7 +187,7 @@ def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):
     assert [text.get_text() for text in bleu.texts] == ["n/a"] and [text.get_text() for text in chrf.texts] == ["100"]
     assert bleu.get_title().endswith("n/a: no reference has four tokens") and bleu.get_ylim() == (0, 100)
     assert scores.get_yticklabels()[0].get_text() == "BLEU n/a\nno reference has four tokens"
-    assert len(scores.containers) == 1  # chrF alone
+    assert len(scores.containers) == 2  # chrF and TER
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from keras_transformer.bleu import Score
 from keras_transformer.samples import Sample, samples_of
 
+from .metric_command import ProgramScore
 from .significance import Comparison
 from .tables import INTERVAL_NOTE, Table
 
@@ -75,6 +76,7 @@ class Card(abc.ABC):
     timed: TimedTranslations
     scores: OutputScores
     comparison: Comparison | None = dataclasses.field(default=None, kw_only=True)  # with other outputs
+    by_programs: tuple[ProgramScore, ...] = dataclasses.field(default=(), kw_only=True)  # --metric-command
 
     @abc.abstractmethod
     def tables(self) -> list[Table]:
@@ -96,7 +98,8 @@ class Card(abc.ABC):
 
     def score_lines(self) -> list[str]:
         """The scores, how to read them, and the speed."""
-        return [*self.scores.lines(), *self.notes(), self.timed.line()]
+        by_programs = [score.line() for score in self.by_programs]
+        return [*self.scores.lines(), *by_programs, *self.notes(), self.timed.line()]
 
     def lines(self) -> list[str]:
         """What a person reads: a few lines of scores, then tables."""
@@ -115,5 +118,6 @@ class Card(abc.ABC):
             "sentences_per_second": self.timed.rate,
             "cut": self.timed.cut,
             **self.details(),
+            "by_programs": [score._asdict() for score in self.by_programs],
             "against": self.comparison.as_json() if self.comparison else None,
         }
