@@ -9,6 +9,7 @@ Each rule is a pure function of a source, a target and the value of its setting;
 
 import functools
 import hashlib
+import importlib.util
 import re
 import sys
 import unicodedata
@@ -98,10 +99,14 @@ def detector() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
+def can_detect(languages: Sequence[str]) -> bool:
+    """Whether the detector is installed and knows these codes."""
+    return importlib.util.find_spec("py3langid") is not None and set(languages) <= set(detector().labels)
+
+
 def check_languages(languages: Sequence[str]) -> None:
     """Raises ConfigError for a code that the detector does not know."""
-    known = set(detector().labels)
-    if unknown := [code for code in languages if code not in known]:
+    if unknown := sorted(set(languages) - set(detector().labels)):
         raise ConfigError(
             f"data.clean.languages is true, but {unknown[0]!r} is no language that the detector knows: set "
             "data.source_language and data.target_language to codes of two letters, or leave data.clean.languages out."

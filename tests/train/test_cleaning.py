@@ -73,6 +73,16 @@ def test_the_scripts_of_the_text_are_proposed(tmp_path):
     assert ('target_scripts = ["CYRILLIC"]', 1) in [(proposal.line, proposal.count) for proposal in found]
 
 
+def test_languages_are_proposed_if_they_can_be_detected(tmp_path):
+    pytest.importorskip("py3langid", reason="needs the extra clean")
+    english = b"The children are playing in the garden behind the house.\n"
+    german = b"Die Kinder spielen im Garten hinter dem Haus.\n"
+    codes = {"source_language": "en", "target_language": "de"}
+    data = files(tmp_path, english * 3, german * 2 + english.replace(b"house", b"barn"), **codes)
+    found, _ = proposals(load_corpus(data).train, {"duplicates": True}, data)
+    assert [(proposal.line, proposal.count) for proposal in found] == [("languages = true", 1)]
+
+
 def test_examples_of_several_parts_are_the_first_ones():
     parts = [
         EncodedPairs(None, None, collections.Counter(), examples={"identical": [("a|b", "a|b")] * 2}),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from keras_transformer.commands.console import on_one_line
 from keras_transformer.config import ConfigError
 from keras_transformer.inspection.markdown import escaped, table_of
-from keras_transformer.text.cleaning import RULES, Cleaner, check_languages, script_of
+from keras_transformer.text.cleaning import RULES, Cleaner, can_detect, check_languages, script_of
 
 from ..config.data import DataSection
 from .corpus import MOST_EXAMPLES, Pair, Split
@@ -74,13 +74,16 @@ class Proposal(NamedTuple):
 
 
 def proposals(split: Split, settings: dict[str, Any], data: DataSection) -> tuple[list[Proposal], int]:
-    """Try every rule that is not among `settings` on the beginning of a text.
+    """Try every rule that is not among `settings` on the beginning of a text; languages if they can be detected.
 
     Returns the Proposals, in the order of RULES, and how many pairs were looked at.
     """
     pairs = list(itertools.islice(split, MOST_TRIED))
     values = {key: rule.proposal for key, rule in RULES.items() if rule.proposal is not None} | {"duplicates": True}
     values["source_scripts"], values["target_scripts"] = (scripts_of(side) for side in zip(*pairs, strict=True))
+    languages = [data.source_language, data.target_language]
+    if not data.tags and can_detect(languages):
+        values["languages"] = languages
     found = []
     for key in (*RULES, "duplicates"):
         if key in settings or not values.get(key):
@@ -88,7 +91,8 @@ def proposals(split: Split, settings: dict[str, Any], data: DataSection) -> tupl
         cleaner = Cleaner({key: values[key]}, data.tags)
         dropped = [pair for pair in pairs if cleaner.reason_to_drop(*pair)]
         if dropped:
-            found.append(Proposal(f"{key} = {json.dumps(values[key])}", len(dropped), dropped[0]))
+            value = True if key == "languages" else values[key]
+            found.append(Proposal(f"{key} = {json.dumps(value)}", len(dropped), dropped[0]))
     return found, len(pairs)
 
 

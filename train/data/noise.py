@@ -45,5 +45,6 @@ def with_typing_mistake(text: str, rng: np.random.Generator) -> str:
     place = followed[rng.integers(len(followed))]
     letter, following = text[place], text[place + 1]
     other = text[letters[rng.integers(len(letters))]]
-    typed = (following + letter, following, 2 * letter + following, other + following)[rng.integers(4)]
-    return text[:place] + typed + text[place + 2 :]
+    mistakes = [following + letter, following, 2 * letter + following, other + following]
+    mistakes = [typed for typed in mistakes if typed != letter + following]  # as two equal letters exchanged would be
+    return text[:place] + mistakes[rng.integers(len(mistakes))] + text[place + 2 :]
