@@ -1,4 +1,4 @@
-"""docs/training.md: what it shows and names is what the code reads and does."""
+"""docs/training.md and docs/corpora.md: what they show and name is what the code reads and does."""
 
 import re
 
@@ -10,17 +10,19 @@ from train.record.changes import FIXED
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
 TRAINING_MD = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+BOTH = TRAINING_MD + (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("block", re.findall(r"```toml\n(.*?)```", TRAINING_MD, re.DOTALL))
+@pytest.mark.parametrize("block", re.findall(r"```toml\n(.*?)```", BOTH, re.DOTALL))
 def test_what_the_page_shows_is_a_configuration(block, tmp_path):
     path = tmp_path / "run.toml"
-    path.write_text(f'run_folder = "runs/x"\n{block}' if "[data]" in block else NUMBERS + block, encoding="utf-8")
+    head = 'run_folder = "runs/x"\n' if "[data]\n" in block else NUMBERS
+    path.write_text(head + block, encoding="utf-8")
     assert load_config(path).run_folder
 
 
 def test_the_page_names_keys_that_exist():
-    named = set(re.findall(r"`(?:training|tokenizer|data)\.\w+", TRAINING_MD))
+    named = set(re.findall(r"`(?:training|tokenizer|data)(?:\.\w+)+", BOTH))
     assert len(named) > 10 and named <= {f"`{key}" for key in KEYS}
 
 
