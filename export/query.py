@@ -22,7 +22,7 @@ from keras_transformer.commands.console import (
     quiet_imports,
     translate_lines,
 )
-from keras_transformer.commands.options import WithScores
+from keras_transformer.commands.options import WithConfidence, WithScores
 
 from .client.client import ServingClient
 
@@ -36,6 +36,7 @@ def query(
         typer.Option(metavar="URL", help="http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME."),
     ],
     scores: WithScores = False,
+    confidence: WithConfidence = False,
     rows_per_request: Annotated[int, typer.Option(help="Lines per request, at most.")] = 32,
     requests_at_once: Annotated[int, typer.Option(help="Requests in flight, at most.")] = 4,
     deadline: Annotated[float, typer.Option(help="Seconds for a request, with all its attempts.")] = 60.0,
@@ -54,7 +55,7 @@ def query(
         def output_lines(lines, first_line):
             translations = client.translate(lines)
             cut_lines.note(([best] for best in translations), first_line)
-            return [output_line(best, scores) for best in translations]
+            return [output_line(best, scores, confidence) for best in translations]
 
         with end_on_closed_output():
             translate_lines(output_lines, rows_per_request)

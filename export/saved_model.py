@@ -10,6 +10,7 @@ import typer
 from keras_transformer.commands.console import quiet_imports
 from keras_transformer.commands.options import Precision
 from keras_transformer.commands.signals import signals_raise
+from keras_transformer.confidence import calibration_of
 from keras_transformer.run_folder import RunFolder
 
 from .job import ExportJob
@@ -68,11 +69,18 @@ class SavedModel:
         transformer, tokenizer = job.load_run()
         transformer = in_precision(transformer, self.precision)
         lines = job.lines()
+        calibration = calibration_of(RunFolder(job.run))
         translator = Translator(
-            transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens, precision=self.precision
+            transformer,
+            tokenizer,
+            job.options,
+            max_source_tokens=job.max_source_tokens,
+            precision=self.precision,
+            calibration=calibration,
         )
+        longest = translator.max_source_tokens
         with quiet_imports():  # the tokenizer prints a notice
-            graph = ServedGraph(transformer, tokenizer, job.options, translator.max_source_tokens, self.alignment_layer)
+            graph = ServedGraph(transformer, tokenizer, job.options, longest, self.alignment_layer, calibration)
         with signals_raise(), unfinished_version(job.folder) as unfinished:
             write_saved_model(graph, tokenizer, unfinished, tuple(self.signatures or ()))
             refuse_xla(unfinished)

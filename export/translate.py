@@ -25,7 +25,7 @@ from keras_transformer.commands.console import (
     quiet_imports,
     translate_lines,
 )
-from keras_transformer.commands.options import BatchSize, WithScores
+from keras_transformer.commands.options import BatchSize, WithConfidence, WithScores
 from keras_transformer.lite.folder import is_lite_folder
 
 from .versions import find_version
@@ -47,6 +47,7 @@ def translate(
         ),
     ],
     scores: WithScores = False,
+    confidence: WithConfidence = False,
     batch_size: BatchSize = BATCH_SIZE,
 ):
     """Translate standard input line by line with an export alone.
@@ -60,7 +61,7 @@ def translate(
         def output_lines(lines, first_line):
             translations = translator.translate(lines)
             cut_lines.note(([best] for best in translations), first_line)
-            return [output_line(best, scores) for best in translations]
+            return [output_line(best, scores, confidence) for best in translations]
 
         translate_lines(output_lines, batch_size)
         cut_lines.warn("export the run again with a larger --extra-length")

@@ -1,6 +1,6 @@
 """What a search found for a sentence, as texts; importing this module imports neither TensorFlow nor Keras."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -8,17 +8,26 @@ from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
 from keras_transformer.translation import Translation
 
+Confidence = Callable[[float, int], float | None]  # from a score and a number of tokens, EOS included
+
 
 def translations_in(
-    tokenizer: Tokenizer, ids: np.ndarray, scores: np.ndarray, is_cut: np.ndarray, filled: Iterable[int]
+    tokenizer: Tokenizer,
+    ids: np.ndarray,
+    scores: np.ndarray,
+    is_cut: np.ndarray,
+    filled: Iterable[int],
+    confidence: Confidence,
 ) -> list[Translation]:
     """Return the hypotheses of a sentence as Translations with different texts, best first.
 
     Shapes: ids (K, L), scores (K,), best first, is_cut (K,); `filled`: the rows that hold an output.
     """
+    rows = different_outputs(tokenizer, ids, filled).items()
     return [
-        Translation(text, float(scores[row]), tokens_of(ids[row]), bool(is_cut[row]))
-        for text, row in different_outputs(tokenizer, ids, filled).items()
+        Translation(text, score, tokens, bool(is_cut[row]), confidence=confidence(score, len(tokens)))
+        for text, row in rows
+        for score, tokens in [(float(scores[row]), tokens_of(ids[row]))]
     ]
 
 

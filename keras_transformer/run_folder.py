@@ -31,6 +31,7 @@ class RunFolder:
         self.model = self.path / (PRESET_MODEL if is_preset else RUN_MODEL)
         self.inference_file = self.path / "inference.json"  # what the model writes, and how commands search for it
         self.weights = self.path / "model.weights.h5"  # what translation uses
+        self.calibration = self.path / "calibration.json"  # from a score to a confidence, if it was calibrated
         self.checkpoints = self.path / "checkpoints"
         self.metrics = self.path / "metrics.jsonl"
         self.tensorboard = self.path / "tensorboard"

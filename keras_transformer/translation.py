@@ -12,7 +12,8 @@ class Translation(NamedTuple):
     of the output, EOS included; empty for an empty line, and for what an export or a server translated. is_cut: whether
     the longest output that is allowed ended it, though the model would have continued it; None if an export that does
     not tell translated it. unplaced: protected spans (text/spans.py) that are missing in the text; the text has the
-    others, and `ids` are what the model wrote.
+    others, and `ids` are what the model wrote. confidence: how likely it is good, from 0 to 1, by the measure that the
+    run's calibration.json names; None without one.
     """
 
     text: str
@@ -20,13 +21,18 @@ class Translation(NamedTuple):
     ids: tuple[int, ...] = ()
     is_cut: bool | None = False
     unplaced: tuple[str, ...] = ()
+    confidence: float | None = None
 
 
-OUTPUTS = ("translation", "score", "is_cut")  # of an export's signature serving_default; older ones lack the last
+# Of an export's signature serving_default. Older ones lack the third; those of runs without a calibration the last.
+OUTPUTS = ("translation", "score", "is_cut", "confidence")
 
 
 def translations_of(outputs: Mapping[str, Sequence[Any]]) -> list[Translation]:
     """Return what an export or a server answered as Translations; `outputs` has one value per line, by name."""
     texts, scores = outputs["translation"], outputs["score"]
-    is_cut = outputs.get("is_cut", [None] * len(texts))
-    return [Translation(text, float(score), is_cut=cut) for text, score, cut in zip(texts, scores, is_cut, strict=True)]
+    is_cut, confidences = (outputs.get(name, [None] * len(texts)) for name in OUTPUTS[2:])
+    return [
+        Translation(text, float(score), is_cut=cut, confidence=None if confidence is None else float(confidence))
+        for text, score, cut, confidence in zip(texts, scores, is_cut, confidences, strict=True)
+    ]

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_transformer.aligner import Aligner
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
+from keras_transformer.confidence import Calibration, calibration_of, confidence_by
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions, check_coverage, check_options
 from keras_transformer.decoding.placeholders import rule_of_placeholders
@@ -72,6 +73,7 @@ class Translator:
         trained_tokens: tokens of the longest source sentence of the training text, EOS included. Longer lines are
             counted in `longer_than_trained`. None: not known.
         trees_only: search only for outputs that are trees over the words; for a run that was trained on a treebank.
+        calibration: from a score to the `confidence` of a Translation; None: it has none. `load` takes that of the run.
 
     Raises ConfigError for a coverage penalty of a model that does not attend to its source, and if the backend of Keras
     is not TensorFlow, and TypeError if `options` are not SearchOptions.
@@ -87,6 +89,7 @@ class Translator:
         precision: str | None = "float32",
         trees_only: bool = False,
         trained_tokens: int | None = None,
+        calibration: Calibration | None = None,
     ):
         check_backend(type(self).__name__)
         check_options(options)
@@ -101,6 +104,7 @@ class Translator:
         self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
         self.batch_size, self.max_source_tokens = batch_size, longest_source(decoder.config, max_source_tokens)
         self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, of all texts so far
+        self.calibration, self._confidence = calibration, confidence_by(calibration, options)
         self._longest_output = decoder.config.position_limit or LONGEST_SOURCE
         if trees_only:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
@@ -134,7 +138,9 @@ class Translator:
         trained_tokens = None if None in longest else min(longest)
         pair = load_runs(folders)
         options = inferences[0].options() if options is None else options
-        translator = cls(*pair, options, **{"trained_tokens": trained_tokens, **kwargs})
+        calibration = calibration_of(RunFolder(folders[0])) if len(folders) == 1 else None
+        of_run = {"trained_tokens": trained_tokens, "calibration": calibration}
+        translator = cls(*pair, options, **of_run | kwargs)
         translator._inference = inferences[0]
         return translator
 
@@ -220,7 +226,7 @@ class Translator:
         return are_longer(self.tokenizer, lines, min(self.max_source_tokens, self.trained_tokens or LONGEST_SOURCE))
 
     def _search_lines(self, lines: list[str], first_line: int, prefixes: list[str] | None) -> list[list[Translation]]:
-        results = [[Translation("", 0.0)]] * len(lines)
+        results = [[Translation("", 0.0, confidence=self._confidence(0.0, 0))]] * len(lines)
         lines_ids = encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line)
         encoded = {index: ids for index, ids in enumerate(lines_ids) if ids}
         lengths = {index: len(ids) for index, ids in encoded.items()}
@@ -283,7 +289,8 @@ class Translator:
         Shapes: ids (K, L), scores (K,), is_cut (K,).
         """
         filled = np.flatnonzero(scores > NEVER / 2)
-        return translations_in(self.tokenizer, ids, scores, is_cut, filled)[: self.options.n_best]
+        translations = translations_in(self.tokenizer, ids, scores, is_cut, filled, self._confidence)
+        return translations[: self.options.n_best]
 
 
 def search_results(

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_transformer.aligner import alignment_layer as best_layer
 from keras_transformer.batching import BYTES_PER_TOKEN
+from keras_transformer.confidence import Calibration
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.placeholders import rule_of_placeholders
@@ -23,6 +24,7 @@ from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, PAD
 
 from ..versions import ExportError
+from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .prefixes import GraphPrefixReader, padded_endings
 from .request import PREFIX, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
@@ -40,6 +42,7 @@ class ServedGraph(tf.Module):
         alignment_layer: the decoder block, counted from 1, whose attention to the source aligns words. None means the
             last but one, which is best (Garg et al. 2019), or the only one. If the decoder does not attend to the
             source, alignments are empty.
+        calibration: of the run; None: outputs have no confidences.
 
     Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
     Raises ExportError if weights and products are neither all float32 nor all bfloat16 and if there is no such
@@ -53,6 +56,7 @@ class ServedGraph(tf.Module):
         options: SearchOptions,
         max_source_tokens: int,
         alignment_layer: int | None = None,
+        calibration: Calibration | None = None,
     ):
         super().__init__(name="translator")
         dtypes = {weight.dtype for weight in transformer.weights}
@@ -67,6 +71,7 @@ class ServedGraph(tf.Module):
         self._prefixes = GraphPrefixReader(tokenizer, self.tokenizer.encode_target)
         self._placeholders = functools.partial(rule_of_placeholders, placeholders_in(tokenizer.pieces()))
         self.options, self.max_source_tokens = options, max_source_tokens
+        self._confidences = Confidences(calibration, options)
         self._decoder = incremental_decoder(transformer)
         layers = transformer.model_config.memory_attentions
         self.alignment_layer = best_layer(layers) if alignment_layer is None else alignment_layer
@@ -96,7 +101,8 @@ class ServedGraph(tf.Module):
         """Translate a batch of lines; a blank line has an empty translation with score 0.
 
         The graph fails if a line has no translation, since its logits are NaN or infinite.
-        Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,), "is_cut": bool (B,)}.
+        Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,), "is_cut": bool (B,)}, and with a
+        calibration "confidence": float32 (B,).
         """
         ids, _ = self.encode(text, self.max_source_tokens)
 
@@ -111,9 +117,10 @@ class ServedGraph(tf.Module):
                     "translation": self.tokenizer.decode(hypotheses.ids[:, 0]),
                     "score": tf.identity(best),
                     "is_cut": hypotheses.is_cut[:, 0],
+                    **self._confidences.of_best(hypotheses),
                 }
 
-        empty = {"translation": "", "score": 0.0, "is_cut": False}
+        empty = {"translation": "", "score": 0.0, "is_cut": False, **self._confidences.of_blank_line}
         nothing = {name: tf.fill(tf.shape(text), value) for name, value in empty.items()}
         return in_slices(lengths_of(ids), run, nothing)
 
@@ -127,6 +134,7 @@ class ServedGraph(tf.Module):
             piece_log_probabilities (B, K) string: of each piece, with spaces in between
             alignments (B, K) string: "0-0 1-2", numbers of words of the source and of the translation
             is_cut (B, K) bool: its limit ended the translation, which the model would have continued
+            confidences (B, K) float32: with a calibration, how likely each translation is good
             truncated (B,) bool: the line, or its prefix, was longer than the model takes
 
         Columns beyond `n_best`, or beyond what the search found, have empty strings and the score NEVER.
@@ -143,9 +151,10 @@ class ServedGraph(tf.Module):
             source_ids = padded(tf.gather(ids, indices))
             slice_rules |= self._placeholders(source_ids)
             hypotheses = search(self._decoder, source_ids, self.options, rules=slice_rules)
-            return self.outputs_of(source_ids, hypotheses, slice_rules["n_best"])
+            return self.outputs_of(source_ids, hypotheses, slice_rules)
 
-        nothing = {name: tf.fill([lines, self.options.beam_size], value) for name, value in EMPTY.items()}
+        empty = EMPTY | self._confidences.of_nothing
+        nothing = {name: tf.fill([lines, self.options.beam_size], value) for name, value in empty.items()}
         return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
 
     def rules_and_prefixes(self, inputs: dict, lines, most: int):
@@ -184,8 +193,9 @@ class ServedGraph(tf.Module):
         outputs = tf.map_fn(explain_line, tf.range(lines), fn_output_signature=specs, parallel_iterations=1)
         return outputs | {"truncated": truncated}
 
-    def outputs_of(self, source_ids, hypotheses: Hypotheses, n_best) -> dict:
-        """Return the outputs of `translate` for a slice: R sentences, source_ids (R, S), n_best (R,) -> each (R, K)."""
+    def outputs_of(self, source_ids, hypotheses: Hypotheses, rules: dict) -> dict:
+        """Return the outputs of `translate` for a slice: R sentences, source_ids (R, S), rules (R, ...) -> (R, K)."""
+        n_best = rules["n_best"]
         ids, scores, is_cut = hypotheses
         texts = tf.reshape(self.tokenizer.decode(tf.reshape(ids, [-1, tf.shape(ids)[2]])), tf.shape(scores))
         ids, scores, texts, is_cut = without_duplicates(ids, scores, texts, is_cut)
@@ -213,6 +223,7 @@ class ServedGraph(tf.Module):
             name: tf.where(is_wanted, fill_up(tf.transpose(values), missing, EMPTY[name]), EMPTY[name])
             for name, values in rows.items()
         }
+        columns |= self._confidences.of_all(scores, ids, rules[alpha_of(self._inputs).rule])
         return columns | {
             "translations": tf.where(is_wanted, texts, EMPTY["translations"]),
             "scores": tf.where(is_wanted, scores, EMPTY["scores"]),

@@ -35,6 +35,8 @@ def write_model(
     write_atomically(folder / "README.md", readme(name, options, rooms, quantization))
     search = {option: getattr(options, option) for option in RUN_OPTIONS}
     Description(search, rooms, quantization).save(files.description)
+    if translator.calibration:
+        translator.calibration.save(files.calibration)
 
 
 class LiteComparison(NamedTuple):

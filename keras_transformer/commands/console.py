@@ -220,10 +220,24 @@ class CutLines:
             )  # fmt: skip
 
 
-def output_line(translation: Translation, with_score: bool) -> str:
-    """Return a translation as a line of output, `text` or `score<TAB>text`."""
-    text = on_one_line(translation.text)
-    return f"{translation.score:.4f}\t{text}\n" if with_score else f"{text}\n"
+def output_line(translation: Translation, with_score: bool, with_confidence: bool = False) -> str:
+    """Return a translation as a line of output: `text`, after `score<TAB>` and `confidence<TAB>` if they are wanted.
+
+    Raises UserError if there is no confidence.
+    """
+    score = f"{translation.score:.4f}\t" * with_score
+    confidence = f"{confidence_of(translation):.3f}\t" if with_confidence else ""
+    return f"{score}{confidence}{on_one_line(translation.text)}\n"
+
+
+def confidence_of(translation: Translation) -> float:
+    """Return the confidence of a translation. Raises UserError if what translated it is not calibrated."""
+    if translation.confidence is None:
+        raise UserError(
+            "--confidence needs a calibration, which this run or export lacks: run `keras-transformer calibrate RUN` "
+            "first, and then export the run again if this is an export."
+        )
+    return translation.confidence
 
 
 def on_one_line(text: str) -> str:

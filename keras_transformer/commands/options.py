@@ -140,6 +140,15 @@ BatchSize = Annotated[int, typer.Option(help="Sentences translated together.")]
 
 WithScores = Annotated[bool, typer.Option("--scores", help="Write each line as `score<TAB>text`.")]
 
+WithConfidence = Annotated[
+    bool,
+    typer.Option(
+        "--confidence",
+        help="Write how likely each translation is good, from 0 to 1, before it; for a run, or the export of one, that "
+        "`calibrate` has calibrated.",
+    ),
+]
+
 Constrained = Annotated[
     bool,
     typer.Option(

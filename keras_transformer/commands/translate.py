@@ -17,6 +17,7 @@ from keras_transformer.commands.console import (
     UNUSED_IN_TRANSLATION,
     CutLines,
     command_app,
+    confidence_of,
     exit_codes,
     on_one_line,
     output_line,
@@ -45,6 +46,7 @@ from keras_transformer.commands.options import (
     RunName,
     SearchArguments,
     TargetPrefix,
+    WithConfidence,
     WithScores,
     takes_search_options,
 )
@@ -82,6 +84,7 @@ def translate(
     keep: KeepFile = None,
     glossary: GlossaryFile = None,
     scores: WithScores = False,
+    confidence: WithConfidence = False,
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
     precision: Precision = "float32",
@@ -94,8 +97,8 @@ def translate(
     the natural log-probability of the translation over the length penalty, with the coverage penalty added: at most 0,
     higher is better. What a repetition penalty multiplies counts so.
 
-    With --n-best above 1, each translation is a line `number ||| text ||| score`; the number is that of the input
-    line, counted from 1.
+    With --n-best above 1, each translation is a line `number ||| text ||| score`, with --confidence `number ||| text
+    ||| score ||| confidence`; the number is that of the input line, counted from 1.
 
     Options that are left out are those of the run's inference.json, if it has them: of a model that was imported, or
     trained on a treebank. The latter writes a bracketed tree per line.
@@ -112,7 +115,8 @@ def translate(
         options = SearchOptions(**search.with_run_defaults(outputs.search))
         if files.format != LINES:
             outputs.check_text(f"Leave out --format {files.format}.")
-            check_one_text(options.n_best > 1 or scores or target_prefix or target_prefixes is not None)
+            of_lines = scores or confidence or target_prefix or target_prefixes is not None
+            check_one_text(options.n_best > 1 or of_lines)
         if draw:
             outputs.check_drawn(options.n_best == 1 and not scores)
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
@@ -134,9 +138,9 @@ def translate(
             if draw:
                 return [f"{drawing(best.text)}\n\n" for [best] in translated]
             if options.n_best == 1:
-                return [output_line(best, scores) for [best] in translated]
+                return [output_line(best, scores, confidence) for [best] in translated]
             return [
-                f"{number} ||| {on_one_line(translation.text)} ||| {translation.score:.4f}\n"
+                n_best_line(number, translation, confidence)
                 for number, translations in enumerate(translated, first_line)
                 for translation in translations
             ]
@@ -147,6 +151,7 @@ def translate(
         def work():
             typed = {"scores": scores, "target_prefix": target_prefix, "draw": draw, "constrained": constrained}
             how = {
+                "confidence": confidence,
                 "precision": precision,
                 "max_source_tokens": max_source_tokens,
                 "protection": [*protection.kinds, *map(str, protection.glossary.terms)],
@@ -196,9 +201,15 @@ def check_one_text(asks_for_more: bool) -> None:
     """Raises ConfigError for options that are for lines."""
     if asks_for_more:
         raise ConfigError(
-            "--n-best, --scores, --target-prefix and --target-prefixes are for lines: leave them out, or give --format "
-            "lines."
+            "--n-best, --scores, --confidence, --target-prefix and --target-prefixes are for lines: leave them out, or "
+            "give --format lines."
         )
+
+
+def n_best_line(number: int, translation: Translation, with_confidence: bool) -> str:
+    """Return one of several translations of the line `number` as a line of output."""
+    confidence = f" ||| {confidence_of(translation):.3f}" if with_confidence else ""
+    return f"{number} ||| {on_one_line(translation.text)} ||| {translation.score:.4f}{confidence}\n"
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

@@ -31,6 +31,7 @@ class LiteFolder:
         self.model = self.path / "search.tflite"
         self.tokenizer = self.path / "tokenizer.model"
         self.description = self.path / DESCRIPTION
+        self.calibration = self.path / "calibration.json"  # if the run was calibrated
 
 
 class Description(NamedTuple):

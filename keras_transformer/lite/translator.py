@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.batching import list_of_lines
+from keras_transformer.confidence import Calibration, confidence_by
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.hypotheses import translations_in
@@ -47,6 +48,8 @@ class LiteTranslator:
         self.description = Description.load(files.description)
         self.options = SearchOptions(**self.description.search, n_best=n_best)
         self.tokenizer = open_tokenizer(files.tokenizer)
+        calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
+        self._confidence = confidence_by(calibration, self.options)
         self._searches = SearchPool(files.model, processor_cores() if threads is None else threads)
         self._searches.prepare(self.description.rooms[0])
 
@@ -62,7 +65,7 @@ class LiteTranslator:
         lines = list_of_lines(lines)
         ids_of_lines = encoded_lines(self.tokenizer, lines, self.description.max_source_tokens, first_line)
         sources = {index: ids for index, ids in enumerate(ids_of_lines) if ids}
-        results = [[Translation("", 0.0)] for _ in lines]
+        results = [[Translation("", 0.0, confidence=self._confidence(0.0, 0))] for _ in lines]
         lengths = {index: len(ids) for index, ids in sources.items()}
 
         def translate_batch(batch: tuple[Room, list[int]]) -> None:
@@ -88,7 +91,8 @@ class LiteTranslator:
         Shapes: ids (K, L), scores (K,), -inf for what no hypothesis filled, is_cut (K,).
         """
         filled = np.flatnonzero(np.isfinite(scores))
-        return translations_in(self.tokenizer, ids, scores, is_cut, filled)[: self.options.n_best]
+        translations = translations_in(self.tokenizer, ids, scores, is_cut, filled, self._confidence)
+        return translations[: self.options.n_best]
 
 
 def batches_in_rooms(lengths: Mapping[int, int], rooms: Iterable[Room]) -> Iterator[tuple[Room, list[int]]]:

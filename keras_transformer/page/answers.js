@@ -3,7 +3,8 @@
 //   source, options          what was asked
 //   source_pieces            pieces of the sentence, the end included
 //   truncated                whether the sentence was longer than the model takes
-//   translations             best first: text, score, log_probability, pieces, piece_log_probabilities, is_cut, unplaced
+//   translations             best first: text, score, log_probability, pieces, piece_log_probabilities, is_cut, unplaced,
+//                            confidence, null if the run was not calibrated
 //   target_pieces            the pieces that attend; if missing, those of the best translation
 //   attention                memory, encoder, decoder, each [layer][head][row][column]; or null
 //   beam                     step, parent, slot, piece, log_probability; slot -1 was dropped; or null
@@ -24,6 +25,7 @@ function fromTranslate(row, source, options) {
       piece_log_probabilities: numbersOf(row.piece_log_probabilities[rank]),
       is_cut: row.is_cut?.[rank] ?? false, // older exports do not tell
       unplaced: row.unplaced?.[rank] ?? "", // only if something was to be protected
+      confidence: row.confidences?.[rank] ?? null,
     }))
     .filter((translation) => !isMissing(translation.score));
   return { source, options, truncated: row.truncated, translations, source_pieces: null, attention: null, beam: null };

@@ -139,7 +139,8 @@ function noteOf(best) {
   if (!best) return "nothing to translate";
   const cut = best.is_cut ? " \u00b7 cut at its limit: its end may be missing" : "";
   const missing = best.unplaced ? ` \u00b7 without ${best.unplaced.replaceAll("\n", ", ")}, which has no place` : "";
-  return `score ${fixed(best.score, 2)}${cut}${missing}`;
+  const confidence = best.confidence == null ? "" : `confidence ${percent(best.confidence)} \u00b7 `;
+  return `${confidence}score ${fixed(best.score, 2)}${cut}${missing}`;
 }
 
 /** Show an explanation, or as much of it as there is. */

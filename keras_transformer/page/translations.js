@@ -15,6 +15,7 @@ function alternative(translation, rank, choose) {
     element("span", { class: "text", lang: "", dir: "auto" }, translation.text || "(empty)", ...cutMark(translation)),
     numbered("score", translation.score),
     numbered("log P", translation.log_probability),
+    ...(translation.confidence == null ? [] : [numbered("confidence", translation.confidence)]),
   );
 }
 

@@ -1,0 +1,172 @@
+"""`keras-transformer calibrate RUN`: fit how likely the translations of a run are good to their scores.
+
+TensorFlow is imported by the command, so that `--help` answers at once.
+"""
+
+from keras_transformer.commands.signals import end_on_signals
+
+if __name__ == "__main__":
+    end_on_signals()  # before the imports below, which take a second
+
+import json
+import logging
+import pathlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from keras_transformer.batching import BATCH_SIZE
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
+from keras_transformer.commands.options import BatchSize, RunName
+from keras_transformer.commands.runs import opened
+from keras_transformer.confidence import Bin, expected_calibration_error, fitted, reliability, score_per_token
+from keras_transformer.config import ConfigError
+from keras_transformer.files import sha256_of
+from keras_transformer.outputs import outputs_of
+from keras_transformer.run_folder import RunFolder
+
+from .data.files import check_sides
+from .scoring.tables import Table
+
+if TYPE_CHECKING:  # it imports TensorFlow
+    from keras_transformer.translation import Translation
+    from keras_transformer.translator import Translator
+
+FEW = 200  # sentences: a curve that is fitted to fewer says little
+
+log = logging.getLogger("train")
+app = command_app()
+
+
+class Text(NamedTuple):
+    """Sentences with references, and what they are called."""
+
+    name: str
+    pairs: list[tuple[str, str]]
+
+
+@app.command()
+def calibrate(
+    run: RunName,
+    source: Annotated[
+        pathlib.Path | None,
+        typer.Option(metavar="FILE", help="Sentences to fit to in place of the validation text; .gz is unpacked."),
+    ] = None,
+    reference: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Their reference translations, line by line.")
+    ] = None,
+    least_chrf: Annotated[
+        float, typer.Option(min=0, max=100, help="A translation with at least this sentence chrF is good.")
+    ] = 60.0,
+    batch_size: BatchSize = BATCH_SIZE,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
+):
+    """Fit how likely the translations of a run are good to their scores.
+
+    Translates the validation text as `translate` does, writes calibration.json into the run folder, and prints how far
+    confidences are to be trusted on the test set: of translations with a confidence of 0.9, nine in ten should be good.
+    Without a test set, every other sentence is left out of the fit and measured in its place.
+
+    `translate`, a Translator and exports then have a confidence for each translation.
+    """
+    with exit_codes():
+        folder = RunFolder(opened(run))
+        if bool(source) != bool(reference):
+            raise ConfigError("--source and --reference belong together: give both, or neither.")
+        if source:
+            check_sides(source, reference)
+        outputs_of(folder.path).check_text("A confidence is of translations.")
+        with quiet_imports():
+            from keras_transformer.parallel import tune_for_translation
+            from keras_transformer.translator import Translator
+
+        fit, test = texts_of(folder.path, source, reference)
+        tune_for_translation()
+        translator = Translator.load(folder.path, batch_size=batch_size, calibration=None)
+        is_good, translations = judged(translator, fit, least_chrf)
+        scores = [score_per_token(each.score, len(each.ids), translator.options) for each in translations]
+        measure = f"sentence chrF of at least {least_chrf:g}"
+        calibration = fitted(scores, is_good, measure, sha256_of(folder.weights))
+        calibration.save(folder.calibration)
+        tested, others = judged(translator, test, least_chrf)
+        options = translator.options
+        confidences = [calibration.confidence(each.score, len(each.ids), options) for each in others]
+        rows = reliability(confidences, tested)
+        result = {
+            "run": run,
+            "measure": measure,
+            "fitted_on": {"name": fit.name, "sentences": len(is_good), "good": sum(is_good) / len(is_good)},
+            "tested_on": {"name": test.name, "sentences": len(tested), "good": sum(tested) / len(tested)},
+            "expected_calibration_error": expected_calibration_error(rows),
+            "bins": [row.as_json() for row in rows],
+        }
+        print(json.dumps(result) if as_json else "\n".join([*lines_of(result, rows), str(folder.calibration)]))
+
+
+def texts_of(run: pathlib.Path, source: pathlib.Path | None, reference: pathlib.Path | None) -> tuple[Text, Text]:
+    """The text to fit to and the one to measure on. Raises ConfigError if there is none."""
+    from .data.corpus import Split
+    from .data.files import aligned_pairs
+    from .data.prepare import load_corpus
+    from .scoring.scored_text import data_of_run, pairs_with_text
+
+    data = data_of_run(run, has_files=source is not None)
+    corpus = load_corpus(data.offline()) if data else None
+    files = Split(f"{source} and {reference}", lambda: iter(aligned_pairs(source, reference)))
+    validation = files if source else corpus.validation
+    pairs = pairs_with_text(validation)
+    if len(pairs) < FEW:
+        log.warning("%s has %d pairs: a calibration on fewer than %d says little", validation.name, len(pairs), FEW)
+    if corpus and corpus.test:
+        return Text(validation.name, pairs), Text(corpus.test.name, pairs_with_text(corpus.test))
+    if len(pairs) < 2:
+        raise ConfigError(
+            f"{validation.name} has one pair, and {run} has no test set: a calibration needs pairs to be fitted to and "
+            "others to be measured on. Give --source and --reference with more."
+        )
+    half = f"every other sentence of {validation.name}"
+    return Text(half, pairs[::2]), Text(f"the other sentences of {validation.name}", pairs[1::2])
+
+
+def judged(translator: "Translator", text: Text, least_chrf: float) -> tuple[list[bool], list["Translation"]]:
+    """Translate a text. Returns of each sentence whether its translation is good, and the translation."""
+    import sacrebleu
+
+    chrf = sacrebleu.metrics.CHRF()
+    translations = translator.translate([source for source, _ in text.pairs])
+    references = translator.tokenizer.restored([reference for _, reference in text.pairs])
+    scored = zip(translations, references, strict=True)
+    return [chrf.sentence_score(each.text, [reference]).score >= least_chrf for each, reference in scored], translations
+
+
+def lines_of(result: dict, rows: Sequence[Bin]) -> list[str]:
+    """What a person reads."""
+    fit, test = result["fitted_on"], result["tested_on"]
+    cells = [
+        (
+            f"{row.low:.1f} to {row.high:.1f}",
+            f"{row.sentences:,}",
+            *(f"{value:.3f}" if row.sentences else "-" for value in (row.confidence, row.good)),
+        )
+        for row in rows
+    ]
+    error = result["expected_calibration_error"]
+    title = f"On {test['name']}, {test['sentences']:,} sentences, {100 * test['good']:.1f} per cent of them good"
+    return [
+        f"good is a {result['measure']}",
+        f"fitted to {fit['name']}: {fit['sentences']:,} sentences, {100 * fit['good']:.1f} per cent of them good",
+        *Table(title, ("confidence", "sentences", "mean confidence", "share of good ones"), cells).lines(),
+        f"expected calibration error {error:.3f}: the mean distance of the last two columns",
+    ]
+
+
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_signals()
+    prepare_process(is_long=True)
+    app(arguments, prog_name=prog_name)
+
+
+if __name__ == "__main__":
+    main()
