@@ -21,14 +21,14 @@ from keras_transformer.kinds import incremental_decoder
 from keras_transformer.normalization import BLANK
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS, PAD
+from keras_transformer.tokens import PAD
 
 from ..versions import ExportError
 from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .prefixes import GraphPrefixReader, padded_endings
 from .request import PREFIX, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
-from .slices import in_slices, lengths_of, padded
+from .slices import first_bytes, in_slices, lengths_of, padded, with_end
 from .text_outputs import EMPTY, OF_SEARCH, alignments, fill_up, joined, without_duplicates, written
 
 
@@ -296,14 +296,3 @@ class ServedGraph(tf.Module):
     def pieces_of(self, ids):
         """Return the written form of each id: int32 (B, L) -> string (B, L)."""
         return tf.reshape(self.tokenizer.id_to_string(tf.reshape(ids, [-1])), tf.shape(ids))
-
-
-def first_bytes(text, most: int):
-    """Cut each line to so many bytes, without a character that the cut divides: string (B,) -> string (B,)."""
-    cut = tf.strings.unicode_transcode(tf.strings.substr(text, 0, most), "UTF-8", "UTF-8", errors="ignore")
-    return tf.where(tf.strings.length(text) > most, cut, text)
-
-
-def with_end(pieces):
-    """Append EOS to each row of an int32 RaggedTensor (B, None)."""
-    return tf.concat([pieces, tf.fill([pieces.nrows(), 1], EOS)], axis=1)

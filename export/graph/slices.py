@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_transformer.tokens import PAD
+from keras_transformer.tokens import EOS, PAD
 
 SLICE_ROWS = 64  # sentences of a slice, at most
 SLICE_TOKENS = 2_048  # positions of a slice with its padding, at most, unless one sentence alone is longer
@@ -57,3 +57,14 @@ def padded(ids):
     """Pad each row with PAD: an int32 RaggedTensor (B, None) -> int32 (B, S), S at least 1."""
     longest = tf.maximum(tf.reduce_max(ids.row_lengths()), 1)
     return ids.to_tensor(PAD, shape=tf.stack([-1, longest]))
+
+
+def first_bytes(text, most: int):
+    """Cut each line to so many bytes, without a character that the cut divides: string (B,) -> string (B,)."""
+    cut = tf.strings.unicode_transcode(tf.strings.substr(text, 0, most), "UTF-8", "UTF-8", errors="ignore")
+    return tf.where(tf.strings.length(text) > most, cut, text)
+
+
+def with_end(pieces):
+    """Append EOS to each row of an int32 RaggedTensor (B, None)."""
+    return tf.concat([pieces, tf.fill([pieces.nrows(), 1], EOS)], axis=1)
