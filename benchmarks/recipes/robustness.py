@@ -76,7 +76,7 @@ def table(translators: dict[str, Translator], pairs: Pairs) -> Iterator[str]:
         yield f"| {row.name} | {' | '.join(cells)} |"
     yield ""
     for form, signature in signatures.items():
-        yield f"BLEU of {form} is `{signature}`. "
+        yield f"BLEU of {form} is `{signature}`."
 
 
 app = command_app()
