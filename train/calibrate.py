@@ -1,4 +1,4 @@
-"""`keras-transformer calibrate RUN`: fit how likely the translations of a run are good to their scores.
+"""`keras-transformer calibrate RUN`: fit to validation text how sure a run's translations are.
 
 TensorFlow is imported by the command, so that `--help` answers at once.
 """
@@ -62,7 +62,7 @@ def calibrate(
     batch_size: BatchSize = BATCH_SIZE,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
 ):
-    """Fit how likely the translations of a run are good to their scores.
+    """Fit to validation text how sure a run's translations are.
 
     Translates the validation text as `translate` does, writes calibration.json into the run folder, and prints how far
     confidences are to be trusted on the test set: of translations with a confidence of 0.9, nine in ten should be good.

@@ -27,9 +27,7 @@ GROUPS = {
         "evaluate": Command("train.evaluate", "train", "Translate a test set with a run and score the translations."),
         "compare": Command("train.compare", "train", "Print where runs differ: settings, scores, speed, minutes."),
         "distil": Command("train.distil", "train", "Write the translations nearest to the references of a text."),
-        "calibrate": Command(
-            "train.calibrate", "train", "Fit how likely the translations of a run are good to their scores."
-        ),
+        "calibrate": Command("train.calibrate", "train", "Fit to validation text how sure a run's translations are."),
         "projector": Command("train.projector", "train", "Write a run's embeddings for TensorBoard's tab PROJECTOR."),
         "multi30k": Command("train.data.multi30k", "train", "Put the Multi30k corpus into a folder."),
     },
