@@ -94,8 +94,7 @@ class Translator:
         check_backend(type(self).__name__)
         check_options(options)
         models = list(transformer) if isinstance(transformer, list | tuple) else [transformer]
-        configs = [config_of(model) for model in models]
-        for config in configs:
+        for config in map(config_of, models):
             check_vocabulary(config, tokenizer)
             check_coverage(config, options.coverage_penalty)
         check_batch_size(batch_size)
@@ -135,12 +134,11 @@ class Translator:
         folders = [run_folder] if isinstance(run_folder, str | os.PathLike) else list(run_folder)
         inferences = [RunFolder(folder).inference() for folder in folders]
         longest = [inference.longest_source for inference in inferences]
-        trained_tokens = None if None in longest else min(longest)
-        pair = load_runs(folders)
-        options = inferences[0].options() if options is None else options
-        calibration = calibration_of(RunFolder(folders[0])) if len(folders) == 1 else None
-        of_run = {"trained_tokens": trained_tokens, "calibration": calibration}
-        translator = cls(*pair, options, **of_run | kwargs)
+        of_run = {
+            "trained_tokens": None if None in longest else min(longest),
+            "calibration": calibration_of(RunFolder(folders[0])) if len(folders) == 1 else None,
+        }
+        translator = cls(*load_runs(folders), options or inferences[0].options(), **of_run | kwargs)
         translator._inference = inferences[0]
         return translator
 
@@ -284,13 +282,9 @@ class Translator:
         encoded_prefix(self.tokenizer, text, self._longest_output)
 
     def _read(self, ids: np.ndarray, scores: np.ndarray, is_cut: np.ndarray) -> list[Translation]:
-        """Return the hypotheses of one sentence as Translations with different texts.
-
-        Shapes: ids (K, L), scores (K,), is_cut (K,).
-        """
+        """Return hypotheses of a sentence as Translations with different texts: ids (K, L), the others (K,)."""
         filled = np.flatnonzero(scores > NEVER / 2)
-        translations = translations_in(self.tokenizer, ids, scores, is_cut, filled, self._confidence)
-        return translations[: self.options.n_best]
+        return translations_in(self.tokenizer, ids, scores, is_cut, filled, self._confidence)[: self.options.n_best]
 
 
 def search_results(
@@ -298,8 +292,7 @@ def search_results(
 ) -> tuple:
     """Return the leaves of the Hypotheses of a search: see `search`, and the rules `prefixes` and `endings`.
 
-    placeholders: the ids that are placeholders. Shapes: ids int32 (B, S), prefixes int32 (B, P), endings int32
-    (B, N, M).
+    placeholders: their ids. Shapes: ids int32 (B, S), prefixes int32 (B, P), endings int32 (B, N, M).
     """
     rules = rule_of_placeholders(placeholders, ids)
     if prefixes is not None:
