@@ -33,8 +33,8 @@ def command_of(name: str, work: Work) -> list[str] | None:
     if name.startswith("ours"):
         extra = ["--precision", precision] if precision else []
         return ["-m", "keras_transformer", "translate", str(work.folder / "run"), *extra]
-    if name.startswith("saved_model"):
-        return ["-m", "export.translate", str(work.folder / f"saved_model_{precision}_beam4")]
+    if name.startswith(("saved_model", "litert")):
+        return ["-m", "export.translate", str(work.folder / f"{module.removesuffix('_model')}_{precision}_beam4")]
     options = CONTESTANTS[name].options.values()
     return ["-m", f"benchmarks.speed.translators.{module}", str(work.folder), *options, str(work.forced or 0)]
 

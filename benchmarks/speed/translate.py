@@ -104,7 +104,7 @@ def exports_for(names: list[str], places: tuple[str, ...]) -> list[str]:
     """The folders of EXPORTS that these contestants read, for these beams."""
     prefixes = {
         "saved_model": "saved_model_float32", "saved_model_bfloat16": "saved_model_bfloat16",
-        "ctranslate2_float32": "ctranslate2_float32", "ctranslate2_int8": "ctranslate2_int8",
+        **{name: name for name in ("litert_float32", "litert_int8", "ctranslate2_float32", "ctranslate2_int8")},
     }  # fmt: skip
     wanted = tuple(prefixes[name] for name in names if name in prefixes)
     beams = {place.partition("/")[0] for place in places}

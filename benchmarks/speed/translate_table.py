@@ -15,7 +15,7 @@ from train.cost.cost import forward_flops
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PACKAGES = "tensorflow", "keras", "ctranslate2", "torch", "transformers", "numpy"
+PACKAGES = "tensorflow", "keras", "ai-edge-litert", "ctranslate2", "torch", "transformers", "numpy"
 PARTS = (
     "ratios", "sentences_per_second", "tokens_per_second", "latency", "bleu", "same", "settings", "tried", "peak_bytes",
     "product_flops", "limit_tokens_per_second",
@@ -52,7 +52,7 @@ LENGTHS_NOTE = (
 )
 
 
-OWN = ("ours", "saved_model")  # contestants that are this project's, by the beginning of their names
+OWN = ("ours", "saved_model", "litert")  # contestants that are this project's, by the beginning of their names
 
 
 def summary(results: dict[str, Any]) -> dict[str, Any]:

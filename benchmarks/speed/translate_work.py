@@ -34,6 +34,14 @@ EXPORTS = {  # folder -> arguments of `keras-transformer export`, without RUN an
         for precision, extra in (("float32", []), ("bfloat16", ["--precision", "bfloat16"]))
         for beam in (4, 1)
     },
+    **{
+        f"litert_{precision}_beam{beam}": [
+            *("--format", "litert", "--max-source-tokens", "64", "--beam-size", str(beam)),
+            *extra,
+        ]
+        for precision, extra in (("float32", []), ("int8", ["--quantization", "int8"]))
+        for beam in (4, 1)
+    },
     "ctranslate2_float32": ["--format", "ctranslate2"],
     "ctranslate2_int8": ["--format", "ctranslate2", "--quantization", "int8"],
 }

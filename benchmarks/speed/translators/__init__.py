@@ -33,12 +33,16 @@ OURS = {  # name -> what it appends to a key of `ratios`
     "ours_bfloat16": "/bfloat16",
     "saved_model": "/saved_model",
     "saved_model_bfloat16": "/saved_model/bfloat16",
+    "litert_float32": "/litert",
+    "litert_int8": "/litert/int8",
 }
 CONTESTANTS = {
     "ours": Contestant("Translator, float32", "ours", {}),
     "ours_bfloat16": Contestant("Translator, bfloat16", "ours", {"precision": "bfloat16"}),
     "saved_model": Contestant("SavedModel without XLA, float32", "saved_model", {"precision": "float32"}),
     "saved_model_bfloat16": Contestant("SavedModel without XLA, bfloat16", "saved_model", {"precision": "bfloat16"}),
+    "litert_float32": Contestant("LiteRT, float32", "litert_model", {"precision": "float32"}, "ai_edge_litert"),
+    "litert_int8": Contestant("LiteRT, int8", "litert_model", {"precision": "int8"}, "ai_edge_litert"),
     "ctranslate2_float32": Contestant(
         "CTranslate2, float32", "ctranslate2_model", {"compute_type": "float32"}, "ctranslate2"
     ),

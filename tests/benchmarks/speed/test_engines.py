@@ -1,0 +1,85 @@
+"""The benchmark of engines: each is compared with CTranslate2 of its precision and model, by medians of its turns."""
+
+import gzip
+import importlib.util
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.speed import engines as program
+from benchmarks.speed.engines_table import as_markdown, draw_points, peer_of, table_row
+from tests.support.runs import SENTENCES, random_run
+
+
+def point(model, engine, milliseconds, **other):
+    seconds = [value / 1e3 for value in milliseconds]
+    one = {"model": model, "engine": engine, "cores": 1, "mode": "one", "setting": {"batch_size": 1}}
+    return one | {"seconds": seconds, "processor_seconds": seconds, "bleu": 40.0, "same": None} | other
+
+
+POINTS = [
+    point("a", "ours", [9, 8, 100]),
+    point("a", "litert_int8", [2, 2, 3]),
+    point("a", "ctranslate2_float32", [4, 4.5, 7], processor_seconds=[0.018] * 3),
+    point("a", "ctranslate2_int8", [1, 3, 8]),
+    point("b", "ours", [5, 5, 5], mode="many", bleu=41.0),
+]
+
+
+def test_a_ratio_is_of_medians_and_with_the_same_precision_and_model():
+    assert [peer and peer["engine"] for peer in (peer_of(one, POINTS) for one in POINTS)] == [
+        "ctranslate2_float32", "ctranslate2_int8", "ctranslate2_float32", "ctranslate2_int8", None,
+    ]  # fmt: skip
+    assert "| 9.00 | 9.00 | 2.00, 0.50 | 40.00 |" in table_row(POINTS[0], peer_of(POINTS[0], POINTS))
+    assert "| 2.00 | 2.00 | 1.50, 1.50 |" in table_row(POINTS[1], peer_of(POINTS[1], POINTS))
+
+
+def test_a_table_has_a_row_for_each_model_and_engine_and_names_who_is_missing():
+    numbers = {"points": POINTS, "missing": {"b, litert_int8": "cannot"}, "rounds": 3, "command": "c", "machine": "m"}
+    page = as_markdown(numbers | {"lines": {"one": 1, "many": 2}, "versions": {"python": "3"}})
+    assert page.count("\n## ") == 2 and page.count("| a, ") == 4 and page.count("| b, ") == 1
+    assert "Not measured: b, litert_int8: cannot" in page
+
+
+def test_the_picture_has_milliseconds_on_one_side_and_sentences_per_second_on_the_other():
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    draw_points(figure, POINTS)
+    left, right = figure.axes
+    assert [line.get_xdata()[0] for line in left.lines] == pytest.approx([9, 2, 18, 3])
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in right.lines] == [(pytest.approx(200), 41.0)]
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(program.app, list(map(str, arguments)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), [(["--engines", "moses"], ["'moses'", "ours"]), (["--run", "no such run"], ["no such run"])]
+)
+def test_a_mistake_is_a_sentence(arguments, words):
+    result = invoke(*arguments)
+    assert result.exit_code == 1 and result.output.startswith("Error: ") and result.output.count("\n") == 1
+    assert all(word in result.output for word in words)
+
+
+@pytest.mark.release
+@pytest.mark.skipif(importlib.util.find_spec("ctranslate2") is None, reason="ctranslate2 is not installed")
+def test_from_command_to_files(tmp_path):
+    runs = [random_run(tmp_path / name) for name in ("run", "student")]
+    for language in ("en", "de"):
+        text = "".join(f"{line}\n" for line in SENTENCES)
+        (tmp_path / f"test_2016_flickr.{language}.gz").write_bytes(gzip.compress(text.encode()))
+    options = ["--engines", "ctranslate2_float32,ctranslate2_int8", "--one", 2, "--many", 3, "--rounds", 2]
+    folders = ["--run", runs[0], "--student", runs[1], "--data", tmp_path, "--results", tmp_path / "to"]
+    result = invoke(*options, *folders)
+    assert result.exit_code == 0, result.output
+    points = json.loads((tmp_path / "to" / "engines.json").read_text(encoding="utf-8"))["points"]
+    assert {(one["model"], one["engine"], one["mode"]) for one in points} == {
+        (model, engine, mode)
+        for model in ("run", "student")
+        for engine in ("ctranslate2_float32", "ctranslate2_int8")
+        for mode in ("one", "many")
+    }
+    assert all(len(one["seconds"]) == 2 and min(one["seconds"]) > 0 for one in points)
+    assert (tmp_path / "to" / "engines.md").read_text(encoding="utf-8") in result.output
