@@ -102,14 +102,10 @@ class Entries(NamedTuple):
         entries = positions * hypotheses
 
         def with_room(array):  # (B, h, E, width)
-            sentences, heads, _, width = ops.shape(array)
-            return ops.concatenate([array, ops.zeros((sentences, heads, entries, width), array.dtype)], axis=2)
+            return ops.pad(array, ((0, 0), (0, 0), (0, entries), (0, 0)))
 
-        nobody = ops.zeros((ops.shape(self.is_past)[0], hypotheses, entries), dtype="bool")
-        return Entries(
-            tuple(Cache(*map(with_room, cache)) for cache in self.caches),
-            ops.concatenate([self.is_past, nobody], axis=2),
-        )
+        is_past = ops.pad(ops.cast(self.is_past, "int32"), ((0, 0), (0, 0), (0, entries)))
+        return Entries(tuple(Cache(*map(with_room, cache)) for cache in self.caches), ops.cast(is_past, "bool"))
 
 
 def append(entries, new):
@@ -120,14 +116,9 @@ def append(entries, new):
 def write_at(position, entries, new):
     """Put the entries of one position into the room for them: (B, h, E, width), (B, h, K, width) -> (B, h, E, width).
 
-    `ops.slice_update` would put an XLA operation into a served graph.
+    It is an XLA operation, of which a served graph must have none; a search of changing shapes uses `append`.
     """
-    sentences, heads, places, width = ops.shape(entries)
-    hypotheses = new.shape[2]
-    by_position = ops.reshape(entries, (sentences, heads, places // hypotheses, hypotheses * width))
-    is_here = ops.expand_dims(ops.arange(places // hypotheses) == position, 1)
-    new = ops.reshape(new, (sentences, heads, 1, hypotheses * width))
-    return ops.reshape(ops.where(is_here, new, by_position), (sentences, heads, places, width))
+    return ops.slice_update(entries, (0, 0, position * new.shape[2], 0), new)
 
 
 class Averages(NamedTuple):
