@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PEERS = {"float32": "ctranslate2_float32", "int8": "ctranslate2_int8"}
 TITLES = {"one": "one line at a time", "many": "many lines in one call"}
-MARKERS = {name: marker for name, marker in zip(CONTESTANTS, "oOsSvV^Pp*", strict=False)}
+MARKERS = dict(zip(CONTESTANTS, "osDvP^X*<", strict=True))
 NOTES = """\
 The lines are the first of test_2016, the beam is 4, and an engine is a process that may use so many cores. The engines
 take turns; a number is the median of its turns. "ms" is milliseconds per sentence by the clock, "processor" those of

@@ -12,22 +12,34 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.placeholders import rule_of_placeholders
-from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.scores import NEVER, UNFINISHED
 from keras_transformer.decoding.search import search
 from keras_transformer.kinds import joint_decoder
 from keras_transformer.lite.folder import Room
 
-LENGTHS = (16, 32, 64, 128, 256, 512)  # tokens of a source for which a search of fixed shapes is made
+LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256, 512)  # tokens of a source for which a search of fixed shapes is made
+LENGTHS_OF_ANY = (32, 128)  # the same if the output may be of any length, beside the longest source
 MANY = 8  # sentences that are searched together: more take longer per sentence
 LONGEST_OF_MANY = 64
-OUTPUTS = ("ids", "scores", "is_cut")
+OUTPUTS = ("ids", "scores", "is_cut", "is_done")
 
 
-def rooms_up_to(max_source_tokens: int) -> tuple[Room, ...]:
-    """Return the rooms for sources of at most so many tokens: for one sentence, and for MANY that are not long."""
-    lengths = [length for length in LENGTHS if length < max_source_tokens] + [max_source_tokens]
-    many = [Room(MANY, length) for length in lengths if length <= LONGEST_OF_MANY]
-    return (*(Room(1, length) for length in lengths), *many)
+def rooms_up_to(max_source_tokens: int, extra_length: int) -> tuple[Room, ...]:
+    """Return the rooms for sources of at most so many tokens: for one sentence, and for MANY that are not long.
+
+    The first ones find outputs of any length. Of the others each has the room that nearly all its sentences need.
+    """
+
+    def up_to_longest(lengths: Iterable[int]) -> list[int]:
+        return [length for length in lengths if length < max_source_tokens] + [max_source_tokens]
+
+    lengths = up_to_longest(LENGTHS)
+    usual = {length: length + min(extra_length, length // 4 + 4) for length in lengths}
+    return (
+        *(Room(1, length) for length in up_to_longest(LENGTHS_OF_ANY)),
+        *(Room(1, length, usual[length]) for length in lengths),
+        *(Room(MANY, length, usual[length]) for length in lengths if length <= LONGEST_OF_MANY),
+    )
 
 
 def lite_model(
@@ -41,7 +53,8 @@ def lite_model(
 
     A signature takes source_ids int32 (rows, tokens), pieces and EOS, then PAD, and n_best int32 (rows,), how many of
     the best hypotheses of each sentence must be right. It gives ids int32 (rows, K, L), scores
-    float32 (rows, K), -inf for what no hypothesis filled, and is_cut bool (rows, K).
+    float32 (rows, K), -inf for what no hypothesis filled, is_cut bool (rows, K), and is_done bool (rows,): False if the
+    search has not ended within the outputs of the room, and so has found nothing yet.
 
     `quantization`: "int8" keeps the weights of products as 8-bit integers, and rounds what they are multiplied with
     when it comes. None keeps them as float32. `placeholders`: the ids that are placeholders.
@@ -62,8 +75,10 @@ def search_function(decoder: Any, options: SearchOptions, room: Room, placeholde
 
     Of a function with variables, the converter keeps the weights apart from the file if there are several signatures.
     """
-    inputs = [tf.TensorSpec(room, tf.int32, "source_ids"), tf.TensorSpec([room.rows], tf.int32, "n_best")]
-    searched = tf.function(functools.partial(search_outputs, decoder, options, placeholders), inputs, autograph=False)
+    source_ids = tf.TensorSpec([room.rows, room.tokens], tf.int32, "source_ids")
+    inputs = [source_ids, tf.TensorSpec([room.rows], tf.int32, "n_best")]
+    outputs = functools.partial(search_outputs, decoder, options, placeholders, room.outputs)
+    searched = tf.function(outputs, inputs, autograph=False)
     constant = convert_variables_to_constants_v2(searched.get_concrete_function(), lower_control_flow=False)
     names = sorted(OUTPUTS)  # in which TensorFlow returns the values of a dict
 
@@ -74,10 +89,15 @@ def search_function(decoder: Any, options: SearchOptions, room: Room, placeholde
 
 
 def search_outputs(
-    decoder: Any, options: SearchOptions, placeholders: Sequence[int], source_ids, n_best
+    decoder: Any, options: SearchOptions, placeholders: Sequence[int], positions: int | None, source_ids, n_best
 ) -> dict[str, Any]:
     """Return the outputs of a signature: see `lite_model`."""
     rules = {"n_best": n_best} | rule_of_placeholders(placeholders, source_ids)
-    hypotheses = search(decoder, source_ids, options, static_shapes=True, rules=rules)
-    scores = ops.where(hypotheses.scores > NEVER / 2, hypotheses.scores, -float("inf"))
-    return {"ids": hypotheses.ids, "scores": scores, "is_cut": hypotheses.is_cut}
+    ids, scores, is_cut = search(decoder, source_ids, options, True, rules, positions=positions)
+    is_done = scores[:, 0] != UNFINISHED
+    return {
+        "ids": ids,
+        "scores": ops.where(scores > NEVER / 2, scores, -float("inf")),
+        "is_cut": is_cut,
+        "is_done": is_done,
+    }

@@ -40,12 +40,14 @@ print(tokenizer.decode(best[best > 3].tolist()), outputs["scores"][0, 0])
 - `ids` int32 (rows, {beam_size}, longest): the hypotheses of each sentence, best first, each with its end (3), then 0.
 - `scores` float32 (rows, {beam_size}): -inf for what no hypothesis filled.
 - `is_cut` bool (rows, {beam_size}): whether the longest output ended it.
+- `is_done` bool (rows): false if the translation would be longer than a signature finds. Then nothing was found: ask a
+  signature for any output.
 
 All signatures share the weights. A search ends when its hypotheses do, so a signature for long sentences takes little
-longer than one for short ones.
+longer than one for short ones. One with a bound on the output is the fastest.
 
-| signature | rows | tokens, the end included |
-|---|---:|---:|
+| signature | rows | tokens, the end included | tokens of an output |
+|---|---:|---:|---:|
 {rooms}
 
 ## In an application
@@ -65,5 +67,7 @@ def readme(name: str, options: SearchOptions, rooms: Iterable[Room], quantizatio
         first=rooms[0].signature,
         tokens=rooms[0].tokens,
         beam_size=options.beam_size,
-        rooms="\n".join(f"| `{room.signature}` | {room.rows} | {room.tokens} |" for room in rooms),
+        rooms="\n".join(
+            f"| `{room.signature}` | {room.rows} | {room.tokens} | {room.outputs or 'any'} |" for room in rooms
+        ),
     )

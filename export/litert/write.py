@@ -28,7 +28,7 @@ def write_model(
     """Write the model `name`, its tokenizer and README.md into `folder`; it searches as `translator` does."""
     folder.mkdir(parents=True, exist_ok=True)
     files, options = LiteFolder(folder), translator.options
-    rooms = rooms_up_to(translator.max_source_tokens)
+    rooms = rooms_up_to(translator.max_source_tokens, options.extra_length)
     placeholders = placeholders_in(translator.tokenizer.pieces())
     write_atomically(files.model, lite_model(transformer, options, rooms, quantization, placeholders))
     write_atomically(files.tokenizer, translator.tokenizer.model_bytes)

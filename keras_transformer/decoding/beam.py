@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from keras import ops
 
 from keras_transformer.decoding.continuations import best_continuations
+from keras_transformer.decoding.gather import at_columns, rows_at
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.rules import is_cut_now, is_drawing
-from keras_transformer.decoding.scores import NEVER, length_penalty
+from keras_transformer.decoding.scores import NEVER, UNFINISHED, length_penalty
 from keras_transformer.decoding.state import (
     BeamState,
     Candidates,
@@ -30,6 +31,7 @@ def beam_search(
     max_length,
     options: SearchOptions,
     static_shapes: bool,
+    positions: int | None = None,
 ) -> Hypotheses:
     """Find the outputs y of each source x with the highest scores.
 
@@ -56,6 +58,9 @@ def beam_search(
         options: how to search; K is options.beam_size.
         static_shapes: no shape changes from step to step, as XLA and JAX need it. The search then runs in loops whose
             room doubles from one to the next, and no sentence leaves.
+        positions: with static shapes, search in one loop of so many steps, at most L. Every score of a sentence whose
+            search has not ended by then is UNFINISHED. A sentence whose search has ended has what it would have
+            without this bound.
 
     Returns ids (B, K, L), scores (B, K) and is_cut (B, K).
     """
@@ -63,8 +68,13 @@ def beam_search(
     def advance(*state):
         return one_step(step, BeamState(*state), options, static_shapes)
 
+    state = initial_state(decoder, rules, options.beam_size)
+    if positions is not None:
+        state = searched_in_room(advance, state, positions)
+        is_unfinished = ops.expand_dims(is_searching(state), 1)
+        return state.finished._replace(scores=ops.where(is_unfinished, UNFINISHED, state.finished.scores))
     search = search_in_rooms if static_shapes else search_while_any_is_left
-    return search(advance, initial_state(decoder, rules, options.beam_size), max_length)
+    return search(advance, state, max_length)
 
 
 def initial_state(decoder: DecoderState, rules: Rules, beam_size: int) -> BeamState:
@@ -95,15 +105,20 @@ def initial_state(decoder: DecoderState, rules: Rules, beam_size: int) -> BeamSt
 def search_in_rooms(advance: Callable, state: BeamState, max_length: int) -> Hypotheses:
     """Search in one loop per room of ROOM, 2 ROOM, 4 ROOM positions and so on: shapes are static within each."""
     for room in rooms(max_length):
-        positions = room - state.ids.shape[2]
-        state = longer(state, positions)._replace(decoder=state.decoder.longer(positions))
-
-        def has_room(*state, room: int = room):
-            state = BeamState(*state)
-            return ops.logical_and(state.position < room, ops.any(is_searching(state)))
-
-        state = BeamState(*ops.while_loop(has_room, advance, state))
+        state = searched_in_room(advance, state, room)
     return state.finished
+
+
+def searched_in_room(advance: Callable, state: BeamState, room: int) -> BeamState:
+    """Return the state with room for `room` positions, after as many steps, or after the last search has ended."""
+    positions = room - state.ids.shape[2]
+    state = longer(state, positions)._replace(decoder=state.decoder.longer(positions))
+
+    def has_room(*state):
+        state = BeamState(*state)
+        return ops.logical_and(state.position < room, ops.any(is_searching(state)))
+
+    return BeamState(*ops.while_loop(has_room, advance, state))
 
 
 def rooms(max_length: int) -> Iterator[int]:
@@ -140,7 +155,7 @@ def search_while_any_is_left(advance: Callable, state: BeamState, max_length) ->
             ops.scatter_update(results.is_cut, places, state.finished.is_cut),
         )
         left = ops.cast(ops.nonzero(is_searching(state))[0], "int32")
-        return ops.take(rows, left, axis=0), results, *of_sentences(state, left)
+        return rows_at(rows, left), results, *of_sentences(state, left)
 
     _, results, *_ = ops.while_loop(is_any_left, some_steps, (all_rows, results, *state))
     return results._replace(ids=of_length(results.ids, max_length))
@@ -175,7 +190,7 @@ def of_sentences(state: BeamState, rows) -> BeamState:
     """Return the state of the sentences in `rows` alone, int (any number,)."""
 
     def chosen(leaf):
-        return ops.take(leaf, rows, axis=0)
+        return rows_at(leaf, rows)
 
     return BeamState(
         position=state.position,
@@ -220,7 +235,7 @@ def worst_wanted(state: BeamState, n_best: int):
     """Return the score of the last finished hypothesis that a sentence would return: float32 (B,)."""
     if "n_best" not in state.rules:
         return state.finished.scores[:, n_best - 1]
-    return ops.take_along_axis(state.finished.scores, ops.expand_dims(state.rules["n_best"] - 1, 1), axis=1)[:, 0]
+    return at_columns(state.finished.scores, ops.expand_dims(state.rules["n_best"] - 1, 1))[:, 0]
 
 
 def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
@@ -240,7 +255,7 @@ def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
         tokens=candidates.tokens,
         ids=ops.where(is_here, ops.expand_dims(candidates.tokens, 2), ids),
         log_probs=ops.where(is_live, candidates.log_probs, NEVER),
-        is_cut=ops.take_along_axis(is_cut, candidates.parents, axis=1),
+        is_cut=at_columns(is_cut, candidates.parents),
         decoder=state.decoder.of_parents(candidates.parents),
     )
 
@@ -264,5 +279,5 @@ def without_ended(state: BeamState, alpha, options: SearchOptions) -> BeamState:
     return state._replace(
         log_probs=ops.where(is_end, NEVER, state.log_probs),
         free=state.free - ops.sum(ops.cast(is_end, "int32"), axis=1),
-        finished=Hypotheses(select_hypotheses(ids, chosen), scores, ops.take_along_axis(is_cut, chosen, axis=1)),
+        finished=Hypotheses(select_hypotheses(ids, chosen), scores, at_columns(is_cut, chosen)),
     )

@@ -3,11 +3,12 @@
 from keras import ops
 
 from keras_transformer.decoding.endings import is_any_inside_ending
+from keras_transformer.decoding.gather import at_columns
 from keras_transformer.decoding.placeholders import is_any_wanted, is_placeholder
 from keras_transformer.decoding.rules import CHANGING, changed_log_probs, drawn, forced_tokens, is_changing, is_drawing
 from keras_transformer.decoding.scores import NEVER, log_normaliser
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
-from keras_transformer.decoding.top_k import at_columns, selected, top_k
+from keras_transformer.decoding.top_k import selected, top_k
 from keras_transformer.tokens import EOS, PAD, SPECIAL
 
 
@@ -87,7 +88,7 @@ def best_of_siblings(log_probs, tokens, state: BeamState) -> Candidates:
     per_sentence = (-1, beam_size * siblings)
     log_probs, ranked = ops.reshape(log_probs, per_sentence), penalised(log_probs, state.rules, beam_size)
     best, chosen = selected(ops.reshape(ranked, per_sentence), beam_size)  # (B, K)
-    log_probs = ops.take_along_axis(log_probs, chosen, axis=1) if "sibling_penalties" in state.rules else best
+    log_probs = at_columns(log_probs, chosen) if "sibling_penalties" in state.rules else best
     return Candidates(log_probs, chosen // siblings, at_columns(ops.reshape(tokens, per_sentence), chosen))
 
 

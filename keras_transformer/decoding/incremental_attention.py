@@ -23,7 +23,7 @@ class Cache(NamedTuple):
 class ProjectedMemory(NamedTuple):
     """What one block attends to in the encoder's output, computed once per sentence."""
 
-    keys: Any  # (B, h, S, d_k)
+    keys: Any  # (B, h, S, d_k), divided by sqrt(d_k)
     values: Any  # (B, h, S, d_v)
     bias: Any  # float32 (B, 1, 1, S): `bias_of_mask` of the real source positions
 
@@ -48,9 +48,9 @@ def biased_attention(query, key, value, bias):
 
         output = softmax(query @ key^T + bias) @ value
 
-    Shapes: query (B, H, Q, d_k), already divided by sqrt(d_k); key (B, H, K, d_k); value (B, H, K, d_v); bias float32
-    of `bias_of_mask`. Returns output (B, H, Q, d_v) and weights (B, H, Q, K), which have at least the precision of
-    float32.
+    Shapes: query (B, H, Q, d_k); key (B, H, K, d_k); one of both is already divided by sqrt(d_k); value (B, H, K, d_v);
+    bias float32 of `bias_of_mask`. Returns output (B, H, Q, d_v) and weights (B, H, Q, K), which have at least the
+    precision of float32.
     """
     scores = at_least_float32(ops.matmul(query, ops.swapaxes(key, -1, -2)))
     weights = ops.softmax(scores + ops.cast(bias, scores.dtype), axis=-1)
@@ -70,9 +70,12 @@ def joined_projection(attention: MultiHeadAttention) -> JoinedProjection:
 
 
 def project_memory(attention: MultiHeadAttention, memory) -> tuple:
-    """Return the keys (B, h, S, d_k) and values (B, h, S, d_v) of the encoder's output (B, S, d_model)."""
-    projections = (attention.key_projection, attention.value_projection)
-    return tuple(attention.split_heads(projection(memory)) for projection in projections)
+    """Return the keys (B, h, S, d_k) and values (B, h, S, d_v) of the encoder's output (B, S, d_model).
+
+    The keys are divided by sqrt(d_k), once for all queries that will come.
+    """
+    keys = attention.key_projection(memory) * attention.key_dim**-0.5
+    return tuple(map(attention.split_heads, (keys, attention.value_projection(memory))))
 
 
 def step_of_self_attention(
@@ -88,9 +91,7 @@ def step_of_self_attention(
     projected = ops.matmul(block.self_attention_residual.sublayer_input(states), projection.kernel)
     if projection.bias is not None:
         projected = projected + projection.bias
-    width = attention.num_heads * attention.key_dim
-    parts = ops.split(projected, [width, 2 * width], axis=-1)
-    query, keys, values = (split_hypotheses(attention, part, bias.shape[2]) for part in parts)  # (B, h, K, width)
+    query, keys, values = split_projected(attention, projected, bias.shape[2])
     cache = Cache(write(cache.keys, keys), write(cache.values, values))
     heads, _ = biased_attention(query, *cache, bias)
     output = attention.output_projection(concatenate_hypotheses(attention, heads))
@@ -112,15 +113,25 @@ def attend_to_memory(attention: MultiHeadAttention, states, memory: ProjectedMem
 
     Shapes: states (B * K, d_model). Returns output (B * K, d_model) and attention weights (B, h, K, S).
     """
-    query = attention.query_projection(states) * attention.key_dim**-0.5
-    heads, weights = biased_attention(split_hypotheses(attention, query, hypotheses), *memory)
+    query = split_hypotheses(attention.num_heads, attention.query_projection(states), hypotheses)
+    heads, weights = biased_attention(query, *memory)
     return attention.output_projection(concatenate_hypotheses(attention, heads)), weights
 
 
-def split_hypotheses(attention: MultiHeadAttention, states, hypotheses: int):
+def split_projected(attention: MultiHeadAttention, projected, hypotheses: int) -> list:
+    """Return queries, keys and values, each (B, h, K, width), of their projections side by side (B * K, any width)."""
+    if attention.key_dim == attention.value_dim:  # all heads in one transposition
+        heads = split_hypotheses(3 * attention.num_heads, projected, hypotheses)
+        return ops.split(heads, 3, axis=1)
+    width = attention.num_heads * attention.key_dim
+    parts = ops.split(projected, [width, 2 * width], axis=-1)
+    return [split_hypotheses(attention.num_heads, part, hypotheses) for part in parts]
+
+
+def split_hypotheses(num_heads: int, states, hypotheses: int):
     """(B * K, h * width) -> (B, h, K, width)"""
-    width = states.shape[-1] // attention.num_heads
-    return ops.transpose(ops.reshape(states, (-1, hypotheses, attention.num_heads, width)), (0, 2, 1, 3))
+    width = states.shape[-1] // num_heads
+    return ops.transpose(ops.reshape(states, (-1, hypotheses, num_heads, width)), (0, 2, 1, 3))
 
 
 def concatenate_hypotheses(attention: MultiHeadAttention, heads):

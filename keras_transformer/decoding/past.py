@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding.gather import rows_at
 from keras_transformer.decoding.incremental_attention import (
     Cache,
     JoinedProjection,
@@ -81,18 +82,18 @@ class Entries(NamedTuple):
         Hypotheses share most of their past, so what is left is little more than one entry per position.
         """
         sentences, heads, entries, _ = ops.shape(self.caches[0].keys)
-        is_past = ops.take(self.is_past, rows, axis=0)
+        is_past = rows_at(self.is_past, rows)
         is_needed = ops.any(is_past, axis=1)  # (rows, E)
         left = ops.max(ops.sum(ops.cast(is_needed, "int32"), axis=1), initial=0)
         needed = ops.argsort(ops.cast(is_needed, "int32") * -1, axis=1)[:, :left]  # the needed ones, in their order
         needed = ops.cast(needed, "int32")
         places = ops.expand_dims(rows, 1) * entries + needed  # in (B * E)
-        is_past = ops.take(ops.reshape(ops.swapaxes(self.is_past, 1, 2), (-1, self.is_past.shape[1])), places, axis=0)
+        is_past = rows_at(ops.reshape(ops.swapaxes(self.is_past, 1, 2), (-1, self.is_past.shape[1])), places)
         head_places = ops.expand_dims(ops.expand_dims(rows, 1) * heads + ops.expand_dims(ops.arange(heads), 0), 2)
         head_places = head_places * entries + ops.expand_dims(needed, 1)  # in (B * h * E): (rows, h, left)
 
         def needed_of(array):
-            return ops.take(ops.reshape(array, (-1, array.shape[3])), head_places, axis=0)
+            return rows_at(ops.reshape(array, (-1, array.shape[3])), head_places)
 
         return Entries(tuple(Cache(*map(needed_of, cache)) for cache in self.caches), ops.swapaxes(is_past, 1, 2))
 
@@ -160,7 +161,7 @@ class Averages(NamedTuple):
 
     def of_sentences(self, rows) -> "Averages":
         """See DecoderState."""
-        return Averages(ops.take(self.averages, rows, axis=0))
+        return Averages(rows_at(self.averages, rows))
 
     def longer(self, positions: int) -> "Averages":
         """Return the past itself: it does not grow with the number of positions."""

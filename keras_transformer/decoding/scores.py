@@ -2,9 +2,11 @@
 
 from keras import ops
 
+from keras_transformer.decoding.gather import rows_at
 from keras_transformer.decoding.options import GNMT, TOKENS
 
 LEAST_COVERED = 1e-4  # attention to a source token counts as at least this, so that its logarithm is finite
+UNFINISHED = -2e9  # the scores of a sentence whose search has stopped before its end
 NEVER = -1e9  # the score of what must not be chosen: below every real score, and finite, so that sums stay finite
 
 NAN_PROBABILITIES = (
@@ -46,4 +48,4 @@ def log_normaliser(logits, highest, highest_token):
     """
     probabilities = ops.reshape(ops.softmax(logits, axis=-1), (-1,))
     places = ops.arange(ops.shape(highest_token)[0]) * logits.shape[-1] + highest_token
-    return highest - ops.log(ops.expand_dims(ops.take(probabilities, places, axis=0), 1))
+    return highest - ops.log(ops.expand_dims(rows_at(probabilities, places), 1))

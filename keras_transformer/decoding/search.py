@@ -22,6 +22,7 @@ def search(
     options: SearchOptions,
     static_shapes: bool | None = None,
     rules: Rules | None = None,
+    positions: int | None = None,
 ) -> Hypotheses:
     """Translate a batch of source sentences.
 
@@ -36,11 +37,13 @@ def search(
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.
     `static_shapes`: no shape changes from step to step, as XLA needs it. None means True on the JAX backend alone.
+    `positions`: of static shapes, search for outputs of at most so many tokens; see `beam_search`.
     Returns ids (B, K, S + extra_length), or longer if a prefix is, scores (B, K) and is_cut (B, K).
     """
     if static_shapes is None:
         static_shapes = keras.backend.backend() == "jax"
-    return beam_search(*start_search(decoder, source_ids, options, static_shapes, rules), options, static_shapes)
+    start = start_search(decoder, source_ids, options, static_shapes, rules)
+    return beam_search(*start, options, static_shapes, positions)
 
 
 def larger(length, other):

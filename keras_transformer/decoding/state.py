@@ -4,6 +4,7 @@ from typing import Any, NamedTuple, Protocol
 
 from keras import ops
 
+from keras_transformer.decoding.gather import rows_at
 from keras_transformer.decoding.scores import NEVER
 
 Rules = dict[str, Any]  # what each sentence asks of the search, by name: see `rules.py`
@@ -67,5 +68,5 @@ def select_hypotheses(items, chosen):
     """Select hypotheses of each sentence by number: items (B, M, L), chosen int32 (B, K) -> (B, K, L)."""
     sentences, available, length = ops.shape(items)
     first_rows = ops.expand_dims(ops.arange(sentences) * available, 1)
-    selected = ops.take(ops.reshape(items, (-1, length)), ops.reshape(chosen + first_rows, (-1,)), axis=0)
+    selected = rows_at(ops.reshape(items, (-1, length)), ops.reshape(chosen + first_rows, (-1,)))
     return ops.reshape(selected, (sentences, chosen.shape[1], length))

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_transformer.decoding.gather import rows_at
 from keras_transformer.decoding.incremental_attention import (
     JoinedProjection,
     ProjectedMemory,
@@ -37,8 +38,8 @@ class TransformerState(NamedTuple):
         """Return the state of some sentences alone: rows int32 (any number,)."""
         return TransformerState(
             self.past.of_sentences(rows),
-            tuple(ProjectedMemory(*(ops.take(leaf, rows, axis=0) for leaf in memory)) for memory in self.memories),
-            tuple(ops.take(sums, rows, axis=0) for sums in self.attended),
+            tuple(ProjectedMemory(*(rows_at(leaf, rows) for leaf in memory)) for memory in self.memories),
+            tuple(rows_at(sums, rows) for sums in self.attended),
         )
 
     def longer(self, positions: int) -> "TransformerState":

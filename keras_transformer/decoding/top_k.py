@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from keras_transformer.decoding.gather import at_columns, rows_at
+
 BLOCK_WIDTHS = (64, 80, 48, 96, 112, 128, 32)  # numbers per block, the best first: maxima and blocks are both few
 LOWEST = -3e38  # below every logit, and finite
 
@@ -24,7 +26,7 @@ def top_k(scores, k: int):
     scores = ops.reshape(scores, (-1, blocks, width))
     _, chosen = selected(ops.max(scores, axis=-1), k)  # (N, k)
     rows = ops.expand_dims(ops.arange(ops.shape(scores)[0]) * blocks, 1)
-    candidates = ops.take(ops.reshape(scores, (-1, width)), ops.reshape(chosen + rows, (-1,)), axis=0)  # (N * k, width)
+    candidates = rows_at(ops.reshape(scores, (-1, width)), ops.reshape(chosen + rows, (-1,)))  # (N * k, width)
     largest, places = selected(ops.reshape(candidates, (-1, k * width)), k)
     return largest, at_columns(chosen, places // width) * width + places % width
 
@@ -33,15 +35,6 @@ def selected(scores, k: int):
     """Return what `top_k` returns, from one selection among all numbers."""
     largest, columns = ops.top_k(scores, k)
     return largest, ops.cast(columns, "int32")
-
-
-def at_columns(values, columns):
-    """Return what each row has at these columns: values (N, V), V static; columns int32 (N, k) -> (N, k).
-
-    It takes no more memory than it returns, which an array of (N, k, V) comparisons would.
-    """
-    first = ops.expand_dims(ops.arange(ops.shape(values)[0]) * values.shape[-1], 1)
-    return ops.take(ops.reshape(values, (-1,)), columns + first, axis=0)
 
 
 def block_width(columns: int) -> int:

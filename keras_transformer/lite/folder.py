@@ -13,14 +13,20 @@ DESCRIPTION = "litert.json"
 
 
 class Room(NamedTuple):
-    """What one signature of the file translates at once: `rows` sentences of at most `tokens` tokens, EOS included."""
+    """What one signature of the file translates at once: `rows` sentences of at most `tokens` tokens, EOS included.
+
+    outputs: the longest translation that it finds, in tokens, EOS included; None: any that the options allow. With a
+    bound a search is faster, since it has one loop and copies less.
+    """
 
     rows: int
     tokens: int
+    outputs: int | None = None
 
     @property
     def signature(self) -> str:
-        return f"translate_{self.rows}x{self.tokens}"
+        bound = "" if self.outputs is None else f"_to_{self.outputs}"
+        return f"translate_{self.rows}x{self.tokens}{bound}"
 
 
 class LiteFolder:
@@ -48,7 +54,7 @@ class Description(NamedTuple):
     @property
     def max_source_tokens(self) -> int:
         """The longest source sentence that is not truncated, in tokens, EOS included."""
-        return max(room.tokens for room in self.rooms)
+        return max(room.tokens for room in self.rooms if room.outputs is None)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write litert.json."""
@@ -59,13 +65,15 @@ class Description(NamedTuple):
         """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
         try:
             values = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-            rooms = tuple(Room(int(rows), int(tokens)) for rows, tokens in values["rooms"])
+            rooms = tuple(Room(*room) for room in values["rooms"])
+            if not all(isinstance(size, int) for room in rooms for size in room if size is not None):
+                raise ConfigError("the size of a room is no number")
             search = dict(values["search"])
             if unknown := sorted(search.keys() - set(RUN_OPTIONS)):
                 raise ConfigError(f"search has {', '.join(unknown)}; it may have {', '.join(RUN_OPTIONS)}")
             SearchOptions(**search)
-            if not any(room.rows == 1 for room in rooms):
-                raise ConfigError("it has no room for one sentence")
+            if not any(room.rows == 1 and room.outputs is None for room in rooms):
+                raise ConfigError("it has no room for one sentence and any translation")
             return cls(search, rooms, values["quantization"])
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None

@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_transformer.batching import list_of_lines
 from keras_transformer.confidence import Calibration, confidence_by
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import LONGEST_OUTPUT, SearchOptions
 from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.hypotheses import translations_in
 from keras_transformer.lite.folder import Description, LiteFolder, Room
@@ -67,17 +67,23 @@ class LiteTranslator:
         sources = {index: ids for index, ids in enumerate(ids_of_lines) if ids}
         results = [[Translation("", 0.0, confidence=self._confidence(0.0, 0))] for _ in lines]
         lengths = {index: len(ids) for index, ids in sources.items()}
+        unfinished: dict[int, int] = {}  # lengths of sentences whose translation is longer than their room
 
         def translate_batch(batch: tuple[Room, list[int]]) -> None:
             room, indices = batch
-            source_ids = np.full(room, PAD, np.int32)
+            source_ids = np.full((room.rows, room.tokens), PAD, np.int32)
             for row, index in enumerate(indices):
                 source_ids[row, : lengths[index]] = sources[index]
             outputs = self._searches.run(room, source_ids, self.options.n_best)
             for row, index in enumerate(indices):
+                if room.outputs is not None and not outputs["is_done"][row]:
+                    unfinished[index] = lengths[index]
                 results[index] = self._read(outputs["ids"][row], outputs["scores"][row], outputs["is_cut"][row])
 
-        self._searches.map(translate_batch, batches_in_rooms(lengths, self.description.rooms))
+        rooms = self.description.rooms
+        self._searches.map(translate_batch, batches_in_rooms(lengths, rooms))
+        for_any_output = [room for room in rooms if room.outputs is None]
+        self._searches.map(translate_batch, batches_in_rooms(unfinished, for_any_output))
         if lost := [index for index in sources if not results[index]]:
             raise UserError(
                 f"Line {first_line + lost[0]} has no translation: the model's probabilities are NaN. Export a run with "
@@ -99,9 +105,9 @@ def batches_in_rooms(lengths: Mapping[int, int], rooms: Iterable[Room]) -> Itera
     """Yield sentences of similar length, by their numbers, with the smallest room that they fill, longest first.
 
     `lengths` is the number of tokens of each sentence by its number. A room for several sentences is taken only if all
-    its rows are filled: an empty row takes as long as a full one.
+    its rows are filled: an empty row takes as long as a full one. Of equal rooms, the one of the shortest outputs is.
     """
-    rooms = sorted(rooms, key=lambda room: (-room.rows, room.tokens))
+    rooms = sorted(rooms, key=lambda room: (-room.rows, room.tokens, room.outputs or LONGEST_OUTPUT))
     left = sorted(lengths, key=lengths.__getitem__, reverse=True)
     while left:
         room = next(room for room in rooms if room.rows <= len(left) and lengths[left[0]] <= room.tokens)
@@ -134,7 +140,7 @@ class SearchPool:
     def map(self, translate: Any, batches: Iterable[tuple[Room, list[int]]]) -> None:
         """Call `translate` for each batch, as many at once as there are interpreters."""
         batches = list(batches)
-        if len(batches) == 1 or self._size == 1:
+        if len(batches) <= 1 or self._size == 1:
             for batch in batches:
                 translate(batch)
             return

@@ -10,8 +10,10 @@ from ai_edge_litert.interpreter import Interpreter
 
 from export import __main__ as command
 from export import translate
+from export.litert.convert import rooms_up_to
 from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.lite import translator as lite
 from keras_transformer.lite.folder import Description, Room
 from keras_transformer.lite.translator import LiteTranslator, batches_in_rooms
 from keras_transformer.model import Transformer
@@ -146,6 +148,51 @@ def test_eight_short_sentences_share_a_room():
 # what is refused
 
 
+class FewSteps:
+    """In place of a SearchPool: its outputs are the sentence itself, which rooms with a bound never finish."""
+
+    def __init__(self, model, size):
+        self.asked = []
+
+    def prepare(self, room):
+        pass
+
+    def run(self, room, source_ids, n_best):
+        self.asked.append((room, [ids[ids != 0].tolist() for ids in source_ids]))
+        is_done = np.array([room.outputs is None or np.sum(ids != 0) < room.outputs for ids in source_ids])
+        scores, is_cut = np.where(is_done, -1.0, -np.inf)[:, np.newaxis], np.zeros((len(source_ids), 1), bool)
+        return {"ids": source_ids[:, np.newaxis], "scores": scores, "is_cut": is_cut, "is_done": is_done}
+
+    def map(self, translate, batches):
+        for batch in batches:
+            translate(batch)
+
+
+def test_a_sentence_that_does_not_end_within_its_room_is_searched_again_in_one_for_any_output(
+    run, tmp_path, monkeypatch
+):
+    rooms = (Room(1, 64), Room(1, 32, 12), Room(8, 32, 12))
+    shutil.copy(run / "tokenizer.model", tmp_path)
+    Description({"beam_size": 1}, rooms).save(tmp_path / "litert.json")
+    monkeypatch.setattr(lite, "SearchPool", FewSteps)
+    translator = LiteTranslator(tmp_path)
+    lines = ["a cat", *["the dog runs"] * 8, "the dog runs " * 5]
+    assert [translation.text for translation in translator.translate(lines)] == [line.strip() for line in lines]
+    [last], others = translator._searches.asked[-1:], translator._searches.asked[:-1]
+    assert {room for room, _ in others} == set(rooms[1:]) and last[0] == rooms[0]
+    assert translator.tokenizer.decode(last[1][0]) == lines[-1].strip()
+
+
+@pytest.mark.parametrize("extra_length", [1, 50])
+@pytest.mark.parametrize("longest", [16, 20, 512])
+def test_every_sentence_has_a_room_for_any_output_and_one_with_a_bound(longest, extra_length):
+    rooms = rooms_up_to(longest, extra_length)
+    assert max(room.tokens for room in rooms if room.rows == 1 and room.outputs is None) == longest
+    assert max(room.tokens for room in rooms if room.rows == 1 and room.outputs is not None) == longest
+    assert len({room.signature for room in rooms}) == len(rooms)
+    assert all(room.outputs is None or room.tokens < room.outputs <= room.tokens + extra_length for room in rooms)
+
+
 def test_a_quantization_that_litert_lacks_is_refused(run, tmp_path):
     result = run_export(run, tmp_path / "model", "--quantization", "int4")
     assert_one_sentence(result, "int4", "int8")
@@ -156,7 +203,9 @@ def test_a_description_comes_back_from_its_file_and_a_damaged_one_is_named(tmp_p
     description = Description({"beam_size": 2, "length_penalty": 0.5, "extra_length": 7, "coverage_penalty": 0}, ROOMS)
     description.save(path)
     assert Description.load(path) == description and description.max_source_tokens == 9
-    for damaged in ("", "[]", "{}", '{"search": {}, "rooms": []}', path.read_text().replace("rooms", "room")):
+    text = path.read_text()
+    wrong_size, bound = text.replace("9", '"9"'), text.replace("null", "12")
+    for damaged in ("", "[]", "{}", '{"search": {}, "rooms": []}', text.replace("rooms", "room"), wrong_size, bound):
         path.write_text(damaged)
         with pytest.raises(ConfigError, match=r"litert\.json is damaged"):
             Description.load(path)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import LONGEST_OUTPUT, OPTIONS, SearchOptions
-from keras_transformer.decoding.scores import LEAST_COVERED, NEVER
+from keras_transformer.decoding.scores import LEAST_COVERED, NEVER, UNFINISHED
 from keras_transformer.decoding.search import search, start_search
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.model import Transformer, with_attention
@@ -53,6 +53,20 @@ def search_any_shape(options):
 
 def rows_of(hypotheses, rows):
     return type(hypotheses)(*(as_numpy(part)[rows] for part in hypotheses))
+
+
+def test_a_search_within_a_bound_finds_what_ends_within_it_and_nothing_else():
+    positions = 8
+    whole = tuple(map(as_numpy, found_with(BEAM)))
+    decoder = IncrementalDecoder(lively_transformer())
+    within = tf.function(lambda ids: search(decoder, ids, BEAM, True, positions=positions), jit_compile=True)
+    ids, scores, is_cut = map(as_numpy, within(tf.constant(SOURCES)))
+    is_done = scores[:, 0] != UNFINISHED
+    assert ids.shape[2] == positions and set(is_done.tolist()) == {True, False}
+    assert_close(scores[is_done], whole[1][is_done])
+    assert (ids[is_done] == whole[0][is_done, :, :positions]).all() and not whole[0][is_done, :, positions:].any()
+    assert (is_cut[is_done] == whole[2][is_done]).all() and (scores[~is_done] == UNFINISHED).all()
+    assert (np.max(np.sum(whole[0] != PAD, axis=2), axis=1) > positions)[~is_done].any()
 
 
 def test_the_examples_differ(found):

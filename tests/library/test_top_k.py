@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding.top_k import at_columns, block_width, top_k
+from keras_transformer.decoding.top_k import block_width, top_k
 from tests.support.models import as_numpy, normal
 
 COLUMNS = [6, 63, 64, 1_000, 6_000, 6_007, 32_000]  # less than a block, many blocks, and one that has to be filled up
@@ -38,11 +38,6 @@ def test_numbers_far_below_zero_are_numbers():
     scores = np.full((1, 6_007), -1e30, "float32")
     scores[0, 6_006] = -1e29
     assert as_numpy(top_k(scores, 1)[1])[0, 0] == 6_006
-
-
-def test_each_row_is_read_at_its_own_columns():
-    values, columns = np.array([[1, 2, 3], [4, 5, 6]], "int32"), np.array([[2, 0], [1, 1]], "int32")
-    assert as_numpy(at_columns(values, columns)).tolist() == [[3, 1], [5, 5]]
 
 
 def test_a_wide_beam_takes_no_memory_of_its_third_power():

@@ -38,6 +38,7 @@ MAY_IMPORT_TENSORFLOW = {
     for name in (
         "aligner",
         "datasets",
+        "decoding.gather",
         "parallel",
         "recurrent.loop",
         "replicas",
