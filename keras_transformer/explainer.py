@@ -15,6 +15,7 @@ from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage, check_options
 from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
+from keras_transformer.decoding.short_vocabulary import table_for
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.errors import UserError
 from keras_transformer.hypotheses import different_outputs, tokens_of
@@ -23,6 +24,7 @@ from keras_transformer.precision import in_precision
 from keras_transformer.prefixes import PrefixReader, rules_of_prefixes
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
+from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
 from keras_transformer.sources import check_vocabulary, encoded_lines
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.tokenizer import Tokenizer
@@ -33,8 +35,9 @@ from keras_transformer.tokens import PAD
 class ExplainedTranslation:
     """A translation with the pieces that it is made of, EOS last, and the natural log-probability of each.
 
-    The log-probabilities are the model's own; in `score`, those that a repetition penalty multiplies count so, and the
-    coverage penalty is added. is_cut: whether its limit ended it, though the model would have continued it.
+    The log-probabilities are the model's own, over all pieces. In `score`, they are over the shortlist, if there is
+    one; those that a repetition penalty multiplies count so, and the coverage penalty is added. is_cut: whether its
+    limit ended it, though the model would have continued it.
     """
 
     text: str
@@ -68,8 +71,8 @@ class Explainer:
 
         Explainer.load("runs/numbers").explain("two hundred").translations[0].pieces
 
-    Reads at most EXPLAINED_TOKENS tokens of a sentence, and writes at most as many. `precision` and errors are those of
-    Translator.
+    Reads at most EXPLAINED_TOKENS tokens of a sentence, and writes at most as many. `precision`, `shortlist` and
+    errors are those of Translator.
     """
 
     def __init__(
@@ -78,12 +81,14 @@ class Explainer:
         tokenizer: Tokenizer,
         options: SearchOptions | None = None,
         precision: str | None = "float32",
+        shortlist: Shortlist | None = None,
     ):
         config = config_of(transformer)
         check_vocabulary(config, tokenizer)
         self.tokenizer, self.options = tokenizer, SearchOptions() if options is None else options
         check_options(self.options)
         check_coverage(config, self.options.coverage_penalty)
+        self._shortlist = table_for(self.options, shortlist, tokenizer)
         transformer = in_precision(transformer, precision)
         self._decoder, self._forced = incremental_decoder(transformer), ForcedDecoder(transformer)
         self._pieces = tokenizer.pieces()
@@ -96,7 +101,9 @@ class Explainer:
         Raises UserError if a file is missing or damaged, as before training has finished.
         """
         pair = load_run(run_folder)
-        return cls(*pair, RunFolder(run_folder).inference().options() if options is None else options)
+        folder = RunFolder(run_folder)
+        options = folder.inference().options() if options is None else options
+        return cls(*pair, options, shortlist=shortlist_of(folder, options))
 
     def explain(self, sentence: str, prefix: str = "") -> Explanation:
         """Translate a sentence and return how; `prefix` is how the translation must begin.
@@ -115,7 +122,7 @@ class Explainer:
             rules |= {name: ops.convert_to_tensor(rule, dtype="int32") for name, rule in of_prefix.items()}
         source_ids = ops.convert_to_tensor([ids], dtype="int32")
         rules |= rule_of_placeholders(placeholders_in(self._pieces), source_ids)
-        finished, continuations = traced_search(self._decoder, source_ids, self.options, rules)
+        finished, continuations = traced_search(self._decoder, source_ids, self.options, rules, self._shortlist)
         hypotheses, scores, is_cut = (ops.convert_to_numpy(leaf[0]) for leaf in finished)
         filled = np.flatnonzero(scores > NEVER / 2)
         rows = list(different_outputs(self.tokenizer, hypotheses, filled).values())[: self.options.n_best]

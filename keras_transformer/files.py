@@ -2,10 +2,12 @@
 
 import codecs
 import errno
+import gzip
 import hashlib
 import os
 import pathlib
 import stat
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
@@ -100,6 +102,16 @@ def read_whole_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterat
                 f"{name}, line {number:,} is not UTF-8: its byte {error.start - marked + 1} is "
                 f"0x{line[error.start]:02x}. {_remedy(line, number)}"
             ) from None
+
+
+def unpacked_lines(path: str | os.PathLike) -> Iterator[str]:
+    """Yield the lines of a file as `read_lines` does, gzip-compressed or not. Raises OSError or InputError."""
+    with open(path, "rb") as file:
+        is_gzip = file.peek(len(GZIP))[: len(GZIP)] == GZIP
+        try:
+            yield from read_lines(gzip.GzipFile(fileobj=file) if is_gzip else file, path)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(f"{path} cannot be decompressed: {error}. It is damaged: copy it again.") from None
 
 
 def packer_of(beginning: bytes) -> str | None:

@@ -17,7 +17,8 @@ from keras_transformer.run_folder import RUN_MODEL, holds_preset
 NAME = re.compile(r"hf:/{1,2}(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")  # a Path has one slash
 SMALL_FILES = (  # by their whole names: a pattern with * would match ../ too
     # of a preset and of a run folder of this project
-    *("config.json", "model.json", "inference.json", "validation.src.txt", "tokenizer.model", "tokenizer.model.sha256"),
+    *("config.json", "model.json", "inference.json", "validation.src.txt", "shortlist.npz"),
+    *("tokenizer.model", "tokenizer.model.sha256"),
     *("assets/tokenizer/tokenizer.model", "assets/tokenizer/tokenizer.model.sha256"),
     # of a MarianMT model
     *("generation_config.json", "vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json"),

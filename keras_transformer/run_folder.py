@@ -37,6 +37,7 @@ class RunFolder:
         self.tensorboard = self.path / "tensorboard"
         self.report = self.path / "report.md"
         self.scores = self.path / "scores.json"  # the scores of the report, for programs
+        self.shortlist = self.path / "shortlist.npz"  # which target pieces a search considers for each source piece
         self.curves = self.path / "curves.png"  # which the report shows
         self.history = self.path / "history.jsonl"  # which commit and which configuration trained from which step on
         self.training_text = self.path / "training_text.json"  # which text the weights were trained on

@@ -8,12 +8,12 @@ class Translation(NamedTuple):
     """One translation of one sentence.
 
     score: natural log-probability of the output, EOS included, over ((5 + tokens) / 6)^alpha, with the coverage penalty
-    added; at most 0, higher is better. A repetition penalty changes the log-probabilities that count. ids: the tokens
-    of the output, EOS included; empty for an empty line, and for what an export or a server translated. is_cut: whether
-    the longest output that is allowed ended it, though the model would have continued it; None if an export that does
-    not tell translated it. unplaced: protected spans (text/spans.py) that are missing in the text; the text has the
-    others, and `ids` are what the model wrote. confidence: how likely it is good, from 0 to 1, by the measure that the
-    run's calibration.json names; None without one.
+    added; at most 0, higher is better. A repetition penalty changes the log-probabilities that count; with a shortlist,
+    they are over its pieces. ids: the tokens of the output, EOS included; empty for an empty line, and for what an
+    export or a server translated. is_cut: whether the longest output that is allowed ended it, though the model would
+    have continued it; None if an export that does not tell translated it. unplaced: protected spans (text/spans.py)
+    that are missing in the text; the text has the others, and `ids` are what the model wrote. confidence: how likely it
+    is good, from 0 to 1, by the measure that the run's calibration.json names; None without one.
     """
 
     text: str

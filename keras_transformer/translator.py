@@ -13,10 +13,11 @@ from keras_transformer.aligner import Aligner
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
 from keras_transformer.confidence import Calibration, calibration_of, confidence_by
 from keras_transformer.config import ConfigError
-from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions, check_coverage, check_options
+from keras_transformer.decoding.options import ON, RUN_OPTIONS, SearchOptions, check_coverage, check_options
 from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.search import search
+from keras_transformer.decoding.short_vocabulary import ShortlistTable, table_for
 from keras_transformer.errors import UserError
 from keras_transformer.hypotheses import translations_in
 from keras_transformer.inference import Inference
@@ -28,6 +29,7 @@ from keras_transformer.prefixes import Prefix, PrefixReader, rules_of_prefixes
 from keras_transformer.presets import folder_of, save_with_tokenizer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_runs
+from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
 from keras_transformer.sources import (
     are_longer,
     check_backend,
@@ -72,6 +74,7 @@ class Translator:
             its weights are copied now; otherwise each search reads them as they then are.
         trained_tokens: tokens of the longest source sentence of the training text, EOS included. Longer lines are
             counted in `longer_than_trained`. None: not known.
+        shortlist: of the run, for options whose `shortlist` is "on".
         trees_only: search only for outputs that are trees over the words; for a run that was trained on a treebank.
         calibration: from a score to the `confidence` of a Translation; None: it has none. `load` takes that of the run.
 
@@ -90,6 +93,7 @@ class Translator:
         trees_only: bool = False,
         trained_tokens: int | None = None,
         calibration: Calibration | None = None,
+        shortlist: Shortlist | None = None,
     ):
         check_backend(type(self).__name__)
         check_options(options)
@@ -101,6 +105,7 @@ class Translator:
         self._models, self._inference = models, Inference()  # what save_to_preset writes
         decoder = joint_decoder([in_precision(model, precision) for model in models])
         self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
+        self.shortlist = shortlist if options.shortlist == ON else None
         self.batch_size, self.max_source_tokens = batch_size, longest_source(decoder.config, max_source_tokens)
         self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, of all texts so far
         self.calibration, self._confidence = calibration, confidence_by(calibration, options)
@@ -109,12 +114,13 @@ class Translator:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
         self._placeholders = placeholders_in(tokenizer.pieces())
         batch = tf.TensorSpec((None, None), tf.int32)
+        table = table_for(options, shortlist, tokenizer)
         # A partial and not a lambda: TensorFlow counts the tracings of all functions that share their code, and warns
         # of those that several Translators need
-        searched = functools.partial(search_results, decoder, options, self._placeholders)
+        searched = functools.partial(search_results, decoder, options, self._placeholders, table)
         self._search = tf.function(searched, input_signature=[batch], autograph=False)
         endings = tf.TensorSpec((None, None, None), tf.int32)
-        searched_from = functools.partial(search_results, decoder, options, self._placeholders)
+        searched_from = functools.partial(search_results, decoder, options, self._placeholders, table)
         self._search_from = tf.function(searched_from, input_signature=[batch, batch, endings], autograph=False)
 
     @classmethod
@@ -126,7 +132,8 @@ class Translator:
     ) -> "Translator":
         """Open a run folder, or several, whose models are an ensemble.
 
-        Without `options`, it searches as the inference.json of the first folder says, which commands do too.
+        Without `options`, it searches as the inference.json of the first folder says, which commands do too. A
+        shortlist is that of the first folder.
 
         Raises UserError if a file is missing or damaged, as before training has finished, or if the folders have
         different tokenizers.
@@ -134,11 +141,13 @@ class Translator:
         folders = [run_folder] if isinstance(run_folder, str | os.PathLike) else list(run_folder)
         inferences = [RunFolder(folder).inference() for folder in folders]
         longest = [inference.longest_source for inference in inferences]
+        options = options or inferences[0].options()
         of_run = {
             "trained_tokens": None if None in longest else min(longest),
             "calibration": calibration_of(RunFolder(folders[0])) if len(folders) == 1 else None,
+            "shortlist": shortlist_of(RunFolder(folders[0]), options),
         }
-        translator = cls(*load_runs(folders), options or inferences[0].options(), **of_run | kwargs)
+        translator = cls(*load_runs(folders), options, **of_run | kwargs)
         translator._inference = inferences[0]
         return translator
 
@@ -168,6 +177,8 @@ class Translator:
         search = {name: getattr(self.options, name) for name in RUN_OPTIONS}
         inference = self._inference._replace(search=search, longest_source=self.trained_tokens)
         save_with_tokenizer(self._models[0], self.tokenizer, folder, check_lines, inference, dtype)
+        if self.shortlist is not None:
+            self.shortlist.save(RunFolder(folder).shortlist)
 
     def translate(
         self,
@@ -288,7 +299,13 @@ class Translator:
 
 
 def search_results(
-    decoder: Any, options: SearchOptions, placeholders: Sequence[int], ids, prefixes=None, endings=None
+    decoder: Any,
+    options: SearchOptions,
+    placeholders: Sequence[int],
+    table: ShortlistTable | None,
+    ids,
+    prefixes=None,
+    endings=None,
 ) -> tuple:
     """Return the leaves of the Hypotheses of a search: see `search`, and the rules `prefixes` and `endings`.
 
@@ -297,4 +314,5 @@ def search_results(
     rules = rule_of_placeholders(placeholders, ids)
     if prefixes is not None:
         rules |= {"prefixes": prefixes, "endings": endings}
-    return tuple(search(decoder, ids, options, rules=rules) if rules else search(decoder, ids, options))
+    more = ({"rules": rules} if rules else {}) | ({} if table is None else {"shortlist": table})
+    return tuple(search(decoder, ids, options, **more))

@@ -52,7 +52,8 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
         python(folder / f"{trial.name}.log", "train", *training_arguments(trial, path))
     translations = path / TRANSLATIONS
     if not translations.exists():
-        options = load_config(RunFolder(path).config).translation
+        translation = load_config(RunFolder(path).config).translation
+        options = translation.search_options(translation.beam_size)
         values = {f"--{name.replace('_', '-')}": str(getattr(options, name)) for name in RUN_OPTIONS}
         search = itertools.chain.from_iterable(values.items())
         unfinished = path / f"{TRANSLATIONS}.part"

@@ -39,6 +39,11 @@ GROUPS = {
         "explain": Command(
             "keras_transformer.commands.explain", "", "Write a page that shows how a run translates a sentence."
         ),
+        "shortlist": Command(
+            "keras_transformer.commands.shortlist",
+            "",
+            "Build the lexical shortlist of a run, with which it translates faster.",
+        ),
     },
     "Import": {
         "import": Command(

@@ -11,6 +11,8 @@ from keras_transformer.decoding.state import BeamState, Candidates, Rules
 from keras_transformer.decoding.top_k import selected, top_k
 from keras_transformer.tokens import EOS, PAD, SPECIAL
 
+LOOKED_AT = len(SPECIAL) + 1  # tokens of a hypothesis, beside the K best: as many may be forbidden
+
 
 def best_continuations(state: BeamState, logits) -> Candidates:
     """Select the K best continuations per sentence: logits (B * K, V).
@@ -38,9 +40,9 @@ def best_by_logits(state: BeamState, logits) -> Candidates:
 
     Takes a few more than the K best tokens of each hypothesis and drops those that may not come: at least K are left.
     """
-    beam_size, vocab_size, rules = state.log_probs.shape[1], logits.shape[-1], state.rules
+    beam_size, rules = state.log_probs.shape[1], state.rules
     placeholders = rules["placeholders"].shape[1] if "placeholders" in rules else 0
-    per_hypothesis = min(beam_size + len(SPECIAL) + ("min_lengths" in rules) + placeholders, vocab_size)
+    per_hypothesis = at_most_all(beam_size + len(SPECIAL) + ("min_lengths" in rules) + placeholders, logits)
     best_logits, tokens = top_k(logits, per_hypothesis)  # (B * K, per_hypothesis)
     log_normalisers = log_normaliser(logits, best_logits[:, :1], tokens[:, 0])
     is_allowed = tokens > max(SPECIAL)
@@ -64,12 +66,17 @@ def best_by_logits(state: BeamState, logits) -> Candidates:
     return best_of_siblings(ops.reshape(state.log_probs, (-1, 1)) + log_probs, tokens, state)
 
 
+def at_most_all(count: int, logits) -> int:
+    """Return `count`, or the number of tokens, (B * K, V), if there are fewer; if V is not known, there are not."""
+    return count if logits.shape[-1] is None else min(count, logits.shape[-1])
+
+
 def best_by_rules(state: BeamState, logits) -> Candidates:
     """Select the K best continuations per sentence under all rules, or what its hypotheses draw."""
-    beam_size, vocab_size = state.log_probs.shape[1], logits.shape[-1]
+    beam_size = state.log_probs.shape[1]
     log_probs = changed_log_probs(state, logits)
-    totals = ops.reshape(ops.expand_dims(state.log_probs, 2) + log_probs, (-1, vocab_size))
-    candidates = best_of_siblings(*selected(totals, min(beam_size, vocab_size)), state)
+    totals = ops.reshape(ops.expand_dims(state.log_probs, 2) + log_probs, (-1, ops.shape(logits)[-1]))
+    candidates = best_of_siblings(*selected(totals, at_most_all(beam_size, logits)), state)
     if "temperatures" not in state.rules:
         return candidates
     draws = ops.expand_dims(is_drawing(state.rules), 1)

@@ -17,9 +17,10 @@ def rows_at(items, numbers):
 
 
 def at_columns(values, columns):
-    """Return what each row has at these columns: values (N, V), V static; columns int32 (N, k) -> (N, k).
+    """Return what each row has at these columns: values (N, V), columns int32 (N, k) -> (N, k).
 
     It takes no more memory than it returns, which an array of (N, k, V) comparisons would.
     """
-    first = ops.expand_dims(ops.arange(ops.shape(values)[0]) * values.shape[-1], 1)
+    rows, width = ops.shape(values)
+    first = ops.expand_dims(ops.arange(rows) * width, 1)
     return rows_at(ops.reshape(values, (-1,)), columns + first)

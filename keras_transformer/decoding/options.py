@@ -17,6 +17,7 @@ LONGEST_NGRAM = 8  # the largest no_repeat_ngram_size
 LONGEST_OUTPUT = 100_000  # tokens, more than any sentence has
 LARGEST = 2**31 - 1
 GNMT, TOKENS = "gnmt", "tokens"  # kinds of length normalization
+OFF, ON = "off", "on"
 SEARCH, OUTPUT, REPETITION, SAMPLING = "Search", "Output", "Repetition", "Sampling"  # groups on the page
 # what `target_prefix` is
 TARGET_PREFIX = (
@@ -31,7 +32,8 @@ class Option:
     choices: the texts among which it chooses; () if it is a number, which has limits.
     rule: its name among the rules of a sentence (decoding/rules.py); "" if all sentences of a search share its value.
     not_served: why a request to an export cannot ask for it; "" if it can.
-    in_run: whether a run's configuration has it as a key of [translation].
+    in_run: whether a run folder may have a value of its own, in inference.json; [translation] in the configuration has
+    most of these keys.
     needs: the option without which it does nothing.
     """
 
@@ -96,6 +98,11 @@ class SearchOptions:
         "the sum of the attention that such a token got. It is against leaving out parts of a sentence; 0 is no "
         "penalty.",
         in_run=True, not_served="the graph of an export counts attention for all sentences, or for none",
+    )
+    shortlist: str = choice(
+        (OFF, ON), "on: search over the pieces that the run's shortlist has for a sentence, in place of all pieces. "
+        "Scores are then over these pieces.",
+        in_run=True, not_served="an export searches with the shortlist of its run, or without one",
     )
     n_best: int = row(
         1, 1, LARGEST, "Different translations per sentence, best first; at most beam_size.",

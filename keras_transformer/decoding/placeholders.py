@@ -64,10 +64,11 @@ def allowed_by_placeholders(state: BeamState, is_allowed):
     """
     tokens, counts = left(state)
     total = ops.sum(counts, axis=2, keepdims=True)  # (B, K, 1)
-    is_each = ops.one_hot(tokens[0], is_allowed.shape[2])  # (N, V): the same tokens for every sentence
+    numbers = ops.arange(ops.shape(is_allowed)[2])
+    is_each = ops.cast(ops.expand_dims(tokens[0], 1) == numbers, "float32")  # (N, V): the same for every sentence
     is_left = ops.matmul(ops.cast(counts > 0, "float32"), is_each) > 0  # (B, K, V)
     is_done = ops.logical_and(ops.any(is_each > 0, axis=0), ops.logical_not(is_left))
-    is_end = ops.arange(is_allowed.shape[2]) == EOS
+    is_end = numbers == EOS
     is_free = ops.logical_not(ops.logical_or(is_done, ops.logical_and(total > 0, is_end)))
     is_allowed = ops.logical_and(is_allowed, is_free)
     is_stuck = ops.logical_not(ops.any(is_allowed, axis=2, keepdims=True))

@@ -99,7 +99,7 @@ def changed_log_probs(state: BeamState, logits):
     Shapes: logits (B * K, V) -> float32 (B, K, V).
     """
     sentences, hypotheses, length = ops.shape(state.ids)
-    vocab_size, rules = logits.shape[-1], state.rules
+    vocab_size, rules = ops.shape(logits)[-1], state.rules
     log_probs = ops.reshape(ops.log_softmax(logits, axis=-1), (sentences, hypotheses, vocab_size))
     is_output = ops.arange(length) < state.position  # (T,)
 
@@ -157,7 +157,7 @@ def drawn(state: BeamState, log_probs) -> Candidates:
     Candidates keep these log-probabilities, which are not those of the distribution that is drawn from.
     """
     rules = state.rules
-    hypotheses, vocab_size = log_probs.shape[1:]
+    _, hypotheses, vocab_size = ops.shape(log_probs)
     scaled = ops.where(log_probs > NEVER / 2, log_probs / ops.maximum(of_each(rules["temperatures"]), 1e-3), NEVER)
     scaled, order = ops.top_k(scaled, vocab_size)
     probabilities = ops.softmax(scaled, axis=-1)

@@ -47,5 +47,6 @@ def log_normaliser(logits, highest, highest_token):
     Shapes: logits (N, V), highest (N, 1), highest_token int32 (N,) -> (N, 1).
     """
     probabilities = ops.reshape(ops.softmax(logits, axis=-1), (-1,))
-    places = ops.arange(ops.shape(highest_token)[0]) * logits.shape[-1] + highest_token
+    rows, tokens = ops.shape(logits)
+    places = ops.arange(rows) * tokens + highest_token
     return highest - ops.log(ops.expand_dims(rows_at(probabilities, places), 1))

@@ -8,9 +8,16 @@ import keras
 from keras import ops
 
 from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.continuations import LOOKED_AT
 from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.placeholders import all_of
 from keras_transformer.decoding.rules import of_sources, rules_of
+from keras_transformer.decoding.short_vocabulary import (
+    ShortlistTable,
+    ShortVocabulary,
+    over_columns,
+    short_vocabulary,
+)
 from keras_transformer.decoding.state import DecoderState, Hypotheses, Rules
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.tokens import PAD
@@ -23,6 +30,7 @@ def search(
     static_shapes: bool | None = None,
     rules: Rules | None = None,
     positions: int | None = None,
+    shortlist: ShortlistTable | None = None,
 ) -> Hypotheses:
     """Translate a batch of source sentences.
 
@@ -36,14 +44,16 @@ def search(
     Sentences draw independently of each other, whatever their seeds, unless they have the same source and seed.
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.
+    `shortlist`: search over the pieces that it lists for a sentence, and the pieces of its prefix, alone. Probabilities
+    and scores are then over them.
     `static_shapes`: no shape changes from step to step, as XLA needs it. None means True on the JAX backend alone.
     `positions`: of static shapes, search for outputs of at most so many tokens; see `beam_search`.
     Returns ids (B, K, S + extra_length), or longer if a prefix is, scores (B, K) and is_cut (B, K).
     """
     if static_shapes is None:
         static_shapes = keras.backend.backend() == "jax"
-    start = start_search(decoder, source_ids, options, static_shapes, rules)
-    return beam_search(*start, options, static_shapes, positions)
+    start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist)
+    return start.in_pieces(beam_search(*start[:4], options, static_shapes, positions))
 
 
 def larger(length, other):
@@ -52,16 +62,28 @@ def larger(length, other):
 
 
 class SearchStart(NamedTuple):
-    """The first arguments of `beam_search`."""
+    """The first four arguments of `beam_search`, and what its tokens are."""
 
     step: Callable
     decoder: DecoderState
     rules: Rules
     max_length: Any
+    vocabulary: ShortVocabulary | None  # of a search with a shortlist
+
+    def in_pieces(self, hypotheses: Hypotheses) -> Hypotheses:
+        """Return what a search found, with pieces in place of columns."""
+        if self.vocabulary is None:
+            return hypotheses
+        return hypotheses._replace(ids=self.vocabulary.in_pieces(hypotheses.ids))
 
 
 def start_search(
-    decoder: IncrementalDecoder, source_ids, options: SearchOptions, static_shapes: bool, rules: Rules | None
+    decoder: IncrementalDecoder,
+    source_ids,
+    options: SearchOptions,
+    static_shapes: bool,
+    rules: Rules | None,
+    shortlist: ShortlistTable | None = None,
 ) -> SearchStart:
     """Run the encoder and settle how long outputs may become; arguments as for `search`."""
     lengths = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)
@@ -86,7 +108,12 @@ def start_search(
         limits = ops.where(lengths > 0, ops.maximum(limits, all_of(rules) + 1), 1)
     if decoder.config.position_limit is not None:
         limits = ops.minimum(limits, decoder.config.position_limit)
+    vocabulary = None
+    if shortlist is not None:
+        looked_at = LOOKED_AT + (rules["placeholders"].shape[1] if "placeholders" in rules else 0)
+        vocabulary = short_vocabulary(shortlist, source_ids, rules, options.beam_size + looked_at, static_shapes)
+        decoder, rules = over_columns(decoder, vocabulary), vocabulary.in_columns(rules)
     step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)
     check_coverage(decoder.config, options.coverage_penalty)
     start = decoder.start(source_ids, options.beam_size, counts_attention=options.coverage_penalty > 0)
-    return SearchStart(step, start, {**rules, "limits": limits}, max_length)
+    return SearchStart(step, start, {**rules, "limits": limits}, max_length, vocabulary)

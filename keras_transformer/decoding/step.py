@@ -17,6 +17,7 @@ from keras_transformer.decoding.past import PASTS, Averages, Entries
 from keras_transformer.decoding.scores import log_coverage
 from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.layers.blocks import MemoryBlock
+from keras_transformer.layers.embedding import OutputWeights, logits_by
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import Transformer, encoder, target_layers
 from keras_transformer.tokens import PAD
@@ -55,7 +56,7 @@ class StepWeights(NamedTuple):
     """Weights in another form than the layers have them."""
 
     projections: tuple[JoinedProjection | JoinedGate, ...]  # one per block: what reads the past
-    vocabulary: Any  # (d_model, vocab_size): few rows times a transposed matrix would take up to 2.5 times as long
+    vocabulary: OutputWeights  # few rows times a transposed matrix would take up to 2.5 times as long
 
 
 class IncrementalDecoder:
@@ -78,9 +79,12 @@ class IncrementalDecoder:
         self.past = PASTS[config.decoder_layer]
         self.last_norm = transformer.get_layer("decoder_norm") if config.norm == "pre" else None
 
-    def step_weights(self) -> StepWeights:
-        """Return weights in the form that is fastest for products of few rows."""
-        return StepWeights(tuple(map(self.past.projection_of, self.blocks)), self.logits.transposed())
+    def step_weights(self, tokens=None) -> StepWeights:
+        """Return weights in the form that is fastest for products of few rows.
+
+        With `tokens` int (C,), a step computes the logits of these alone, in this order.
+        """
+        return StepWeights(tuple(map(self.past.projection_of, self.blocks)), self.logits.output_weights(tokens))
 
     def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> TransformerState:
         """Run the encoder. The state has no past yet; with `counts_attention` it keeps what `log_coverage` needs.
@@ -107,7 +111,8 @@ class IncrementalDecoder:
     def step(self, weights: StepWeights, state: TransformerState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
 
-        Shapes: logits float32 (B * K, vocab_size); hypothesis k of sentence b is row b * K + k.
+        Shapes: logits float32 (B * K, C), of all tokens or of those of `weights`; hypothesis k of sentence b is row
+        b * K + k.
         """
         states = self.positions(self.embedding(ops.reshape(tokens, (-1, 1))), ops.reshape(position, (1, 1)))[:, 0]
         past, read = state.past.reader(position, has_room)
@@ -121,7 +126,7 @@ class IncrementalDecoder:
             of_blocks.append(of_block)
         if self.last_norm is not None:
             states = self.last_norm(states)
-        logits = ops.cast(self.logits.logits_by(weights.vocabulary, states), "float32")
+        logits = ops.cast(logits_by(weights.vocabulary, states), "float32")
         of_last_block = attention
         attended = tuple(sums + ops.cast(ops.mean(of_last_block, axis=1), sums.dtype) for sums in state.attended)
         return logits, state._replace(past=past.with_blocks(of_blocks), attended=attended)

@@ -12,21 +12,38 @@ def top_k(scores, k: int):
     """Return the k largest of each row, in falling order, and their columns.
 
     The k largest numbers lie in the k blocks with the largest maxima. So one pass finds the maximum of each block, and
-    two small selections do the rest: first among the maxima, then among the numbers of the chosen blocks.
+    two small selections do the rest: first among the maxima, then among the numbers of the chosen blocks. If there are
+    few blocks, one selection among all numbers is faster.
 
-    Shapes: scores float (N, V), V static, k at most V -> float (N, k), int32 (N, k).
+    Shapes: scores float (N, V), k at most V; if the graph does not know V, V is a multiple of BLOCK_WIDTHS[0]
+    -> float (N, k), int32 (N, k).
     """
-    width = block_width(scores.shape[-1])
-    blocks = -(-scores.shape[-1] // width)
+    columns = scores.shape[-1]
+    if columns is None:  # of a short vocabulary
+        width = BLOCK_WIDTHS[0]
+        return ops.cond(
+            ops.shape(scores)[-1] > 2 * k * width,
+            lambda: in_blocks(scores, k, width),
+            lambda: selected(scores, k),
+        )
+    width = block_width(columns)
+    blocks = -(-columns // width)
     if blocks <= 2 * k:
         return selected(scores, k)
-    missing = blocks * width - scores.shape[-1]
+    missing = blocks * width - columns
     if missing:
         scores = ops.pad(scores, ((0, 0), (0, missing)), constant_values=LOWEST)
+    return in_blocks(scores, k, width)
+
+
+def in_blocks(scores, k: int, width: int):
+    """Return what `top_k` returns, by blocks of `width` columns: V is a multiple of it."""
+    rows, columns = ops.shape(scores)
+    blocks = columns // width
     scores = ops.reshape(scores, (-1, blocks, width))
     _, chosen = selected(ops.max(scores, axis=-1), k)  # (N, k)
-    rows = ops.expand_dims(ops.arange(ops.shape(scores)[0]) * blocks, 1)
-    candidates = rows_at(ops.reshape(scores, (-1, width)), ops.reshape(chosen + rows, (-1,)))  # (N * k, width)
+    first = ops.expand_dims(ops.arange(rows) * blocks, 1)
+    candidates = rows_at(ops.reshape(scores, (-1, width)), ops.reshape(chosen + first, (-1,)))  # (N * k, width)
     largest, places = selected(ops.reshape(candidates, (-1, k * width)), k)
     return largest, at_columns(chosen, places // width) * width + places % width
 

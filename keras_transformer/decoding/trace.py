@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_transformer.decoding.beam import continued, decoded, initial_state, of_changing_shapes, settled
-from keras_transformer.decoding.continuations import best_continuations
+from keras_transformer.decoding.continuations import at_most_all, best_continuations
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.rules import is_cut_now
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.search import start_search
+from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.decoding.state import BeamState, Candidates, Hypotheses, Rules, is_searching
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.tokens import SPECIAL
@@ -34,14 +35,18 @@ class Continuations(NamedTuple):
 
 
 def traced_search(
-    decoder: IncrementalDecoder, source_ids, options: SearchOptions, rules: Rules | None = None
+    decoder: IncrementalDecoder,
+    source_ids,
+    options: SearchOptions,
+    rules: Rules | None = None,
+    shortlist: ShortlistTable | None = None,
 ) -> tuple[Hypotheses, Continuations]:
     """Search as `search` does, for one sentence, and return its Hypotheses and the Continuations that it looked at.
 
     Shapes: source_ids int (1, S). The shapes of the search change, so it does not run under XLA.
     """
-    step, start, rules, _ = start_search(decoder, source_ids, options, static_shapes=False, rules=rules)
-    all_rows, state = of_changing_shapes(initial_state(start, rules, options.beam_size))
+    start = start_search(decoder, source_ids, options, static_shapes=False, rules=rules, shortlist=shortlist)
+    all_rows, state = of_changing_shapes(initial_state(start.decoder, start.rules, options.beam_size))
     none = 0 * all_rows[:0]
     nothing = Continuations(none, none, none, none, ops.cast(none, "float32"))
 
@@ -49,7 +54,7 @@ def traced_search(
         return ops.any(is_searching(BeamState(*state)))
 
     def one_step(seen, *state):
-        logits, before = decoded(step, BeamState(*state), has_room=False)
+        logits, before = decoded(start.step, BeamState(*state), has_room=False)
         candidates = best_continuations(before, logits)
         after = continued(before, candidates, is_cut_now(before, logits))
         new = looked_at(before, logits, candidates, after.log_probs[0] > NEVER / 2)
@@ -57,13 +62,15 @@ def traced_search(
         return seen, *settled(after, options)
 
     seen, *state = ops.while_loop(is_left, one_step, (nothing, *state))
-    return BeamState(*state).finished, seen
+    if start.vocabulary is not None:
+        seen = seen._replace(tokens=start.vocabulary.in_pieces(seen.tokens))
+    return start.in_pieces(BeamState(*state).finished), seen
 
 
 def looked_at(state: BeamState, logits, candidates: Candidates, is_kept) -> Continuations:
     """Return the continuations of one step: logits (K, V), is_kept bool (K,) of the candidates."""
     slots = ops.arange(state.log_probs.shape[1])
-    per_hypothesis = min(slots.shape[0] + 1, logits.shape[-1])
+    per_hypothesis = at_most_all(slots.shape[0] + 1, logits)
     log_probs, tokens = ops.top_k(ops.log_softmax(logits), per_hypothesis)  # (K, per_hypothesis)
     totals = ops.reshape(ops.expand_dims(state.log_probs[0], 1) + log_probs, (-1,))
     tokens = ops.reshape(ops.cast(tokens, "int32"), (-1,))

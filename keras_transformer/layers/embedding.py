@@ -1,9 +1,18 @@
 """Token embedding with tied logits, and positions (Vaswani et al. 2017, sections 3.4 and 3.5)."""
 
+from typing import Any, NamedTuple
+
 import keras
 from keras import ops
 
 from keras_transformer.config import SINUSOIDS
+
+
+class OutputWeights(NamedTuple):
+    """What makes logits of states, of C tokens, in the compute dtype of the layer."""
+
+    kernel: Any  # (d_model, C): columns of E^T
+    bias: Any  # (C,), or None
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -54,16 +63,19 @@ class TokenEmbedding(keras.layers.Layer):
 
     def logits(self, states):
         """states (B, L, d_model) -> (B, L, vocab_size)"""
-        return self.logits_by(self.transposed(), ops.cast(states, self.compute_dtype))
+        return logits_by(self.output_weights(), ops.cast(states, self.compute_dtype))
 
-    def logits_by(self, transposed, states):
-        """The logits, given `transposed()` and states (..., d_model) in the compute dtype -> (..., vocab_size)"""
-        logits = ops.matmul(states, transposed)
-        return logits if self.bias is None else logits + ops.cast(ops.convert_to_tensor(self.bias), logits.dtype)
+    def output_weights(self, tokens=None) -> OutputWeights:
+        """Return the weights of the logits of all tokens, or of `tokens` int (C,) alone, in this order.
 
-    def transposed(self):
-        """E^T in the compute dtype: (d_model, vocab_size). Decoding computes it once per search."""
-        return ops.transpose(self.in_compute_dtype())
+        Decoding computes them once per search.
+        """
+
+        def of_tokens(weight):
+            weight = ops.convert_to_tensor(weight)
+            return ops.cast(weight if tokens is None else ops.take(weight, tokens, axis=0), self.compute_dtype)
+
+        return OutputWeights(ops.transpose(of_tokens(self.matrix)), None if self.bias is None else of_tokens(self.bias))
 
     def in_compute_dtype(self):
         """E in the compute dtype."""
@@ -83,6 +95,12 @@ class TokenEmbedding(keras.layers.Layer):
             "use_bias": self.use_bias,
             "of_model": None if self.of_model is None else dict(self.of_model),
         }
+
+
+def logits_by(weights: OutputWeights, states):
+    """The logits of C tokens: states (..., d_model) in the compute dtype -> (..., C)"""
+    logits = ops.matmul(states, weights.kernel)
+    return logits if weights.bias is None else logits + weights.bias
 
 
 def as_ids(values):

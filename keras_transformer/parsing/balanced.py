@@ -13,7 +13,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.config import ConfigError
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import ON, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import select_hypotheses
 from keras_transformer.normalization import SPACE
@@ -28,6 +28,7 @@ def check_rules(options: SearchOptions) -> None:
     contradicts = {
         "min_length": options.min_length > 1,
         "no_repeat_ngram_size": options.no_repeat_ngram_size > 0,
+        "shortlist": options.shortlist == ON,  # it may lack a piece that the tree needs
         "repetition_penalty": options.repetition_penalty < 1,  # below 1 it raises the score of forbidden tokens
     }
     for name in filter(contradicts.get, contradicts):

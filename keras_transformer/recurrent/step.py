@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_transformer.decoding.scores import log_coverage
 from keras_transformer.decoding.state import select_hypotheses
+from keras_transformer.layers.embedding import OutputWeights, logits_by
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import target_layers
 from keras_transformer.recurrent.decoder import Memory, RecurrentState, in_a_row, in_layers
@@ -59,9 +60,9 @@ class RecurrentIncrementalDecoder:
         self.embedding, self.logits = target_layers(model)
         self.decoder = model.get_layer("decoder")
 
-    def step_weights(self):
-        """Return the matrix of the logits, (d_model, vocab_size), computed once per search."""
-        return self.logits.transposed()
+    def step_weights(self, tokens=None) -> OutputWeights:
+        """Return the weights of the logits, of all tokens or of `tokens` int (C,), computed once per search."""
+        return self.logits.output_weights(tokens)
 
     def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> RecurrentDecoderState:
         """Run the encoder. Arguments and shapes: as of IncrementalDecoder."""
@@ -80,8 +81,8 @@ class RecurrentIncrementalDecoder:
     def step(self, weights, state: RecurrentDecoderState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K). Return logits and the new state.
 
-        `position` and `has_room` change nothing. Shapes: logits float32 (B * K, vocab_size); hypothesis k of sentence
-        b is row b * K + k.
+        `position` and `has_room` change nothing. Shapes: logits float32 (B * K, C), of all tokens or of those of
+        `weights`; hypothesis k of sentence b is row b * K + k.
         """
         hypotheses, width, cell = state.read.shape[1], state.read.shape[2], self.decoder.cells[0]
 
@@ -92,7 +93,7 @@ class RecurrentIncrementalDecoder:
         layers = in_layers(rows[:-1], cell.parts)
         projected = cell.project(self.embedding(ops.reshape(tokens, (-1,))))
         after = self.decoder.step(RecurrentState(layers, rows[-1], None), projected, state.memory)
-        logits = ops.cast(self.logits.logits_by(weights, after.read), "float32")
+        logits = ops.cast(logits_by(weights, after.read), "float32")
         parts = tuple(map(of_hypotheses, in_a_row(after.layers)))
         attended = tuple(
             sums + ops.cast(ops.reshape(after.distribution, ops.shape(sums)), sums.dtype) for sums in state.attended

@@ -78,7 +78,7 @@ def test_each_choice_of_an_option_is_allowed_and_named_by_the_refusal_of_others(
 
 
 def test_an_option_is_a_rule_of_a_sentence_and_served_or_has_a_reason_why_not():
-    of_all = {"extra_length", "length_normalization", "coverage_penalty"}
+    of_all = {"extra_length", "length_normalization", "coverage_penalty", "shortlist"}
     assert {name for name, option in OPTIONS.items() if not option.rule} == of_all
     for option in OPTIONS.values():
         assert bool(option.rule) != bool(option.not_served) and option.help.endswith(".")

@@ -27,6 +27,17 @@ def test_the_largest_may_all_lie_in_one_block(columns):
     assert (np.sort(as_numpy(places), axis=1) == np.arange(columns - 4, columns)).all()
 
 
+def test_a_graph_need_not_know_the_number_of_columns():
+    @tf.function(input_signature=[tf.TensorSpec((None, None))], autograph=False)
+    def largest(scores):
+        return top_k(scores, 4)
+
+    for columns in (64, 512, 576, 6_400):
+        scores = normal(5, columns)
+        for found, expected in zip(largest(scores), top_k(scores, 4), strict=True):
+            np.testing.assert_array_equal(as_numpy(found), as_numpy(expected))
+
+
 def test_all_of_a_row_and_equal_numbers():
     largest, places = top_k(np.zeros((2, 640), "float32"), 5)
     assert not as_numpy(largest).any() and all(len(set(row)) == 5 for row in as_numpy(places))

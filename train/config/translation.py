@@ -31,4 +31,5 @@ class TranslationConfig(Section):
 
     def search_options(self, beam_size: int) -> SearchOptions:
         """How to search with so many hypotheses."""
-        return SearchOptions(**{name: getattr(self, name) for name in RUN_OPTIONS} | {"beam_size": beam_size})
+        own = {name: getattr(self, name) for name in RUN_OPTIONS if name in type(self).model_fields}
+        return SearchOptions(**own | {"beam_size": beam_size})

@@ -1,0 +1,190 @@
+"""A search over the few pieces that may translate a batch, in place of the whole vocabulary.
+
+The logits of a step are those of the pieces in the lists of the batch (shortlist/shortlist.py), its columns. The search
+knows nothing of it: its tokens are numbers of columns, and become pieces where a decoder embeds them and where the
+search ends. In each sentence only the pieces of its own lists are possible, so that a translation and its score are the
+same in any batch.
+"""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_transformer.decoding.ensemble import EnsembleDecoder
+from keras_transformer.decoding.options import ON, SearchOptions
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.state import Rules
+from keras_transformer.decoding.top_k import BLOCK_WIDTHS
+from keras_transformer.model_config import ConfigError
+from keras_transformer.shortlist.shortlist import Shortlist
+from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import PAD
+
+WIDTH = BLOCK_WIDTHS[0]  # of which the number of columns is a multiple, for `top_k`
+
+
+class ShortlistTable(NamedTuple):
+    """A Shortlist as tensors or arrays."""
+
+    lists: Any  # int32 (V, N): the target pieces of each source piece, then PAD
+    always: Any  # int32 (any number,): pieces of every sentence, in order, the special ones first
+
+
+def table_for(options: SearchOptions, shortlist: Shortlist | None, tokenizer: Tokenizer) -> ShortlistTable | None:
+    """Return the shortlist for a search with these options; None if they do not ask for it.
+
+    Raises ConfigError if there is none, or if it is of another tokenizer.
+    """
+    if options.shortlist != ON:
+        return None
+    if shortlist is None:
+        raise ConfigError("shortlist is 'on', but no shortlist was given: give the Shortlist of the run.")
+    shortlist.check_tokenizer(tokenizer)
+    return ShortlistTable(shortlist.table(), shortlist.always)
+
+
+class ShortVocabulary(NamedTuple):
+    """The C columns of a batch of B sentences. Special pieces are columns of the same numbers."""
+
+    pieces: Any  # int32 (C,): of each column, rising; PAD in columns at the end that are not used
+    columns: Any  # int32 (V,): of each piece that has one
+    is_listed: Any  # bool (B, C): which columns a sentence may use
+
+    def in_columns(self, rules: Rules) -> Rules:
+        """Return the rules of a search with columns in place of pieces."""
+
+        def of_pieces(pieces):
+            return ops.where(pieces > PAD, ops.take(self.columns, ops.maximum(pieces, PAD), axis=0), pieces)
+
+        changed = {name: of_pieces(rules[name]) for name in ("prefixes", "endings") if name in rules}
+        if "placeholders" in rules:
+            tokens, counts = (rules["placeholders"][:, :, part] for part in range(2))
+            changed["placeholders"] = ops.stack([of_pieces(tokens), counts], axis=2)
+        return {**rules, **changed}
+
+    def in_pieces(self, columns):
+        """Return the pieces of columns: int (...) -> int32 (...)."""
+        return ops.take(self.pieces, columns, axis=0)
+
+
+def short_vocabulary(
+    table: ShortlistTable, source_ids, rules: Rules, least: int, static_shapes: bool
+) -> ShortVocabulary:
+    """Return the columns of a batch: the pieces in the lists of its source pieces, in `always`, and in its rules.
+
+    The pieces that a sentence must begin with, by the rules `prefixes` and `endings`, are possible in it, and so are
+    all placeholders.
+
+    Shapes: source_ids int32 (B, S). C is a multiple of WIDTH and at least `least`. If shapes are static, it is as many
+    as B sentences of S tokens could need; otherwise no more than are needed.
+    """
+    vocab_size = table.lists.shape[0]
+    possible = possible_pieces(table, source_ids, rules)  # (B, M), with PAD in between
+    sentences = ops.shape(possible)[0]
+    is_in = counted(possible, vocab_size) > 0
+    columns = ops.cumsum(ops.cast(is_in, "int32")) - 1
+    if static_shapes:
+        size = multiple_of_width(max(most_columns(table, possible.shape), least))
+        places = ops.where(is_in, columns, size)
+        pieces = ops.segment_sum(ops.arange(vocab_size, dtype="int32"), places, size + 1)[:size]
+    else:
+        pieces = ops.cast(ops.nonzero(is_in)[0], "int32")
+        needed = ops.shape(pieces)[0]
+        size = multiple_of_width(ops.maximum(needed, least))
+        pieces = ops.concatenate([pieces, ops.full((size - needed,), PAD, dtype="int32")])
+    first_columns = ops.expand_dims(ops.arange(sentences, dtype="int32") * size, 1)
+    places = ops.take(columns, possible, axis=0) + first_columns
+    is_listed = ops.reshape(counted(places, sentences * size) > 0, (sentences, size))
+    return ShortVocabulary(pieces, columns, is_listed)
+
+
+def most_columns(table: ShortlistTable, shape: tuple) -> int:
+    """Return how many pieces may be possible in a batch, from the shape of `possible_pieces`."""
+    vocab_size, of_all = table.lists.shape[0], table.always.shape[0]
+    if None in shape:
+        return vocab_size
+    sentences, most = shape
+    return min(vocab_size, sentences * (most - of_all) + of_all)
+
+
+def possible_pieces(table: ShortlistTable, source_ids, rules: Rules):
+    """Return every piece that each sentence may use, some several times, with PAD in between: int32 (B, M)."""
+    sentences = ops.shape(source_ids)[0]
+    always = ops.convert_to_tensor(table.always)
+    parts = [
+        ops.reshape(ops.take(table.lists, source_ids, axis=0), (sentences, -1)),
+        ops.broadcast_to(ops.expand_dims(always, 0), (sentences, always.shape[0])),
+    ]
+    forced = [rules[name] for name in ("prefixes", "endings") if name in rules]
+    if "placeholders" in rules:
+        forced.append(rules["placeholders"][:, :, 0])
+    parts += [ops.reshape(ops.maximum(ops.cast(pieces, "int32"), PAD), (sentences, -1)) for pieces in forced]
+    return ops.concatenate(parts, axis=1)
+
+
+def counted(numbers, size):
+    """Return how often each number from 0 to size - 1 occurs: int32 of any shape -> int32 (size,)."""
+    numbers = ops.reshape(numbers, (-1,))
+    return ops.segment_sum(ops.ones_like(numbers), numbers, size)  # ten times as fast as a scatter
+
+
+def multiple_of_width(size):
+    """Return the next multiple of WIDTH."""
+    return -(-size // WIDTH) * WIDTH
+
+
+class ShortState(NamedTuple):
+    """The state of the inner decoder, and the columns of each sentence. Every leaf begins with B."""
+
+    decoder: Any
+    is_listed: Any  # bool (B, C)
+
+    def of_parents(self, parents) -> "ShortState":
+        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
+        return self._replace(decoder=self.decoder.of_parents(parents))
+
+    def of_sentences(self, rows) -> "ShortState":
+        """Return the state of some sentences alone: rows int32 (any number,)."""
+        return ShortState(self.decoder.of_sentences(rows), ops.take(self.is_listed, rows, axis=0))
+
+    def longer(self, positions: int) -> "ShortState":
+        """Return the state with room for `positions` more positions, for a search of static shapes."""
+        return self._replace(decoder=self.decoder.longer(positions))
+
+    def log_coverage(self):
+        """Return the coverage of the source by each hypothesis: float32 (B, K)."""
+        return self.decoder.log_coverage()
+
+
+class ShortDecoder:
+    """A decoder whose tokens are the columns of a ShortVocabulary, and whose probabilities are over them alone."""
+
+    def __init__(self, decoder: Any, vocabulary: ShortVocabulary):
+        self.decoder, self.config, self.vocabulary = decoder, decoder.config, vocabulary
+
+    def step_weights(self) -> Any:
+        """Return the weights of a step, with the columns of the batch in place of the vocabulary."""
+        return self.decoder.step_weights(self.vocabulary.pieces)
+
+    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> ShortState:
+        """Run the encoder. Arguments and shapes: as of IncrementalDecoder."""
+        return ShortState(self.decoder.start(source_ids, hypotheses, counts_attention), self.vocabulary.is_listed)
+
+    def step(self, weights: Any, state: ShortState, tokens, position, has_room: bool = False):
+        """Feed one column per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
+
+        Shapes: logits float32 (B * K, C), NEVER for what a sentence may not use.
+        """
+        pieces = self.vocabulary.in_pieces(tokens)
+        logits, decoder = self.decoder.step(weights, state.decoder, pieces, position, has_room)
+        sentences, size = ops.shape(state.is_listed)
+        by_sentence = ops.reshape(logits, (sentences, tokens.shape[1], size))
+        listed = ops.where(ops.expand_dims(state.is_listed, 1), by_sentence, NEVER)
+        return ops.reshape(listed, (-1, size)), state._replace(decoder=decoder)
+
+
+def over_columns(decoder: Any, vocabulary: ShortVocabulary) -> Any:
+    """Return the decoder over the columns of a batch. Of an ensemble, each member is, and so is their mean."""
+    if isinstance(decoder, EnsembleDecoder):
+        return EnsembleDecoder([over_columns(member, vocabulary) for member in decoder.decoders])
+    return ShortDecoder(decoder, vocabulary)

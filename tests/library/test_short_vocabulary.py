@@ -1,0 +1,206 @@
+"""A search with a shortlist is the search in which, for each sentence, every other piece is impossible."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding.ensemble import EnsembleDecoder
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.search import search
+from keras_transformer.decoding.short_vocabulary import WIDTH, ShortlistTable, short_vocabulary
+from keras_transformer.decoding.trace import traced_search
+from keras_transformer.kinds import build_model, incremental_decoder
+from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.shortlist.lexicon import Lexicon
+from keras_transformer.shortlist.shortlist import Shortlist, build
+from keras_transformer.tokens import EOS, PAD
+from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
+from tests.support.tables import assert_same_hypotheses, tokens_of
+
+PIECES = 150
+CONFIG = LIVELY.replace(vocab_size=PIECES)
+SOURCES = sources(2, 3, 4, 5, 6, 7, 7, vocab_size=PIECES)
+BEAM = SearchOptions(beam_size=4, n_best=4, extra_length=4)
+RULES = {
+    "plain": {},
+    "drawing": {"temperature": 1.0, "seed": 3, "top_k": 9, "top_p": 0.9},
+    "repetition": {"no_repeat_ngram_size": 2, "repetition_penalty": 1.3, "min_length": 4},
+    "scores": {"coverage_penalty": 0.5, "sibling_penalty": 1.0, "length_normalization": "tokens"},
+}
+
+
+def random_shortlist(seed=0, most=6, always=5):
+    """Six random translations of each piece, and five pieces for everybody."""
+    generator = np.random.default_rng(seed)
+    of_sources = np.repeat(np.arange(PIECES), most)
+    targets = np.concatenate([generator.choice(PIECES, most, replace=False) for _ in range(PIECES)])
+    lexicon = Lexicon(of_sources, targets, generator.uniform(size=len(targets)))
+    return build(lexicon, generator.choice(PIECES, always, replace=False), most, PIECES, "")
+
+
+def everything():
+    """The shortlist of all pieces for all pieces."""
+    numbers = np.arange(PIECES, dtype=np.int32)
+    return Shortlist(np.zeros(PIECES + 1, np.int32), numbers[:0], numbers, "")
+
+
+def table_of(shortlist):
+    return ShortlistTable(shortlist.table(), shortlist.always)
+
+
+class Masked:
+    """An oracle: a decoder over all pieces, whose logits are NEVER for all pieces but some of each sentence.
+
+    It does not follow sentences that leave the batch, so its searches have static shapes.
+    """
+
+    def __init__(self, decoder, possible):
+        self.decoder, self.config, self.possible = decoder, decoder.config, possible
+        self.step_weights, self.start = decoder.step_weights, decoder.start
+
+    def step(self, weights, state, tokens, position, has_room=False):
+        logits, state = self.decoder.step(weights, state, tokens, position, has_room)
+        return ops.where(ops.repeat(self.possible, tokens.shape[1], axis=0), logits, NEVER), state
+
+
+def possible_in(shortlist, rows=SOURCES, more=()):
+    """Which pieces each sentence may use, by Shortlist.of: bool (B, V)."""
+    allowed = [shortlist.of(row[row != PAD].tolist()) | set(more) for row in rows]
+    return np.array([[piece in pieces for piece in range(PIECES)] for pieces in allowed])
+
+
+@functools.cache
+def decoders():
+    return tuple(incremental_decoder(lively_transformer(CONFIG, seed)) for seed in (19, 20))
+
+
+@pytest.fixture(params=[False, True], ids=["growing", "static"])
+def static_shapes(request):
+    """Every law holds for both ways of searching."""
+    return request.param
+
+
+def found(decoder, rows=SOURCES, options=BEAM, static_shapes=False, shortlist=None, rules=None):
+    """What a search finds, operation by operation."""
+    return search(decoder, rows, options, static_shapes, rules, None if shortlist is None else table_of(shortlist))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+def test_only_the_pieces_of_a_sentence_are_possible_and_probabilities_are_over_them(rules, static_shapes):
+    decoder, shortlist, options = decoders()[0], random_shortlist(), SearchOptions(4, n_best=4, extra_length=4, **rules)
+    expected = found(Masked(decoder, possible_in(shortlist)), options=options, static_shapes=True)
+    hypotheses = found(decoder, options=options, static_shapes=static_shapes, shortlist=shortlist)
+    assert_same_hypotheses(hypotheses, expected)
+    assert as_numpy(hypotheses.is_cut).tolist() == as_numpy(expected.is_cut).tolist()
+    outputs = [tokens_of(ids[0]) for ids in as_numpy(hypotheses.ids)]
+    assert len(set(outputs)) > 3 and outputs != [tokens_of(ids[0]) for ids in as_numpy(found(decoder).ids)]
+    for ids, possible in zip(as_numpy(hypotheses.ids).astype(int), possible_in(shortlist), strict=True):
+        assert possible[ids].all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+def test_a_shortlist_of_everything_changes_nothing(rules, static_shapes):
+    options = SearchOptions(4, n_best=4, extra_length=4, **rules)
+    with_all = found(decoders()[0], options=options, static_shapes=static_shapes, shortlist=everything())
+    assert_same_hypotheses(with_all, found(decoders()[0], options=options, static_shapes=static_shapes))
+
+
+@pytest.mark.slow
+def test_a_sentence_is_translated_as_if_alone(static_shapes):
+    together = found(decoders()[0], static_shapes=static_shapes, shortlist=random_shortlist())
+    for row, ids, scores in zip(SOURCES, as_numpy(together.ids), as_numpy(together.scores), strict=True):
+        alone = found(
+            decoders()[0], row[np.newaxis, row != PAD], static_shapes=static_shapes, shortlist=random_shortlist()
+        )
+        assert [tokens_of(row) for row in as_numpy(alone.ids)[0]] == [tokens_of(row) for row in ids]
+        assert_close(as_numpy(alone.scores)[0], scores, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_the_mean_of_an_ensemble_is_over_the_shortlist(static_shapes):
+    shortlist = random_shortlist()
+    masked = EnsembleDecoder([Masked(decoder, possible_in(shortlist)) for decoder in decoders()])
+    expected = found(masked, static_shapes=True)
+    assert_same_hypotheses(
+        found(EnsembleDecoder(list(decoders())), static_shapes=static_shapes, shortlist=shortlist), expected
+    )
+
+
+@pytest.mark.slow
+def test_prefixes_and_endings_are_possible_whatever_is_listed(static_shapes):
+    shortlist = random_shortlist()
+    outside = np.flatnonzero(~possible_in(shortlist).any(axis=0))
+    prefix, one, other = outside[outside > EOS][:3]
+    rules = {
+        "prefixes": np.full((len(SOURCES), 1), prefix, np.int32),
+        "endings": np.tile(np.array([[[one, other], [other, PAD], [-1, -1]]], np.int32), (len(SOURCES), 1, 1)),
+    }
+    possible = possible_in(shortlist, more=(prefix, one, other))
+    hypotheses = found(decoders()[0], static_shapes=static_shapes, shortlist=shortlist, rules=rules)
+    assert_same_hypotheses(hypotheses, found(Masked(decoders()[0], possible), static_shapes=True, rules=rules))
+    for ids in as_numpy(hypotheses.ids).astype(int)[:, 0]:
+        assert ids[0] == prefix and (ids[1] == other or (ids[1], ids[2]) == (one, other))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_recurrent_model_and_one_with_a_bias_of_logits_have_shortlists_too(bias, static_shapes):
+    if bias:
+        model = lively_transformer(TransformerConfig(**{**vars(CONFIG), "logits_bias": True}), 21)
+    else:
+        model = build_model(RecurrentConfig(vocab_size=PIECES, d_model=16))
+    decoder, shortlist = incremental_decoder(model), random_shortlist(1)
+    expected = found(Masked(decoder, possible_in(shortlist)), static_shapes=True)
+    assert_same_hypotheses(found(decoder, static_shapes=static_shapes, shortlist=shortlist), expected)
+
+
+@pytest.mark.slow
+def test_a_traced_search_looks_at_pieces_of_the_shortlist():
+    shortlist, row = random_shortlist(), SOURCES[5:6]
+    hypotheses, seen = traced_search(decoders()[0], row, BEAM, shortlist=table_of(shortlist))
+    alone = found(decoders()[0], row, shortlist=shortlist)
+    assert_same_hypotheses(hypotheses, alone)
+    assert set(as_numpy(seen.tokens).astype(int).tolist()) <= shortlist.of(row[0].tolist())
+    _, expected = traced_search(Masked(decoders()[0], possible_in(shortlist, row)), row, BEAM)
+    assert [as_numpy(leaf).tolist() for leaf in seen[:4]] == [as_numpy(leaf).tolist() for leaf in expected[:4]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", ["plain", "drawing"])
+def test_a_graph_that_knows_no_sizes_finds_the_same(rules):
+    options, table = SearchOptions(4, n_best=4, extra_length=4, **RULES[rules]), table_of(random_shortlist())
+
+    @functools.partial(tf.function, input_signature=[tf.TensorSpec((None, None), tf.int32)], autograph=False)
+    def searched(ids):
+        return search(decoders()[0], ids, options, shortlist=table)
+
+    for rows in (SOURCES, SOURCES[:1]):
+        expected = found(decoders()[0], rows, options, shortlist=random_shortlist())
+        assert_same_hypotheses(searched(tf.constant(rows)), expected)
+
+
+# the columns
+
+
+@pytest.mark.parametrize("count", [1, 3, 7])
+def test_the_columns_are_the_union_of_the_sentences_and_no_more(count, static_shapes):
+    shortlist, rows = random_shortlist(), SOURCES[:count]
+    vocabulary = short_vocabulary(table_of(shortlist), rows, {}, 8, static_shapes)
+    pieces, is_listed = (as_numpy(leaf).astype(int) for leaf in (vocabulary.pieces, vocabulary.is_listed))
+    union = sorted(set().union(*(shortlist.of(row[row != PAD].tolist()) for row in rows)))
+    assert pieces[: len(union)].tolist() == union and not pieces[len(union) :].any()
+    assert not len(pieces) % WIDTH and (static_shapes or len(pieces) - len(union) < WIDTH)
+    for row, listed in zip(rows, is_listed, strict=True):
+        assert pieces[listed == 1].tolist() == sorted(shortlist.of(row[row != PAD].tolist()))
+    assert as_numpy(vocabulary.columns).astype(int)[union].tolist() == list(range(len(union)))
+
+
+def test_there_are_columns_for_the_whole_beam():
+    assert len(short_vocabulary(table_of(random_shortlist()), SOURCES[:1], {}, 500, False).pieces) >= 500
