@@ -1,20 +1,23 @@
 """What to export, whatever the format: a run, how it searches, and the sentences on which the export is compared."""
 
+import dataclasses
 import itertools
 import pathlib
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
 
 import typer
 
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import OFF, SearchOptions
 from keras_transformer.files import read_lines
 from keras_transformer.normalization import is_blank
+from keras_transformer.run_folder import RunFolder
 
 from .versions import ExportError
 
 if TYPE_CHECKING:  # it takes seconds to import
     import keras
 
+    from keras_transformer.shortlist.shortlist import Shortlist
     from keras_transformer.tokenizer import Tokenizer
 
 MOST_SENTENCES = 500  # to compare on
@@ -52,6 +55,16 @@ class ExportJob(NamedTuple):
 
         tf.config.experimental.enable_tensor_float_32_execution(False)
         return load_run(self.run)
+
+    def load_shortlist(self) -> "Shortlist | None":
+        """Return the shortlist of the run, if the search has one. Raises ConfigError if it is not there, or damaged."""
+        from keras_transformer.shortlist.shortlist import shortlist_of
+
+        return shortlist_of(RunFolder(self.run), self.options)
+
+    def without_shortlist(self) -> "ExportJob":
+        """Return the job for a format whose probabilities are over all pieces."""
+        return self._replace(options=dataclasses.replace(self.options, shortlist=OFF))
 
     def lines(self) -> list[str]:
         """Return the sentences to compare on, none without a comparison. Raises ExportError if the file has none."""

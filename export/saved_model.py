@@ -77,10 +77,13 @@ class SavedModel:
             max_source_tokens=job.max_source_tokens,
             precision=self.precision,
             calibration=calibration,
+            shortlist=job.load_shortlist(),
         )
-        longest = translator.max_source_tokens
         with quiet_imports():  # the tokenizer prints a notice
-            graph = ServedGraph(transformer, tokenizer, job.options, longest, self.alignment_layer, calibration)
+            graph = ServedGraph(
+                transformer, tokenizer, job.options, translator.max_source_tokens, self.alignment_layer, calibration,
+                translator.shortlist,
+            )  # fmt: skip
         with signals_raise(), unfinished_version(job.folder) as unfinished:
             write_saved_model(graph, tokenizer, unfinished, tuple(self.signatures or ()))
             refuse_xla(unfinished)

@@ -56,6 +56,9 @@ def certify(
     equality = [
         equality_in(check, lines, expected, TIES[precision]) for check in runtime_checks(version, exported, len(lines))
     ]
+    files = [run.weights, run.tokenizer, run.model]
+    if translator.shortlist is not None:
+        files.append(run.shortlist)
     made_with = package_versions(PACKAGES)
     content = {
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -64,7 +67,7 @@ def certify(
         "precision": precision,
         "alignment_layer": alignment_layer,
         "search": {name: getattr(translator.options, name) for name in RUN_OPTIONS},
-        "sha256": {path.name: sha256_of(path) for path in (run.weights, run.tokenizer, run.model)},
+        "sha256": {path.name: sha256_of(path) for path in files},
         "example": example_of(lines),
         "equality": equality,
         "latency": {

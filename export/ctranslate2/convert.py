@@ -13,15 +13,17 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import length_penalty
 from keras_transformer.model import Transformer
+from keras_transformer.shortlist.shortlist import Shortlist
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
 from keras_transformer.translator import Translator
 
 from ..certificate.agreement import ScoreComparison
 from ..versions import ExportError
-from .readme import readme
+from .readme import SHORTLIST, readme
 
 PACKAGE = "ctranslate2==4.8.5"
+VOCABULARY_MAP = "vmap.txt"
 
 
 def require(quantization: str | None) -> None:
@@ -60,6 +62,19 @@ def write_model(
         (folder / file).write_bytes(content)
 
 
+def write_vocabulary_map(shortlist: Shortlist, tokenizer: Tokenizer, folder: pathlib.Path) -> None:
+    """Write the shortlist as vmap.txt: `source piece<TAB>target pieces`, after an empty source those of all sentences.
+
+    CTranslate2 reads it if `translate_batch` has `use_vmap=True`. Raises ConfigError if it is of another tokenizer.
+    """
+    shortlist.check_tokenizer(tokenizer)
+    pieces = tokenizer.pieces()
+    lists = [("", shortlist.always)]
+    lists += [(pieces[number], shortlist.list_of(number)) for number in range(EOS + 1, len(pieces))]
+    lines = (f"{source}\t{' '.join(pieces[number] for number in targets)}\n" for source, targets in lists)
+    (folder / VOCABULARY_MAP).write_text("".join(lines), encoding="utf-8")
+
+
 def write_readme(folder: pathlib.Path, name: str, translator: Translator, config: TransformerConfig) -> None:
     """Write README.md into `folder`: how to translate with the model `name` as the Translator does."""
     import ctranslate2
@@ -69,6 +84,8 @@ def write_readme(folder: pathlib.Path, name: str, translator: Translator, config
     positions = SINUSOIDS if config.positions == "sinusoidal" else config.max_positions
     models = list(translator.tokenizer.sentencepiece_models)
     text = readme(name, ctranslate2.__version__, models, translator.options, translator.max_source_tokens, positions)
+    if (folder / VOCABULARY_MAP).exists():
+        text += SHORTLIST
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 

@@ -38,10 +38,13 @@ class CTranslate2:
         folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
         refuse_existing(folder)
         transformer, tokenizer = job.load_run()
+        shortlist, job = job.load_shortlist(), job.without_shortlist()  # scores are compared over all pieces
         lines = job.lines()
         translator = Translator(transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens)
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
             convert.write_model(transformer, tokenizer, unfinished, self.quantization)
+            if shortlist is not None:
+                convert.write_vocabulary_map(shortlist, tokenizer, unfinished)
             convert.write_readme(unfinished, folder.name, translator, transformer.transformer_config)
             if lines:
                 log.info("written; comparing it with the Translator on %d lines", len(lines))

@@ -36,6 +36,14 @@ truncates a long source at the same token as the run. These differences remain:
 Positions in the table: {positions}. CTranslate2 refuses longer sources and outputs.
 """
 
+SHORTLIST = """
+## The shortlist
+
+`vmap.txt` is the run's shortlist: `translate_batch(..., use_vmap=True)` considers only the target pieces that it has
+for the sentences of a batch. CTranslate2 takes those of the whole batch for each of its sentences, the run those of
+the sentence alone.
+"""
+
 ONE_MODEL = {
     "tokenizer": "its SentencePiece model",
     "opened": """\

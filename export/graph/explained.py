@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.decoding.trace import traced_search
 from keras_transformer.tokens import PAD
@@ -42,12 +43,13 @@ def explained_line(
     source_ids,
     options: SearchOptions,
     rules: dict,
+    shortlist: ShortlistTable | None = None,
 ) -> dict:
     """Return the answer to one line.
 
     `pieces_of`: int32 (B, L) -> string (B, L). Shapes: source_ids int32 (1, S), the values of `rules` (1, ...).
     """
-    hypotheses, tree = traced_search(decoder, source_ids, options, rules)
+    hypotheses, tree = traced_search(decoder, source_ids, options, rules, shortlist)
     best = tf.boolean_mask(hypotheses.ids[0, 0], hypotheses.ids[0, 0] != PAD)[tf.newaxis]  # (1, T)
     forced_best = forced(source_ids, best)
     answer = {"heads": tf.constant(decoder.config.num_heads), "is_cut": hypotheses.is_cut[0, 0]}

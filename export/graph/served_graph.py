@@ -14,11 +14,13 @@ from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.decoding.search import search
+from keras_transformer.decoding.short_vocabulary import ShortlistTable, table_for
 from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.kinds import incremental_decoder
 from keras_transformer.normalization import BLANK
+from keras_transformer.shortlist.shortlist import Shortlist
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
@@ -43,6 +45,7 @@ class ServedGraph(tf.Module):
             last but one, which is best (Garg et al. 2019), or the only one. If the decoder does not attend to the
             source, alignments are empty.
         calibration: of the run; None: outputs have no confidences.
+        shortlist: of the run, for options whose `shortlist` is "on".
 
     Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
     Raises ExportError if weights and products are neither all float32 nor all bfloat16 and if there is no such
@@ -57,6 +60,7 @@ class ServedGraph(tf.Module):
         max_source_tokens: int,
         alignment_layer: int | None = None,
         calibration: Calibration | None = None,
+        shortlist: Shortlist | None = None,
     ):
         super().__init__(name="translator")
         dtypes = {weight.dtype for weight in transformer.weights}
@@ -72,6 +76,7 @@ class ServedGraph(tf.Module):
         self._placeholders = functools.partial(rule_of_placeholders, placeholders_in(tokenizer.pieces()))
         self.options, self.max_source_tokens = options, max_source_tokens
         self._confidences = Confidences(calibration, options)
+        self._table = self.tracked(table_for(options, shortlist, tokenizer))
         self._decoder = incremental_decoder(transformer)
         layers = transformer.model_config.memory_attentions
         self.alignment_layer = best_layer(layers) if alignment_layer is None else alignment_layer
@@ -84,6 +89,11 @@ class ServedGraph(tf.Module):
         if (positions := transformer.model_config.position_limit) is not None:
             self.longest_output = min(self.longest_output, positions)
         self._inputs = inputs_of(options, self.longest_output)
+
+    def tracked(self, table: ShortlistTable | None) -> ShortlistTable | None:
+        """Return a shortlist as variables, which a SavedModel holds once for all of its signatures."""
+        self.shortlist = {} if table is None else {name: tf.Variable(of, False) for name, of in table._asdict().items()}
+        return None if table is None else ShortlistTable(**self.shortlist)
 
     def signatures(self) -> dict:
         """Return the functions that a server offers, by name."""
@@ -108,7 +118,8 @@ class ServedGraph(tf.Module):
 
         def run(indices) -> dict:
             source_ids = padded(tf.gather(ids, indices))
-            hypotheses = search(self._decoder, source_ids, self.options, rules=self._placeholders(source_ids))
+            rules = self._placeholders(source_ids)
+            hypotheses = search(self._decoder, source_ids, self.options, rules=rules, shortlist=self._table)
             best = hypotheses.scores[:, 0]
             with tf.control_dependencies(
                 [tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [f"A line {NAN_PROBABILITIES}"])]
@@ -150,7 +161,7 @@ class ServedGraph(tf.Module):
             slice_rules["endings"] = padded_endings(tf.gather(endings, indices))
             source_ids = padded(tf.gather(ids, indices))
             slice_rules |= self._placeholders(source_ids)
-            hypotheses = search(self._decoder, source_ids, self.options, rules=slice_rules)
+            hypotheses = search(self._decoder, source_ids, self.options, rules=slice_rules, shortlist=self._table)
             return self.outputs_of(source_ids, hypotheses, slice_rules)
 
         empty = EMPTY | self._confidences.of_nothing
@@ -185,7 +196,7 @@ class ServedGraph(tf.Module):
             parts = self._decoder, self._forced, self.pieces_of
             return tf.cond(
                 tf.size(ids[line]) > 0,
-                lambda: explained_line(*parts, source_ids, self.options, line_rules),
+                lambda: explained_line(*parts, source_ids, self.options, line_rules, self._table),
                 no_explanation,
             )
 

@@ -40,6 +40,7 @@ class HuggingFace:
                 f"The coverage penalty is {job.options.coverage_penalty}, and transformers searches without one: give "
                 "--coverage-penalty 0, or --format saved_model."
             )
+        job = job.without_shortlist()  # of which MarianMTModel knows nothing
         folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
         refuse_existing(folder)
         with quiet_imports():

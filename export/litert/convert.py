@@ -2,7 +2,7 @@
 
 import functools
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import keras
@@ -14,6 +14,7 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NEVER, UNFINISHED
 from keras_transformer.decoding.search import search
+from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.kinds import joint_decoder
 from keras_transformer.lite.folder import Room
 
@@ -48,6 +49,7 @@ def lite_model(
     rooms: Iterable[Room],
     quantization: str | None,
     placeholders: Sequence[int] = (),
+    shortlist: ShortlistTable | None = None,
 ) -> bytes:
     """Return the file: one signature per room, which share the weights.
 
@@ -61,7 +63,8 @@ def lite_model(
     """
     decoder = joint_decoder([model])
     with tempfile.TemporaryDirectory() as folder:
-        signatures = {room.signature: search_function(decoder, options, room, placeholders) for room in rooms}
+        outputs = functools.partial(search_outputs, decoder, options, placeholders, shortlist)
+        signatures = {room.signature: search_function(outputs, room) for room in rooms}
         no_gradients = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # those of swish cannot be saved
         tf.saved_model.save(tf.Module(), folder, signatures, no_gradients)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(signatures))
@@ -70,14 +73,14 @@ def lite_model(
         return converter.convert()
 
 
-def search_function(decoder: Any, options: SearchOptions, room: Room, placeholders: Sequence[int] = ()) -> Any:
+def search_function(outputs: Callable, room: Room) -> Any:
     """Return the search of a room as a function whose weights are constants.
 
     Of a function with variables, the converter keeps the weights apart from the file if there are several signatures.
     """
     source_ids = tf.TensorSpec([room.rows, room.tokens], tf.int32, "source_ids")
     inputs = [source_ids, tf.TensorSpec([room.rows], tf.int32, "n_best")]
-    outputs = functools.partial(search_outputs, decoder, options, placeholders, room.outputs)
+    outputs = functools.partial(outputs, room.outputs)
     searched = tf.function(outputs, inputs, autograph=False)
     constant = convert_variables_to_constants_v2(searched.get_concrete_function(), lower_control_flow=False)
     names = sorted(OUTPUTS)  # in which TensorFlow returns the values of a dict
@@ -89,11 +92,17 @@ def search_function(decoder: Any, options: SearchOptions, room: Room, placeholde
 
 
 def search_outputs(
-    decoder: Any, options: SearchOptions, placeholders: Sequence[int], positions: int | None, source_ids, n_best
+    decoder: Any,
+    options: SearchOptions,
+    placeholders: Sequence[int],
+    shortlist: ShortlistTable | None,
+    positions: int | None,
+    source_ids,
+    n_best,
 ) -> dict[str, Any]:
     """Return the outputs of a signature: see `lite_model`."""
     rules = {"n_best": n_best} | rule_of_placeholders(placeholders, source_ids)
-    ids, scores, is_cut = search(decoder, source_ids, options, True, rules, positions=positions)
+    ids, scores, is_cut = search(decoder, source_ids, options, True, rules, positions, shortlist)
     is_done = scores[:, 0] != UNFINISHED
     return {
         "ids": ids,

@@ -38,7 +38,9 @@ class LiteRT:
         require_litert()  # before a minute of conversion
         transformer, tokenizer = job.load_run()
         lines = job.lines()
-        translator = Translator(transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens)
+        translator = Translator(
+            transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens, shortlist=job.load_shortlist()
+        )
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
             write_model(transformer, translator, unfinished, folder.name, self.quantization)
             exported = LiteTranslator(unfinished)  # opens it, so that a file that LiteRT refuses is not published

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import keras
 
 from keras_transformer.decoding.options import RUN_OPTIONS
+from keras_transformer.decoding.short_vocabulary import table_for
 from keras_transformer.files import write_atomically
 from keras_transformer.lite.folder import Description, LiteFolder
 from keras_transformer.lite.translator import LiteTranslator
@@ -28,9 +29,10 @@ def write_model(
     """Write the model `name`, its tokenizer and README.md into `folder`; it searches as `translator` does."""
     folder.mkdir(parents=True, exist_ok=True)
     files, options = LiteFolder(folder), translator.options
+    table = table_for(options, translator.shortlist, translator.tokenizer)
     rooms = rooms_up_to(translator.max_source_tokens, options.extra_length)
     placeholders = placeholders_in(translator.tokenizer.pieces())
-    write_atomically(files.model, lite_model(transformer, options, rooms, quantization, placeholders))
+    write_atomically(files.model, lite_model(transformer, options, rooms, quantization, placeholders, table))
     write_atomically(files.tokenizer, translator.tokenizer.model_bytes)
     write_atomically(folder / "README.md", readme(name, options, rooms, quantization))
     search = {option: getattr(options, option) for option in RUN_OPTIONS}

@@ -71,6 +71,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "export_command": "keras-transformer export",
     "export_ctranslate2": "keras-transformer export --format ctranslate2",
     "export_litert": "keras-transformer export --format litert, and keras_transformer/lite",
+    "export_shortlist": "exports of a run with a shortlist, in every format",
     "export_translate": "keras-transformer translate-export",
     "forks": "tests/support/forks.py",
     "front_door": "import keras_transformer",

@@ -8,7 +8,9 @@ import tensorflow as tf
 from export.graph.served_graph import ServedGraph
 from export.graph.version_folder import write_saved_model
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
+from keras_transformer.shortlist.shortlist import shortlist_of
 from keras_transformer.translator import Translator
 
 OPTIONS = SearchOptions(extra_length=12)
@@ -20,10 +22,10 @@ def write_version(run, folder, options=OPTIONS, max_source_tokens=512, names=("s
     Each signature takes seconds to write; `names` are those that there shall be, () all.
     """
     transformer, tokenizer = load_run(run)
-    translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens)
-    write_saved_model(
-        ServedGraph(transformer, tokenizer, options, translator.max_source_tokens), tokenizer, folder, names
-    )  # fmt: skip
+    shortlist = shortlist_of(RunFolder(run), options)
+    translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens, shortlist=shortlist)
+    graph = ServedGraph(transformer, tokenizer, options, translator.max_source_tokens, shortlist=shortlist)
+    write_saved_model(graph, tokenizer, folder, names)
     return translator
 
 
