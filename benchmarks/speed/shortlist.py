@@ -1,0 +1,163 @@
+"""`python -m benchmarks.speed.shortlist WORK`: translating with a lexical shortlist and without one.
+
+WORK is multi30k, a trained run on test_2016 with the shortlist of its training text: the table of speed, the share of
+translations that stay the same, and BLEU. Or it is a size, with random weights and a random shortlist: 6000, 10000, or
+opus_mt, the shape of OPUS-MT's models with 58,101 pieces, which takes 2 GB.
+
+The table has milliseconds of processor time per sentence, beam 4. Without and with the shortlist take turns, and a cell
+is the median of them.
+"""
+
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+
+from benchmarks.multi30k import lines_of, text_of
+from benchmarks.speed.decoder_layers import random_lines, take_turns
+from benchmarks.speed.translate_work import SOURCE_TOKENS, TARGET_TOKENS, python, test_lines, write_random_run
+from keras_transformer.config import TransformerConfig, base, tiny
+from keras_transformer.decoding.options import OFF, ON, SearchOptions
+from keras_transformer.machine import processor_and_cores
+
+SIZES = {
+    "6000": tiny.replace(vocab_size=6_000, d_model=256, d_ff=512, encoder_layers=3, decoder_layers=3),
+    "10000": tiny.replace(vocab_size=10_000, d_model=256, d_ff=512),
+    "opus_mt": base.replace(vocab_size=58_101, activation="swish", attention_bias=True, logits_bias=True),
+}
+BEST, FREQUENT = 100, 100  # of the random shortlist, as the command has them
+BATCHES = {"one a call": 1, "many a call": 32}  # sentences of a batch
+ENGINES = ("translator", "saved_model", "litert", "litert_int8")
+FORMATS = {
+    "saved_model": ["--signature", "serving_default"],
+    "litert": ["--format", "litert"],
+    "litert_int8": ["--format", "litert", "--quantization", "int8"],
+}
+Translate = Callable[[list[str]], list[Any]]
+
+
+def main(
+    work: Annotated[Literal["multi30k", *SIZES], typer.Argument(help="What is translated.")],
+    run: Annotated[pathlib.Path, typer.Option(help="Of multi30k: a trained run.")] = pathlib.Path(
+        "runs/multi30k_en_de"
+    ),
+    data: Annotated[pathlib.Path, typer.Option(help="Of multi30k: the text.")] = pathlib.Path("data/multi30k"),
+    engine: Annotated[list[str] | None, typer.Option(help="One of ENGINES; all if left out.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 5,
+    sentences: Annotated[int, typer.Option(min=1, help="Per turn.")] = 64,
+) -> None:
+    from keras_transformer.parallel import tune_for_translation
+
+    tune_for_translation()
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        extra = SearchOptions.extra_length
+        if work == "multi30k":
+            texts = prepare_multi30k(folder, run, data)
+            print(quality(folder / "run", *texts), flush=True)
+            lines = texts[0][:sentences]
+        else:
+            lines, extra = prepare_random(folder, SIZES[work], sentences), TARGET_TOKENS - SOURCE_TOKENS
+        print(f"{processor_and_cores()}; {work}\n\n{HEAD}", flush=True)
+        for name in engine or ENGINES:
+            for row in rows(name, folder, lines, extra, rounds):
+                print(row, flush=True)
+
+
+def prepare_multi30k(folder: pathlib.Path, run: pathlib.Path, data: pathlib.Path) -> tuple[list[str], list[str]]:
+    """Copy the run, build its shortlist from its training text, and return both sides of test_2016."""
+    shutil.copytree(run, folder / "run", ignore=shutil.ignore_patterns("checkpoints", "tensorboard", "shortlist.npz"))
+    for side in ("en", "de"):
+        text = "".join(f"{line}\n" for line in lines_of(text_of(data, f"train.{side}")))
+        (folder / f"train.{side}").write_text(text, encoding="utf-8")
+    files = ["--source", folder / "train.en", "--target", folder / "train.de"]
+    python("-m", "keras_transformer", "shortlist", folder / "run", *files)
+    return test_lines(data, "en"), test_lines(data, "de")
+
+
+def prepare_random(folder: pathlib.Path, config: TransformerConfig, count: int) -> list[str]:
+    """Write a run of random weights with a random shortlist, and return random lines."""
+    from keras_transformer.pair_tokenizer import open_tokenizer
+    from keras_transformer.run_folder import RunFolder
+    from keras_transformer.shortlist.lexicon import Lexicon
+    from keras_transformer.shortlist.shortlist import build, sum_of
+
+    write_random_run(folder / "run", config)
+    run, pieces = RunFolder(folder / "run"), config.vocab_size
+    targets = np.random.default_rng(2).integers(4, pieces, (pieces, BEST))
+    keys = np.unique(np.arange(pieces)[:, np.newaxis] * pieces + targets)
+    lexicon = Lexicon(*np.divmod(keys, pieces), np.ones(len(keys)))
+    build(lexicon, np.arange(4, 4 + FREQUENT), BEST, pieces, sum_of(open_tokenizer(run.tokenizer))).save(run.shortlist)
+    return random_lines(config, count)
+
+
+def quality(run: pathlib.Path, sources: list[str], references: list[str]) -> str:
+    """Return how many translations of a text are the same with the shortlist, and BLEU."""
+    import sacrebleu
+
+    from keras_transformer.translator import Translator
+
+    texts = {
+        shortlist: [one.text for one in Translator.load(run, SearchOptions(shortlist=shortlist)).translate(sources)]
+        for shortlist in (OFF, ON)
+    }
+    bleu = {name: sacrebleu.corpus_bleu(text, [references]).score for name, text in texts.items()}
+    same = np.mean([some == other for some, other in zip(*texts.values(), strict=True)])
+    return f"the same translation: {same:.1%}; BLEU {bleu[OFF]:.2f} without, {bleu[ON]:.2f} with the shortlist"
+
+
+HEAD = "| engine | sentences | without, ms | with, ms | ratio |\n|---|---|---:|---:|---:|"
+
+
+def rows(engine: str, folder: pathlib.Path, lines: list[str], extra_length: int, rounds: int) -> Iterator[str]:
+    """Measure an engine without and with the shortlist, and yield its rows of the table."""
+    for name, batch_size in BATCHES.items():
+        works = {}
+        for shortlist in (OFF, ON):
+            translate = opened(engine, folder, shortlist, extra_length, batch_size)
+            works[shortlist] = translated(translate, lines, batch_size), len(lines)
+        yield row(engine, name, take_turns(works, rounds))
+
+
+def translated(translate: Translate, lines: list[str], batch_size: int) -> Callable[[], None]:
+    """Return a function that translates the lines, one a call if the batches are of one."""
+
+    def work() -> None:
+        for start in range(0, len(lines), 1 if batch_size == 1 else len(lines)):
+            translate(lines[start : start + 1] if batch_size == 1 else lines)
+
+    return work
+
+
+def opened(engine: str, folder: pathlib.Path, shortlist: str, extra_length: int, batch_size: int) -> Translate:
+    """Return the function `translate` of an engine; an export is written if it is not there yet."""
+    if engine == "translator":
+        from keras_transformer.translator import Translator
+
+        options = SearchOptions(extra_length=extra_length, shortlist=shortlist)
+        return Translator.load(folder / "run", options, batch_size=batch_size).translate
+    place = folder / f"{engine}_{shortlist}"
+    if not place.exists():
+        search = ["--extra-length", extra_length, "--shortlist", shortlist, "--max-source-tokens", 64]
+        python("-m", "export", folder / "run", "--to", place, "--no-check", *search, *FORMATS[engine])
+    if engine == "saved_model":
+        from export.graph.exported import ExportedTranslator
+
+        return ExportedTranslator(place, batch_size).translate
+    from keras_transformer.lite.translator import LiteTranslator
+
+    return LiteTranslator(place, threads=1).translate
+
+
+def row(engine: str, name: str, seconds: Mapping[str, tuple[float, float]]) -> str:
+    """Return a row of the table; the ratio is how many times faster the shortlist makes it."""
+    without, with_it = (1e3 * seconds[shortlist][1] for shortlist in (OFF, ON))
+    return f"| {engine} | {name} | {without:.2f} | {with_it:.2f} | {without / with_it:.2f} |"
+
+
+if __name__ == "__main__":
+    typer.run(main)
