@@ -3,21 +3,18 @@
 import functools
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_transformer.aligner import Aligner
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
+from keras_transformer.compiled_search import SearchHow, compiled_searches
 from keras_transformer.confidence import Calibration, calibration_of, confidence_by
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import ON, RUN_OPTIONS, SearchOptions, check_coverage, check_options
-from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
-from keras_transformer.decoding.search import search
-from keras_transformer.decoding.short_vocabulary import ShortlistTable, table_for
+from keras_transformer.decoding.short_vocabulary import table_for
 from keras_transformer.errors import UserError
 from keras_transformer.hypotheses import translations_in
 from keras_transformer.inference import Inference
@@ -113,15 +110,8 @@ class Translator:
         if trees_only:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
         self._placeholders = placeholders_in(tokenizer.pieces())
-        batch = tf.TensorSpec((None, None), tf.int32)
-        table = table_for(options, shortlist, tokenizer)
-        # A partial and not a lambda: TensorFlow counts the tracings of all functions that share their code, and warns
-        # of those that several Translators need
-        searched = functools.partial(search_results, decoder, options, self._placeholders, table)
-        self._search = tf.function(searched, input_signature=[batch], autograph=False)
-        endings = tf.TensorSpec((None, None, None), tf.int32)
-        searched_from = functools.partial(search_results, decoder, options, self._placeholders, table)
-        self._search_from = tf.function(searched_from, input_signature=[batch, batch, endings], autograph=False)
+        how = SearchHow(decoder, options, self._placeholders, table_for(options, shortlist, tokenizer))
+        self._search, self._search_from = compiled_searches(how)
 
     @classmethod
     def load(
@@ -296,23 +286,3 @@ class Translator:
         """Return hypotheses of a sentence as Translations with different texts: ids (K, L), the others (K,)."""
         filled = np.flatnonzero(scores > NEVER / 2)
         return translations_in(self.tokenizer, ids, scores, is_cut, filled, self._confidence)[: self.options.n_best]
-
-
-def search_results(
-    decoder: Any,
-    options: SearchOptions,
-    placeholders: Sequence[int],
-    table: ShortlistTable | None,
-    ids,
-    prefixes=None,
-    endings=None,
-) -> tuple:
-    """Return the leaves of the Hypotheses of a search: see `search`, and the rules `prefixes` and `endings`.
-
-    placeholders: their ids. Shapes: ids int32 (B, S), prefixes int32 (B, P), endings int32 (B, N, M).
-    """
-    rules = rule_of_placeholders(placeholders, ids)
-    if prefixes is not None:
-        rules |= {"prefixes": prefixes, "endings": endings}
-    more = ({"rules": rules} if rules else {}) | ({} if table is None else {"shortlist": table})
-    return tuple(search(decoder, ids, options, **more))

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer import parallel
-from keras_transformer import translator as translator_module
+from keras_transformer import compiled_search, parallel
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
@@ -30,13 +29,13 @@ LINES = ["the fox", "dog dog dog", "", "one", "a lazy hen", "three four"]
 def echo(monkeypatch, pair):
     """A function that makes a Translator whose search returns the source itself."""
 
-    def search(decoder, source_ids, options):
+    def search(decoder, source_ids, options, rules, shortlist):
         tf.py_function(lambda ids: shapes.append(tuple(ids.shape)), [source_ids], [])
         scores = tf.zeros_like(source_ids[:, :1], tf.float32)
         return Hypotheses(source_ids[:, None, :], scores, scores < 0)
 
     shapes = []
-    monkeypatch.setattr(translator_module, "search", search)
+    monkeypatch.setattr(compiled_search, "search", search)
 
     def make(**options):
         made = Translator(*pair, **options)
@@ -68,12 +67,12 @@ def test_all_spaces_are_one_space_and_a_line_of_invisible_characters_is_blank(ec
 def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair, monkeypatch):
     """The search fills no hypothesis of a line whose logits are NaN."""
 
-    def search(decoder, source_ids, options):
+    def search(decoder, source_ids, options, rules, shortlist):
         scores = tf.where(tf.reduce_all(source_ids[:, :1] == source_ids[:1, :1], -1), 2 * NEVER, 0.0)
         scores = tf.cast(scores, tf.float32)[:, None]
         return Hypotheses(source_ids[:, None, :], scores, scores < -1e9)
 
-    monkeypatch.setattr(translator_module, "search", search)
+    monkeypatch.setattr(compiled_search, "search", search)
     with pytest.raises(UserError, match="Line 12 has no translation: the model's probabilities are NaN"):
         Translator(*pair).translate(["", "the fox"], first_line=11)
 
@@ -227,9 +226,9 @@ def test_two_spellings_of_one_text_count_once(monkeypatch, pair):
         row[: len(tokens) + 1] = [*tokens, EOS]
     scores = np.array([[-0.5, -1.0, -2.0]], "float32")
     monkeypatch.setattr(
-        translator_module,
+        compiled_search,
         "search",
-        lambda *_: Hypotheses(tf.constant(ids), tf.constant(scores), tf.constant(scores) > 0),
+        lambda *_, **__: Hypotheses(tf.constant(ids), tf.constant(scores), tf.constant(scores) > 0),
     )
     [found] = Translator(*pair, OPTIONS, batch_size=1).translate_n_best(["x"])
     assert [(translation.text, translation.score) for translation in found] == [(whole, -0.5), (other, -2.0)]

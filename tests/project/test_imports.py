@@ -44,7 +44,7 @@ MAY_IMPORT_TENSORFLOW = {
         "replicas",
         "scorer",
         "graph_tokenizer",
-        "translator",
+        "compiled_search",
     )
 }
 # the top level of train/
