@@ -5,7 +5,6 @@ import functools
 import keras
 import tensorflow as tf
 
-from keras_transformer.aligner import alignment_layer as best_layer
 from keras_transformer.batching import BYTES_PER_TOKEN
 from keras_transformer.confidence import Calibration
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
@@ -31,7 +30,7 @@ from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .prefixes import GraphPrefixReader, padded_endings
 from .request import PREFIX, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import first_bytes, in_slices, lengths_of, padded, with_end
-from .text_outputs import EMPTY, OF_SEARCH, alignments, fill_up, joined, without_duplicates, written
+from .text_outputs import EMPTY, OF_SEARCH, alignments, checked_layer, fill_up, joined, without_duplicates, written
 
 
 class ServedGraph(tf.Module):
@@ -76,24 +75,15 @@ class ServedGraph(tf.Module):
         self._placeholders = functools.partial(rule_of_placeholders, placeholders_in(tokenizer.pieces()))
         self.options, self.max_source_tokens = options, max_source_tokens
         self._confidences = Confidences(calibration, options)
-        self._table = self.tracked(table_for(options, shortlist, tokenizer))
+        table = table_for(options, shortlist, tokenizer)
+        self._table = table and ShortlistTable(*(tf.Variable(part, False) for part in table))  # saved once
         self._decoder = incremental_decoder(transformer)
-        layers = transformer.model_config.memory_attentions
-        self.alignment_layer = best_layer(layers) if alignment_layer is None else alignment_layer
-        if alignment_layer is not None and not layers:
-            raise ExportError(f"alignment_layer is {alignment_layer}, but this model attends to no source.")
-        if layers and not 1 <= self.alignment_layer <= layers:
-            raise ExportError(f"alignment_layer is {alignment_layer}; this model has decoder blocks 1 to {layers}.")
+        self.alignment_layer = checked_layer(alignment_layer, transformer.model_config.memory_attentions)
         self._forced = ForcedDecoder(transformer)
         self.longest_output = max_source_tokens + options.extra_length
         if (positions := transformer.model_config.position_limit) is not None:
             self.longest_output = min(self.longest_output, positions)
         self._inputs = inputs_of(options, self.longest_output)
-
-    def tracked(self, table: ShortlistTable | None) -> ShortlistTable | None:
-        """Return a shortlist as variables, which a SavedModel holds once for all of its signatures."""
-        self.shortlist = {} if table is None else {name: tf.Variable(of, False) for name, of in table._asdict().items()}
-        return None if table is None else ShortlistTable(**self.shortlist)
 
     def signatures(self) -> dict:
         """Return the functions that a server offers, by name."""

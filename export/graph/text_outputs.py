@@ -2,7 +2,10 @@
 
 import tensorflow as tf
 
+from keras_transformer.aligner import alignment_layer
 from keras_transformer.decoding.scores import NEVER
+
+from ..versions import ExportError
 
 EMPTY = {  # by output: what `translate` returns in place of a hypothesis that does not exist
     "translations": tf.constant(""),
@@ -15,6 +18,20 @@ EMPTY = {  # by output: what `translate` returns in place of a hypothesis that d
 }
 OF_SEARCH = ("translations", "scores", "is_cut")  # those that the search itself gives
 WORD_START = "\u2581"  # how SentencePiece writes the space before a word
+
+
+def checked_layer(asked: int | None, layers: int) -> int:
+    """Return the decoder block, counted from 1, whose attention aligns words, of a model with so many that attend.
+
+    None is the best one. Raises ExportError if there is none such.
+    """
+    if asked is None:
+        return alignment_layer(layers)
+    if not layers:
+        raise ExportError(f"alignment_layer is {asked}, but this model attends to no source.")
+    if not 1 <= asked <= layers:
+        raise ExportError(f"alignment_layer is {asked}; this model has decoder blocks 1 to {layers}.")
+    return asked
 
 
 def joined(words, is_there):
