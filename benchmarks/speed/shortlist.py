@@ -12,7 +12,7 @@ import pathlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import typer
@@ -40,6 +40,15 @@ FORMATS = {
 Translate = Callable[[list[str]], list[Any]]
 
 
+class Task(NamedTuple):
+    """What is translated: lines, by folder / "run". longest: tokens of a source that an export takes."""
+
+    folder: pathlib.Path
+    lines: list[str]
+    extra_length: int
+    longest: int
+
+
 def main(
     work: Annotated[Literal["multi30k", *SIZES], typer.Argument(help="What is translated.")],
     run: Annotated[pathlib.Path, typer.Option(help="Of multi30k: a trained run.")] = pathlib.Path(
@@ -55,16 +64,16 @@ def main(
     tune_for_translation()
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
-        extra = SearchOptions.extra_length
         if work == "multi30k":
             texts = prepare_multi30k(folder, run, data)
             print(quality(folder / "run", *texts), flush=True)
-            lines = texts[0][:sentences]
+            task = Task(folder, texts[0][:sentences], SearchOptions.extra_length, 40)
         else:
-            lines, extra = prepare_random(folder, SIZES[work], sentences), TARGET_TOKENS - SOURCE_TOKENS
+            lines = prepare_random(folder, SIZES[work], sentences)
+            task = Task(folder, lines, TARGET_TOKENS - SOURCE_TOKENS, SOURCE_TOKENS)
         print(f"{processor_and_cores()}; {work}\n\n{HEAD}", flush=True)
         for name in engine or ENGINES:
-            for row in rows(name, folder, lines, extra, rounds):
+            for row in rows(name, task, rounds):
                 print(row, flush=True)
 
 
@@ -113,13 +122,13 @@ def quality(run: pathlib.Path, sources: list[str], references: list[str]) -> str
 HEAD = "| engine | sentences | without, ms | with, ms | ratio |\n|---|---|---:|---:|---:|"
 
 
-def rows(engine: str, folder: pathlib.Path, lines: list[str], extra_length: int, rounds: int) -> Iterator[str]:
+def rows(engine: str, task: Task, rounds: int) -> Iterator[str]:
     """Measure an engine without and with the shortlist, and yield its rows of the table."""
     for name, batch_size in BATCHES.items():
         works = {}
         for shortlist in (OFF, ON):
-            translate = opened(engine, folder, shortlist, extra_length, batch_size)
-            works[shortlist] = translated(translate, lines, batch_size), len(lines)
+            translate = opened(engine, task, shortlist, batch_size)
+            works[shortlist] = translated(translate, task.lines, batch_size), len(task.lines)
         yield row(engine, name, take_turns(works, rounds))
 
 
@@ -133,17 +142,17 @@ def translated(translate: Translate, lines: list[str], batch_size: int) -> Calla
     return work
 
 
-def opened(engine: str, folder: pathlib.Path, shortlist: str, extra_length: int, batch_size: int) -> Translate:
+def opened(engine: str, task: Task, shortlist: str, batch_size: int) -> Translate:
     """Return the function `translate` of an engine; an export is written if it is not there yet."""
     if engine == "translator":
         from keras_transformer.translator import Translator
 
-        options = SearchOptions(extra_length=extra_length, shortlist=shortlist)
-        return Translator.load(folder / "run", options, batch_size=batch_size).translate
-    place = folder / f"{engine}_{shortlist}"
+        options = SearchOptions(extra_length=task.extra_length, shortlist=shortlist)
+        return Translator.load(task.folder / "run", options, batch_size=batch_size).translate
+    place = task.folder / f"{engine}_{shortlist}"
     if not place.exists():
-        search = ["--extra-length", extra_length, "--shortlist", shortlist, "--max-source-tokens", 64]
-        python("-m", "export", folder / "run", "--to", place, "--no-check", *search, *FORMATS[engine])
+        search = ["--extra-length", task.extra_length, "--shortlist", shortlist, "--max-source-tokens", task.longest]
+        python("-m", "export", task.folder / "run", "--to", place, "--no-check", *search, *FORMATS[engine])
     if engine == "saved_model":
         from export.graph.exported import ExportedTranslator
 

@@ -69,7 +69,7 @@ def write_vocabulary_map(shortlist: Shortlist, tokenizer: Tokenizer, folder: pat
     """
     shortlist.check_tokenizer(tokenizer)
     pieces = tokenizer.pieces()
-    lists = [("", shortlist.always)]
+    lists = [("", shortlist.always.tolist())]
     lists += [(pieces[number], shortlist.list_of(number)) for number in range(EOS + 1, len(pieces))]
     lines = (f"{source}\t{' '.join(pieces[number] for number in targets)}\n" for source, targets in lists)
     (folder / VOCABULARY_MAP).write_text("".join(lines), encoding="utf-8")

@@ -163,7 +163,7 @@ def encoded_pairs(sources: list[pathlib.Path], targets: list[pathlib.Path], toke
     ]
     if not pairs:
         raise InputError(f"{sources[0]} and {targets[0]} have no pair of sentences: give files with one per line.")
-    return tuple(map(list, zip(*pairs, strict=True)))
+    return [source for source, _ in pairs], [target for _, target in pairs]
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

@@ -56,7 +56,7 @@ class ShortVocabulary(NamedTuple):
         def of_pieces(pieces):
             return ops.where(pieces > PAD, ops.take(self.columns, ops.maximum(pieces, PAD), axis=0), pieces)
 
-        changed = {name: of_pieces(rules[name]) for name in ("prefixes", "endings") if name in rules}
+        changed: Rules = {name: of_pieces(rules[name]) for name in ("prefixes", "endings") if name in rules}
         if "placeholders" in rules:
             tokens, counts = (rules["placeholders"][:, :, part] for part in range(2))
             changed["placeholders"] = ops.stack([of_pieces(tokens), counts], axis=2)

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +63,7 @@ class Shortlist(NamedTuple):
         """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
         try:
             with np.load(path, allow_pickle=False) as file:
-                shortlist = cls(*(file[name] for name in ARRAYS), str(file["tokenizer"]))
+                shortlist = cls(file["offsets"], file["pieces"], file["always"], str(file["tokenizer"]))
             shortlist.check()
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror or error}.") from None
@@ -124,7 +124,9 @@ def sum_of(tokenizer: Tokenizer) -> str:
     return hashlib.sha256(tokenizer.model_bytes).hexdigest()
 
 
-def build(lexicon: Lexicon, frequent: np.ndarray, most: int, vocab_size: int, tokenizer: str) -> Shortlist:
+def build(
+    lexicon: Lexicon, frequent: Sequence[int] | np.ndarray, most: int, vocab_size: int, tokenizer: str
+) -> Shortlist:
     """Return the shortlist with the `most` most probable translations of each piece, and the piece itself.
 
     A name is often translated by its own pieces, and so is a character by its bytes. Of equally probable translations
