@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_transformer.decoding.ensemble import EnsembleDecoder
+from keras_transformer.decoding.gather import rows_at
 from keras_transformer.decoding.options import ON, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import Rules
@@ -64,7 +65,7 @@ class ShortVocabulary(NamedTuple):
 
     def in_pieces(self, columns):
         """Return the pieces of columns: int (...) -> int32 (...)."""
-        return ops.take(self.pieces, columns, axis=0)
+        return rows_at(self.pieces, columns)
 
 
 def short_vocabulary(
@@ -145,7 +146,7 @@ class ShortState(NamedTuple):
 
     def of_sentences(self, rows) -> "ShortState":
         """Return the state of some sentences alone: rows int32 (any number,)."""
-        return ShortState(self.decoder.of_sentences(rows), ops.take(self.is_listed, rows, axis=0))
+        return ShortState(self.decoder.of_sentences(rows), rows_at(self.is_listed, rows))
 
     def longer(self, positions: int) -> "ShortState":
         """Return the state with room for `positions` more positions, for a search of static shapes."""

@@ -87,7 +87,8 @@ def static_shapes(request):
 
 def found(decoder, rows=SOURCES, options=BEAM, static_shapes=False, shortlist=None, rules=None):
     """What a search finds, operation by operation."""
-    return search(decoder, rows, options, static_shapes, rules, None if shortlist is None else table_of(shortlist))
+    table = None if shortlist is None else table_of(shortlist)
+    return search(decoder, rows, options, static_shapes, rules, shortlist=table)
 
 
 @pytest.mark.slow
