@@ -1,12 +1,12 @@
 """The folders of the wheel: all that pyproject.toml cannot say.
 
-`train/` and `export/` stand on top of the checkout and are inside the package once installed, because modules of such
-names do not belong in site-packages. Their imports are relative, so that they work in both places.
+`train/`, `export/` and `cluster/` stand on top of the checkout and are inside the package once installed, because
+modules of such names do not belong in site-packages. Their imports are relative, so that they work in both places.
 """
 
 from setuptools import find_packages, setup
 
-INSIDE = "train", "export"
+INSIDE = "train", "export", "cluster"
 
 setup(
     packages=[

@@ -60,6 +60,9 @@ GROUPS = {
         "serve": Command("export.serve", "serve", "Serve an export over HTTP and gRPC, with a page to try it."),
         "query": Command("export.query", "serve", "Translate standard input line by line with a server."),
     },
+    "On many machines": {
+        "cluster": Command("cluster.__main__", "cluster", "Translate a corpus on Spark."),
+    },
     "Look after it": {
         "doctor": Command("keras_transformer.commands.doctor", "", "Print what is missing here, and what to do."),
     },

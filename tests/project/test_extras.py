@@ -20,10 +20,20 @@ OPTIONAL = {
     "sentencex", "py3langid",
 }  # fmt: skip
 # what the requirements bring and the project imports too
-BROUGHT = {"google": "tensorflow", "h5py": "keras", "numpy": "keras", "PIL": "matplotlib", "urllib3": "requests"}
+BROUGHT = {
+    "google": "tensorflow",
+    "h5py": "keras",
+    "numpy": "keras",
+    "PIL": "matplotlib",
+    "urllib3": "requests",
+    "py4j": "pyspark",
+}
 # who imports what the project does not import itself
 IMPORTED_BY = {"httptools": "uvicorn.protocols.http.httptools_impl", "importlib-resources": "tensorflow_datasets"}
-PACKAGES_OF_MODULES = importlib.metadata.packages_distributions() | {"ctranslate2": ["ctranslate2"]}
+PACKAGES_OF_MODULES = importlib.metadata.packages_distributions() | {
+    "ctranslate2": ["ctranslate2"],
+    "pyspark": ["pyspark"],
+}
 
 
 def modules_of(extra):

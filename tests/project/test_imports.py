@@ -23,9 +23,10 @@ from tests.support.imports import (
 from tests.support.places import ROOT
 
 FORBIDDEN = {
-    "keras_transformer": {"train", "export", "benchmarks"},
-    "train": {"export", "benchmarks"},
-    "export": {"train", "benchmarks"},
+    "keras_transformer": {"train", "export", "cluster", "benchmarks"},
+    "train": {"export", "cluster", "benchmarks"},
+    "export": {"train", "cluster", "benchmarks"},
+    "cluster": {"train", "export", "benchmarks"},
 }
 ROOMS = (  # of train/, in the direction of imports
     *("config", "workers", "data", "step", "loop", "scoring", "record", "validation", "cost", "report", "top"),
@@ -122,6 +123,8 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
 
 TREES = {file: ast.parse(path.read_text(encoding="utf-8")) for file, path in EVERY_FILE.items()}
 PEERS = {
+    "pyspark",
+    "py4j",
     "torch",
     "jax",
     "scipy",
@@ -230,7 +233,13 @@ def test_the_top_level_of_train_is_its_story():
     assert {path.stem for path in (ROOT / "train").glob("*.py")} == STORY
 
 
-MIRRORS = {"library": "keras_transformer", "train": "train", "export": "export", "benchmarks": "benchmarks"}
+MIRRORS = {
+    "library": "keras_transformer",
+    "train": "train",
+    "export": "export",
+    "cluster": "cluster",
+    "benchmarks": "benchmarks",
+}
 
 
 def test_a_test_file_is_named_after_a_module_of_its_folder_or_has_a_subject():

@@ -30,7 +30,7 @@ def test_each_line_of_the_help_is_the_first_of_its_command():
 def test_every_module_that_starts_a_command_is_in_the_table():
     starts = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for folder in ("keras_transformer", "train", "export")
+        for folder in ("keras_transformer", "train", "export", "cluster")
         for path in (ROOT / folder).rglob("*.py")
         if "command_app()\n" in path.read_text(encoding="utf-8")
     }

@@ -7,7 +7,7 @@ from tests.support.places import ROOT
 PAGE = ROOT / "docs" / "references.md"
 YEAR = r",?\s\(?((?:19|20)\d\d)\b"
 SEVERAL = re.compile(r"\b([A-ZÄÖÜ][\w-]+)(?:,?\set\sal\.(?:'s)?|\s(?:and|&)\s[A-ZÄÖÜ][\w-]+)" + YEAR)
-FOLDERS = ("keras_transformer", "train", "export", "examples", "benchmarks", "configs", "docs", "tests")
+FOLDERS = ("keras_transformer", "train", "export", "cluster", "examples", "benchmarks", "configs", "docs", "tests")
 
 
 def cited_texts():

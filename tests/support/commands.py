@@ -42,7 +42,11 @@ def parse(line):
     else:
         is_package = (ROOT / name.replace(".", "/")).is_dir()
         module = importlib.import_module(f"{name}.__main__" if is_package else name)
-    return typer.main.get_command(module.app).make_context(name, arguments, ignore_unknown_options=False)
+    command = typer.main.get_command(module.app)
+    if hasattr(command, "commands"):  # `keras-transformer cluster translate`
+        name, *arguments = arguments
+        command = command.commands[name]
+    return command.make_context(name, arguments, ignore_unknown_options=False)
 
 
 HELP = """

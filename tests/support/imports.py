@@ -4,7 +4,7 @@ import ast
 
 from tests.support.places import ROOT
 
-PACKAGES = "keras_transformer", "train", "export"
+PACKAGES = "keras_transformer", "train", "export", "cluster"
 
 
 def files_of(*folders):

@@ -1,0 +1,222 @@
+"""`keras-transformer cluster COMMAND`: what an export does with a corpus, on Spark: on many machines, or on this one.
+
+Spark and TensorFlow are imported when they are needed, so that `--help` answers at once.
+"""
+
+from keras_transformer.commands.signals import end_on_interrupt
+
+if __name__ == "__main__":
+    end_on_interrupt()  # before the imports below, which take a second
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from keras_transformer.batching import BATCH_SIZE
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.options import BatchSize
+from keras_transformer.text.cleaning import known_scripts
+
+from .corpora import format_of
+from .errors import ClusterError
+from .job import Place, Request, run
+from .options import (
+    PART_BYTES,
+    Column,
+    Export,
+    FileFormat,
+    Master,
+    PartBytes,
+    Scripts,
+    SecondColumn,
+    Settings,
+    Source,
+    Target,
+    takes_inputs,
+)
+from .works import Clean, Inputs, Nearest, Score, Translate, Work
+
+app = command_app()
+
+
+@app.callback()
+def cluster():
+    """Translate a corpus on Spark.
+
+    It runs on many machines, or on the cores of this one. An export is sent to the workers, which need TensorFlow and
+    tensorflow-text, or for a LiteRT model ai-edge-litert and sentencepiece. The same command, run again after it was
+    stopped, keeps the parts that are finished.
+    """
+
+
+@app.command(no_args_is_help=True)
+@takes_inputs()
+def translate(
+    export: Export,
+    source: Source,
+    target: Target,
+    conf: Settings,
+    search: Inputs,
+    master: Master = None,
+    format: FileFormat = None,
+    column: Column = "",
+    batch_size: BatchSize = BATCH_SIZE,
+    part_bytes: PartBytes = PART_BYTES,
+):
+    """Translate a corpus line by line.
+
+    The output has one line for each line of input, in their order; JSONL, TSV and Parquet get the translation, its
+    score, whether it was cut and an error as columns. A line that cannot be translated has the error, and in a text the
+    one character U+FFFD. The options of the search, if there are any, need an export with the signature translate;
+    others are what the export was made with.
+    """
+    with exit_codes():
+        request = request_of(Translate(search), source, format, [column], batch_size)
+        run(export, request, Place(source, target, master, conf, part_bytes))
+
+
+@app.command(no_args_is_help=True)
+@takes_inputs()
+def back_translate(
+    export: Export,
+    source: Source,
+    target: Target,
+    conf: Settings,
+    search: Inputs,
+    master: Master = None,
+    tag: Annotated[str, typer.Option(help="A text in front of each translation.", show_default="none")] = "",
+    format: FileFormat = None,
+    column: Column = "",
+    batch_size: BatchSize = BATCH_SIZE,
+    part_bytes: PartBytes = PART_BYTES,
+):
+    """Translate target text back into sources.
+
+    As `translate`, with an export of the other direction. --temperature 1 samples (Edunov et al. 2018) in place of the
+    beam, --tag marks what was translated (Caswell et al. 2019); a training lists it in tokenizer.tags.
+    """
+    with exit_codes():
+        request = request_of(Translate(search, tag), source, format, [column], batch_size)
+        run(export, request, Place(source, target, master, conf, part_bytes))
+
+
+@app.command(no_args_is_help=True)
+@takes_inputs("beam_size", "length_penalty")
+def distil(
+    export: Export,
+    source: Source,
+    target: Target,
+    conf: Settings,
+    search: Inputs,
+    master: Master = None,
+    format: FileFormat = None,
+    column: Column = "",
+    reference_column: SecondColumn = "",
+    batch_size: BatchSize = BATCH_SIZE,
+    part_bytes: PartBytes = PART_BYTES,
+):
+    """Write the translations nearest to references.
+
+    Of the beam of each sentence, the translation with the highest sentence chrF against the reference (Kim and Rush
+    2016, section 3.3, with chrF in place of BLEU). Needs the signature translate, and sacrebleu on the workers.
+    """
+    with exit_codes():
+        columns = [column, reference_column]
+        request = request_of(Nearest(search), source, format, columns, batch_size, "reference")
+        run(export, request, Place(source, target, master, conf, part_bytes))
+
+
+@app.command(no_args_is_help=True)
+def score(
+    export: Export,
+    source: Source,
+    target: Target,
+    conf: Settings,
+    master: Master = None,
+    format: FileFormat = None,
+    column: Column = "",
+    translation_column: SecondColumn = "",
+    batch_size: BatchSize = BATCH_SIZE,
+    part_bytes: PartBytes = PART_BYTES,
+):
+    """Score pairs of sentences, to filter by it.
+
+    Adds the log-probability of each translation, end of sentence included, and the score that a search would give it.
+    Needs the signature score.
+    """
+    with exit_codes():
+        columns = [column, translation_column]
+        request = request_of(Score(), source, format, columns, batch_size, "translation")
+        run(export, request, Place(source, target, master, conf, part_bytes))
+
+
+@app.command(no_args_is_help=True)
+def clean(
+    source: Source,
+    target: Target,
+    conf: Settings,
+    source_script: Scripts,
+    target_script: Scripts,
+    master: Master = None,
+    identical: Annotated[bool, typer.Option("--identical", help="Sides that are the same.")] = False,
+    length_ratio: Annotated[
+        float | None, typer.Option(min=1.0, help="One side this many times as long as the other.", show_default="none")
+    ] = None,
+    longest_word: Annotated[
+        int | None, typer.Option(min=1, help="A word of more characters than this.", show_default="none")
+    ] = None,
+    markup: Annotated[bool, typer.Option("--markup", help="A side that is mostly tags and links.")] = False,
+    numbers: Annotated[bool, typer.Option("--numbers", help="Sides with different numbers.")] = False,
+    format: FileFormat = None,
+    column: Column = "",
+    translation_column: SecondColumn = "",
+    part_bytes: PartBytes = PART_BYTES,
+):
+    """Say of each pair whether a training drops it.
+
+    Adds the column dropped: the first of the rules that are named here which drops the pair, as data.clean of a
+    training has them, or nothing. Needs no export.
+    """
+    with exit_codes():
+        rules = {
+            "identical": identical, "length_ratio": length_ratio, "longest_word": longest_word, "markup": markup,
+            "source_scripts": checked_scripts(source_script), "target_scripts": checked_scripts(target_script),
+            "numbers": numbers,
+        }  # fmt: skip
+        if not (named := tuple((name, value) for name, value in rules.items() if value)):
+            raise ClusterError("No rule is named: `keras-transformer cluster clean --help` lists them.")
+        columns = [column, translation_column]
+        request = request_of(Clean(named), source, format, columns, BATCH_SIZE, "translation")
+        run(None, request, Place(source, target, master, conf, part_bytes))
+
+
+def checked_scripts(scripts: list[str]) -> tuple[str, ...]:
+    """Return the names of scripts. Raises ClusterError for one that Unicode does not have."""
+    if unknown := [script for script in scripts if script not in known_scripts()]:
+        raise ClusterError(f"There is no script {unknown[0]!r}; names are those of Unicode, such as LATIN or CYRILLIC.")
+    return tuple(scripts)
+
+
+def request_of(
+    work: Work, source: str, format: str | None, columns: list[str], batch_size: int, second: str = ""
+) -> Request:
+    """Return what is asked for; `second` is what the second column is called unless it is named."""
+    if batch_size < 1:
+        raise ClusterError(f"--batch-size is {batch_size}; it must be at least 1.")
+    format = format or format_of(source)
+    defaults = ("1", "2") if format == "tsv" else ("text", second)
+    return Request(
+        work, format, [name or default for name, default in zip(columns, defaults, strict=False)], batch_size
+    )
+
+
+def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Prepare the process, then run the command."""
+    end_on_interrupt()
+    prepare_process(is_long=True)
+    app(arguments, prog_name=prog_name)
+
+
+if __name__ == "__main__":
+    main()

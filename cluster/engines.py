@@ -1,0 +1,118 @@
+"""An export on a worker: loaded once per process, called with batches. TensorFlow is imported when one is opened."""
+
+import contextlib
+import functools
+import os
+import pathlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from keras_transformer.errors import UserError, first_line_of
+
+from .errors import ClusterError
+
+EXPORT = "export"  # the folder among Spark's files on a worker
+Outputs = list[dict[str, Any]]  # of each row, by name
+
+
+class Refused(Exception):
+    """A batch that the export cannot compute, because of one of its rows or because memory ran out."""
+
+
+class GraphEngine:
+    """A SavedModel. Needs TensorFlow and tensorflow-text alone.
+
+    Raises ClusterError if it cannot be loaded.
+    """
+
+    def __init__(self, folder: str, threads: int):
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
+
+        tf.config.optimizer.set_experimental_options({"remapping": False})  # keras_transformer/parallel.py says why
+        with contextlib.suppress(RuntimeError):  # a process that has computed before, as in tests, keeps its threads
+            tf.config.threading.set_intra_op_parallelism_threads(1)
+            tf.config.threading.set_inter_op_parallelism_threads(threads)
+        try:
+            self._loaded = tf.saved_model.load(folder)  # owns the weights, so it must stay alive
+        except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
+            raise ClusterError(f"The export cannot be loaded: {first_line_of(error)}") from None
+        self._defaults = defaults_in(folder)
+        self._failures = tf.errors.InvalidArgumentError, tf.errors.ResourceExhaustedError
+
+    def require(self, name: str, outputs: Sequence[str], inputs: Iterable[str] = ()) -> None:
+        """Raises ClusterError unless the SavedModel has a signature of this name with these outputs and inputs."""
+        function = self._loaded.signatures.get(name)
+        if function is None or not set(outputs) <= set(function.structured_outputs):
+            raise ClusterError(
+                f"The export has no signature {name} with the outputs {', '.join(outputs)}; it has the signatures "
+                f"{', '.join(sorted(self._loaded.signatures)) or '(none)'}. Export the run again with all of them."
+            )
+        if unknown := sorted(set(inputs) - set(self._defaults[name])):
+            raise ClusterError(
+                f"The signature {name} of the export has no input {unknown[0]}; it has "
+                f"{', '.join(sorted(self._defaults[name]))}."
+            )
+
+    def default(self, name: str, key: str) -> Any:
+        """Return the default of an optional input of a signature, a number."""
+        return self._defaults[name][key].item()
+
+    def call(self, name: str, **columns: Any) -> dict[str, list]:
+        """Return the outputs of a signature by name, as lists; an input that is not given has its default.
+
+        Raises Refused if they cannot be computed.
+        """
+        import tensorflow as tf
+
+        function, values = self._loaded.signatures[name], self._defaults[name] | columns
+        types = {spec.name: spec.dtype for spec in function.structured_input_signature[1].values()}
+        try:
+            outputs = function(**{key: tf.constant(value, types[key]) for key, value in values.items()})
+        except self._failures as error:
+            raise Refused(first_line_of(error)) from None
+        return {key: value.numpy().tolist() for key, value in outputs.items()}
+
+
+def defaults_in(folder: str) -> dict[str, dict[str, Any]]:
+    """Return the default of each optional input of each signature: TensorFlow's own loading leaves them out."""
+    import tensorflow as tf
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    content = (pathlib.Path(folder) / "saved_model.pb").read_bytes()
+    signatures = saved_model_pb2.SavedModel.FromString(content).meta_graphs[0].signature_def
+    return {
+        name: {key: tf.make_ndarray(value) for key, value in signature.defaults.items()}
+        for name, signature in signatures.items()
+    }
+
+
+class LiteEngine:
+    """A LiteRT model. Needs ai-edge-litert, sentencepiece and numpy alone. Raises UserError if it is damaged."""
+
+    def __init__(self, folder: str, threads: int):
+        from keras_transformer.lite.translator import LiteTranslator
+
+        self._translator = LiteTranslator(folder, threads=threads)
+
+    def translate(self, texts: Sequence[str]) -> Outputs:
+        """Return the translation of each text. Raises Refused if one has none."""
+        try:
+            translations = self._translator.translate(texts)
+        except UserError as error:
+            raise Refused(str(error)) from None
+        return [
+            {"translation": each.text, "score": round(each.score, 4), "is_cut": each.is_cut} for each in translations
+        ]
+
+
+ENGINES: dict[str, Callable[[str, int], Any]] = {"graph": GraphEngine, "lite": LiteEngine}
+
+
+@functools.cache
+def opened(engine: str, threads: int) -> Any:
+    """Return the export that Spark sent to this process, which opens it once, by a key of ENGINES; None for ""."""
+    from pyspark import SparkFiles
+
+    return ENGINES[engine](SparkFiles.get(EXPORT), threads) if engine else None

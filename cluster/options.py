@@ -1,0 +1,87 @@
+"""The arguments and options that the commands share, each written once."""
+
+import inspect
+import pathlib
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, get_args
+
+import typer
+
+from keras_transformer.commands.options import in_place_of, type_of
+from keras_transformer.decoding.options import OPTIONS
+
+Export = Annotated[
+    pathlib.Path,
+    typer.Argument(metavar="EXPORT", help="The folder of an export, for its newest version; or a LiteRT model."),
+]
+Source = Annotated[
+    str,
+    typer.Option("--from", metavar="IN", help="A file, a folder of files or a pattern, on any file system of Spark."),
+]
+Target = Annotated[str, typer.Option("--to", metavar="OUT", help="A new folder for the output, as OUT/part-*.")]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Spark's master: spark://HOST:PORT, k8s://https://HOST:PORT or yarn.",
+        show_default="the cores of this machine",
+    ),
+]
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "--conf",
+        metavar="NAME=VALUE",
+        help="A setting of Spark, such as spark.executor.memory=4g; may be repeated.",
+        default_factory=list,
+        show_default="none",
+    ),
+]
+PartBytes = Annotated[int, typer.Option(min=1, help="Bytes of the input in one part, which a worker computes alone.")]
+FileFormat = Annotated[
+    Literal["text", "jsonl", "tsv", "parquet"] | None,
+    typer.Option(help="Of the input and the output.", show_default="as the name ends"),
+]
+Column = Annotated[
+    str, typer.Option(metavar="NAME", help="The column of sentences; of TSV its number.", show_default="text, or 1")
+]
+SecondColumn = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="The column of the other side; of TSV its number.", show_default="its name, or 2"
+    ),
+]
+Scripts = Annotated[
+    list[str],
+    typer.Option(
+        metavar="NAME",
+        help="Letters of that side that are mostly of no such script, as LATIN; may be repeated.",
+        default_factory=list,
+        show_default="none",
+    ),
+]
+PART_BYTES = 2**20
+
+
+def takes_inputs(*names: str) -> Callable[[Callable], Callable]:
+    """Give a command these options of a search, or all that an export has as inputs, in place of `search`.
+
+    `search` gets those that stand on the command line, as `Inputs`; the others are what the export was made with.
+    """
+    served = [option for option in OPTIONS.values() if not option.not_served and option.name != "n_best"]
+    options = [option for option in served if not names or option.name in names]
+    keyword, parameters = inspect.Parameter.KEYWORD_ONLY, []
+    for option in options:
+        kind, info = get_args(type_of(option))
+        kind = Annotated[kind | None, typer.Option(help=info.help, show_default="as exported")]
+        parameters.append(inspect.Parameter(option.name, keyword, default=None, annotation=kind))
+
+    def decorate(command: Callable) -> Callable:
+        def call(**arguments: Any) -> Any:
+            values = {option.name: arguments.pop(option.name) for option in options}
+            typed = tuple((name, value) for name, value in sorted(values.items()) if value is not None)
+            return command(**arguments, search=typed)
+
+        return in_place_of("search", parameters, command, call)
+
+    return decorate

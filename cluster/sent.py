@@ -1,0 +1,67 @@
+"""What Spark sends to the workers: this project's Python in one file, and the export in another."""
+
+import hashlib
+import os
+import pathlib
+import zipfile
+
+import keras_transformer
+from keras_transformer.files import sha256_of
+from keras_transformer.lite.folder import is_lite_folder
+
+from .errors import ClusterError
+
+SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
+
+
+def found_export(folder: str | os.PathLike) -> pathlib.Path:
+    """Return the folder of a LiteRT model or of a SavedModel: `folder` or its newest numbered version.
+
+    Raises ClusterError if there is none.
+    """
+    folder = pathlib.Path(folder)
+    if not folder.is_dir():
+        kind = "is a file" if folder.exists() else "does not exist"
+        raise ClusterError(
+            f"{folder} {kind}; it must be a folder that `keras-transformer export RUN --to FOLDER` wrote."
+        )
+    if is_lite_folder(folder) or (folder / SAVED_MODEL).is_file():
+        return folder
+    versions = [path for path in folder.iterdir() if path.name.isdecimal() and (path / SAVED_MODEL).is_file()]
+    if not versions:
+        raise ClusterError(
+            f"{folder} holds no exported version. `keras-transformer export RUN --to {folder}` writes one."
+        )
+    return max(versions, key=lambda path: int(path.name))
+
+
+def files_in(folder: pathlib.Path, pattern: str = "*") -> list[pathlib.Path]:
+    """Return the files in a folder and the folders inside it, by name."""
+    return sorted(path for path in folder.rglob(pattern) if path.is_file())
+
+
+def fingerprint(export: pathlib.Path) -> str:
+    """Return one SHA-256 of all files of an export and their names."""
+    names = [f"{path.relative_to(export)} {sha256_of(path)}" for path in files_in(export)]
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
+
+
+def zip_export(export: pathlib.Path, path: pathlib.Path) -> pathlib.Path:
+    """Write the files of an export into a zip at `path`, uncompressed: weights hardly shrink. Returns the path."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in files_in(export):
+            archive.write(file, file.relative_to(export))
+    return path
+
+
+def zip_project(path: pathlib.Path) -> pathlib.Path:
+    """Write the modules of this project that workers import into a zip at `path`. Returns the path.
+
+    In a checkout this package stands beside keras_transformer, otherwise inside it.
+    """
+    library, own = pathlib.Path(keras_transformer.__file__).parent, pathlib.Path(__file__).parent
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for folder in (library,) if own.parent == library else (library, own):
+            for file in files_in(folder, "*.py"):
+                archive.write(file, file.relative_to(folder.parent))
+    return path

@@ -1,0 +1,64 @@
+"""Before Spark starts: Java and the master."""
+
+import pytest
+
+from cluster.checks import check_java, check_master, java_version
+from cluster.errors import ClusterError
+from tests.support.processes import free_ports
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime', 17),
+        ('Picked up JAVA_TOOL_OPTIONS: -Da=1\nopenjdk version "21" 2023-09-19', 21),
+        ('java version "1.8.0_392"', 8),
+        ("The program 'java' is unknown", None),
+    ],
+)
+def test_the_version_of_java(answer, version):
+    assert java_version(answer) == version
+
+
+@pytest.mark.parametrize(("answer", "reason"), [('version "11.0.2"', "is Java 11"), ("none", "gives no version")])
+def test_an_old_java_is_named(tmp_path, monkeypatch, answer, reason):
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{answer}' >&2\n")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ClusterError, match="does not start: Permission denied"):
+        check_java()
+    program.chmod(0o755)
+    with pytest.raises(ClusterError, match=f"needs Java 17 or newer, and {program} {reason}"):
+        check_java()
+
+
+def test_no_java_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(ClusterError, match="needs Java, which is not installed"):
+        check_java()
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*,4]", "k8s://https://10.0.0.1:6443", "yarn"])
+def test_masters_that_are_left_to_spark(master):
+    check_master(master)
+
+
+def test_a_master_that_does_not_answer_is_named():
+    (port,) = free_ports(1)
+    with pytest.raises(ClusterError, match="nothing answers within 5 seconds"):
+        check_master(f"spark://127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize(
+    ("master", "reason"),
+    [
+        ("http://127.0.0.1:8080", "it must be spark://HOST:PORT"),
+        ("local[2]x", "it must be spark://HOST:PORT"),
+        ("spark://127.0.0.1", "it must be HOST:PORT"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(master, reason):
+    with pytest.raises(ClusterError, match=reason):
+        check_master(master)

@@ -1,0 +1,67 @@
+"""A line of text, JSON or TSV gets its outputs or its error, and remains one line."""
+
+import json
+
+import pytest
+
+from cluster.formats import LOST, JsonLines, RowError, TabLines, TextLines
+
+OUTPUTS = {"translation": "eins\tzwei\ndrei", "score": -0.25, "is_cut": True}
+NAMES = tuple(OUTPUTS)
+FORMATS = {
+    "text": (TextLines(), "one\r", ("one",)),
+    "tsv": (TabLines((2, 1)), "one\ttwo\r", ("two", "one")),
+    "jsonl": (JsonLines(("b", "a")), '{"a": "one", "b": "two"}\r', ("two", "one")),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_line_gives_its_columns_in_the_order_that_is_asked_for(name):
+    each, line, columns = FORMATS[name]
+    assert each.read(line) == columns
+    assert each.read("\ufeff" + line) == columns  # the first line of a file
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_whatever_becomes_of_a_line_it_stays_one_line_and_says_whether_it_is_refused(name):
+    each, line, _ = FORMATS[name]
+    for written, is_refused in ((each.write(line, OUTPUTS), False), (each.refuse(line, NAMES, "No."), True)):
+        assert "\n" not in written and "\r" not in written
+        assert each.is_refused(written) is is_refused
+
+
+def test_each_format_has_the_outputs_in_its_own_way():
+    assert TextLines().write("one", OUTPUTS) == "eins\tzwei drei"
+    assert TextLines().refuse("one", NAMES, "No.") == LOST
+    assert TabLines((1,)).write("one\ttwo", OUTPUTS).split("\t") == ["one", "two", "eins zwei drei", "-0.25", "1", ""]
+    assert TabLines((1,)).write("one", {"is_cut": None}).split("\t") == ["one", "", ""]
+    assert TabLines((1,)).refuse("one\ttwo", NAMES, "No.").split("\t") == ["one", "two", "", "", "", "No."]
+    each = JsonLines(("a",))
+    assert json.loads(each.write('{"a": "one", "n": 1}', OUTPUTS)) == {"a": "one", "n": 1, **OUTPUTS, "error": None}
+    nothing = dict.fromkeys(NAMES)
+    assert json.loads(each.refuse('{"n": 1}', NAMES, "No.")) == {"n": 1, **nothing, "error": "No."}
+    assert json.loads(each.refuse("{", NAMES, "No.")) == {"line": "{", **nothing, "error": "No."}
+
+
+@pytest.mark.parametrize(
+    ("each", "line", "reason"),
+    [
+        (TextLines(), f"a{LOST}", "not UTF-8"),
+        (TabLines((3,)), "one\ttwo", "2 columns, and column 3"),
+        (JsonLines(("a",)), "{", "not JSON"),
+        (JsonLines(("a",)), "[1]", "list"),
+        (JsonLines(("a",)), '{"a": 1}', "no text in 'a' but 1"),
+        (JsonLines(("a",)), "{}", "no text in 'a' but None"),
+        (JsonLines(("a",)), '{"a": "one", "error": "of an earlier command"}', "of an earlier command"),
+    ],
+)
+def test_a_line_without_its_text_says_why(each, line, reason):
+    with pytest.raises(RowError, match=reason):
+        each.read(line)
+
+
+def test_half_of_a_character_in_another_key_stays_what_it_was():
+    line = '{"a": "one", "b": "\\ud83d"}'
+    written = JsonLines(("a",)).write(line, {})
+    written.encode("utf-8")
+    assert json.loads(written)["b"] == "\ud83d"

@@ -1,0 +1,117 @@
+"""Parts that are finished stay finished, and nobody's folder is overwritten."""
+
+import json
+import pathlib
+
+import pytest
+
+from cluster.errors import ClusterError
+from cluster.output import Output
+
+PLAN = {"input": [["file:/in", 9, 1]], "parts": 3, "work": "Translate()"}
+
+
+class LocalFiles:
+    """`Storage` on the disk of this machine, without Spark."""
+
+    def names(self, folder):
+        path = pathlib.Path(folder)
+        return sorted(child.name for child in path.iterdir()) if path.is_dir() else []
+
+    def exists(self, path):
+        return pathlib.Path(path).exists()
+
+    def is_folder(self, path):
+        return pathlib.Path(path).is_dir()
+
+    def read_json(self, path):
+        return json.loads(pathlib.Path(path).read_text())
+
+    def write(self, path, text):
+        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+        pathlib.Path(path).write_text(text)
+
+    def rename(self, path, new):
+        pathlib.Path(path).rename(new)
+
+    def remove(self, path):
+        folder = pathlib.Path(path)
+        for child in sorted(folder.rglob("*"), reverse=True):
+            child.rmdir() if child.is_dir() else child.unlink()
+        folder.rmdir()
+
+
+@pytest.fixture
+def output(tmp_path):
+    output = Output(LocalFiles(), f"{tmp_path}/out/")
+    output.begin(PLAN)
+    return output
+
+
+def attempt(output, **parts):
+    """Write parts, as `part_0="text"`, as an attempt of Spark does that ends before the others."""
+    folder = pathlib.Path(output.next_attempt())
+    folder.mkdir()
+    for name, text in parts.items():
+        (folder / name.replace("_", "-0000")).write_text(text)
+    (folder / "_temporary").mkdir()  # of the parts that were not finished
+
+
+def texts(output):
+    return {number: pathlib.Path(path).read_text() for number, path in output.finished_parts().items()}
+
+
+def test_of_each_part_the_earliest_attempt_counts(output):
+    assert output.finished_parts() == {}
+    attempt(output, part_2="two\n")
+    attempt(output, part_0="zero\n", part_2="")
+    attempt(output, part_0="", part_1="one\n", part_2="")
+    assert texts(output) == {0: "zero\n", 1: "one\n", 2: "two\n"}
+    output.publish()
+    names = sorted(path.name for path in pathlib.Path(output.folder).iterdir())
+    assert names == ["_SUCCESS", "part-00000", "part-00001", "part-00002"]
+    assert texts(output) == {0: "zero\n", 1: "one\n", 2: "two\n"}
+
+
+def test_a_tenth_attempt_comes_after_the_second(output):
+    for number in range(9):
+        attempt(output, **({"part_0": "first\n"} if number == 1 else {}))
+    attempt(output, part_0="")
+    assert texts(output) == {0: "first\n"}
+
+
+def test_a_publication_that_was_interrupted_is_ended_by_the_next_one(output):
+    attempt(output, part_0="zero\n", part_1="one\n")
+    pathlib.Path(output.finished_parts()[0]).rename(f"{output.folder}/part-00000")
+    output.begin(PLAN)
+    attempt(output, part_0="", part_1="")
+    output.publish()
+    assert texts(output) == {0: "zero\n", 1: "one\n"}
+
+
+def test_the_same_command_goes_on_and_another_is_refused(output):
+    output.check(PLAN)
+    output.begin(PLAN | {"parts": 4})  # is not written over the plan that is there
+    assert output.begun() == PLAN
+    with pytest.raises(ClusterError, match="another command began: it differs in parts, work"):
+        output.check(PLAN | {"parts": 4, "work": "Score()"})
+
+
+def test_a_folder_with_something_in_it_is_not_touched(tmp_path):
+    (tmp_path / "file").touch()
+    for folder, reason in ((tmp_path, "exists already"), (tmp_path / "file", "is a file")):
+        with pytest.raises(ClusterError, match=reason):
+            Output(LocalFiles(), str(folder)).check(PLAN)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_empty_folder_is_a_new_one(tmp_path):
+    Output(LocalFiles(), str(tmp_path)).check(PLAN)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_finished_output_is_not_done_again(output):
+    attempt(output, part_0="zero\n")
+    output.publish()
+    with pytest.raises(ClusterError, match="exists already"):
+        output.check(PLAN)

@@ -1,0 +1,73 @@
+"""What is sent to the workers is all that they import, and needs neither Keras nor the packages of commands."""
+
+import json
+import zipfile
+
+import pytest
+
+from cluster.errors import ClusterError
+from cluster.sent import fingerprint, found_export, zip_export, zip_project
+from tests.support.processes import python
+
+
+@pytest.fixture
+def versions(tmp_path):
+    for number in ("2", "10", "x", "11"):
+        (tmp_path / number / "variables").mkdir(parents=True)
+        if number != "11":  # which is not complete
+            (tmp_path / number / "saved_model.pb").write_text(number)
+    return tmp_path
+
+
+def test_the_newest_complete_version_is_sent(versions, tmp_path):
+    assert found_export(versions) == versions / "10"
+    assert found_export(versions / "2") == versions / "2"
+    (tmp_path / "lite").mkdir()
+    (tmp_path / "lite" / "litert.json").touch()
+    assert found_export(tmp_path / "lite") == tmp_path / "lite"
+
+
+def test_a_folder_without_an_export_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    for name, reason in (("file", "is a file"), ("none", "does not exist"), ("empty", "holds no exported version")):
+        with pytest.raises(ClusterError, match=f"{tmp_path / name} {reason}"):
+            found_export(tmp_path / name)
+
+
+def test_an_export_is_another_one_if_a_file_has_another_name_or_content(versions):
+    prints = [fingerprint(versions / "10")]
+    (versions / "10" / "variables" / "index").write_text("a")
+    prints.append(fingerprint(versions / "10"))
+    (versions / "10" / "variables" / "index").write_text("b")
+    prints.append(fingerprint(versions / "10"))
+    (versions / "10" / "variables" / "index").rename(versions / "10" / "index")
+    prints.append(fingerprint(versions / "10"))
+    assert len(set(prints)) == 4
+    assert fingerprint(versions / "10") == prints[-1]
+
+
+def test_an_export_arrives_as_it_was(versions, tmp_path):
+    (versions / "10" / "variables" / "index").write_text("a")
+    with zipfile.ZipFile(zip_export(versions / "10", tmp_path / "export.zip")) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    assert contents == {"saved_model.pb": b"10", "variables/index": b"a"}
+
+
+IMPORTS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import cluster.part, keras_transformer.lite.translator
+modules = {name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}
+own = {name: path for name, path in modules.items() if name.partition(".")[0] in ("cluster", "keras_transformer")}
+print(json.dumps([[name for name, path in own.items() if not path.startswith(sys.argv[1])], list(modules)]))
+"""
+
+
+@pytest.mark.slow
+def test_the_modules_that_are_sent_are_all_that_a_worker_imports_before_it_opens_an_export(tmp_path):
+    process = python("-c", IMPORTS, zip_project(tmp_path / "project.zip"))
+    assert process.returncode == 0, process.stderr
+    from_elsewhere, modules = json.loads(process.stdout)
+    assert from_elsewhere == []
+    assert not {"keras", "tensorflow", "typer", "pydantic", "regex", "sacrebleu"} & set(modules)
