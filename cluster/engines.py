@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 import pathlib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -71,8 +72,17 @@ class GraphEngine:
         try:
             outputs = function(**{key: tf.constant(value, types[key]) for key, value in values.items()})
         except self._failures as error:
-            raise Refused(first_line_of(error)) from None
+            raise Refused(reason_in(error.message)) from None
         return {key: value.numpy().tolist() for key, value in outputs.items()}
+
+
+def reason_in(message: str) -> str:
+    """Return why a graph refuses a batch, of the message of TensorFlow: the sentence of its assertion, else a line."""
+    if failed := re.search(r"assertion failed: \[(.*?)\]", message, re.DOTALL):
+        return " ".join(failed[1].split())
+    before_node = message.partition("[[{{node ")[0].removeprefix("Graph execution error:")
+    lines = [line.strip() for line in before_node.splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith(("Detected at node", "<stack"))), "The graph failed.")
 
 
 def defaults_in(folder: str) -> dict[str, dict[str, Any]]:
