@@ -11,6 +11,7 @@ import keras_transformer as kt
 from tests.support.models import randomise
 from tests.support.places import ROOT
 from tests.support.processes import fork_python
+from tests.support.runs import random_run
 
 EXAMPLES = ROOT / "examples"
 NOTEBOOK = EXAMPLES / "paper.ipynb"
@@ -29,10 +30,26 @@ def last_line(process):
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_the_header_of_an_example_says_how_to_run_it_and_ends_with_its_output(path):
     text = path.read_text(encoding="utf-8")
-    header = text.split('"""')[1]
+    header = text.split('"""')[3 if text.startswith('"""\nTitle: ') else 1]  # in the form of keras.io, after its fields
     assert f"python examples/{path.name}" in header and "TODO" not in header
     last = header.rstrip().splitlines()[-1]
     assert last.startswith("    ") and re.search(r"right|house style", last)
+
+
+FIELDS = ["Title", "Author", "Date created", "Last modified", "Description", "Accelerator"]
+
+
+@pytest.mark.parametrize("name", ["fit.py", "serve.py"])
+def test_an_example_for_keras_io_has_its_fields_and_sections(name):
+    blocks = (EXAMPLES / name).read_text(encoding="utf-8").split('"""')[1::2]
+    assert re.findall(r"^([A-Z][a-z ]+): \S", blocks[0], re.MULTILINE) == FIELDS
+    assert all(block.lstrip().startswith("## ") for block in blocks[1:]) and len(blocks) >= 6
+
+
+@pytest.mark.release
+def test_serve_exports_and_asks_a_server_that_answers_as_the_run_does(tmp_path):
+    process = fork_python(EXAMPLES / "serve.py", random_run(tmp_path / "run"), tmp_path / "export", **SHORT)
+    assert last_line(process) == "3 of 3 answers of the server are right"
 
 
 @pytest.mark.release
@@ -64,6 +81,19 @@ def test_fine_tune_goes_on_from_a_run_folder_and_leaves_another(tmp_path):
 def test_layers_trains_a_classifier():
     process = fork_python(EXAMPLES / "layers.py", **SHORT)
     assert re.fullmatch(r"[\d.]+% of \d+ unseen reviews are classified right", last_line(process))
+
+
+@pytest.mark.release
+def test_the_notebook_of_an_imported_model_teaches_it_a_style(capsys):
+    names, printed = {}, ""
+    for cell in json.loads((EXAMPLES / "fine_tune_imported.ipynb").read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            assert not any(output["output_type"] == "error" for output in cell["outputs"])
+            exec("".join(cell["source"]), names)
+            printed += capsys.readouterr().out
+    counts = re.search(r"after: +(\d+) of (\d+) in the new style, (\d+) of (\d+) others", printed)
+    learned, styled, kept, others = map(int, counts.groups())
+    assert "before: 0 of" in printed and learned >= styled / 2 and kept >= others / 2
 
 
 @pytest.mark.release
