@@ -25,8 +25,19 @@ from keras_transformer.commands.console import (
     quiet_imports,
     translate_lines,
 )
+from keras_transformer.commands.files import (
+    LINES,
+    FileArguments,
+    noted,
+    road_of_files,
+    road_of_lines,
+    takes_file_options,
+    translate_files,
+)
 from keras_transformer.commands.options import BatchSize, WithConfidence, WithScores
 from keras_transformer.lite.folder import is_lite_folder
+from keras_transformer.model_config import ConfigError
+from keras_transformer.text.documents import DocumentTranslator
 
 from .versions import find_version
 
@@ -39,6 +50,7 @@ app = command_app()
 
 
 @app.command(no_args_is_help=True)
+@takes_file_options
 def translate(
     folder: Annotated[
         pathlib.Path,
@@ -46,24 +58,38 @@ def translate(
             metavar="FOLDER", help="The folder of an export, for its newest version; or one version; or a LiteRT model."
         ),
     ],
+    files: FileArguments,
     scores: WithScores = False,
     confidence: WithConfidence = False,
     batch_size: BatchSize = BATCH_SIZE,
 ):
-    """Translate standard input line by line with an export alone.
+    """Translate standard input line by line with an export alone; or a text of paragraphs, or a file of another format.
 
     Writes one line to standard output per line of input, an empty line for an empty line; both are UTF-8. The options
     of the search, and the length to which longer lines are truncated, were set by `keras-transformer export`.
     """
     with exit_codes():
-        translator, cut_lines = translator_of(folder, batch_size), CutLines()
+        if files.format != LINES and (scores or confidence):
+            raise ConfigError("--scores and --confidence are for lines: leave them out.")
+        translator = translator_of(folder, batch_size)
+        cut_lines = CutLines("line" if files.format == LINES else "sentence")
 
         def output_lines(lines, first_line):
             translations = translator.translate(lines)
             cut_lines.note(([best] for best in translations), first_line)
             return [output_line(best, scores, confidence) for best in translations]
 
-        translate_lines(output_lines, batch_size)
+        def work():
+            kept = {"format": files.format, "fields": files.fields, "language": files.language}
+            return {"export": str(folder.resolve()), "scores": scores, "confidence": confidence, **kept}
+
+        if files.is_plain:
+            translate_lines(output_lines, batch_size)
+        elif files.format == LINES:
+            translate_files(road_of_lines(output_lines, iter), files, batch_size, work)
+        else:
+            documents = DocumentTranslator(noted(translator.translate, cut_lines), files.language)
+            translate_files(road_of_files(files, documents), files, batch_size, work)
         cut_lines.warn("export the run again with a larger --extra-length")
 
 

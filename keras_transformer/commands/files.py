@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import itertools
 import logging
 import os
 import pathlib
@@ -12,7 +13,7 @@ from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
 import typer
 
-from keras_transformer.commands.console import BATCHES_AT_ONCE, exit_codes, open_streams, progress_logged
+from keras_transformer.commands.console import BATCHES_AT_ONCE, CutLines, exit_codes, open_streams, progress_logged
 from keras_transformer.commands.options import in_place_of
 from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
 from keras_transformer.durations import duration
@@ -22,6 +23,7 @@ from keras_transformer.model_config import ConfigError
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS, WITH_FIELDS
 from keras_transformer.text.formats.parts import Field, Part, TranslatedError
+from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
 
@@ -159,6 +161,21 @@ def road_of_files(files: FileArguments, translator: DocumentTranslator) -> Road:
         lambda part: part.passage.raw if isinstance(part, Field) else part,
         lambda part: len(part.passage.text) / SENTENCE if isinstance(part, Field) else 0,
     )
+
+
+def noted(
+    translate: Callable[[list[str]], Sequence[Translation]], cut_sentences: CutLines
+) -> Callable[[list[str]], Sequence[Translation]]:
+    """Return `translate`, which then notes the sentences whose translation was cut, by their numbers from 1."""
+    numbers = itertools.count(1)
+
+    def translate_sentences(lines: list[str]) -> Sequence[Translation]:
+        translations = translate(lines)
+        for translation in translations:
+            cut_sentences.note([[translation]], next(numbers))
+        return translations
+
+    return translate_sentences
 
 
 def translate_files(road: Road, files: FileArguments, batch_size: int, work: Callable[[], dict[str, Any]]) -> None:

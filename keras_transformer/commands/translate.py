@@ -4,11 +4,11 @@ The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
 import dataclasses
-import itertools
+import functools
 import logging
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +28,7 @@ from keras_transformer.commands.console import (
 from keras_transformer.commands.files import (
     LINES,
     FileArguments,
+    noted,
     road_of_files,
     road_of_lines,
     takes_file_options,
@@ -62,9 +63,6 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation import Translation
-
-if TYPE_CHECKING:
-    from keras_transformer.translator import Translator
 
 log = logging.getLogger("keras_transformer")
 app = command_app()
@@ -149,7 +147,12 @@ def translate(
             return prefixes.beside(lines, translator)
 
         def work():
-            typed = {"scores": scores, "target_prefix": target_prefix, "draw": draw, "constrained": constrained}
+            typed = {
+                "scores": scores,
+                "target_prefix": target_prefix,
+                "draw": draw,
+                "constrained": constrained,
+            }
             how = {
                 "confidence": confidence,
                 "precision": precision,
@@ -163,9 +166,9 @@ def translate(
         elif files.format == LINES:
             translate_files(road_of_lines(output_lines, checked), files, batch_size, work)
         else:
-            translate_files(
-                road_of_files(files, documents_of(translator, files, protection, cut_lines)), files, batch_size, work
-            )
+            translate_sentences = noted(functools.partial(translator.translate, protect=protection), cut_lines)
+            documents = DocumentTranslator(translate_sentences, files.language, translator.are_too_long)
+            translate_files(road_of_files(files, documents), files, batch_size, work)
         cut_lines.warn("raise --max-length or --extra-length")
         if translator.longer_than_trained:
             log.warning(
@@ -173,21 +176,6 @@ def translate(
                 "may lack parts of them; give one sentence per line",
                 translator.longer_than_trained, translator.trained_tokens,
             )  # fmt: skip
-
-
-def documents_of(
-    translator: "Translator", files: FileArguments, protection: Protection, cut_lines: CutLines
-) -> DocumentTranslator:
-    """Return what translates texts of many sentences, and notes those whose translation was cut by their numbers."""
-    count = itertools.count(1)
-
-    def translate_sentences(lines: list[str]) -> list[Translation]:
-        translations = translator.translate(lines, protect=protection)
-        for translation in translations:
-            cut_lines.note([[translation]], next(count))
-        return translations
-
-    return DocumentTranslator(translate_sentences, files.language, translator.are_too_long)
 
 
 def description_of(runs: Sequence[pathlib.Path], options: SearchOptions, files: FileArguments) -> dict[str, Any]:

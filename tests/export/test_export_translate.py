@@ -55,6 +55,19 @@ def test_lines_before_an_invalid_byte_are_translated_and_the_byte_is_named(serve
     assert all(part in result.stderr for part in ("line 2", "byte 2", "0xfc")) and result.stderr.count("\n") == 1
 
 
+def test_texts_and_files_are_translated_sentence_by_sentence(served, tmp_path):
+    folder, translator = served
+    first, second = (translation.text for translation in translator.translate(["der Küche.", "kochen."]))
+    text = "der Küche.  kochen.\r\n\r\n".encode()
+    assert run_translate(folder, "--paragraphs", text=text).stdout_bytes.decode() == f"{first}  {second}\r\n\r\n"
+    output = tmp_path / "out.txt"
+    assert run_translate(folder, "--output", output, text=encoded(["der Küche.", "kochen."])).exit_code == 0
+    assert output.read_text() == f"{first}\n{second}\n"
+    assert_one_sentence(
+        run_translate(folder, "--paragraphs", "--scores", text=text), "--scores and --confidence are for"
+    )
+
+
 def test_a_batch_size_of_0_is_refused(served):
     assert_one_sentence(run_translate(served[0], "--batch-size", "0"), "batch_size is 0")
 

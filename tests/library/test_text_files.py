@@ -77,7 +77,10 @@ def test_a_broken_line_ends_the_command_after_those_before_it(run):
         (["--paragraphs", "--format", "srt"], "--paragraphs is --format text, and contradicts --format srt"),
         (["--format", "html", "--field", "a"], "--field is for --format jsonl and tsv: leave it out"),
         (["--format", "jsonl"], "--format jsonl needs the fields that are translated"),
-        (["--paragraphs", "--n-best", "2"], "--n-best, --scores, --target-prefix and --target-prefixes are for lines"),
+        (
+            ["--paragraphs", "--n-best", "2"],
+            "--n-best, --scores, --confidence, --target-prefix and --target-prefixes are for lines",
+        ),
         (["--paragraphs", "--scores"], "are for lines"),
         (["--input", "nowhere.txt"], "nowhere.txt: No such file or directory"),
         (["--output", "nowhere/out.txt"], "nowhere/out.txt.unfinished: No such file or directory"),
