@@ -13,6 +13,7 @@ from .errors import Code, RequestError
 from .metrics import Metrics
 from .model_folder import ModelFolder, Status
 from .options import ServerOptions
+from .paragraphs import has_spans
 from .protection import answered
 from .signature import Arrays, Signature, signature_named, size_of, too_many_rows
 from .version import Version
@@ -129,7 +130,8 @@ class Dispatcher:
             signature = signature_named(version.signatures, codec.signature_name)
             output_names = signature.output_names(codec.output_names)
             inputs = signature.complete(codec.read(signature))
-            output_names = answered(output_names, inputs, bool(codec.output_names))
+            for named in (answered, has_spans):
+                output_names = named(output_names, inputs, bool(codec.output_names))
             if (rows := signature.rows(inputs)) > most_rows:
                 raise too_many_rows(rows, most_rows)
             return Question(codec, signature, output_names, inputs, size_of(inputs))

@@ -21,6 +21,7 @@ from ..graph.operations import meta_graph
 from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
+from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
 from .protection import PROTECT, run_protected, with_protection
 from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
@@ -54,7 +55,7 @@ class Version:
             with graph.as_default(), without_warnings():
                 tf.compat.v1.saved_model.loader.load(self._session, ["serve"], str(path))
             self.signatures = {
-                name: with_protection(read_signature(name, definition))
+                name: with_paragraphs(with_protection(read_signature(name, definition)))
                 for name, definition in definitions.items()
                 if not name.startswith("__saved_model")
             }
@@ -67,6 +68,15 @@ class Version:
 
     def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         """Compute `outputs` from all inputs of the signature. Raises RequestError if the graph fails."""
+        if PARAGRAPHS not in inputs:
+            return self._run_lines(signature, outputs, inputs)
+        if inputs[PARAGRAPHS].any() and len(inputs["text"]):
+            return run_paragraphs(functools.partial(self._run_lines, signature), outputs, inputs)
+        lines = {name: values for name, values in inputs.items() if name not in (PARAGRAPHS, LANGUAGE)}
+        found = self._run_lines(signature, tuple(name for name in outputs if name != SPANS), lines)
+        return found | {name: np.full(len(inputs["text"]), b"", object) for name in outputs if name == SPANS}
+
+    def _run_lines(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         if self._few is not None and self._few.can_run(signature, inputs):
             with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
                 return self._few.run(outputs, inputs)

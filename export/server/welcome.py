@@ -12,6 +12,7 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.page import content_security_policy, page
 
 from ..graph.request import PREFIX, Input, inputs_of
+from .paragraphs import PARAGRAPHS
 from .protection import GLOSSARY, INPUTS, KEEP, PROTECT
 from .signature import Arrays, Signature
 
@@ -45,6 +46,7 @@ def page_data(name: str, signatures: dict[str, Signature], example: str = "") ->
         "model": name,
         "options": [described(each) for each in given_by(translate.defaults)],
         "has_explain": "explain" in signatures,
+        "has_paragraphs": PARAGRAPHS in translate.inputs,
         "explanation": None,
         "example": example,
     }

@@ -14,7 +14,7 @@ from typing import Any
 STYLES = "page.css", "figures.css"
 SCRIPTS = (  # in the order in which they are run; together they are one module
     "elements.js", "pieces.js", "answers.js", "requests.js", "options.js", "translations.js", "attention.js",
-    "tree.js", "beam.js", "page.js",
+    "tree.js", "beam.js", "paragraphs.js", "page.js",
 )  # fmt: skip
 
 
@@ -24,6 +24,7 @@ def page(data: dict[str, Any]) -> str:
     data: "model" is its name; "options" are those of the signature `translate`, each with name, default, help, group,
     and, unless it is a text, lowest, highest and is_whole, or a placeholder if it is a text of several lines;
     "has_explain": the server has the signature `explain`;
+    "has_paragraphs": it translates whole texts, as `export/server/paragraphs.py` says;
     "explanation" is None if the page asks the server from which it came; otherwise an object that `answers.js`
     describes, and the page asks no server.
     """

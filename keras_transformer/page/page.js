@@ -43,6 +43,7 @@ function startWithServer() {
     askSoon();
   });
   for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copy(button));
+  followPointer();
   if (data.example) offerExample(data.example);
   showRequest();
   if (byId("sentence").value.trim()) askNow(); // the browser has kept what was typed before
@@ -73,13 +74,15 @@ async function askNow() {
   asking.abort();
   asking = new AbortController();
   const { signal } = asking;
-  const text = byId("sentence").value.trim(), options = chosenOptions(data.options);
+  const written = byId("sentence").value, text = written.trim(), options = chosenOptions(data.options);
   showRequest();
+  byId("mirror").replaceChildren();
   byId("example").hidden = text !== "" || !data.example;
   if (!text) return showNothing();
   document.body.classList.add("asking");
   try {
-    await askFor(text, options, signal);
+    if (hasParagraphs(text, options)) await askParts(written, options, signal);
+    else await askFor(text, options, signal);
   } catch (error) {
     if (error.name === "AbortError") return;
     showError(error.message);
@@ -114,7 +117,9 @@ async function patiently(answer) {
 
 function showRequest() {
   const text = byId("sentence").value.trim() || data.example || "";
-  const body = bodyOf(SIGNATURE, text, chosenOptions(data.options));
+  const options = chosenOptions(data.options);
+  const asParagraphs = hasParagraphs(text, options) ? { paragraphs: true } : {};
+  const body = bodyOf(SIGNATURE, text, { ...options, ...asParagraphs });
   byId("curl").textContent = curlLine(url, body);
   byId("python").textContent = pythonLines(url, body);
   const count = changedCount(data.options);

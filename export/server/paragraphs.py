@@ -1,0 +1,139 @@
+"""Requests for whole texts: with `"paragraphs": true` a line is a text, which is translated sentence by sentence.
+
+These inputs and this output are those of the local server, and not of TensorFlow Serving, which runs the graph alone.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.errors import UserError
+from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.translation import Translation
+
+from .errors import invalid
+from .signature import Arrays, Signature, Tensor
+
+PARAGRAPHS, LANGUAGE = "paragraphs", "language"
+SPANS = "spans"  # an output: of each sentence where it begins and ends in the text, and its translation in the other
+TEXTS, TRUNCATED = "translations", "truncated"  # outputs of the graph
+MOST_SENTENCES = 1000  # of a line
+ROWS_AT_ONCE = 32  # sentences
+
+Compute = Callable[[tuple[str, ...], Arrays], Arrays]
+
+
+def with_paragraphs(signature: Signature) -> Signature:
+    """Return the signature `translate` of a graph with PARAGRAPHS, LANGUAGE and SPANS; another signature as it is."""
+    if signature.name != "translate" or not {TEXTS, TRUNCATED} <= set(signature.outputs):
+        return signature
+    return signature._replace(
+        inputs=signature.inputs | {PARAGRAPHS: Tensor("", tf.bool, (None,)), LANGUAGE: Tensor("", tf.string, (None,))},
+        outputs=signature.outputs | {SPANS: Tensor("", tf.string, (None,))},
+        defaults=signature.defaults | {PARAGRAPHS: np.array([False]), LANGUAGE: np.array([b"en"], object)},
+    )
+
+
+def has_spans(names: tuple[str, ...], inputs: Arrays, is_named: bool) -> tuple[str, ...]:
+    """Return the outputs that are answered: SPANS only if it is named, or a line is a text."""
+    is_asked = PARAGRAPHS in inputs and bool(inputs[PARAGRAPHS].any())
+    return names if is_named or is_asked else tuple(name for name in names if name != SPANS)
+
+
+def run_paragraphs(compute: Compute, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
+    """Return the outputs of a batch of lines, some of which are texts.
+
+    compute: from names of outputs, and the other inputs, to these outputs. Of a text there is the best translation
+    alone: its score is the mean of those of its sentences, its log-probability their sum; what concerns pieces is
+    empty. Raises RequestError for a text of too many sentences.
+    """
+    rows = len(inputs["text"])
+    wide = {name: np.repeat(values, rows) if len(values) == 1 else values for name, values in inputs.items()}
+    is_text, languages = wide.pop(PARAGRAPHS), wide.pop(LANGUAGE)
+    names, answers = tuple(name for name in outputs if name != SPANS), [{}] * rows
+    lines = np.flatnonzero(~is_text)
+    if len(lines):
+        found = compute(names, {name: values[lines] for name, values in wide.items()})
+        for place, row in enumerate(lines):
+            answers[row] = {name: values[place] for name, values in found.items()} | {SPANS: b""}
+    for row in np.flatnonzero(is_text):
+        of_row = {name: values[[row]] for name, values in wide.items()}
+        answers[row] = answer_of(compute, names, of_row, languages[row])
+    return {name: as_array([answer[name] for answer in answers]) for name in outputs}
+
+
+def as_array(values: list) -> np.ndarray:
+    """Return values of one shape as an array; texts are bytes."""
+    if not isinstance(values[0], bytes):
+        return np.stack(values)
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language: bytes) -> dict[str, Any]:
+    """Return the outputs of one text, without the dimension of rows."""
+    known: dict[str, dict[str, Any]] = {}  # the outputs of each sentence
+    asked = tuple(dict.fromkeys([*names, TEXTS, TRUNCATED]))
+
+    def outputs_of(lines: list[str]) -> list[dict[str, Any]]:
+        new = [line for line in dict.fromkeys(lines) if line not in known]
+        if len(known) + len(new) > MOST_SENTENCES:
+            raise invalid(f"A text has more than {MOST_SENTENCES} sentences, the most here: send it in parts.")
+        for start in range(0, len(new), ROWS_AT_ONCE):
+            part = new[start : start + ROWS_AT_ONCE]
+            batch = {name: np.repeat(values, len(part)) for name, values in inputs.items()}
+            found = compute(asked, batch | {"text": as_array([line.encode() for line in part])})
+            known.update((line, {name: found[name][row] for name in found}) for row, line in enumerate(part))
+        return [known[line] for line in lines]
+
+    def are_too_long(lines: list[str]) -> list[bool]:
+        return [bool(of_line[TRUNCATED]) for of_line in outputs_of(lines)]
+
+    used: list[dict[str, Any]] = []
+
+    def translate(lines: list[str]) -> list[Translation]:
+        used.extend(outputs_of(lines))
+        return [Translation(first(of_line[TEXTS]).decode(), 0.0) for of_line in used]
+
+    try:
+        text = inputs["text"][0].decode()
+        document = DocumentTranslator(translate, language.decode(), are_too_long).document(text)
+    except UnicodeDecodeError:
+        raise invalid("The text is not UTF-8.") from None
+    except UserError as error:
+        raise invalid(str(error)) from None
+    used = used or outputs_of([""])
+    answer = {name: joined(name, [of_line[name] for of_line in used]) for name in names}
+    if TEXTS in names:
+        answer[TEXTS] = with_first(used[0][TEXTS], document.text.encode(), b"")
+    places = [place for sentence in document.sentences for place in sentence[:4]]
+    return answer | {SPANS: " ".join(map(str, places)).encode()}
+
+
+def first(value: Any) -> Any:
+    """Return the output of the best translation: outputs have one value, or one per rank."""
+    return value[0] if np.ndim(value) else value
+
+
+def with_first(value: Any, best: Any, rest: Any) -> Any:
+    """Return an output of the shape of `value`, with `best` for the best translation and `rest` for the others."""
+    if not np.ndim(value):
+        return best if isinstance(best, bytes) else np.asarray(best, value.dtype)[()]
+    result = np.full_like(value, rest)
+    result[(0,) * value.ndim] = best
+    return result
+
+
+def joined(name: str, values: list[Any]) -> Any:
+    """Return an output of a text from those of its sentences: whether of any, the sum or the mean."""
+    best = [first(value) for value in values]
+    if isinstance(best[0], bytes):
+        return with_first(values[0], b"", b"")
+    if np.asarray(best).dtype == bool:
+        return with_first(values[0], any(best), False)
+    total = np.sum(best) if name == "log_probabilities" else np.mean(best)
+    return with_first(values[0], total, NEVER if name in ("scores", "log_probabilities") else 0)

@@ -1,0 +1,93 @@
+"""Whole texts in requests to a local server, over a graph that writes what it reads in capitals."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export.server.errors import RequestError
+from export.server.paragraphs import MOST_SENTENCES, SPANS, has_spans, run_paragraphs, with_paragraphs
+from export.server.signature import Signature, Tensor
+
+TEXT = "A dog runs.  It is\nbrown.\r\n\r\n - The end."
+RANKED = ("translations", "scores", "log_probabilities", "pieces", "is_cut")
+
+
+def signature(name):
+    inputs = {"text": Tensor("text:0", tf.string, (None,)), "beam_size": Tensor("beam_size:0", tf.int32, (None,))}
+    outputs = {each: Tensor(each, tf.string, (None,)) for each in (*RANKED, "truncated")}
+    return Signature(name, inputs, outputs, {"beam_size": np.array([4])})
+
+
+class Graph:
+    """Takes 20 characters of a line, and finds two translations; notes what it was asked."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, names, inputs):
+        assert set(inputs) == {"text", "beam_size"} and len(inputs["text"]) == len(inputs["beam_size"]) <= 32
+        lines = [text.decode() for text in inputs["text"]]
+        self.seen += lines
+        best = np.array([[line[:20].upper().encode(), b"other"] for line in lines] + [[b"", b""]], object)[:-1]
+        numbers = np.array([[-len(line), -1e9] for line in lines], np.float32)
+        found = {
+            "translations": best, "scores": numbers, "log_probabilities": numbers, "pieces": best,
+            "is_cut": np.array([[line.startswith("It"), False] for line in lines]),
+            "truncated": np.array([len(line) > 20 for line in lines]),
+        }  # fmt: skip
+        return {name: found[name] for name in names}
+
+
+def ask(texts, paragraphs=(True,), outputs=(*RANKED, SPANS), graph=None):
+    inputs = {
+        "text": np.array([text.encode() for text in texts], object), "beam_size": np.array([4]),
+        "paragraphs": np.array(paragraphs), "language": np.array([b"en"], object),
+    }  # fmt: skip
+    return run_paragraphs(graph or Graph(), outputs, inputs)
+
+
+def test_a_text_keeps_all_but_its_sentences():
+    answer = ask([TEXT])
+    assert answer["translations"][0].tolist() == [TEXT.upper().encode(), b""]
+    spans = np.array(answer[SPANS][0].decode().split(), int).reshape(-1, 4)
+    assert [TEXT[start:end] for start, end, *_ in spans] == ["A dog runs.", "It is", "brown.", "The end."]
+    assert (spans[:, :2] == spans[:, 2:]).all()
+    lengths = [11, 5, 6, 8]
+    assert answer["scores"][0].tolist() == [-np.mean(lengths), -1e9]
+    assert answer["log_probabilities"][0].tolist() == [-sum(lengths), -1e9]
+    assert answer["is_cut"][0].tolist() == [True, False] and answer["pieces"][0].tolist() == [b"", b""]
+
+
+def test_a_sentence_that_is_too_long_is_split_and_no_sentence_is_translated_twice():
+    graph = Graph()
+    answer = ask(["Two dogs run, and a cat sleeps. " * 3], graph=graph)
+    assert answer["translations"][0, 0].decode() == "TWO DOGS RUN, AND A CAT SLEEPS. " * 3
+    assert len(graph.seen) == len(set(graph.seen)) == 3
+
+
+def test_lines_and_texts_in_one_request_keep_their_rows():
+    answer = ask(["a. b.", "A dog. A cat.", ""], paragraphs=(False, True, True))
+    assert answer["translations"][:, 0].tolist() == [b"A. B.", b"A DOG. A CAT.", b""]
+    assert answer[SPANS].tolist() == [b"", b"0 6 0 6 7 13 7 13", b""]
+
+
+def test_spans_are_answered_only_if_somebody_asks():
+    assert has_spans(("score", SPANS), {"paragraphs": np.array([False])}, False) == ("score",)
+    assert has_spans(("score", SPANS), {"paragraphs": np.array([True])}, False) == ("score", SPANS)
+    assert has_spans(("score", SPANS), {"paragraphs": np.array([False])}, True) == ("score", SPANS)
+    assert has_spans(("score",), {}, False) == ("score",)
+
+
+def test_a_text_of_too_many_sentences_is_refused():
+    text = "\n\n".join(f"dog {number}" for number in range(MOST_SENTENCES + 1))
+    with pytest.raises(RequestError, match="more than 1000 sentences"):
+        ask([text])
+
+
+def test_another_signature_stays_as_it_is():
+    """The plain one has one input, whose values a request may give without its name."""
+    assert with_paragraphs(signature("serving_default")) == signature("serving_default")
+    extended = with_paragraphs(signature("translate"))
+    assert set(extended.inputs) - set(signature("translate").inputs) == {"paragraphs", "language"}
+    inputs = extended.complete({"text": np.array([b"x"], object)})
+    assert not inputs["paragraphs"].any() and inputs["language"].tolist() == [b"en"]
