@@ -65,6 +65,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "decoding_backends": "the search on JAX and PyTorch",
     "encoder_kinds": "model.encoder_layer",
     "text_files": "keras-transformer translate --format, --input and --output",
+    "documents_page": "docs/documents.md",
     "equations": "docs/equations.md",
     "exact": "replicas, workers and micro-batches train alike",
     "examples": "examples/",
