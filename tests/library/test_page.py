@@ -7,7 +7,6 @@ import pytest
 
 from keras_transformer.page import content_security_policy, page
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
-from tests.support.documents import capitals, translator
 from tests.support.explanations import DATA, HEADS, LAYERS, SOURCE, TARGET, explanation, rows_of, written
 
 HOST = "http://page.test"  # no such server: every request is answered by a test
@@ -228,101 +227,6 @@ def test_a_long_wait_is_named_until_the_answer_comes(served):
     held[0].fulfill(json={"predictions": [rows_of(explanation())[0]]})
     served.locator("#beam-tree .node").first.wait_for()
     assert served.locator("#answer-note").inner_text().endswith("ms")
-
-
-TEXT = """Two dogs
-
-A dog runs. Dr. Smith \U0001f389 throws a ball, and a cat sleeps! It is
-old.
-
-  - A woman reads."""
-SENTENCES = [
-    "Two dogs",
-    "A dog runs.",
-    "Dr. Smith \U0001f389 throws a ball, and a cat sleeps!",
-    "It is",
-    "old.",
-    "A woman reads.",
-]
-
-
-@pytest.fixture
-def writing(served):
-    """The page of a server that answers whole texts in capitals; `held` are requests that it does not answer yet."""
-    served.held, served.is_holding = [], False
-
-    def answer(route):
-        [instance] = route.request.post_data_json["instances"]
-        served.asked.append(instance)
-        document = translator(capitals).document(instance["text"])
-        spans = " ".join(str(place) for sentence in document.sentences for place in sentence[:4])
-        route.fulfill(json={"predictions": [{"translations": [document.text], "scores": [-1.0], "spans": spans}]})
-
-    served.answer = answer
-    served.route("**/*:predict", lambda route: served.held.append(route) if served.is_holding else answer(route))
-    served.route(
-        f"{HOST}/", lambda route: route.fulfill(body=page(DATA | {"has_paragraphs": True}), content_type="text/html")
-    )
-    served.goto(HOST)
-    return served
-
-
-def marked(opened):
-    return [opened.locator(f"{pane} .marked").all_inner_texts() for pane in ("#mirror", "#translation")]
-
-
-def test_a_text_is_translated_part_by_part_between_its_spaces_and_line_breaks(writing):
-    writing.fill("#sentence", TEXT)
-    writing.get_by_text("6 sentences").wait_for()
-    assert writing.locator("#translation").text_content() == capitals(TEXT)
-    assert writing.locator("#mirror").text_content() == TEXT
-    assert writing.locator("#mirror .sentence").all_text_contents() == SENTENCES
-    assert len(writing.asked) > 3 and all(asked["paragraphs"] and asked["n_best"] == 1 for asked in writing.asked)
-    assert "paragraphs" in writing.locator("#curl").inner_text() and writing.locator("#results").is_hidden()
-    asked = len(writing.asked)
-    writing.fill("#sentence", f"{TEXT} The end.")
-    writing.get_by_text("7 sentences").wait_for()
-    assert len(writing.asked) == asked + 1  # only what is new
-
-
-def test_pointing_at_a_sentence_marks_it_and_its_partner(writing):
-    writing.fill("#sentence", TEXT)
-    writing.get_by_text("6 sentences").wait_for()
-    writing.hover("#translation .sentence >> nth=1")
-    assert marked(writing) == [["A dog runs."], ["A DOG RUNS."]]
-    box = writing.locator("#mirror .sentence >> nth=5").bounding_box()
-    writing.mouse.move(box["x"] + 5, box["y"] + box["height"] / 2)
-    assert marked(writing) == [["A woman reads."], ["A WOMAN READS."]]
-    writing.mouse.move(1, 1)
-    assert marked(writing) == [[], []]
-    writing.focus("#sentence")
-    writing.evaluate("document.getElementById('sentence').setSelectionRange(3, 3)")
-    writing.locator("#mirror .marked").wait_for()
-    assert marked(writing) == [["Two dogs"], ["TWO DOGS"]]
-
-
-def test_a_part_that_is_not_ready_is_pale_and_those_before_it_are_there(writing):
-    writing.is_holding = True
-    writing.fill("#sentence", "A dog. Another one runs across.\nThe end of it.")
-    writing.locator("#translation .awaited >> nth=1").wait_for()
-    pale = writing.locator("#translation .awaited").count()
-    writing.is_holding = False
-    writing.answer(writing.held[0])
-    writing.get_by_text("3 sentences").wait_for()
-    assert pale > 1 and writing.locator("#translation .awaited").count() == 0
-
-
-def test_one_sentence_has_its_alternatives_as_before(writing):
-    assert writing.evaluate("document.getElementById('results').hidden")
-    writing.unroute("**/*:predict")
-    answers = dict(zip(("translate", "explain"), rows_of(explanation()), strict=True))
-    writing.route(
-        "**/*:predict",
-        lambda route: route.fulfill(json={"predictions": [answers[route.request.post_data_json["signature_name"]]]}),
-    )
-    writing.fill("#sentence", "A dog runs")
-    writing.locator("#beam-tree .node").first.wait_for()
-    assert writing.locator("#mirror").text_content() == "" and "paragraphs" not in writing.locator("#curl").inner_text()
 
 
 def test_typing_fast_asks_once(served):

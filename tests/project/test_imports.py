@@ -87,6 +87,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "manual": "the pages of docs/",
     "marian_mt": "an exported folder in transformers",
     "metrics_page": "docs/metrics.md",
+    "page_paragraphs": "whole texts on the page",
     "parity": "independent implementations",
     "old_runs": "tests/data/old_runs",
     "pair_run": "a run whose tokenizer is a pair of SentencePiece models",
