@@ -19,7 +19,13 @@ def cause_of(error: BaseException) -> str:
     """
     text = str(error)
     python = re.findall(r"^(\w[\w.]*(?:Error|Exception|Exit)\w*: .+)$", text.partition("\n\tat ")[0], re.MULTILINE)
-    lines = python[-1:] or NAMED.findall(text)[-1:] or [text.strip().partition("\n")[0] or type(error).__name__]
+    program = re.findall(r'IOException: Cannot run program "[^"]*"', text)  # Java's last cause lacks the name
+    lines = (
+        python[-1:]
+        or program[:1]
+        or NAMED.findall(text)[-1:]
+        or [text.strip().partition("\n")[0] or type(error).__name__]
+    )
     return lines[0].strip().rstrip(".") + "."
 
 

@@ -10,6 +10,11 @@ JAVA = """An error occurred.
 Caused by: java.io.IOException: No space left on device
 \tat d.e(F.java:2)
 """
+PROGRAM = """An error occurred.
+: org.apache.spark.SparkException: Job aborted: java.io.IOException: Cannot run program "python9": error=2
+\tat a.b(C.java:1)
+Caused by: java.io.IOException: error=2, No such file or directory
+"""
 PYTHON = """An error occurred.
 Traceback (most recent call last):
   File "a.py", line 1
@@ -25,6 +30,7 @@ Caused by: java.lang.Error: x
     [
         (JAVA, "IOException: No space left on device."),
         (PYTHON, "cluster.errors.ClusterError: It has no signature."),
+        (PROGRAM, 'IOException: Cannot run program "python9".'),
         ("", "ValueError."),
     ],
 )
