@@ -17,7 +17,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 # imports that a sentence stands in for if the package is missing, or that only another backend does
 OPTIONAL = {
     "nltk", "tensorflow_text", "tensorflow_datasets", "ctranslate2", "jax", "huggingface_hub", "ai_edge_litert",
-    "sentencex", "py3langid",
+    "regex", "sentencex", "py3langid",
 }  # fmt: skip
 # what the requirements bring and the project imports too
 BROUGHT = {

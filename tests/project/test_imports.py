@@ -116,6 +116,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "keras_promises_backends": "what Keras promises, on JAX and PyTorch",
     "contributing": "CONTRIBUTING.md and CHANGELOG.md",
     "configuration_page": "docs/configuration.md",
+    "text_page": "docs/text.md",
     "training_page": "docs/training.md",
     "trial_commands": "the processes of benchmarks/trials/training.py",
     "types": "`make lint`: the types",

@@ -1,6 +1,7 @@
 """The statistics of translations: scores in all forms, where they are won and lost, and a comparison with others."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from keras_transformer.bleu import (
 from keras_transformer.languages import warn_of_unspaced
 from keras_transformer.normalization import lower_case
 from keras_transformer.samples import Sample
+from keras_transformer.text.survival import Survival, survival
 from keras_transformer.tokenizer import Tokenizer
 
 from ..data.corpus import WHOLE_TEXT, Split
@@ -25,6 +27,7 @@ from .card import Card, TimedTranslations
 from .significance import Comparison, differences, largest_differences
 from .tables import Table
 
+SURVIVAL_HEADS = ("kind", "in sources", "in translations", "per cent")
 LOWERCASE_NOTE = (
     "a model here writes lower case alone: tables are of lower-cased text; scores of raw text that is not lower-cased, "
     "and exact, count capitals as mistakes"
@@ -54,11 +57,22 @@ class Scorecard(Card):
         return super().notes() + [LOWERCASE_NOTE] * self.is_lowercase
 
     def tables(self) -> list[Table]:
-        """The breakdown as tables, with columns of the other translations if there are any."""
-        return self.breakdown.tables(self.comparison.breakdown if self.comparison else None)
+        """The breakdown as tables, with columns of the other translations if there are any; and what came through."""
+        tables = self.breakdown.tables(self.comparison.breakdown if self.comparison else None)
+        rows = [
+            (kind, f"{of_kind.in_sources:,}", f"{of_kind.in_translations:,}", f"{of_kind.per_cent:.1f}")
+            for kind, of_kind in self.survived.items()
+        ]
+        return [*tables, Table("What came through", SURVIVAL_HEADS, rows)] if rows else tables
+
+    @functools.cached_property
+    def survived(self) -> dict[str, Survival]:
+        """The numbers, URLs and so on of the sources that stand in the translations, by kind."""
+        return survival((sample.source, sample.translation) for sample in self.timed.samples)
 
     def details(self) -> dict[str, Any]:
-        return {"is_lowercase": self.is_lowercase, **self.breakdown.as_json()}
+        survived = {kind: of_kind._asdict() for kind, of_kind in self.survived.items()}
+        return {"is_lowercase": self.is_lowercase, **self.breakdown.as_json(), "survived": survived}
 
 
 @dataclasses.dataclass(frozen=True)
