@@ -12,7 +12,9 @@ from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.kinds import config_of
 from keras_transformer.normalization import SPACE
 from keras_transformer.sources import padded
+from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS
+from keras_transformer.translation import Translation
 
 TOKENS_AT_ONCE = 4096  # padded tokens of one side, whose attention is computed together
 
@@ -28,16 +30,34 @@ def alignment_layer(attentions: int) -> int:
 class Aligner:
     """Aligns the words of sources and their translations: each word with the one that it attends to most.
 
-    A word's attention is the sum over its pieces, in the mean of the heads of `alignment_layer`. `pieces`: the written
-    form of every id.
+    A word's attention is the sum over its pieces, in the mean of the heads of `alignment_layer`. Sources are read up to
+    `most` tokens, EOS included.
     """
 
-    def __init__(self, transformer: keras.Model, pieces: Sequence[str]):
+    def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, most: int):
+        self._transformer, self._tokenizer, self._most = transformer, tokenizer, most
         self._layer = alignment_layer(config_of(transformer).memory_attentions)
-        self._starts_word = np.array([piece.startswith(SPACE) for piece in pieces])
-        batch = tf.TensorSpec((None, None), tf.int32)
-        attention = functools.partial(self._attention_of, ForcedDecoder(transformer) if self._layer else None)
-        self._attention = tf.function(attention, input_signature=[batch, batch], autograph=False)
+
+    @functools.cached_property
+    def _starts_word(self):
+        return np.array([piece.startswith(SPACE) for piece in self._tokenizer.pieces()])
+
+    @functools.cached_property
+    def _attention(self):
+        """A function of ids of both sides, int32 (B, S) and (B, T), to the attention, float32 (B, T, S)."""
+        forced, batch = ForcedDecoder(self._transformer), tf.TensorSpec((None, None), tf.int32)
+
+        def attention(source_ids, output_ids):
+            weights = forced(source_ids, output_ids).attention[f"decoder_block_{self._layer}/memory"]
+            return tf.reduce_mean(tf.cast(weights, tf.float32), axis=1)
+
+        return tf.function(attention, input_signature=[batch, batch], autograph=False)
+
+    def align_lines(self, pairs: Sequence[tuple[str, Translation]]) -> list[list[tuple[int, int]]]:
+        """Return the alignment of each source line and a translation that was found for it, as `align` does."""
+        encoded = self._tokenizer.encode_batch(line for line, _ in pairs)
+        sources = [[*ids[: self._most - 1], EOS] for ids in encoded]
+        return self.align(sources, [translation.ids for _, translation in pairs])
 
     def align(self, sources: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
         """Return pairs of word numbers, of the source and of the output, for each sentence; [] without attention.
@@ -58,11 +78,6 @@ class Aligner:
             for row, number in enumerate(batch):
                 alignments[number] = self._of_sentence(attention[row], sources[number], outputs[number])
         return alignments
-
-    def _attention_of(self, forced, source_ids, output_ids):
-        return tf.reduce_mean(
-            tf.cast(forced(source_ids, output_ids).attention[f"decoder_block_{self._layer}/memory"], tf.float32), axis=1
-        )
 
     def _of_sentence(self, attention, source: Sequence[int], output: Sequence[int]) -> list[tuple[int, int]]:
         of_source, of_output = self._membership(source), self._membership(output)  # (S, V), (T, W)

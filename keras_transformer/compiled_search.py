@@ -22,23 +22,23 @@ class SearchHow(NamedTuple):
 
 
 def compiled_searches(how: SearchHow) -> tuple[Callable, Callable]:
-    """Return two compiled functions, of ids, and of ids, prefixes and endings: see `search_results`."""
-    batch, endings = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None, None), tf.int32)
+    """Return two compiled functions, of ids, and of ids, prefixes, endings and forbidden: see `search_results`."""
+    batch, rows = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None, None), tf.int32)
     # A partial and not a lambda: TensorFlow counts the tracings of all functions that share their code, and warns of
     # those that several Translators need
     searched, searched_from = functools.partial(search_results, how), functools.partial(search_results, how)
     return (
         tf.function(searched, input_signature=[batch], autograph=False),
-        tf.function(searched_from, input_signature=[batch, batch, endings], autograph=False),
+        tf.function(searched_from, input_signature=[batch, batch, rows, rows], autograph=False),
     )
 
 
-def search_results(how: SearchHow, ids, prefixes=None, endings=None) -> tuple:
-    """Return the leaves of the Hypotheses of a search: see `search`, and the rules `prefixes` and `endings`.
+def search_results(how: SearchHow, ids, prefixes=None, endings=None, forbidden=None) -> tuple:
+    """Return the leaves of the Hypotheses of a search: see `search`, and rules.py for the rules.
 
-    Shapes: ids int32 (B, S), prefixes int32 (B, P), endings int32 (B, N, M).
+    Shapes: ids int32 (B, S), prefixes int32 (B, P), endings int32 (B, N, M), forbidden int32 (B, N', M').
     """
     rules = rule_of_placeholders(how.placeholders, ids)
     if prefixes is not None:
-        rules |= {"prefixes": prefixes, "endings": endings}
+        rules |= {"prefixes": prefixes, "endings": endings, "forbidden": forbidden}
     return tuple(search(how.decoder, ids, how.options, rules=rules, shortlist=how.shortlist))

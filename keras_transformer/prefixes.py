@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_transformer.model_config import ConfigError
 from keras_transformer.normalization import SPACE
 from keras_transformer.sources import encoded_prefix, padded
 from keras_transformer.tokenizer import Tokenizer
@@ -29,6 +30,9 @@ class Prefix(NamedTuple):
     endings: list[tuple[int, ...]]
 
 
+NO_PREFIX = Prefix([], [()])
+
+
 class PrefixReader:
     """Turns texts into Prefixes, with `encode_target` and `surfaces` of a tokenizer."""
 
@@ -41,7 +45,7 @@ class PrefixReader:
         """Return the Prefix of a text. Raises InputError as `encoded_prefix` does."""
         tokens = encoded_prefix(self.tokenizer, text, longest)
         if not tokens:
-            return Prefix(tokens, [()])
+            return NO_PREFIX
         space = SPACE.encode()
         if self.text_of(self.encode(text + GUARD)) == self.text_of(tokens) + space + GUARD.encode():
             # A space at the end, which normalization took away: a new word begins
@@ -53,6 +57,13 @@ class PrefixReader:
         if self.encoded(rest) != word:
             return Prefix(tokens, [()])
         return Prefix(tokens[:start], self.endings_of(rest, word))
+
+    def read_each(self, texts: list[str], lines: int, longest: int) -> list[Prefix]:
+        """Return the Prefix of each of the texts, one per line. Raises ConfigError if there are more or fewer."""
+        if len(texts) != lines:
+            raise ConfigError(f"There are {len(texts)} prefixes for {lines} lines: give one per line.")
+        read = {text: self.read(text, longest) for text in dict.fromkeys(texts)}
+        return [read[text] for text in texts]
 
     def endings_of(self, rest: bytes, word: list[int]) -> list[tuple[int, ...]]:
         """Return the pieces of all texts that begin with `rest`, up to the one that completes it; `word` is its own."""

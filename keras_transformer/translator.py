@@ -22,7 +22,7 @@ from keras_transformer.kinds import config_of, joint_decoder
 from keras_transformer.parallel import map_batches
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.precision import in_precision
-from keras_transformer.prefixes import Prefix, PrefixReader, rules_of_prefixes
+from keras_transformer.prefixes import NO_PREFIX, Prefix, PrefixReader, rules_of_prefixes
 from keras_transformer.presets import folder_of, save_with_tokenizer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_runs
@@ -38,12 +38,12 @@ from keras_transformer.sources import (
     padded,
 )
 from keras_transformer.text.documents import Document, DocumentTranslator
+from keras_transformer.text.forbidden import Sequences, rule_of_forbidden, search_without
+from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.placeholders import placeholders_in
-from keras_transformer.text.placing import Alignment
 from keras_transformer.text.protected import translate_protected
 from keras_transformer.text.spans import Protection
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS
 from keras_transformer.translation import Translation
 
 DEFAULT_OPTIONS = SearchOptions()
@@ -106,6 +106,7 @@ class Translator:
         self.batch_size, self.max_source_tokens = batch_size, longest_source(decoder.config, max_source_tokens)
         self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, of all texts so far
         self.calibration, self._confidence = calibration, confidence_by(calibration, options)
+        self._aligner = Aligner(models[0], tokenizer, self.max_source_tokens)
         self._longest_output = decoder.config.position_limit or LONGEST_SOURCE
         if trees_only:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
@@ -202,11 +203,10 @@ class Translator:
         prefixes = None if prefixes is None else list_of_lines(prefixes, "Prefix")
 
         def search(texts: list[str]) -> list[list[Translation]]:
-            return self._search_lines(texts, first_line, prefixes)
+            return self._search_lines(texts, first_line, prefixes, protection.forbidden)
 
-        if not protection:
-            return search(lines)
-        return translate_protected(lines, protection, search, self._align, first_line, len(self._placeholders))
+        align = self._aligner.align_lines
+        return translate_protected(lines, protection, search, align, first_line, len(self._placeholders))
 
     def translate_document(self, text: str, language: str = "en", protect: Protection | str = "") -> Document:
         """Return the translation of a text of many sentences, with its own spaces, line breaks and empty lines.
@@ -224,43 +224,45 @@ class Translator:
         """Return of each line whether it has more tokens than the model takes, or than it was trained on."""
         return are_longer(self.tokenizer, lines, min(self.max_source_tokens, self.trained_tokens or LONGEST_SOURCE))
 
-    def _search_lines(self, lines: list[str], first_line: int, prefixes: list[str] | None) -> list[list[Translation]]:
-        results = [[Translation("", 0.0, confidence=self._confidence(0.0, 0))]] * len(lines)
-        lines_ids = encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line)
-        encoded = {index: ids for index, ids in enumerate(lines_ids) if ids}
-        lengths = {index: len(ids) for index, ids in encoded.items()}
+    def _search_lines(
+        self, lines: list[str], first_line: int, prefixes: list[str] | None, forbidden: Glossary
+    ) -> list[list[Translation]]:
+        encoded = list(encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line))
         if self.trained_tokens is not None:
-            self.longer_than_trained += sum(length > self.trained_tokens for length in lengths.values())
+            self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)
         read = None if prefixes is None else self._read_prefixes(prefixes, len(lines))
 
-        def translate_batch(indices: list[int]) -> None:
-            sources = padded([encoded[index] for index in indices])
-            if read is None:
-                hypotheses = self._search(sources)
-            else:
-                rules = rules_of_prefixes([read[index] for index in indices])
-                hypotheses = self._search_from(sources, rules["prefixes"], rules["endings"])
-            for index, *of_line in zip(indices, *(leaf.numpy() for leaf in hypotheses), strict=True):
-                results[index] = self._read(*of_line)
+        def search(numbers: list[int], sequences: list[Sequences]) -> list[list[Translation]]:
+            chosen = None if read is None else [read[number] for number in numbers]
+            return self._search_ids([encoded[number] for number in numbers], chosen, sequences)
 
-        map_batches(translate_batch, lengths, self.batch_size)
-        if lost := [index for index in encoded if not results[index]]:
+        results = search_without(search, len(lines), forbidden, self.tokenizer.decode, first_line)
+        if lost := [number for number, translations in enumerate(results) if not translations]:
             raise UserError(
                 f"Line {first_line + lost[0]} {NAN_PROBABILITIES} Take an earlier checkpoint, or train again at a "
                 "lower learning rate."
             )
         return results
 
-    def _align(self, pairs: list[tuple[str, Translation]]) -> list[Alignment]:
-        """Return the alignment of each source line and a translation that was found for it."""
-        sources = [
-            [*ids[: self.max_source_tokens - 1], EOS] for ids in self.tokenizer.encode_batch(s for s, _ in pairs)
-        ]
-        return self._aligner.align(sources, [translation.ids for _, translation in pairs])
+    def _search_ids(
+        self, sources: list[list[int]], prefixes: list[Prefix] | None, forbidden: list[Sequences]
+    ) -> list[list[Translation]]:
+        blank = Translation("", 0.0, confidence=self._confidence(0.0, 0))
+        results = [[] if ids else [blank] for ids in sources]
 
-    @functools.cached_property
-    def _aligner(self) -> Aligner:
-        return Aligner(self._models[0], self.tokenizer.pieces())
+        def translate_batch(batch: list[int]) -> None:
+            ids = padded([sources[index] for index in batch])
+            if prefixes is None and not any(forbidden):
+                hypotheses = self._search(ids)
+            else:
+                rules = rules_of_prefixes([prefixes[index] if prefixes else NO_PREFIX for index in batch])
+                sequences = rule_of_forbidden([forbidden[index] for index in batch])
+                hypotheses = self._search_from(ids, rules["prefixes"], rules["endings"], sequences)
+            for index, *of_line in zip(batch, *(leaf.numpy() for leaf in hypotheses), strict=True):
+                results[index] = self._read(*of_line)
+
+        map_batches(translate_batch, {index: len(ids) for index, ids in enumerate(sources) if ids}, self.batch_size)
+        return results
 
     def _read_prefixes(self, prefixes: list[str], lines: int) -> list[Prefix]:
         """Return the Prefix of each text.
@@ -269,10 +271,7 @@ class Translator:
         """
         if self.trees_only:
             raise ConfigError("trees_only and prefixes contradict each other: give one of them.")
-        if len(prefixes) != lines:
-            raise ConfigError(f"There are {len(prefixes)} prefixes for {lines} lines: give one per line.")
-        read = {text: self._prefix_reader.read(text, self._longest_output) for text in dict.fromkeys(prefixes)}
-        return [read[text] for text in prefixes]
+        return self._prefix_reader.read_each(prefixes, lines, self._longest_output)
 
     @functools.cached_property
     def _prefix_reader(self) -> PrefixReader:

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_transformer.errors import UserError
 from keras_transformer.text.glossary import FLAGS, Glossary
+from keras_transformer.text.placeholders import MOST_PLACEHOLDERS, placeholders_in, symbols_of
 from keras_transformer.text.protected import ProtectedLine
 from keras_transformer.text.spans import KINDS, Protection
 
@@ -65,14 +66,17 @@ def is_asked(inputs: Arrays) -> bool:
     return any(any(inputs[each.name].tolist()) for each in INPUTS if each.name in inputs)
 
 
-def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
+def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, placeholders: int = 0) -> Arrays:
     """Return the outputs of a batch of lines, with every span of each.
 
     compute: from names of outputs, and the inputs of the graph, to these outputs. In `pieces`, scores and `alignments`
-    is what the model wrote. Raises RequestError for a kind or a term that makes no sense.
+    is what the model wrote. placeholders: how many the model knows. Raises RequestError for a kind or a term that makes
+    no sense.
     """
     of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
-    lines = [protected_line(text, *asked) for text, asked in zip(inputs["text"], of_rows(inputs), strict=True)]
+    lines = [
+        protected_line(text, *asked, placeholders) for text, asked in zip(inputs["text"], of_rows(inputs), strict=True)
+    ]
     texts = [
         text if line is None else line.source.text.encode() if line.source.has_text else b""
         for text, line in zip(inputs["text"], lines, strict=True)
@@ -109,15 +113,24 @@ def of_rows(inputs: Arrays) -> Iterable[tuple[bytes, ...]]:
     return zip(*(column * rows if len(column) == 1 else column for column in columns), strict=True)
 
 
-def protected_line(text: bytes, protect: bytes, keep: bytes, glossary: bytes) -> ProtectedLine | None:
+def protected_line(
+    text: bytes, protect: bytes, keep: bytes, glossary: bytes, placeholders: int
+) -> ProtectedLine | None:
     """Return a line with its spans; None if it has none, or is no UTF-8. Raises RequestError."""
     try:
-        line = ProtectedLine.of(text.decode(), protection_of(protect, keep, glossary))
+        line = ProtectedLine.of(text.decode(), protection_of(protect, keep, glossary), placeholders)
     except UnicodeDecodeError:
         return None
     except UserError as error:
         raise invalid(str(error)) from None
     return line if line.has_spans else None
+
+
+def placeholders_known(compute: Compute) -> int:
+    """Return how many placeholders a model knows; compute: of the signature `tokenize`."""
+    text = as_array([" ".join(symbols_of(MOST_PLACEHOLDERS)).encode()])
+    pieces = compute(("pieces",), {"text": text})["pieces"][0].decode()
+    return len(placeholders_in(pieces.split(" ")))
 
 
 @functools.lru_cache(GLOSSARIES_KEPT)

@@ -22,7 +22,7 @@ from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError, is_nu
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
 from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
-from .protection import PROTECT, run_protected, with_protection
+from .protection import PROTECT, placeholders_known, run_protected, with_protection
 from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
 
@@ -81,8 +81,14 @@ class Version:
             with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
                 return self._few.run(outputs, inputs)
         if PROTECT.name in inputs:
-            return run_protected(functools.partial(self._compute, signature), outputs, inputs)
+            return run_protected(functools.partial(self._compute, signature), outputs, inputs, self._placeholders)
         return self._compute(signature, outputs, inputs)
+
+    @functools.cached_property
+    def _placeholders(self) -> int:
+        """How many placeholders of protected spans the model knows."""
+        tokenize = self.signatures.get("tokenize")
+        return 0 if tokenize is None else placeholders_known(functools.partial(self._compute, tokenize))
 
     def _compute(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         fetches = [signature.outputs[name].graph_name for name in outputs]

@@ -132,6 +132,14 @@ GlossaryFile = Annotated[
     ),
 ]
 
+ForbidFile = Annotated[
+    pathlib.Path | None,
+    typer.Option(
+        "--forbid", metavar="FILE", help="A file of words that no translation may have, one per line; capitals do not "
+        "count.", show_default="none",
+    ),
+]  # fmt: skip
+
 MaxSourceTokens = Annotated[
     int, typer.Option(help=f"Longer sentences are truncated to this number of tokens; at most {LONGEST_SOURCE}.")
 ]

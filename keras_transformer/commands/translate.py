@@ -38,6 +38,7 @@ from keras_transformer.commands.options import (
     BatchSize,
     Constrained,
     Ensemble,
+    ForbidFile,
     GlossaryFile,
     KeepFile,
     MaxSourceTokens,
@@ -81,6 +82,7 @@ def translate(
     protect: Protect = "",
     keep: KeepFile = None,
     glossary: GlossaryFile = None,
+    forbid: ForbidFile = None,
     scores: WithScores = False,
     confidence: WithConfidence = False,
     batch_size: BatchSize = BATCH_SIZE,
@@ -107,9 +109,9 @@ def translate(
         if constrained:
             outputs.check_constrained(target_prefix or target_prefixes)
         prefixes = TargetPrefixes(target_prefix, target_prefixes)
-        protection = Protection.read(protect, keep, glossary)
+        protection = Protection.read(protect, keep, glossary, forbid)
         if protection:
-            outputs.check_text("Leave out --protect, --keep and --glossary.")
+            outputs.check_text("Leave out --protect, --keep, --glossary and --forbid.")
         options = SearchOptions(**search.with_run_defaults(outputs.search))
         if files.format != LINES:
             outputs.check_text(f"Leave out --format {files.format}.")
@@ -158,6 +160,7 @@ def translate(
                 "precision": precision,
                 "max_source_tokens": max_source_tokens,
                 "protection": [*protection.kinds, *map(str, protection.glossary.terms)],
+                "forbidden": [*map(str, protection.forbidden.terms)],
             }
             return description_of(runs, options, files) | typed | how
 

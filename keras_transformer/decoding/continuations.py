@@ -3,6 +3,7 @@
 from keras import ops
 
 from keras_transformer.decoding.endings import is_any_inside_ending
+from keras_transformer.decoding.forbidden import is_any_forbidden
 from keras_transformer.decoding.gather import at_columns
 from keras_transformer.decoding.placeholders import is_any_wanted, is_placeholder
 from keras_transformer.decoding.rules import CHANGING, changed_log_probs, drawn, forced_tokens, is_changing, is_drawing
@@ -20,6 +21,8 @@ def best_continuations(state: BeamState, logits) -> Candidates:
     The probabilities of all tokens are computed only if some sentence has a rule that needs them.
     """
     needs_all = [is_changing(state.rules)] if any(name in state.rules for name in CHANGING) else []
+    if "forbidden" in state.rules:
+        needs_all.append(is_any_forbidden(state))
     if "placeholders" in state.rules:
         needs_all.append(is_any_wanted(state))
     if "endings" in state.rules:

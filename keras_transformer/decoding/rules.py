@@ -1,11 +1,12 @@
 """What each sentence may ask of the search, and how likely each next token is under those rules.
 
 Rules are tensors by name. A rule that no sentence can ask for is absent, and costs nothing. Each option that names a
-rule (decoding/options.py) has one value per sentence, (B,), int32 or float32. There are four more:
+rule (decoding/options.py) has one value per sentence, (B,), int32 or float32. There are five more:
 
     limits    int32 (B,)     tokens of the longest output, EOS included; always there
     prefixes  int32 (B, P)   how the output must begin, then PAD
     endings   int32 (B, N, M)   with which of N sequences it must go on then (decoding/endings.py)
+    forbidden  int32 (B, N, M)   sequences that it must not have (decoding/forbidden.py)
     placeholders  int32 (B, N, 2)   tokens, and how often each must come (decoding/placeholders.py)
 
 Sentences that draw do so from P^(1 / temperature), with 0.001 for a temperature below it. What is drawn is a function
@@ -16,6 +17,7 @@ from keras import ops
 
 from keras_transformer.bits import mixed, modulo_2_to_32
 from keras_transformer.decoding.endings import allowed_by_endings, is_inside_ending
+from keras_transformer.decoding.forbidden import allowed_by_forbidden
 from keras_transformer.decoding.options import LONGEST_NGRAM, OPTIONS, SearchOptions
 from keras_transformer.decoding.placeholders import allowed_by_placeholders
 from keras_transformer.decoding.scores import NEVER
@@ -125,6 +127,8 @@ def changed_log_probs(state: BeamState, logits):
         is_allowed = ops.logical_and(is_allowed, ops.logical_not(tokens_at(completes_ngram(state, is_output))))
         is_stuck = ops.logical_not(ops.any(is_allowed, axis=-1, keepdims=True))  # no token is left: the output ends
         is_allowed = ops.logical_or(is_allowed, ops.logical_and(is_stuck, tokens == EOS))
+    if "forbidden" in rules:
+        is_allowed = allowed_by_forbidden(state, ops.broadcast_to(is_allowed, ops.shape(log_probs)))
     if "placeholders" in rules:
         is_allowed = allowed_by_placeholders(state, ops.broadcast_to(is_allowed, ops.shape(log_probs)))
     if "endings" in rules:

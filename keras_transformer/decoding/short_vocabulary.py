@@ -52,12 +52,16 @@ class ShortVocabulary(NamedTuple):
     is_listed: Any  # bool (B, C): which columns a sentence may use
 
     def in_columns(self, rules: Rules) -> Rules:
-        """Return the rules of a search with columns in place of pieces."""
+        """Return the rules of a search with columns in place of pieces.
+
+        What a sentence forbids, an output of it had: so these pieces have columns.
+        """
 
         def of_pieces(pieces):
             return ops.where(pieces > PAD, ops.take(self.columns, ops.maximum(pieces, PAD), axis=0), pieces)
 
-        changed: Rules = {name: of_pieces(rules[name]) for name in ("prefixes", "endings") if name in rules}
+        names = {"prefixes", "endings", "forbidden"} & set(rules)
+        changed: Rules = {name: of_pieces(rules[name]) for name in sorted(names)}
         if "placeholders" in rules:
             tokens, counts = (rules["placeholders"][:, :, part] for part in range(2))
             changed["placeholders"] = ops.stack([of_pieces(tokens), counts], axis=2)

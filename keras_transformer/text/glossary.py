@@ -91,10 +91,10 @@ class Glossary:
         return cls(terms, names)
 
     @classmethod
-    def of_words(cls, lines: Iterable[str], name: str | os.PathLike) -> "Glossary":
-        """Return the glossary of words that stay as they are, one per line, capitals included."""
+    def of_words(cls, lines: Iterable[str], name: str | os.PathLike, flags: tuple[str, ...] = (CASE,)) -> "Glossary":
+        """Return the glossary of words that stay as they are, one per line, capitals included unless flags differ."""
         words = [(f"{name}, line {number:,}", line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
-        return cls([Term(word, word, (CASE,)) for _, word in words], [where for where, _ in words])
+        return cls([Term(word, word, flags) for _, word in words], [where for where, _ in words])
 
     def joined(self, other: "Glossary") -> "Glossary":
         """Return the terms of both."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from keras_transformer.files import read_lines
 from keras_transformer.model_config import ConfigError
-from keras_transformer.text.glossary import Glossary
+from keras_transformer.text.glossary import CASE, Glossary
 from keras_transformer.text.placeholders import SYMBOL
 
 PLACEHOLDERS, TAGS, NUMBERS, TERM = "placeholders", "tags", "numbers", "term"
@@ -45,16 +45,18 @@ class Span(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Protection:
-    """What must come through a translation.
+    """What must come through a translation, and what must not be in it.
 
         Protection(("urls", "numbers"), Glossary.read("terms.tsv"))
 
-    kinds: some of KINDS. glossary: terms, each with what a translation must have in its place.
+    kinds: some of KINDS. glossary: terms, each with what a translation must have in its place. forbidden: terms that no
+    translation may have (text/forbidden.py); their targets mean nothing.
     Raises ConfigError for another kind.
     """
 
     kinds: tuple[str, ...] = ()
     glossary: Glossary = dataclasses.field(default_factory=Glossary)
+    forbidden: Glossary = dataclasses.field(default_factory=Glossary)
 
     def __post_init__(self):
         if unknown := [kind for kind in self.kinds if kind not in KINDS]:
@@ -69,20 +71,31 @@ class Protection:
         return cls(tuple(dict.fromkeys(name.strip() for name in names if name.strip())), glossary or Glossary())
 
     @classmethod
-    def read(cls, kinds: str, keep: pathlib.Path | None, glossary: pathlib.Path | None) -> "Protection":
-        """Return the Protection of kinds, a file of words to keep, and a file of terms; see `Glossary`.
+    def read(
+        cls,
+        kinds: str,
+        keep: pathlib.Path | None = None,
+        glossary: pathlib.Path | None = None,
+        forbid: pathlib.Path | None = None,
+    ) -> "Protection":
+        """Return the Protection of kinds, and files of words to keep, of terms, and of words that are forbidden.
 
         Raises ConfigError for an unknown kind, InputError for a term that makes no sense, and OSError for a file that
         cannot be opened.
         """
-        words = Glossary()
-        if keep is not None:
-            with open(keep, "rb") as stream:
-                words = Glossary.of_words(read_lines(stream, keep), keep)
-        return cls.of(kinds, words if glossary is None else words.joined(Glossary.read(glossary)))
+
+        def words_of(path: pathlib.Path | None, flags: tuple[str, ...]) -> Glossary:
+            if path is None:
+                return Glossary()
+            with open(path, "rb") as stream:
+                return Glossary.of_words(read_lines(stream, path), path, flags)
+
+        words = words_of(keep, (CASE,))
+        terms = words if glossary is None else words.joined(Glossary.read(glossary))
+        return dataclasses.replace(cls.of(kinds, terms), forbidden=words_of(forbid, ()))
 
     def __bool__(self) -> bool:
-        return bool(self.kinds or self.glossary.terms)
+        return bool(self.kinds or self.glossary.terms or self.forbidden.terms)
 
     def spans(self, text: str) -> list[Span]:
         """Return the spans of a text from left to right: none overlaps another.

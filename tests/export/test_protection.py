@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from export.server.errors import RequestError
-from export.server.protection import INPUTS, UNPLACED, answered, run_protected, with_protection
+from export.server.protection import INPUTS, UNPLACED, answered, placeholders_known, run_protected, with_protection
 from export.server.signature import Signature, Tensor
 
 OUTPUTS = ("translations", "alignments", "scores")
@@ -31,12 +31,12 @@ def capitals(names, inputs):
     return {name: found[name] for name in names}  # fmt: skip
 
 
-def ask(lines, outputs=("translations", UNPLACED, "scores"), **asked):
+def ask(lines, outputs=("translations", UNPLACED, "scores"), placeholders=0, **asked):
     inputs = {"text": np.array([line.encode() for line in lines], object)}
     for each in INPUTS:
         values = asked.get(each.name, [""])
         inputs[each.name] = np.array([value.encode() for value in values], object)
-    return run_protected(capitals, outputs, inputs)
+    return run_protected(capitals, outputs, inputs, placeholders)
 
 
 def firsts(column):
@@ -49,6 +49,20 @@ def test_spans_and_terms_come_through():
     assert firsts(answer["translations"]) == ["SEE {x} <b>NOW</b>", "A Köter IN Firefox", "NO SPANS", lines[3]]
     assert answer["scores"][:, 0].tolist() == [-1, -1, -1, 0]
     assert firsts(answer[UNPLACED]) == [""] * 4
+
+
+def test_a_model_that_knows_placeholders_gets_them_in_place_of_spans():
+    lines = ["see {x} and {y} <b>with {z}</b>", "a dog"]
+    answer = ask(lines, placeholders=2, protect=["placeholders,tags"], glossary=["dog\tHund"])
+    assert firsts(answer["translations"]) == ["SEE {x} AND {y} <b>WITH {z}</b>", "A Hund"]
+
+
+def test_a_graph_that_divides_placeholders_into_pieces_knows_none():
+    def tokenized(pieces):
+        return lambda names, inputs: {"pieces": np.array([pieces.encode()], object)}
+
+    assert placeholders_known(tokenized("\u2581 \u27e61\u27e7 \u2581 \u27e62\u27e7 \u2581 \u27e6 3 \u27e7")) == 2
+    assert placeholders_known(tokenized("\u2581\u27e6 1 \u27e7")) == 0
 
 
 def test_each_line_may_ask_for_its_own():

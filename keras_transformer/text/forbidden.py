@@ -1,0 +1,79 @@
+"""Phrases that no translation may have: a translation that has one is searched again without it."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from keras_transformer.text.glossary import Glossary
+from keras_transformer.tokens import PAD
+from keras_transformer.translation import Translation
+
+log = logging.getLogger("keras_transformer")
+
+ROUNDS = 8  # searches of a line at most: a phrase may be written in several ways, each of which is forbidden when seen
+
+Sequences = tuple[tuple[int, ...], ...]
+Search = Callable[[list[int], list[Sequences]], list[list[Translation]]]
+
+
+def search_without(
+    search: Search, lines: int, phrases: Glossary, decode: Callable[[Sequence[int]], str], first_line: int = 1
+) -> list[list[Translation]]:
+    """Return the translations of lines, none of which has one of the phrases.
+
+    A line whose translations have none is searched once, as without phrases. If one has a phrase, the tokens that wrote
+    it are forbidden for this line, and it is searched again. If one still has one after ROUNDS searches, that is
+    logged, with the number of the line.
+
+    search: from numbers of lines, and sequences of tokens that each must not have, to translations, best first.
+    decode: from tokens to their text.
+    """
+    results = search(list(range(lines)), [()] * lines)
+    if not phrases.terms:
+        return results
+    forbidden: dict[int, Sequences] = {}
+    for _ in range(ROUNDS - 1):
+        for number, translations in enumerate(results):
+            if found := tuple(tokens for each in translations for tokens in tokens_of(each, phrases, decode)):
+                forbidden[number] = tuple(dict.fromkeys([*forbidden.get(number, ()), *found]))
+        again = [number for number, translations in enumerate(results) if has_any(translations, phrases)]
+        if not again:
+            return results
+        for number, translations in zip(again, search(again, [forbidden[number] for number in again]), strict=True):
+            results[number] = translations
+    for number, translations in enumerate(results):
+        if has_any(translations, phrases):
+            log.warning("line %d: its translation has a phrase that is forbidden", first_line + number)
+    return results
+
+
+def has_any(translations: Sequence[Translation], phrases: Glossary) -> bool:
+    return any(True for translation in translations for _ in phrases.matches(translation.text))
+
+
+def tokens_of(
+    translation: Translation, phrases: Glossary, decode: Callable[[Sequence[int]], str]
+) -> list[tuple[int, ...]]:
+    """Return the tokens that wrote each phrase in a translation."""
+    matches = list(phrases.matches(translation.text))
+    if not matches:
+        return []
+    ends = [len(decode(translation.ids[:count])) for count in range(len(translation.ids) + 1)]
+    sequences = []
+    for start, end, _ in matches:
+        last = next((count for count, reached in enumerate(ends) if reached >= end), len(translation.ids))
+        first = max(count for count in range(last) if ends[count] <= start)
+        sequences.append(translation.ids[first:last])
+    return sequences
+
+
+def rule_of_forbidden(sequences: Sequence[Sequences]) -> np.ndarray:
+    """Return the rule `forbidden` of a search (decoding/forbidden.py): int32 (B, N, M)."""
+    most = max(map(len, sequences))
+    longest = max((len(tokens) for of_line in sequences for tokens in of_line), default=1)
+    rule = np.full((len(sequences), most, longest), PAD, np.int32)
+    for rows, of_line in zip(rule, sequences, strict=True):
+        for row, tokens in zip(rows, of_line, strict=False):
+            row[longest - len(tokens) :] = tokens
+    return rule

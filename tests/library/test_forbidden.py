@@ -1,0 +1,75 @@
+"""Phrases that no translation may have: as a rule of the search, and as texts."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.text.forbidden import rule_of_forbidden, search_without
+from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.translation import Translation
+from tests.support.models import as_numpy
+from tests.support.tables import LENGTH, OUTPUTS, A, B, decoder_of, random_tables, ranked_outputs, tokens_of
+
+WIDE = len(OUTPUTS)  # a beam that holds every output
+FORBIDDEN = [(), ((A,),), ((A, B),), ((B, A, A), (B, B)), ((A, A),)]
+
+
+def has(tokens, sequence):
+    return any(tokens[n : n + len(sequence)] == sequence for n in range(len(tokens)))
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_the_outputs_are_all_those_without_a_forbidden_sequence(static):
+    tables = random_tables(len(FORBIDDEN))
+    rules = {"limits": np.full(len(tables), LENGTH, "int32"), "forbidden": rule_of_forbidden(FORBIDDEN)}
+    options = SearchOptions(WIDE, 0.0, n_best=WIDE)
+    found = beam_search(*decoder_of(tables, WIDE), rules, LENGTH, options, static_shapes=static)
+    for table, sequences, ids, scores in zip(
+        tables, FORBIDDEN, as_numpy(found.ids), as_numpy(found.scores), strict=True
+    ):
+        outputs = [tokens_of(row) for row, score in zip(ids, scores, strict=True) if score > NEVER / 2]
+        every = [tokens for _, tokens in ranked_outputs(table, 0.0)]
+        assert outputs == [tokens for tokens in every if not any(has(tokens, sequence) for sequence in sequences)]
+
+
+WORDS = ["the", "dog", "dog", "fox", "hen"]
+
+
+def search(numbers, sequences):
+    """Each line is written with the first words that it may have; 'dog' can be written by two tokens."""
+    asked.append(numbers)
+    results = []
+    for of_line in sequences:
+        word = next((token for token in (1, 2, 3) if not any(token in each for each in of_line)), 4)
+        results.append([Translation(decode([0, word]), 0.0, (0, word))])
+    return results
+
+
+asked = []
+
+
+def decode(ids):
+    return " ".join(WORDS[number] for number in ids)
+
+
+def test_a_line_is_searched_until_its_translation_has_no_phrase():
+    asked.clear()
+    results = search_without(search, 2, Glossary([Term("Dog", "-"), Term("fox", "-")]), decode)
+    assert [best.text for [best] in results] == ["the hen"] * 2
+    assert asked == [[0, 1]] * 4
+
+
+def test_lines_without_a_phrase_are_searched_once():
+    asked.clear()
+    assert search_without(search, 2, Glossary([Term("cat", "-")]), decode)[0][0].text == "the dog"
+    assert asked == [[0, 1]]
+
+
+def test_what_cannot_be_avoided_is_logged(caplog):
+    with caplog.at_level(logging.WARNING):
+        search_without(search, 1, Glossary([Term("the", "-")]), decode, first_line=7)
+    assert "line 7: its translation has a phrase that is forbidden" in caplog.text
