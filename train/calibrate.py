@@ -112,7 +112,7 @@ def texts_of(run: pathlib.Path, source: pathlib.Path | None, reference: pathlib.
     from .scoring.scored_text import data_of_run, pairs_with_text
 
     data = data_of_run(run, has_files=source is not None)
-    corpus = load_corpus(data.offline()) if data else None
+    corpus = load_corpus(data.offline().model_copy(update={"clean": None})) if data else None  # rules of training text
     files = Split(f"{source} and {reference}", lambda: iter(aligned_pairs(source, reference)))
     validation = files if source else corpus.validation
     pairs = pairs_with_text(validation)

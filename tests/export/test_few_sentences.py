@@ -10,6 +10,7 @@ from export import __main__ as command
 from export.litert.write import write_model
 from export.server.version import Version
 from export.versions import CERTIFICATE, LITERT
+from keras_transformer.confidence import Calibration
 from keras_transformer.saved_run import load_run
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
@@ -24,7 +25,8 @@ def version(tmp_path_factory):
     """A version folder with a LiteRT model inside."""
     folder = tmp_path_factory.mktemp("few")
     run = random_run(folder / "run")
-    translator = write_version(run, folder / "model" / "1", max_source_tokens=LONGEST)
+    curve = Calibration((-2.0, -1.0, -0.1), (0.1, 0.4, 0.9), "a measure", 100)
+    translator = write_version(run, folder / "model" / "1", max_source_tokens=LONGEST, calibration=curve)
     write_model(load_run(run)[0], translator, folder / "model" / "1" / LITERT, "model", None)
     return folder / "model" / "1"
 
@@ -32,7 +34,7 @@ def version(tmp_path_factory):
 def answer(version, texts):
     signature = version.signatures["serving_default"]
     inputs = {"text": np.array([text if isinstance(text, bytes) else text.encode() for text in texts], object)}
-    return version.run(signature, ("is_cut", "score", "translation"), inputs)
+    return version.run(signature, ("confidence", "is_cut", "score", "translation"), inputs)
 
 
 @pytest.mark.release
@@ -44,6 +46,7 @@ def test_few_sentences_get_the_answer_of_the_graph(version):
         assert ours["translation"].tolist() == theirs["translation"].tolist()
         assert ours["is_cut"].tolist() == theirs["is_cut"].tolist()
         np.testing.assert_allclose(ours["score"], theirs["score"], atol=1e-4)
+        np.testing.assert_allclose(ours["confidence"], theirs["confidence"], atol=1e-4)
         assert {name: array.dtype for name, array in ours.items()} == {n: a.dtype for n, a in theirs.items()}
 
 

@@ -30,8 +30,8 @@ def explanation(source="A dog runs", text="Ein Hund läuft"):
         "source_pieces": SOURCE,
         "truncated": False,
         "translations": [
-            translation(text, TARGET, [-0.1, -0.2, -0.296, -0.004]),
-            translation("Der Hund", ["▁Der", "▁Hund", "</s>"], [-2.4, -0.2, -0.2], is_cut=True),
+            translation(text, TARGET, [-0.1, -0.2, -0.296, -0.004], 0.93),
+            translation("Der Hund", ["▁Der", "▁Hund", "</s>"], [-2.4, -0.2, -0.2], 0.21, is_cut=True),
         ],
         "attention": {
             "memory": attention(len(TARGET), len(SOURCE)),
@@ -42,7 +42,7 @@ def explanation(source="A dog runs", text="Ein Hund läuft"):
     }
 
 
-def translation(text, pieces, log_probabilities, is_cut=False):
+def translation(text, pieces, log_probabilities, confidence, is_cut=False):
     total = sum(log_probabilities)
     return {
         "text": text,
@@ -51,6 +51,7 @@ def translation(text, pieces, log_probabilities, is_cut=False):
         "pieces": pieces,
         "piece_log_probabilities": log_probabilities,
         "is_cut": is_cut,
+        "confidence": confidence,
     }
 
 
@@ -65,6 +66,7 @@ def rows_of(shown):
         "piece_log_probabilities": [joined(each["piece_log_probabilities"]) for each in translations] + [""],
         "alignments": ["", "", ""],
         "is_cut": [each["is_cut"] for each in translations] + [False],
+        "confidences": [each["confidence"] for each in translations] + [0.0],
         "truncated": shown["truncated"],
     }
     explain = {

@@ -5,6 +5,7 @@ import collections
 import pytest
 
 from keras_transformer.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
+from keras_transformer.config import ConfigError
 from keras_transformer.samples import Sample
 from train.config.sources.files import FilesData
 from train.config.sources.tfds import TfdsData
@@ -133,9 +134,10 @@ def test_a_long_training_text_is_counted_from_its_beginning_and_named_so(monkeyp
     assert words_in_training([split_of("a b", "a", "a", "z")]).text == "the training text (4 pairs)"
 
 
-def test_without_the_training_text_the_references_are_counted_and_the_cause_is_named():
+@pytest.mark.parametrize("error", [CorpusError, ConfigError])
+def test_without_the_training_text_the_references_are_counted_and_the_cause_is_named(error):
     def missing():
-        raise CorpusError("there is no such file")
+        raise error("there is no such file")
 
     counts, text, _ = words_known(missing, ["x y", "x"])
     assert counts == {"x": 2, "y": 1} and "references" in text and "there is no such file" in text

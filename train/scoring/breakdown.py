@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import sacrebleu
 
 from keras_transformer.bleu import CHRF, RAW_BLEU, Measure, Score, score_by
+from keras_transformer.config import ConfigError
 from keras_transformer.languages import tokenizer_of
 from keras_transformer.samples import Sample
 
@@ -205,7 +206,7 @@ def words_known(
     """Count the words of the training text, whose Splits `splits` returns, or of the references if it is not there."""
     try:
         return words_in_training(splits(), language, restored, name)
-    except CorpusError as error:
+    except (CorpusError, ConfigError) as error:  # data.clean may ask for a package that is not here
         text = f"these references themselves, because {name} cannot be read ({error})"
         return WordCounts(words_of(restored(list(references)), language), text, language)
 
