@@ -6,6 +6,8 @@ import pathlib
 
 from keras_transformer.commands.console import quiet_imports
 from keras_transformer.commands.signals import signals_raise
+from keras_transformer.confidence import calibration_of
+from keras_transformer.run_folder import RunFolder
 
 from ..job import ExportJob, Quantization
 from ..versions import ExportError, refuse_existing, unfinished_version
@@ -38,9 +40,8 @@ class LiteRT:
         require_litert()  # before a minute of conversion
         transformer, tokenizer = job.load_run()
         lines = job.lines()
-        translator = Translator(
-            transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens, shortlist=job.load_shortlist()
-        )
+        of_run = {"shortlist": job.load_shortlist(), "calibration": calibration_of(RunFolder(job.run))}
+        translator = Translator(transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens, **of_run)
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
             write_model(transformer, translator, unfinished, folder.name, self.quantization)
             exported = LiteTranslator(unfinished)  # opens it, so that a file that LiteRT refuses is not published
