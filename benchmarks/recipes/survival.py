@@ -17,7 +17,7 @@ from keras_transformer.text.spans import KINDS, Protection
 from keras_transformer.text.survival import survival
 from keras_transformer.translator import Translator
 
-SENTENCES = 200
+SENTENCES = 70
 TEMPLATES = (
     "A man with {number} dogs is standing in front of a house.",
     "{number} people are waiting at the station on {date}.",
