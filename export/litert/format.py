@@ -40,8 +40,14 @@ class LiteRT:
         require_litert()  # before a minute of conversion
         transformer, tokenizer = job.load_run()
         lines = job.lines()
-        of_run = {"shortlist": job.load_shortlist(), "calibration": calibration_of(RunFolder(job.run))}
-        translator = Translator(transformer, tokenizer, job.options, max_source_tokens=job.max_source_tokens, **of_run)
+        translator = Translator(
+            transformer,
+            tokenizer,
+            job.options,
+            max_source_tokens=job.max_source_tokens,
+            shortlist=job.load_shortlist(),
+            calibration=calibration_of(RunFolder(job.run)),
+        )
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
             write_model(transformer, translator, unfinished, folder.name, self.quantization)
             exported = LiteTranslator(unfinished)  # opens it, so that a file that LiteRT refuses is not published

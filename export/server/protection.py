@@ -75,7 +75,7 @@ def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, pl
     """
     of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
     lines = [
-        protected_line(text, *asked, placeholders) for text, asked in zip(inputs["text"], of_rows(inputs), strict=True)
+        protected_line(text, asked, placeholders) for text, asked in zip(inputs["text"], of_rows(inputs), strict=True)
     ]
     texts = [
         text if line is None else line.source.text.encode() if line.source.has_text else b""
@@ -113,12 +113,10 @@ def of_rows(inputs: Arrays) -> Iterable[tuple[bytes, ...]]:
     return zip(*(column * rows if len(column) == 1 else column for column in columns), strict=True)
 
 
-def protected_line(
-    text: bytes, protect: bytes, keep: bytes, glossary: bytes, placeholders: int
-) -> ProtectedLine | None:
-    """Return a line with its spans; None if it has none, or is no UTF-8. Raises RequestError."""
+def protected_line(text: bytes, asked: tuple[bytes, ...], placeholders: int) -> ProtectedLine | None:
+    """Return a line with its spans; None if it has none, or is no UTF-8. asked: INPUTS. Raises RequestError."""
     try:
-        line = ProtectedLine.of(text.decode(), protection_of(protect, keep, glossary), placeholders)
+        line = ProtectedLine.of(text.decode(), protection_of(*asked), placeholders)
     except UnicodeDecodeError:
         return None
     except UserError as error:
