@@ -63,7 +63,7 @@ def translate(
     confidence: WithConfidence = False,
     batch_size: BatchSize = BATCH_SIZE,
 ):
-    """Translate standard input line by line with an export alone; or a text of paragraphs, or a file of another format.
+    """Translate lines, paragraphs or a file with an export alone.
 
     Writes one line to standard output per line of input, an empty line for an empty line; both are UTF-8. The options
     of the search, and the length to which longer lines are truncated, were set by `keras-transformer export`.

@@ -71,7 +71,7 @@ def shortlist(
         bool, typer.Option("--default", help="Let every command search with it, unless it has --shortlist off.")
     ] = False,
 ):
-    """Build the lexical shortlist of a run, with which it translates faster.
+    """Build the shortlist with which a run translates faster.
 
     Writes RUN/shortlist.npz: for each source piece the target pieces that may translate it, by the probabilities of IBM
     Model 1, learned from sentence pairs, such as the training text. Of more than 200,000 pairs, as many at equal

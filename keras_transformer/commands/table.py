@@ -33,7 +33,9 @@ GROUPS = {
     },
     "Translate": {
         "translate": Command(
-            "keras_transformer.commands.translate", "", "Translate standard input line by line with a trained run."
+            "keras_transformer.commands.translate",
+            "",
+            "Translate lines, paragraphs or a file with a trained run.",
         ),
         "score": Command("keras_transformer.commands.score", "", "Print how probable a run finds given translations."),
         "explain": Command(
@@ -42,7 +44,7 @@ GROUPS = {
         "shortlist": Command(
             "keras_transformer.commands.shortlist",
             "",
-            "Build the lexical shortlist of a run, with which it translates faster.",
+            "Build the shortlist with which a run translates faster.",
         ),
     },
     "Import": {
@@ -55,7 +57,9 @@ GROUPS = {
     "Export and serve": {
         "export": Command("export.__main__", "serve", "Export a run, and check that the export translates alike."),
         "translate-export": Command(
-            "export.translate", "serve", "Translate standard input line by line with an export alone."
+            "export.translate",
+            "serve",
+            "Translate lines, paragraphs or a file with an export alone.",
         ),
         "serve": Command("export.serve", "serve", "Serve an export over HTTP and gRPC, with a page to try it."),
         "query": Command("export.query", "serve", "Translate standard input line by line with a server."),

@@ -91,7 +91,7 @@ def translate(
     constrained: Constrained = False,
     draw: Annotated[bool, typer.Option("--draw", help="Draw trees, if the run was trained on a treebank.")] = False,
 ):
-    """Translate standard input line by line with a trained run; or a text of paragraphs, or a file of another format.
+    """Translate lines, paragraphs or a file with a trained run.
 
     Writes one line to standard output per line of input, an empty one for an empty one; both are UTF-8. A score is
     the natural log-probability of the translation over the length penalty, with the coverage penalty added: at most 0,

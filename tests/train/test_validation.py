@@ -43,6 +43,9 @@ class Tokenizer:
     def decode(self, ids):
         return " ".join(map(str, ids))
 
+    def pieces(self):
+        return []
+
     def restored(self, texts):
         return list(texts)
 
