@@ -1,3 +1,5 @@
+# make try         type English, read German: by the model in presets/, without training and without TensorFlow
+# make try-page    the same model behind the local server, with a page at http://localhost:8501/
 # make demo        a fresh machine to a translated sentence
 # make install     everything into .venv, with the command .venv/bin/keras-transformer
 # make serve       serves what the demo exported, with a page at http://localhost:8501/
@@ -23,16 +25,33 @@ SEED ?= 1
 python := $(VENV)/bin/python
 program := $(VENV)/bin/keras-transformer
 pytest := $(python) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+check_python := $(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Python 3.11, 3.12 or 3.13 is needed, this is %d.%d. Say which: make PYTHON=python3.12" % v)'
+preset := presets/multi30k_en_de
 runs := runs/numbers
 exports := exports/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: install demo multi30k serve check check-learning test test-all longest attack peers race-peer docs lint clean
+.PHONY: try try-page install demo multi30k serve check check-learning test test-all longest attack peers race-peer docs lint clean
+
+try: .try/installed
+	@echo 'Type an English sentence about what can be seen in a photograph, and press Enter. Ctrl-D ends.' >&2
+	@.try/bin/python -m keras_transformer translate-export $(preset)/litert
+
+.try/installed: requirements-try.txt
+	@$(check_python)
+	@echo "Installing what a translation needs into .try: about 250 MB, less than a minute." >&2
+	$(PYTHON) -m venv .try
+	.try/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-try.txt
+	touch $@
+
+try-page: install
+	test -d exports/multi30k_en_de || $(program) export $(preset) --to exports/multi30k_en_de
+	$(program) serve exports/multi30k_en_de
 
 install: $(VENV)/installed
 
 $(VENV)/installed: requirements.txt pyproject.toml setup.py
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Python 3.11, 3.12 or 3.13 is needed, this is %d.%d. Say which: make PYTHON=python3.12" % v)'
+	@$(check_python)
 	@echo "Installing everything into $(VENV): about 2 GB, some minutes."
 	$(PYTHON) -m venv $(VENV)
 	$(python) -m pip install --quiet --disable-pip-version-check -r requirements.txt

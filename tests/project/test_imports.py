@@ -53,6 +53,7 @@ STORY = {"__init__", "__main__", "run", "evaluate", "compare", "calibrate", "dis
 DRAWERS = {"utils", "helpers", "common", "misc"}
 LONGEST = 300  # lines: a longer file is telling two stories
 SUBJECTS = {  # of test files that are about more than one module: each other one is named after its module
+    "boxed_model": "presets/, and make try",
     "attack": "bad requests to a local server",
     "attack_links": "links and pipes in the folder of a model",
     "attack_memory": "clients that hold requests and answers of a local server",
