@@ -59,7 +59,10 @@ def run(folder: pathlib.Path | None, request: Request, place: Place) -> None:
     Raises ClusterError before anything is computed if a worker cannot do it, and if Spark gives up later.
     """
     export = None if folder is None else found_export(folder)
-    with stopped_by_signals(place.target), spark(place.master, place.settings, export) as context:
+    with (
+        stopped_by_signals(place.target) as stopped,
+        spark(place.master, place.settings, export, stopped) as context,
+    ):
         context.setLogLevel("ERROR")
         files = Storage(context).input_files(place.source)
         output = Output(Storage(context), place.target)
@@ -148,11 +151,24 @@ def news(context: Any, total: int, done: int) -> Iterator[None]:
 
 
 @contextmanager
-def stopped_by_signals(target: str) -> Iterator[None]:
-    """Within, Ctrl-C and SIGTERM raise Interrupted."""
+def stopped_by_signals(target: str) -> Iterator[threading.Event]:
+    """Within, Ctrl-C and SIGTERM raise Interrupted. Yields what is set as soon as one has come.
+
+    py4j turns what is raised while Java computes into an error of its own, and logs it with its traces: so whatever
+    ends the work after a signal is Interrupted, and nothing is logged any more.
+    """
+    stopped = threading.Event()
+    reason = f"Stopped. {target} keeps the parts that are finished: run the same command again to go on."
 
     def stop(number: int, frame: Any) -> None:
-        raise Interrupted(f"Stopped. {target} keeps the parts that are finished: run the same command again to go on.")
+        stopped.set()
+        logging.disable()
+        raise Interrupted(reason)
 
     with handling(stop):
-        yield
+        try:
+            yield stopped
+        except Exception:
+            if stopped.is_set():
+                raise Interrupted(reason) from None
+            raise

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from keras_transformer.errors import Interrupted
 from keras_transformer.machine import processor_cores
 
 from .checks import check_java, check_master
@@ -35,12 +34,15 @@ ALONE = {  # on this machine alone: nothing of Spark can be reached from elsewhe
 
 
 @contextlib.contextmanager
-def spark(master: str | None, settings: Sequence[str], export: pathlib.Path | None) -> Iterator[Any]:
+def spark(
+    master: str | None, settings: Sequence[str], export: pathlib.Path | None, stopped: threading.Event
+) -> Iterator[Any]:
     """Within, there is a SparkContext whose workers have this project and the export, if there is one.
 
     master: its URL; None is what spark-submit says, else the cores of this machine. settings: further ones of Spark,
-    each NAME=VALUE, which win. What Java prints goes into a file, which stays and is named if Spark fails. Raises
-    ClusterError if there is no Java, if no master answers, and if Spark fails.
+    each NAME=VALUE, which win. stopped: is set if a signal ends the work, which is no failure of Spark. What Java
+    prints goes into a file, which stays and is named if Spark fails. Raises ClusterError if there is no Java, if no
+    master answers, and if Spark fails.
     """
     logging.getLogger("py4j").setLevel(logging.WARNING)
     chosen = SETTINGS | settings_of(master) | dict(name_and_value(setting) for setting in settings)
@@ -50,7 +52,7 @@ def spark(master: str | None, settings: Sequence[str], export: pathlib.Path | No
     descriptor, name = tempfile.mkstemp(prefix="keras-transformer-spark-", suffix=".log")
     os.close(descriptor)
     log_file = pathlib.Path(name)
-    with tempfile.TemporaryDirectory(prefix="keras-transformer-") as folder, told(log_file):
+    with tempfile.TemporaryDirectory(prefix="keras-transformer-") as folder, told(log_file, stopped):
         context = started(chosen, log_file)
         try:
             context._jsc.hadoopConfiguration().set("textinputformat.record.delimiter", "\n")  # "\r" is no end of a line
@@ -95,7 +97,7 @@ def started(settings: dict[str, str], log_file: pathlib.Path) -> Any:
 
 
 @contextlib.contextmanager
-def told(log_file: pathlib.Path) -> Iterator[None]:
+def told(log_file: pathlib.Path, stopped: threading.Event) -> Iterator[None]:
     """Within, a failure of Spark is raised as ClusterError, which names the cause and the file, which then stays."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -104,8 +106,8 @@ def told(log_file: pathlib.Path) -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException) as error:
-        if isinstance(interruption := getattr(error, "cause", None), Interrupted):  # raised while Java computed
-            raise interruption from None
+        if stopped.is_set():
+            raise
         cause = cause_of(error)
         if sentence := sentence_of_worker(cause):
             raise ClusterError(sentence) from None
@@ -129,8 +131,8 @@ def try_a_worker(context: Any, task: Callable[[int], Any]) -> Any:
     timer.start()
     try:
         return context.parallelize([0], 1).map(task).collect()[0]
-    except Exception as error:
-        if late.is_set() and not isinstance(getattr(error, "cause", None), Interrupted):
+    except Exception:
+        if late.is_set():
             raise ClusterError(
                 f"No worker took a task within {SECONDS_TO_START} seconds: the cluster has none, or none with as many "
                 "free cores and as much memory as an executor asks for (--conf spark.executor.memory=...)."
