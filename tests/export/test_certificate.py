@@ -79,7 +79,7 @@ def test_every_operation_of_an_export_is_known_and_functions_are_no_operations(w
     assert operations <= OF_OLDEST and {"While", "SentencepieceOp", "TopKV2"} <= operations
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_every_signature_is_warmed_up_and_answers_its_requests(whole):
     asked = [request.model_spec.signature_name for request in warm_up_requests(whole)]
     assert set(asked) == {"serving_default", "translate", "score", "tokenize", "explain"}

@@ -155,7 +155,7 @@ def test_a_hundred_requests_may_wait_for_their_answers_and_no_more(server):
     assert answers.count(b"HTTP/1.1 200") < 1_000
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize(("times", "requests_at_once"), [(2, 1), (35, 1), (35, 2)])  # 2: what waits is in the kernel
 def test_a_client_that_does_not_read_its_answer_is_not_waited_for(server, times, requests_at_once):
     line = "x" * 200_000

@@ -102,7 +102,7 @@ def test_the_order_of_the_members_changes_nothing(order):
     assert_same_hypotheses(found_by(*order), found_by(*SEEDS))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_static_shapes_change_nothing():
     assert_same_hypotheses(found_by(*SEEDS, static_shapes=True), found_by(*SEEDS))
     compiled = tf.function(lambda ids: search(decoder_of(*SEEDS), ids, OPTIONS, static_shapes=True), jit_compile=True)(
@@ -216,7 +216,7 @@ def ensemble_of(runs):
     return [part for run in runs for part in ("--ensemble", run)]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_translate_takes_further_runs(runs):
     stdin = "".join(f"{line}\n" for line in SENTENCES).encode()
     result = invoke(keras_transformer.commands.translate.app, runs[0], *ensemble_of(runs[1:]), stdin=stdin)
@@ -226,7 +226,7 @@ def test_translate_takes_further_runs(runs):
     assert result.stdout_bytes.decode().split("\n")[:-1] == [" ".join(line.splitlines()) for line in expected]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_evaluate_scores_what_the_runs_say_together_and_names_them(runs, text, tmp_path):
     output = tmp_path / "output"
     result = invoke(train.evaluate.app, runs[0], *ensemble_of(runs[1:]), *text, "--output", output, "--beam-size", 2)
@@ -238,7 +238,7 @@ def test_evaluate_scores_what_the_runs_say_together_and_names_them(runs, text, t
     assert json.loads(as_json.stdout)["ensemble"] == [str(runs[1])]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_distil_chooses_among_what_the_runs_say_together(runs, text, tmp_path):
     output = tmp_path / "output"
     distil = functools.partial(invoke, train.distil.app, runs[0])

@@ -122,6 +122,7 @@ def test_tensorboard_logs_loss_and_metrics_of_every_epoch(tmp_path):
             assert_close([value for _, value in logged], history[f"{prefix}{name}"], rtol=1e-5)
 
 
+@pytest.mark.release
 def test_half_precision_trains_and_float16_scales_its_loss():
     for precision in ("mixed_bfloat16", "mixed_float16"):
         model, history = one_fit(epochs=3, dtype=precision, **PLAIN)
@@ -225,6 +226,7 @@ class Killed(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
+@pytest.mark.release
 def test_a_killed_fit_continues_at_its_epoch(tmp_path):
     """With BackupAndRestore: two epochs, killed in the second, are the weights of two epochs at once."""
     at_once, killed, continued = (compiled(**PLAIN, dropout=0.0) for _ in range(3))
@@ -240,6 +242,7 @@ def test_a_killed_fit_continues_at_its_epoch(tmp_path):
         assert_close(one, other)
 
 
+@pytest.mark.release
 def test_validation_can_be_of_averaged_weights():
     """`use_ema` and SwapEMAWeights of Keras: val_loss is that of the averages, which `fit` leaves in the model."""
     losses = {}

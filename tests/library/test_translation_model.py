@@ -53,7 +53,7 @@ def test_json_and_a_file_of_weights_make_the_same_model(config, tmp_path):
 # Freezing
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @every_kind
 def test_each_layer_and_part_is_frozen_in_a_copy_and_trains_again_when_told_to(config):
     for number in range(len(layers_with_weights(build_model(config)))):

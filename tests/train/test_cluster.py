@@ -16,7 +16,7 @@ from tests.support.runs import metrics_of, write_config
 from train.__main__ import app
 from train.loop.checkpoints import read_checkpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 STEPS = 80
 OPTIONS = (

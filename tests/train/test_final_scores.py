@@ -63,8 +63,9 @@ def test_the_last_record_has_the_scores_of_the_report(finished):
     (final,) = (line for line in metrics_of(folder) if "final/loss" in line)
     assert final == metrics_of(folder)[-1] and final["step"] == 5
     scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-    bleu, *_, chrf = scores["scores"]
+    bleu, *_, chrf, ter = scores["scores"]
     assert (scores["split"], scores["beam_size"], bleu["name"], chrf["name"]) == ("data.test_pairs", 4, "BLEU", "chrF")
+    assert ter["name"] == "TER"
     assert bleu["value"] is None and "final/bleu" not in final  # a number is one word
     assert final["final/chrf"] == chrf["value"]
     assert (final["final/exact"], final["final/loss"]) == (scores["exact"], scores["validation_loss"])

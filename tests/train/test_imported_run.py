@@ -76,6 +76,7 @@ def share_in_words(run):
     return sum(one.text == target for one, (_, target) in zip(found, differing, strict=True)) / len(differing)
 
 
+@pytest.mark.release
 def test_the_command_fine_tunes_it_from_a_configuration_of_a_text_and_a_start(folder):
     before = Scorer.load(folder / "run").score(lines("test.en"), in_words("test.de"))
     config = folder / "tuned.toml"

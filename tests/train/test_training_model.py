@@ -283,6 +283,7 @@ def replicated(tmp_path_factory):
     return json.loads(path.read_text())
 
 
+@pytest.mark.release
 def test_two_replicas_scale_the_loss_of_float16_once_and_both_skip_an_overflow(replicated):
     assert_close(values_of(replicated["half_logs"]), values_of(trained()[0][:2]), rtol=0.03)
     assert (replicated["updates"], replicated["overflow_changes"]) == (2, 0)
