@@ -25,7 +25,7 @@ from tests.support.runs import SENTENCES, random_run
 from tests.support.searches import OTHER_VALUES
 
 CHANGES = {name: OTHER_VALUES[name] for name in OTHER_VALUES if not TABLE[name].not_served}
-CHANGES |= {"target_prefix": "der Küche"}
+CHANGES |= {"target_prefix": "der Küche", "protect": "numbers,urls", "keep": "two", "glossary": "two\tzwo"}
 NEEDED = {name: {"temperature": 0.5} for name in ("top_k", "top_p")}  # without which the graph refuses it
 QUOTED = """It's "forty\\-one" $HOME `dogs` & Männer; \u2028 {{ data }} </script>"""
 SERVER = ServerOptions(port=0, grpc_port=0, workers=1)
@@ -148,7 +148,7 @@ def test_attention_and_beam_are_those_of_the_api(opened, served):
 def test_every_option_arrives(opened, served):
     type_in(opened, SENTENCES[2])
     opened.locator("summary").click()
-    names = opened.locator("#controls input").evaluate_all("all => all.map(one => one.name)")
+    names = opened.locator("#controls [name]").evaluate_all("all => all.map(one => one.name)")
     assert sorted(names) == sorted(CHANGES)
     for name, value in CHANGES.items():
         changes = NEEDED.get(name, {}) | {name: value}
