@@ -5,7 +5,7 @@
 # make serve       serves what the demo exported, with a page at http://localhost:8501/
 # make check       in about a minute on two cores: the tests that start no process and train nothing for long
 # make test        in some 10 minutes on two cores: every law of this project's own code
-# make test-all    in some 20 minutes: also what needs other programs (`make peers`) or walks a whole release
+# make test-all    in some 35 minutes: also what needs other programs (`make peers`) or walks a whole release
 # make longest     make test-all, and keeps in tests/longest.json which files take longest, to begin with them
 # make check-learning  a training of minutes whose validation loss must come out right; SEED=2 takes another seed
 # make attack      10,000 bad requests to a local server; ATTACK_REQUESTS=100000 sends more
