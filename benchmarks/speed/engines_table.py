@@ -104,6 +104,10 @@ def draw_points(figure: "Figure", points: list[dict[str, Any]]) -> None:
         label = f"{model}, {CONTESTANTS[engine].title}" if axes is right else None
         quality = bleu.get((model, engine), point["bleu"])  # of as many lines as there are
         axes.plot([speed], [quality], MARKERS[engine], color=f"C{models.index(model)}", label=label, linestyle="")
-    for axes in (left, right):
+    for axes, steps in ((left, (2, 3, 5, 7, 10, 15, 20, 30)), (right, (100, 150, 200, 300, 400, 500, 700, 1000))):
         axes.set_xscale("log")
+        low, high = axes.get_xlim()
+        axes.set_xticks([step for step in steps if low <= step <= high])
+        axes.minorticks_off()
+        axes.xaxis.set_major_formatter("{x:g}")
     figure.legend(loc="outside right upper", fontsize="x-small")
