@@ -146,7 +146,7 @@ class _Walk:
             if len(self.open) < self.kept_depth:
                 yield from self._end_kept(event.name)
         elif event.kind == "text":
-            self.tokens += tokens_of(raw)
+            self.tokens += HTML.tokens_of_lines(raw, WHITE_SPACE)
         elif event.kind == "comment" or event.name in INLINE:
             self.tokens.append(Token(raw, "", True))
         else:
@@ -189,13 +189,3 @@ def is_kept(event: Event) -> bool:
     """Return whether an element is none to translate."""
     classes = (event.attributes.get("class") or "").split()
     return event.name in KEPT or event.attributes.get("translate") == "no" or "notranslate" in classes
-
-
-def tokens_of(raw: str) -> Iterator[Token]:
-    """Yield the tokens of a text of HTML, where a line break is a space."""
-    reached = 0
-    for found in WHITE_SPACE.finditer(raw):
-        yield from HTML.tokens(raw[reached : found.start()])
-        yield Token(found[0], " ", True)
-        reached = found.end()
-    yield from HTML.tokens(raw[reached:])

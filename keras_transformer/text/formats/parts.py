@@ -43,6 +43,15 @@ class Notation(NamedTuple):
         if reached < len(raw):
             yield Token(raw[reached:], raw[reached:])
 
+    def tokens_of_lines(self, raw: str, line_break: re.Pattern[str]) -> Iterator[Token]:
+        """Yield the tokens of a text without marks in which a line break, with white space around it, is a space."""
+        reached = 0
+        for found in line_break.finditer(raw):
+            yield from self.tokens(raw[reached : found.start()])
+            yield Token(found[0], " ", True)
+            reached = found.end()
+        yield from self.tokens(raw[reached:])
+
     def passage(self, raw: str) -> Passage:
         return Passage(self.tokens(raw), self.written)
 

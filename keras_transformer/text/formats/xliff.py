@@ -165,15 +165,7 @@ def tokens_of(events: Sequence[Event], source: Element, raw: Callable[[int, int]
         elif event.kind == "cdata":
             in_cdata = not in_cdata
         elif event.kind == "text":
-            yield from text_tokens(XML.written(text) if in_cdata else text)  # the target has no CDATA
+            written = XML.written(text) if in_cdata else text  # the target has no CDATA
+            yield from XML.tokens_of_lines(written, WHITE_SPACE)
         else:
             yield Token(text, "", True)
-
-
-def text_tokens(text: str) -> Iterator[Token]:
-    reached = 0
-    for found in WHITE_SPACE.finditer(text):
-        yield from XML.tokens(text[reached : found.start()])
-        yield Token(found[0], " ", True)
-        reached = found.end()
-    yield from XML.tokens(text[reached:])
