@@ -9,17 +9,11 @@ from keras_transformer.doctor import packages
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.findings import removed
 from tests.support.processes import python
-from tests.support.runs import random_run
-
-
-@pytest.fixture(scope="module")
-def whole_run(tmp_path_factory):
-    return random_run(tmp_path_factory.mktemp("doctor") / "run")
 
 
 @pytest.fixture
-def run(whole_run, tmp_path):
-    return shutil.copytree(whole_run, tmp_path / "run")
+def run(random_folder, tmp_path):
+    return shutil.copytree(random_folder, tmp_path / "run")
 
 
 @pytest.fixture(autouse=True)

@@ -12,14 +12,9 @@ from tests.support.findings import cut, removed, states, the_missing
 from tests.support.runs import random_run
 
 
-@pytest.fixture(scope="module")
-def whole_run(tmp_path_factory):
-    return random_run(tmp_path_factory.mktemp("doctor") / "run")
-
-
 @pytest.fixture
-def run(whole_run, tmp_path):
-    return shutil.copytree(whole_run, tmp_path / "run")
+def run(random_folder, tmp_path):
+    return shutil.copytree(random_folder, tmp_path / "run")
 
 
 def test_a_whole_run_has_nothing_missing(run):
