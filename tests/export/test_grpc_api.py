@@ -117,6 +117,20 @@ def test_health_is_serving_from_the_start_until_the_server_ends(tmp_path):
         assert error.value.code() is grpc.StatusCode.NOT_FOUND
 
 
+@pytest.mark.slow
+def test_who_watches_health_is_told_that_the_server_ends(tmp_path):
+    write_echo(tmp_path / "echo" / "1")
+    options = ServerOptions(port=0, grpc_port=0)
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(contextlib.ExitStack())
+        address = server.enter_context(local_server(tmp_path / "echo", options))
+        channel = stack.enter_context(grpc.insecure_channel(f"{address.host}:{address.grpc_port}"))
+        watched = HealthStub(channel).Watch(HealthCheckRequest(), timeout=60)
+        assert next(watched).status == HealthCheckResponse.SERVING
+        server.close()
+        assert next(watched).status == HealthCheckResponse.NOT_SERVING
+
+
 def test_health_ends_before_the_requests_in_flight_do():
     async def answers():
         health = aio.HealthServicer()

@@ -1,13 +1,17 @@
 """What an operator watches is what happened: as Prometheus's own parser reads it, under TensorFlow Serving's names."""
 
 import asyncio
+import time
+import types
 
+import numpy as np
 import pytest
 import requests
 from prometheus_client.parser import text_string_to_metric_families
 
+from export.server.dispatcher import Dispatcher, Question
 from export.server.errors import Code, RequestError
-from export.server.metrics import LATENCIES, code_of
+from export.server.metrics import LATENCIES, Metrics, code_of
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.echo import write_echo
@@ -49,6 +53,30 @@ def test_requests_rows_and_batches_are_counted(server):
     assert found["keras_transformer_bytes_in_flight",] == 0
     assert 0 < found["keras_transformer_batch_seconds_sum",] < 10
     assert 3 < found[":tensorflow:serving:request_latency_sum", "Predict", "REST", "echo"] < 10e6
+
+
+def test_latencies_are_microseconds():
+    metrics = Metrics(types.SimpleNamespace(name="any", status={}))
+    metrics.answered("Predict", "GRPC", None, 0.25)
+    labels = {"model_name": "any", "API": "Predict", "entrypoint": "GRPC"}
+    assert metrics.registry.get_sample_value(":tensorflow:serving:request_latency_sum", labels) == 250_000
+
+
+def test_translations_that_are_cut_are_counted_where_they_are_asked_for():
+    dispatcher = Dispatcher(types.SimpleNamespace(name="any", status={}), ServerOptions())
+
+    async def answered(outputs):
+        async def compute(*arguments):
+            return outputs
+
+        dispatcher.batcher = types.SimpleNamespace(compute=compute)
+        codec = types.SimpleNamespace(write=lambda outputs, most: b"")
+        with dispatcher.bytes_in_flight.share() as share:
+            await dispatcher.predict(None, Question(codec, None, (), {}, 0), share, time.monotonic() + 9)
+        return dispatcher.metrics.registry.get_sample_value("keras_transformer_cut_total")
+
+    assert asyncio.run(answered({"is_cut": np.array([[True, False], [True, True]])})) == 3
+    assert asyncio.run(answered({"scores": np.ones((2, 2))})) == 3
 
 
 def test_a_request_for_another_model_adds_no_name(server):
