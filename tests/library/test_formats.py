@@ -96,6 +96,13 @@ def test_what_stands_between_sentences_keeps_its_notation():
     assert through("tsv", "a\tb\n", lambda text: "x\ty", ["2"]) == "a\tx y\n"
 
 
+def test_a_sentence_that_is_wrapped_stays_wrapped():
+    assert through("html", "<p>A dog\n  runs.</p>", lambda text: "Ein Hund rennt.") == "<p>Ein Hund\n  rennt.</p>"
+    unit = "<trans-unit id='1'><source>A dog\nruns.</source><target></target></trans-unit>"
+    text = f"<xliff version='1.2'><file target-language='de'><body>{unit}</body></file></xliff>"
+    assert "<target>Ein Hund\nrennt.</target>" in through("xliff", text, lambda text: "Ein Hund rennt.")
+
+
 def test_tags_go_with_their_words_in_proportion():
     html = "<p>A <b>dog</b> runs.</p>"
     assert through("html", html, lambda text: "Ein Hund rennt.") == "<p>Ein <b>Hund</b> rennt.</p>"
