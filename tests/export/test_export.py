@@ -69,7 +69,7 @@ def test_both_translate_unusual_lines_alike(both):
     assert len(expected[3].ids) <= MAX_SOURCE_TOKENS + OPTIONS.extra_length
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_kind_of_transformer_is_exported(tmp_path, variant):
     run = random_run(tmp_path / "run", **VARIANTS[variant])

@@ -147,7 +147,7 @@ def test_one_model_is_searched_as_it_is_and_none_is_refused():
 # translating
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_translation_has_the_logarithm_of_the_mean_as_its_score(runs):
     """Teacher forcing of each member alone, the independent way to the probability of every token."""
     found = Translator.load(runs, SearchOptions(beam_size=4, length_penalty=0.0, extra_length=5)).translate(SENTENCES)

@@ -58,6 +58,7 @@ def test_metrics_do_not_depend_on_the_batch_size(fitted):
         assert_close(one[name], other[name])
 
 
+@pytest.mark.release
 def test_it_trains_compiled_with_xla_as_without():
     (_, compiled_history), (_, plain) = (one_fit(epochs=1, jit_compile=xla, dropout=0.0) for xla in (True, False))
     for name in plain:

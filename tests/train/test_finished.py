@@ -210,7 +210,7 @@ def weights_in(path):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_command_that_trains_nothing_leaves_the_run_folder_as_it_is(tmp_path):
     config, folder = write_config(tmp_path), RunFolder(tmp_path / "run")
     assert invoke(app, config, "--set", "training.steps=2").exit_code == 0
