@@ -14,6 +14,10 @@ from keras_transformer.tokens import EOS, PAD, UNK
 
 log = logging.getLogger("keras_transformer")
 SHOWN_TAGS = 5  # in a warning, of those that a model has
+NO_PIECES = (  # of a prefix, for whoever asks for it
+    "has characters for which this model has no piece, so no translation begins with it: leave them out, or write the "
+    "word to its end."
+)
 
 
 def check_vocabulary(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
@@ -59,10 +63,7 @@ def encoded_prefix(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
     """
     ids = tokenizer.encode_target(text)
     if UNK in ids:
-        raise InputError(
-            f"The prefix {text[:60]!r} has characters for which this model has no piece, so no translation begins with "
-            "it: leave them out, or write the word to its end."
-        )
+        raise InputError(f"The prefix {text[:60]!r} {NO_PIECES}")
     if len(ids) >= longest:
         raise InputError(
             f"The prefix {text[:60]!r} has {len(ids)} tokens; at most {longest - 1} are possible: give a shorter one."

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from keras_transformer.normalization import SPACE
 from keras_transformer.prefixes import GUARD, NO_ENDING
+from keras_transformer.sources import NO_PIECES
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD, UNK
 
@@ -33,9 +34,13 @@ class GraphPrefixReader:
         """Return the tokens that begin the output of each text, and the endings, one of which follows them.
 
         Shapes: texts string (B,) -> int32 RaggedTensors (B, None) and (B, None, None), and bool (B,): whether the text
-        was cut to `most` tokens less one.
+        was cut to `most` tokens less one. The graph fails if the tokenizer has no piece for a part of a text.
         """
         tokens = self.encode(texts)
+        is_unknown = tf.reduce_any(tokens == UNK, axis=1)
+        known = tf.debugging.Assert(~tf.reduce_any(is_unknown), [f"A target_prefix {NO_PIECES}", texts[is_unknown][:1]])
+        with tf.control_dependencies([known]):
+            tokens = tf.identity(tokens)
         is_cut = tf.cast(tokens.row_lengths(), tf.int32) >= most
         distinct, where = tf.unique(texts)  # a request has one prefix for all lines, or few different ones
         lengths, endings = tf.map_fn(
@@ -74,8 +79,7 @@ class GraphPrefixReader:
             is_space_left_out = guarded == tf.strings.join([self.text_of(tokens), SPACE, GUARD])
             return tf.cond(is_space_left_out, after_space, crossing)
 
-        is_known = tf.reduce_all(tokens != UNK) & (size > 0) & (size < most)
-        return tf.cond(is_known, known, forced)
+        return tf.cond((size > 0) & (size < most), known, forced)
 
     def endings_of(self, rest, word):
         """Return the pieces of all texts that begin with `rest`, up to the one that completes it; `word` is its own."""

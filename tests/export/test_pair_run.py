@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from export import __main__ as command
 from export.graph.exported import ExportedTranslator
@@ -40,6 +41,9 @@ def test_the_served_graph_answers_as_the_run_does(run):
     assert [text.decode() for text in answer["translation"]] == [one.text for one in translator.translate(LINES)]
     expected = [translation.text for translation in translator.translate(LINES, prefixes=["neun"] * len(LINES))]
     assert [text.decode() for text in ask("translate", LINES, target_prefix=["neun"])["translations"][:, 0]] == expected
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no piece"):
+        ask("translate", LINES, target_prefix=["猫"])
 
     scored = Scorer.load(run, max_source_tokens=LONGEST).score(LINES, TARGETS)
     answer = ask("score", LINES, translation=TARGETS)

@@ -4,8 +4,10 @@ import pytest
 import tensorflow as tf
 
 from export.graph.prefixes import GraphPrefixReader, padded_endings
+from keras_transformer.errors import InputError
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.prefixes import NO_ENDING, PrefixReader
+from keras_transformer.sources import NO_PIECES
 from keras_transformer.tokens import PAD, UNK
 from tests.support.marian import pair_tokenizer
 from tests.support.runs import SENTENCES
@@ -34,18 +36,28 @@ def test_a_graph_reads_prefixes_as_python_does(pair, kind):
     reader = PrefixReader(tokenizer)
     graph_reader = GraphPrefixReader(tokenizer, graph_tokenizer(tokenizer.model_bytes).encode_target)
     read = tf.function(lambda texts: graph_reader.read(texts, 50), autograph=False)
-    tokens, endings, is_cut = read(tf.constant(TEXTS))
+    texts = [text for text in TEXTS if UNK not in tokenizer.encode_target(text)]
+    tokens, endings, is_cut = read(tf.constant(texts))
     assert not is_cut.numpy().any()
-    for text, of_graph, endings_of_graph in zip(TEXTS, tokens.to_list(), endings.to_list(), strict=True):
-        if UNK in tokenizer.encode_target(text):  # which Python refuses, and a graph cannot for one line alone
-            assert of_graph == tokenizer.encode_target(text) and endings_of_graph == [[]]
-            continue
+    for text, of_graph, endings_of_graph in zip(texts, tokens.to_list(), endings.to_list(), strict=True):
         expected = reader.read(text, 50)
         assert of_graph == expected.tokens
         assert sorted({tuple(ending) for ending in endings_of_graph}) == expected.endings
-    tokens, endings, is_cut = graph_reader.read(tf.constant(["the fox " * 9, "the"]), 6)
+    tokens, endings, is_cut = graph_reader.read(tf.constant(["zwei " * 9, "zwei"]), 6)
     assert is_cut.numpy().tolist() == [True, False]
-    assert tokens.to_list()[0] == tokenizer.encode_target("the fox " * 9)[:5] and endings.to_list()[0] == [[]]
+    assert tokens.to_list()[0] == tokenizer.encode_target("zwei " * 9)[:5] and endings.to_list()[0] == [[]]
+
+
+def test_what_has_no_piece_is_refused_by_name_and_never_left_out():
+    """As PrefixReader refuses it. A tokenizer with byte pieces has a piece for every text."""
+    tokenizer = pair_tokenizer()
+    reader = PrefixReader(tokenizer)
+    graph_reader = GraphPrefixReader(tokenizer, graph_tokenizer(tokenizer.model_bytes).encode_target)
+    for text in ("猫", "zwei 猫", "v"):
+        with pytest.raises(InputError, match=f"{text}.*{NO_PIECES}"):
+            reader.read(text, 50)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=NO_PIECES):
+            graph_reader.read(tf.constant(["zwei", text]), 50)
 
 
 def test_endings_are_padded_and_those_that_do_not_exist_are_marked():
