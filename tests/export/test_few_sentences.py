@@ -2,12 +2,15 @@
 
 import importlib.util
 import json
+import types
 
 import numpy as np
 import pytest
 
 from export import __main__ as command
 from export.litert.write import write_model
+from export.server import few_sentences
+from export.server.signature import Signature
 from export.server.version import Version
 from export.versions import CERTIFICATE, LITERT
 from keras_transformer.confidence import Calibration
@@ -103,3 +106,17 @@ def test_an_export_with_a_litert_model_is_compared_with_it(tmp_path):
     certificate = json.loads((tmp_path / "exports" / "1" / CERTIFICATE).read_text())
     by_litert = [check for check in certificate["equality"] if check["runtime"].endswith("by LiteRT")]
     assert len(by_litert) == 2 and all(check["same"] == len(SENTENCES) for check in by_litert)
+
+
+def test_litert_is_asked_for_few_short_lines_of_the_plain_signature_alone(monkeypatch):
+    description = types.SimpleNamespace(description=types.SimpleNamespace(max_source_tokens=8))
+    monkeypatch.setattr(few_sentences, "LiteTranslator", lambda folder: description)
+    few, plain = few_sentences.FewSentences(None), Signature("serving_default", {}, {}, {})
+
+    def can_run(*texts, signature=plain, **more):
+        return few.can_run(signature, {"text": np.array([text.encode() for text in texts], object), **more})
+
+    assert can_run("") and can_run("a" * 7, "a dog") and can_run("été")
+    assert not can_run() and not can_run("a", "b", "c")
+    assert not can_run("a" * 8) and not can_run("a", "é" * 4) and not can_run("a\nb")
+    assert not can_run("a", signature=plain._replace(name="translate")) and not can_run("a", beam_size=np.array([4]))

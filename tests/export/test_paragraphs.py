@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from export.server import paragraphs
 from export.server.errors import RequestError
 from export.server.paragraphs import MOST_SENTENCES, SPANS, has_spans, run_paragraphs, with_paragraphs
 from export.server.signature import Signature, Tensor
@@ -91,3 +92,24 @@ def test_another_signature_stays_as_it_is():
     assert set(extended.inputs) - set(signature("translate").inputs) == {"paragraphs", "language"}
     inputs = extended.complete({"text": np.array([b"x"], object)})
     assert not inputs["paragraphs"].any() and inputs["language"].tolist() == [b"en"]
+
+
+def test_each_text_is_divided_by_the_rules_of_its_language():
+    inputs = {
+        "text": np.array([b"Er kam am 3. Mai."] * 2, object), "beam_size": np.array([4]),
+        "paragraphs": np.array([True]), "language": np.array([b"de", b"en"], object),
+    }  # fmt: skip
+    spans = run_paragraphs(Graph(), (SPANS,), inputs)[SPANS].tolist()
+    assert [len(places.split()) // 4 for places in spans] == [1, 2]
+
+
+def test_as_many_sentences_as_are_possible_are_translated_and_a_text_in_another_encoding_is_refused(monkeypatch):
+    monkeypatch.setattr(paragraphs, "MOST_SENTENCES", 2)
+    assert ask(["a dog\n\na cat\n\na dog"])["translations"][0, 0] == b"A DOG\n\nA CAT\n\nA DOG"
+    with pytest.raises(RequestError, match="more than 2 sentences"):
+        ask(["a dog\n\na cat\n\na cow"])
+    with pytest.raises(RequestError, match="not UTF-8"):
+        run_paragraphs(Graph(), ("scores",), {
+            "text": np.array([b"\xff"], object), "beam_size": np.array([4]), "paragraphs": np.array([True]),
+            "language": np.array([b"en"], object),
+        })  # fmt: skip

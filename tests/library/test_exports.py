@@ -84,3 +84,42 @@ def test_formats_of_others_are_known_by_their_files(tmp_path):
     assert [finding.state for finding in folders.folder(tmp_path)] == [MISSING, MISSING]
     (tmp_path / "model.bin").write_bytes(b"weights")
     assert states(folders.folder(tmp_path)) == [OK]
+
+
+def test_an_asset_without_content_is_found_and_what_was_killed_is_noted(version):
+    (version / "assets" / "tokenizer.model").touch()
+    assert "assets/tokenizer.model is empty" in the_missing(folders.folder(version.parent)).text
+    (version / "assets" / "tokenizer.model").write_bytes(b"pieces")
+    (version.parent / ".unfinished-2-17").mkdir()
+    assert states(folders.folder(version.parent)) == [OK, OK, NOTE, NOTE]
+
+
+def test_versions_are_told_in_the_order_of_their_numbers(tmp_path):
+    for name in ("9", "10", "2", "notes"):
+        (tmp_path / name).mkdir()
+    texts = [finding.text for finding in folders.folder(tmp_path)]
+    assert [text.split(":")[0] for text in texts] == ["version 2", "version 9", "version 10"]
+
+
+def test_a_certificate_tells_how_many_translations_differed_and_that_there_was_none(version):
+    content = json.loads((version / "certificate.json").read_text())
+    content["equality"] = [{"different": 2}, {"different": 1}]
+    (version / "certificate.json").write_text(json.dumps(content))
+    assert any(finding.text.endswith("2.12 and later; 3 translations differed") for finding in folders.folder(version))
+    (version / "assets.extra").mkdir()
+    (version / "assets.extra/tf_serving_warmup_requests").write_bytes(b"requests")
+    assert states(folders.folder(version)) == [OK, OK]
+    (version / "certificate.json").unlink()
+    assert states(folders.folder(version)) == [OK, NOTE]
+
+
+def test_a_marian_model_needs_all_of_its_files_and_whole_weights(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "t5"}')
+    assert "of the type 't5'" in the_missing(folders.folder(tmp_path)).text
+    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
+    for name in ("vocab.json", "source.spm", "target.spm", "pytorch_model.bin"):
+        assert MISSING in states(folders.folder(tmp_path))
+        (tmp_path / name).write_bytes(b"content")
+    assert states(folders.folder(tmp_path)) == [OK, OK]
+    (tmp_path / "model.safetensors").write_bytes(b"cut")
+    assert "model.safetensors is damaged" in the_missing(folders.folder(tmp_path)).text

@@ -2,11 +2,12 @@
 
 import json
 import shutil
+import zipfile
 
 import pytest
 
 from keras_transformer.doctor import folders
-from keras_transformer.doctor.finding import MISSING
+from keras_transformer.doctor.finding import MISSING, NOTE
 from keras_transformer.saved_run import load_run
 from tests.support.findings import cut, removed, states, the_missing
 from tests.support.runs import random_run
@@ -84,3 +85,18 @@ def test_what_is_neither_a_run_nor_an_export_is_said(tmp_path, name):
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
     assert name in the_missing(folders.folder(tmp_path / name)).text
+
+
+def test_of_several_checkpoints_the_newest_is_looked_at(run):
+    (run / "checkpoints").mkdir()
+    (run / "checkpoints/step-00000900.npz").write_bytes(b"cut")
+    with zipfile.ZipFile(run / "checkpoints/step-00001000.npz", "w") as archive:
+        archive.writestr("weights", b"all")
+    assert "checkpoints/step-00001000.npz: complete" in [finding.text for finding in folders.folder(run)]
+
+
+def test_a_configuration_that_is_no_toml_is_found(run):
+    (run / "config.toml").write_text("[data\n")
+    assert "config.toml is damaged" in the_missing(folders.folder(run)).text
+    (run / "config.toml").write_text("\ufeff[data]\n")
+    assert [finding.text for finding in folders.folder(run) if finding.state == NOTE][-1] == "it has no checkpoint"

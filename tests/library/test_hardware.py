@@ -1,5 +1,8 @@
 """What `keras-transformer doctor` says of cores, memory, disk and GPUs."""
 
+import os
+import shutil
+
 import pytest
 
 from keras_transformer.doctor import hardware
@@ -63,3 +66,49 @@ def test_the_limits_of_a_container_are_told(monkeypatch, tmp_path):
 
 def test_the_disk_of_a_folder_that_is_not_there_yet_is_that_above_it(tmp_path):
     assert hardware.disk(tmp_path / "runs/mine").text.startswith(f"disk of {tmp_path}: ")
+
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    "place, free, expected",
+    [("runs", 2 * GIB, OK), ("runs", 2 * GIB - 1, NOTE), ("file", 2 * GIB, OK), ("read only/runs", 2 * GIB, NOTE)],
+)
+def test_a_disk_that_is_nearly_full_or_not_writable_is_noted(monkeypatch, tmp_path, place, free, expected):
+    monkeypatch.setattr(hardware.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9 * GIB, 0, free))
+    monkeypatch.setattr(hardware.os, "access", lambda path, mode: mode == os.W_OK and path.name != "read only")
+    (tmp_path / "read only").mkdir()
+    (tmp_path / "file").touch()
+    found = hardware.disk(tmp_path / place)
+    assert found.state == expected and f": {free / GIB:.1f} GiB free" in found.text
+    assert ("not writable" in found.text) == place.startswith("read only")
+
+
+@pytest.mark.parametrize(
+    "free, limit, expected", [(2 * GIB, None, OK), (2 * GIB - 1, None, NOTE), (3 * GIB, 8 * GIB, OK)]
+)
+def test_little_memory_is_noted_and_a_limit_above_all_memory_is_none(monkeypatch, free, limit, expected):
+    monkeypatch.setattr(hardware, "memory_that_is", lambda name: 8 * GIB)
+    monkeypatch.setattr(hardware, "memory_limit", lambda: limit)
+    monkeypatch.setattr(hardware, "free_memory", lambda: free)
+    found = hardware.memory()
+    assert found.state == expected and "container" not in found.text
+    monkeypatch.setattr(hardware, "free_memory", lambda: None)
+    assert hardware.memory().state == NOTE
+
+
+def test_a_gpu_that_no_number_names_is_hidden_and_one_that_a_number_names_is_not(gpu, monkeypatch):
+    for value, text in (("-1", "hidden"), ("0", "cannot use")):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+        assert text in " ".join(finding.text for finding in hardware.gpus())
+
+
+def test_a_library_may_be_one_of_a_package_or_of_the_system(gpu, monkeypatch, tmp_path):
+    assert not hardware.is_found("libcudnn.so.9")
+    monkeypatch.setattr(hardware, "system_libraries", lambda: "libcudnn.so.9 (libc6,x86-64) => /usr/lib/libcudnn.so.9")
+    assert hardware.is_found("libcudnn.so.9") and not hardware.is_found("libcublas.so.12")
+    monkeypatch.setattr(hardware.site, "getsitepackages", lambda: [str(tmp_path / "site")])
+    (tmp_path / "site/nvidia/cublas/lib").mkdir(parents=True)
+    (tmp_path / "site/nvidia/cublas/lib/libcublas.so.12").touch()
+    assert hardware.is_found("libcublas.so.12")

@@ -1,5 +1,6 @@
 """`keras-transformer translate --paragraphs, --format, --input, --output`: texts and files through the command."""
 
+import io
 import json
 import os
 import re
@@ -196,3 +197,21 @@ def test_progress_tells_how_much_is_done_and_how_long_the_rest_takes(run, paths,
     monkeypatch.setattr(files, "PAUSE", 0)
     translate(run, "--input", source, "--output", target, "--batch-size", "4")
     assert re.search(r"out.txt: 5\d\.\d %, about \d+ sentences/s, \d+ s left", caplog.text)
+
+
+def test_what_was_done_before_counts_in_the_share_and_not_in_the_speed(tmp_path, monkeypatch, caplog):
+    caplog.set_level("INFO")
+    (tmp_path / "in.txt").write_bytes(b"x" * 1000)
+    clock = iter([100.0, 100.0, 105.0, 110.0, 111.0])
+    monkeypatch.setattr(files.time, "monotonic", lambda: next(clock))
+    with open(tmp_path / "in.txt", "rb") as stream:
+        progress = files.Progress("out.txt", stream)
+        progress.skip("\xe9" * 200)
+        for _ in range(3):
+            progress.note(["x" * 100], 20.0)
+    assert caplog.messages == ["out.txt: 60.0 %, about 4 sentences/s, 20 s left"]  # 200 of 400 bytes in 10 s
+    caplog.clear()
+    clock = iter([0.0, 0.0, 20.0])
+    pipe = files.Progress("out.txt", io.BytesIO(b"no file"))
+    pipe.note(["y" * 2000], 10.0)
+    assert caplog.messages == ["out.txt: 2,000 bytes of input, about 0 sentences/s"]

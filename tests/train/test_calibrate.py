@@ -86,6 +86,21 @@ def test_translate_prints_the_confidences_of_a_run_that_is_calibrated(folder):
     assert_one_sentence(run("--confidence"), "--confidence needs a calibration", "keras-transformer calibrate")
 
 
+def test_the_least_chrf_is_enough_and_few_sentences_are_warned_of(folder, files, loaded, caplog, monkeypatch):
+    folder.config.unlink()
+    shares = {}
+    for least in (0, 100):
+        result = json.loads(calibrate(folder.path, *files, "--least-chrf", least, "--json").stdout)
+        shares[least] = result["fitted_on"]["good"]
+        assert result["measure"] == f"sentence chrF of at least {least}"
+    assert shares == {0: 1.0, 100: 0.5}  # the lines without a "q" are exact
+    assert "has 100 pairs: a calibration on fewer than 200 says little" in caplog.text
+    caplog.clear()
+    monkeypatch.setattr(train.calibrate, "FEW", 100)
+    calibrate(folder.path, *files)
+    assert "says little" not in caplog.text
+
+
 def test_what_cannot_be_is_one_sentence(folder, files, loaded, tmp_path):
     assert_one_sentence(calibrate(tmp_path / "nowhere"), "nowhere")
     assert_one_sentence(calibrate(folder.path, *files[:2]), "give both, or neither")

@@ -1,0 +1,35 @@
+"""Sentences that are too long for a model: where they are split."""
+
+import pytest
+
+from keras_transformer.text.fitting import fitting, halves
+
+
+@pytest.mark.parametrize(
+    "text, parts",
+    [
+        ("aaaa, bbbb cccc dddd", ["aaaa, bbbb", "cccc dddd"]),  # 20 characters: the comma is in the first quarter
+        ("aaaaa, bbb cccc dddd", ["aaaaa,", "bbb cccc dddd"]),
+        ("aaaaaaa; bb, cc dddd", ["aaaaaaa;", "bb, cc dddd"]),  # the comma is nearer to the middle
+        ("aaaaaa, bbb, cc dddd", ["aaaaaa, bbb,", "cc dddd"]),
+        ("aaa bbbbbb", ["aaa", "bbbbbb"]),
+        ("aaaabbbb", ["aaaa", "bbbb"]),
+        ("aae\u0301bb", ["aae\u0301", "bb"]),
+        ("a", ["a"]),
+    ],
+)
+def test_a_sentence_is_split_after_the_best_punctuation_near_its_middle_else_between_words(text, parts):
+    padded = f"xx {text}; y"  # what is around a sentence does not count
+    assert [padded[start:end] for start, end in halves(padded, 3, 3 + len(text))] == parts
+
+
+def test_only_what_is_too_long_is_split_and_each_part_is_asked_about_once():
+    text, asked = "one two three four. five.", []
+
+    def are_too_long(spans):
+        asked.extend(spans)
+        return [end - start > 9 for start, end in spans]
+
+    spans = fitting(text, [(0, 19), (20, 25)], are_too_long)
+    assert [text[start:end] for start, end in spans] == ["one two", "three", "four.", "five."]
+    assert len(asked) == len(set(asked))
