@@ -8,6 +8,7 @@ from keras_transformer.commands.signals import end_on_interrupt
 if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
 
+import functools
 import logging
 import os
 import pathlib
@@ -20,7 +21,7 @@ import typer
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
 
 from .server.options import ServerOptions
-from .versions import find_version
+from .versions import ExportError, find_version
 
 if TYPE_CHECKING:  # it takes a second to import
     from .server.process import Address
@@ -33,9 +34,13 @@ app = command_app()
 @app.command(no_args_is_help=True)
 def serve(
     folder: Annotated[
-        pathlib.Path,
+        pathlib.Path | None,
         typer.Argument(metavar="FOLDER", help="The folder of an export; the model has its name."),
-    ],
+    ] = None,
+    models: Annotated[
+        pathlib.Path | None,
+        typer.Option(metavar="FILE", help="In place of FOLDER: TensorFlow Serving's file of models and versions."),
+    ] = None,
     port: Annotated[int, typer.Option(help="Port of the REST API; 0 is any free port.")] = DEFAULTS.port,
     grpc_port: Annotated[int, typer.Option(help="Port of the gRPC API; 0 is any free port.")] = DEFAULTS.grpc_port,
     host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is all networks.")] = DEFAULTS.host,
@@ -51,8 +56,15 @@ def serve(
         float, typer.Option(help="Seconds after SIGTERM in which requests in flight are answered.")
     ] = DEFAULTS.drain_seconds,
     poll_seconds: Annotated[float, typer.Option(help="Seconds between looks for a version.")] = DEFAULTS.poll_seconds,
+    models_poll_seconds: Annotated[
+        float, typer.Option(help="Seconds between looks whether --models has changed.")
+    ] = DEFAULTS.models_poll_seconds,
+    log_requests: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Append a line of JSON per request, without its text.")
+    ] = None,
+    log_text: Annotated[bool, typer.Option("--log-text", help="With the text, to --log-requests.")] = False,
 ):
-    """Serve an export over HTTP and gRPC, with a page to try it.
+    """Serve exports over HTTP and gRPC, with a page to try them.
 
     Serves the highest version in FOLDER until SIGTERM or Ctrl-C, with the APIs of `tensorflow_model_server`. A new
     version in FOLDER replaces it between two requests; if it cannot be loaded, this is logged. Requests that wait are
@@ -71,24 +83,35 @@ def serve(
             deadline=deadline,
             drain_seconds=drain_seconds,
             poll_seconds=poll_seconds,
+            models_poll_seconds=models_poll_seconds,
+            log_requests=log_requests,
+            log_text=log_text,
         )
-        find_version(folder)
+        path = folder or models
+        if path is None or (folder and models):
+            raise ExportError("Name either the FOLDER of an export, or a file of models with --models.")
+        if folder is not None:
+            find_version(folder)
         with quiet_imports():
-            from .server.model_folder import ModelFolder
+            from .server.models import Models
             from .server.process import run_until_signal
 
-            model = ModelFolder(folder)
-        is_answered = run_until_signal(model, options, announce)
+            served = Models.in_file(path) if models else Models.in_folder(path)
+        is_answered = run_until_signal(served, options, functools.partial(announce, names=served.names))
     if not is_answered:
         typer.echo(f"Error: Some requests were not answered within --drain-seconds {drain_seconds:g}.", err=True)
     end_at_once(0 if is_answered else 1)
 
 
-def announce(address: "Address") -> None:
-    """Print the URLs of a server that has started; warn if others than this machine can ask it."""
+def announce(address: "Address", names: Sequence[str] = ()) -> None:
+    """Print the URLs of a server that has started; warn if others than this machine can ask it.
+
+    names: its models; none is that of the address alone.
+    """
     from .server.own_host import is_this_machine
 
-    log.info("serving %s; Ctrl-C ends it", address.name)
+    models = [address._replace(name=name) for name in names or [address.name]]
+    log.info("serving %s; Ctrl-C ends it", ", ".join(model.name for model in models))
     if not is_this_machine(address.host):
         log.warning(
             "%s is more than this machine: whoever reaches it can ask, without a password, and what they send can be "
@@ -96,8 +119,9 @@ def announce(address: "Address") -> None:
             address.host,
         )
     print(f"page  {address.page_url}")
-    print(f"REST  {address.url}:predict")
-    print(f"gRPC  {address.grpc_url}", flush=True)
+    for model in models:
+        print(f"REST  {model.url}:predict")
+        print(f"gRPC  {model.grpc_url}", flush=True)
 
 
 def end_at_once(code: int) -> NoReturn:

@@ -51,7 +51,7 @@ class Batcher:
         batch_rows: rows of a batch, at most. A request with more rows is computed as several tasks.
         queue_rows: rows that may wait, at most. The first request that waits may have any number.
         answer_bytes: bytes of the outputs of a request, at most.
-        computed: called with the rows and seconds of each batch.
+        computed: called with the version, the rows and the seconds of each batch.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Batcher:
         batch_rows: int,
         queue_rows: int,
         answer_bytes: int,
-        computed: Callable[[int, float], None] = lambda rows, seconds: None,
+        computed: Callable[[Version, int, float], None] = lambda version, rows, seconds: None,
     ):
         self._computed = computed
         self.batch_rows, self.queue_rows, self.answer_bytes = batch_rows, queue_rows, answer_bytes
@@ -151,7 +151,7 @@ class Batcher:
         except Exception as error:  # a fault of this server: no task may wait for ever
             results = [error] * len(batch)
         self._free += 1
-        self._computed(sum(task.rows for task in batch), time.monotonic() - begun)
+        self._computed(batch[0].work.version, sum(task.rows for task in batch), time.monotonic() - begun)
         for task, result in zip(batch, results, strict=True):
             if task.result.done():  # cancelled: its client has left
                 continue

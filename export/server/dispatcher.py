@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import contextvars
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -10,15 +11,19 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from .batcher import Batcher
 from .bytes_in_flight import BytesInFlight, Share
 from .errors import Code, RequestError
-from .metrics import Metrics
-from .model_folder import ModelFolder, Status
+from .metrics import Metrics, outcome
+from .model_folder import Status
+from .models import Models
 from .options import ServerOptions
 from .paragraphs import has_spans
 from .protection import answered
+from .request_log import Record, RequestLog
 from .signature import Arrays, Signature, signature_named, size_of, too_many_rows
 from .version import Version
 
 BIG = 1 << 16  # bytes: to read or to write as many in the event loop would delay all other requests
+RECORD: contextvars.ContextVar[Record] = contextvars.ContextVar("RECORD")  # of the request that a task answers
+NOBODY = Record("", "")  # of what no request asks, such as the page
 
 Answer = TypeVar("Answer", covariant=True)
 
@@ -53,11 +58,15 @@ class Question(NamedTuple, Generic[Answer]):
 
 
 class Dispatcher:
-    """Answers requests from a ModelFolder within the limits of ServerOptions; used from one event loop."""
+    """Answers requests to Models within the limits of ServerOptions; used from one event loop.
 
-    def __init__(self, folder: ModelFolder, options: ServerOptions):
-        self.folder, self.options = folder, options
-        self.metrics = metrics = Metrics(folder)
+    Raises ExportError if the file of requests cannot be written to.
+    """
+
+    def __init__(self, models: Models, options: ServerOptions):
+        self.models, self.options = models, options
+        self.log = RequestLog(options.log_requests) if options.log_requests else None
+        self.metrics = metrics = Metrics(models)
         self.batcher = Batcher(
             options.workers, options.batch_rows, options.queue_rows, options.answer_bytes, metrics.computed
         )
@@ -78,6 +87,8 @@ class Dispatcher:
         self.refuse_if_draining()
         self.in_flight += 1
         begun, reason = time.monotonic(), None
+        record = Record(entrypoint, api)
+        RECORD.set(record)
         try:
             yield begun + self.options.deadline
         except BaseException as error:
@@ -85,23 +96,31 @@ class Dispatcher:
             raise
         finally:
             self.in_flight -= 1
-            self.metrics.answered(api, entrypoint, reason, time.monotonic() - begun)
+            seconds = time.monotonic() - begun
+            self.metrics.answered(record.model, api, entrypoint, reason, seconds)
+            if self.log is not None:
+                self.log.write(record, outcome(reason), seconds)
 
     def refuse_if_draining(self) -> None:
         """Raise RequestError if the server is shutting down."""
         if self._is_draining:
             raise RequestError(Code.UNAVAILABLE, "This server is shutting down: ask another one.")
 
-    def version(self, name: str, number: int | None = None) -> Version:
-        """Return a version of the model `name`. Raises RequestError if it is not the one that is served."""
-        if name != self.folder.name:
-            raise RequestError(Code.NOT_FOUND, f"Servable not found for request: Latest({name})")
-        return self.folder.version(number)
+    def version(self, name: str, choice: int | str | None = None) -> Version:
+        """Return a version of the model `name`, by its number or its label, the highest one by default.
+
+        Raises RequestError if it is not served.
+        """
+        record = RECORD.get(NOBODY)
+        record.model = name
+        version = self.models.version(name, choice)
+        record.version = version.number
+        return version
 
     @contextlib.contextmanager
-    def version_in_use(self, name: str, number: int | None = None) -> Iterator[Version]:
-        """Within, `version(name, number)` stays in memory, even after another version has replaced it."""
-        version = self.version(name, number)
+    def version_in_use(self, name: str, choice: int | str | None = None) -> Iterator[Version]:
+        """Within, `version(name, choice)` stays in memory, even after another version has replaced it."""
+        version = self.version(name, choice)
         version.users += 1
         try:
             yield version
@@ -110,11 +129,8 @@ class Dispatcher:
 
     def statuses(self, name: str, number: int | None = None) -> dict[int, Status]:
         """Return the state of every version of a model so far, or of one; highest first. Raises RequestError."""
-        self.version(name)
-        known = self.folder.status
-        if number is not None and number not in known:
-            raise RequestError(Code.NOT_FOUND, f"Could not find version {number} of model {name}")
-        return {version: known[version] for version in sorted(known, reverse=True) if number in (None, version)}
+        RECORD.get(NOBODY).model = name
+        return self.models.statuses(name, number)
 
     async def question(
         self, version: Version, codec_of: Callable[[Any, int], Codec[Answer]], body: Any, size: int, until: float
@@ -136,7 +152,12 @@ class Dispatcher:
                 raise too_many_rows(rows, most_rows)
             return Question(codec, signature, output_names, inputs, size_of(inputs))
 
-        return await self.off_the_loop(read, size, until)
+        question = await self.off_the_loop(read, size, until)
+        record = RECORD.get(NOBODY)
+        record.signature, record.rows = question.signature.name, question.signature.rows(question.inputs)
+        if self.log is not None and self.options.log_text:
+            record.inputs = question.inputs
+        return question
 
     async def predict(self, version: Version, question: Question[Answer], share: Share, until: float) -> Answer:
         """Return the answer of a version, which is in use.
@@ -147,7 +168,7 @@ class Dispatcher:
         share.resize(size)
         seconds = until - time.monotonic()
         outputs = await self.batcher.compute(version, signature, output_names, inputs, seconds)
-        self.metrics.cut(int(outputs["is_cut"].sum()) if "is_cut" in outputs else 0)
+        self.metrics.cut(version, int(outputs["is_cut"].sum()) if "is_cut" in outputs else 0)
         size = size_of(outputs)
         share.resize(2 * size)  # the outputs, and the answer that is written from them
         return await self.off_the_loop(lambda: codec.write(outputs, self.options.answer_bytes), size, until)
@@ -178,3 +199,5 @@ class Dispatcher:
         """Stop the threads that compute, read and write."""
         self.batcher.close()
         self._thread.shutdown(wait=False, cancel_futures=True)
+        if self.log is not None:
+            self.log.close()

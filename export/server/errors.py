@@ -10,11 +10,13 @@ class Code(enum.Enum):
     """The status codes of gRPC that this server sends: number, and the HTTP status of the same reason."""
 
     CANCELLED = 1, 499
+    UNKNOWN = 2, 500
     INVALID_ARGUMENT = 3, 400
     DEADLINE_EXCEEDED = 4, 504
     NOT_FOUND = 5, 404
     RESOURCE_EXHAUSTED = 8, 503
     FAILED_PRECONDITION = 9, 400
+    UNIMPLEMENTED = 12, 501
     INTERNAL = 13, 500
     UNAVAILABLE = 14, 503
 

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's gRPC API: Predict, GetModelMetadata and GetModelStatus; and grpc.health.v1."""
+"""TensorFlow Serving's gRPC API, and grpc.health.v1."""
 
 import asyncio
 import contextlib
@@ -6,20 +6,28 @@ import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from typing import NoReturn
 
 import grpc
 from google.protobuf.message import DecodeError, Message
 from grpc_health.v1.health import aio
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
+from tensorflow_serving.apis.classification_pb2 import ClassificationRequest
 from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest
 from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest
+from tensorflow_serving.apis.inference_pb2 import MultiInferenceRequest
+from tensorflow_serving.apis.model_management_pb2 import ReloadConfigRequest, ReloadConfigResponse
 from tensorflow_serving.apis.model_pb2 import ModelSpec
 from tensorflow_serving.apis.predict_pb2 import PredictRequest
+from tensorflow_serving.apis.regression_pb2 import RegressionRequest
 
+from ..versions import ExportError
 from .bytes_in_flight import PATIENCE, Share
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, invalid
+from .inference import refuse, refuse_multi_inference
+from .models_config import models_of
 from .options import in_url
 from .protobuf_codec import ProtobufCodec
 from .protocol import metadata_of, status_of
@@ -41,7 +49,7 @@ class GrpcApi:
 
     async def predict(self, request: PredictRequest, share: Share, until: float) -> bytes:
         spec = request.model_spec
-        with self.dispatcher.version_in_use(named(spec), number_of(spec)) as version:
+        with self.dispatcher.version_in_use(named(spec), choice_of(spec)) as version:
 
             def codec_of(request: PredictRequest, most_rows: int) -> ProtobufCodec:
                 return ProtobufCodec(request, version.number, most_rows)
@@ -53,7 +61,7 @@ class GrpcApi:
         if set(request.metadata_field) != {"signature_def"}:
             raise invalid(f"metadata_field is {list(request.metadata_field)}; it must be ['signature_def'].")
         spec = request.model_spec
-        return metadata_of(spec.name, self.dispatcher.version(named(spec), number_of(spec))).SerializeToString()
+        return metadata_of(spec.name, self.dispatcher.version(named(spec), choice_of(spec))).SerializeToString()
 
     async def status(self, request: GetModelStatusRequest, share: Share, until: float) -> bytes:
         if not request.HasField("model_spec"):
@@ -61,6 +69,38 @@ class GrpcApi:
         spec = request.model_spec
         number = spec.version.value if spec.HasField("version") else None  # a label is ignored, as there
         return status_of(self.dispatcher.statuses(spec.name, number)).SerializeToString()
+
+    async def classify(self, request: ClassificationRequest, share: Share, until: float) -> NoReturn:
+        self._refuse("Classify", request)
+
+    async def regress(self, request: RegressionRequest, share: Share, until: float) -> NoReturn:
+        self._refuse("Regress", request)
+
+    def _refuse(self, method: str, request: ClassificationRequest | RegressionRequest) -> NoReturn:
+        spec = request.model_spec
+        refuse(method, self.dispatcher.version(named(spec), choice_of(spec)).definitions, spec.signature_name)
+
+    async def multi_inference(self, request: MultiInferenceRequest, share: Share, until: float) -> NoReturn:
+        spec = request.tasks[0].model_spec if request.tasks else ModelSpec()
+        refuse_multi_inference(self.dispatcher.version(named(spec), choice_of(spec)).definitions, request)
+
+    async def reload(self, request: ReloadConfigRequest, share: Share, until: float) -> bytes:
+        """Serve other models, if this server was started with a file of them."""
+        models = self.dispatcher.models
+        if models.file is None:
+            raise RequestError(Code.FAILED_PRECONDITION, "This server serves one folder; start it with --models FILE.")
+        if request.config.WhichOneof("config") != "model_config_list":
+            kinds = "Only ModelConfigList is currently supported"
+            raise invalid(f"ServerModelConfig type not supported by HandleReloadConfigRequest. {kinds}")
+        try:
+            new = await asyncio.to_thread(models_of, request.config)
+            async with asyncio.timeout(until - time.monotonic()):
+                await models.reload(new)
+        except ExportError as error:
+            raise invalid(str(error)) from None
+        except TimeoutError:
+            raise RequestError(Code.DEADLINE_EXCEEDED, "The models are still being loaded.") from None
+        return ReloadConfigResponse(status={"error_code": 0}).SerializeToString()
 
 
 def named(spec: ModelSpec) -> str:
@@ -70,10 +110,10 @@ def named(spec: ModelSpec) -> str:
     return spec.name
 
 
-def number_of(spec: ModelSpec) -> int | None:
-    """Return the version that a request names. Raises RequestError for a label: this server has none."""
+def choice_of(spec: ModelSpec) -> int | str | None:
+    """Return the version or the label that a request names; None if it names neither."""
     if spec.WhichOneof("version_choice") == "version_label":
-        raise invalid(f"Unrecognized servable version label: {spec.version_label}")
+        return spec.version_label
     return spec.version.value if spec.HasField("version") else None
 
 
@@ -105,8 +145,14 @@ def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, aio.HealthSer
         "PredictionService": {
             "Predict": method(dispatcher, arriving, PredictRequest, api.predict),
             "GetModelMetadata": method(dispatcher, arriving, GetModelMetadataRequest, api.metadata),
+            "Classify": method(dispatcher, arriving, ClassificationRequest, api.classify),
+            "Regress": method(dispatcher, arriving, RegressionRequest, api.regress),
+            "MultiInference": method(dispatcher, arriving, MultiInferenceRequest, api.multi_inference),
         },
-        "ModelService": {"GetModelStatus": method(dispatcher, arriving, GetModelStatusRequest, api.status)},
+        "ModelService": {
+            "GetModelStatus": method(dispatcher, arriving, GetModelStatusRequest, api.status),
+            "HandleReloadConfigRequest": method(dispatcher, arriving, ReloadConfigRequest, api.reload),
+        },
     }
     server.add_generic_rpc_handlers(
         [
@@ -144,6 +190,7 @@ def method(
     """
 
     name = request_type.DESCRIPTOR.name.removesuffix("Request")
+    name = {"Classification": "Classify", "Regression": "Regress"}.get(name, name)
 
     async def call(messages: object, context: grpc.aio.ServicerContext) -> None:
         try:

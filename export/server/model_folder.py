@@ -1,4 +1,4 @@
-"""The folder of a model, FOLDER/1, FOLDER/2, ...: which version is served, and how a new one replaces it."""
+"""The folder of a model, FOLDER/1, FOLDER/2, ...: which versions are served, and how new ones replace them."""
 
 import asyncio
 import enum
@@ -11,14 +11,14 @@ from typing import NamedTuple
 from keras_transformer.errors import first_line_of
 
 from ..versions import ExportError, find_version, is_number, is_version, numbered_versions
-from .errors import Code, RequestError
+from .errors import Code, RequestError, invalid
+from .fingerprint import Fingerprint, fingerprint_of, refuse_pipes
+from .models_config import Model
 from .version import Version
 
 log = logging.getLogger("export.server")
 
 RETRIES, RETRY_SECONDS = 5, 60.0  # as in TensorFlow Serving
-
-Fingerprint = tuple[tuple[str, str, int, int], ...]
 
 
 class State(enum.Enum):
@@ -46,47 +46,97 @@ class Failure(NamedTuple):
     at: float
 
 
+class Served(NamedTuple):
+    """A version in memory, with the files that it was loaded from."""
+
+    version: Version
+    fingerprint: Fingerprint
+
+
 class ModelFolder:
-    """Serves the highest version of a folder that can be loaded; the model is named after the folder.
+    """Serves the versions of a model that its policy names and that can be loaded: the highest one, unless it is told.
 
-    A new version is loaded beside the served one, warmed up, and replaces it between two requests. The old version is
-    closed after its last request. A version that cannot be loaded is logged once. It is tried again if its files have
-    changed, and RETRIES times a minute apart, since the reason may pass. A version that changes or disappears while it
-    is loaded is not served. If the served version disappears from the folder, the highest of the others replaces it, so
-    removing a version rolls back. If another version takes its number, that one is served. `path` may be a link, and
-    the link may be turned to another folder.
+    A new version is loaded beside the served ones, warmed up, and replaces what the policy no longer names between two
+    requests. An old version is closed after its last request. A version that cannot be loaded is logged once. It is
+    tried again if its files have changed, and RETRIES times a minute apart, since the reason may pass; meanwhile the
+    next lower one is served, or, if there is none, what was served before. A version that changes or disappears while
+    it is loaded is not served. If a served version disappears from the folder, the highest of the others replaces it,
+    so removing a version rolls back. If another version takes its number, that one is served. The folder may be a link,
+    and the link may be turned to another folder.
 
-    Raises ExportError if no version can be loaded.
+    A label means the version that it had before until its new one is served.
     """
 
-    def __init__(self, path: str | os.PathLike):
-        find_version(path)  # raises ExportError if there is none
-        self.path = pathlib.Path(os.path.abspath(path))  # not resolved: a link may be turned
-        self.is_single = is_version(self.path)  # the path is FOLDER/3: no other version is served
-        if self.is_single:
-            self.path = self.path.resolve()  # the name of the folder is the number
-        self.name = self.path.parent.name if self.is_single else self.path.name
+    def __init__(self, model: Model, is_single: bool = False):
+        """is_single: the path is FOLDER/3, and no other version is served."""
+        self.name, self.is_single = model.name, is_single
         self.status: dict[int, Status] = {}
+        self._served: dict[pathlib.Path, Served] = {}  # highest first
+        self._labelled: dict[str, int] = {}
         self._failures: dict[pathlib.Path, Failure] = {}
-        self._served: Fingerprint = ()
         self._closing: set[asyncio.Task] = set()
-        self._current = self._load_best(None)
-        if self._current is None:
-            errors = [status.error for status in self.status.values() if status.error]
-            raise ExportError(f"No version in {self.path} can be served: {'; '.join(errors)}")
-        self.status[self._current.number] = Status(State.AVAILABLE)
+        self._refreshing, self._is_closed = asyncio.Lock(), False
+        self.configure(model)
 
-    def version(self, number: int | None = None) -> Version:
-        """Return the served version. Raises RequestError if `number` is another one."""
-        current = self._current
-        if number in (None, current.number):
-            return current
-        raise RequestError(Code.NOT_FOUND, f"Servable not found for request: Specific({self.name}, {number})")
+    @classmethod
+    def open(cls, path: str | os.PathLike) -> "ModelFolder":
+        """Return the model of a folder, named after it, with its highest version loaded, or with that of FOLDER/3.
+
+        Raises ExportError if no version can be loaded.
+        """
+        find_version(path)  # raises ExportError if there is none
+        folder = pathlib.Path(os.path.abspath(path))  # not resolved: a link may be turned
+        is_single = is_version(folder)
+        if is_single:
+            folder = folder.resolve()  # the name of the folder is the number
+        model = Model(folder.parent.name if is_single else folder.name, folder)
+        return cls(model, is_single).loaded()
+
+    def configure(self, model: Model) -> None:
+        """Serve another folder, by another policy or with other labels, from the next `refresh` on."""
+        self.path, self.policy, self.labels = model.path, model.policy, model.labels
+
+    def loaded(self) -> "ModelFolder":
+        """Load what is to be served, before there is an event loop. Raises ExportError if nothing can be."""
+        self._served = self._load_best({})
+        if not self._served:
+            raise ExportError(f"No version in {self.path} can be served: {'; '.join(self.reasons)}")
+        self._note_served(self.versions)
+        return self
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why versions could not be loaded."""
+        reasons = [status.error for status in self.status.values() if status.error]
+        return reasons + [failure.message for failure in self._failures.values() if not failure.fingerprint]
+
+    @property
+    def versions(self) -> list[Version]:
+        """The versions that are served, highest first."""
+        return [served.version for served in self._served.values()]
+
+    def version(self, choice: int | str | None = None) -> Version:
+        """Return the served version of a number or a label, the highest one by default.
+
+        Raises RequestError, with the words of TensorFlow Serving, if it is not served.
+        """
+        number = self._number_of(choice) if isinstance(choice, str) else choice
+        for version in self.versions:
+            if number in (None, version.number):
+                return version
+        request = f"Latest({self.name})" if number is None else f"Specific({self.name}, {number})"
+        raise RequestError(Code.NOT_FOUND, f"Servable not found for request: {request}")
+
+    def _number_of(self, label: str) -> int:
+        """Return the version that a label means. Raises RequestError if it means none."""
+        if label not in self.labels:
+            raise invalid(f"Unrecognized servable version label: {label}")
+        return self._labelled.get(label, self.labels[label])
 
     async def watch(self, seconds: float) -> None:
-        """Look for new versions every so many seconds, for ever. A reason why this is impossible is logged once."""
+        """Look for new versions every so many seconds, until `close`. Log a reason why this is impossible once."""
         logged = ""
-        while True:
+        while not self._is_closed:
             await asyncio.sleep(seconds)
             try:
                 await self.refresh()
@@ -94,28 +144,49 @@ class ModelFolder:
             except Exception as error:  # for example, a file system that is unavailable for a while
                 reason = first_line_of(error)
             if reason and reason != logged:
-                log.error("%s cannot be watched: %a. Version %d is served on.", self.path, reason, self._current.number)
+                numbers = ", ".join(str(version.number) for version in self.versions) or "none"
+                log.error("%s cannot be watched: %a. Served on: version %s.", self.path, reason, numbers)
             elif logged and not reason:
                 log.warning("%s can be watched again", self.path)
             logged = reason
 
     async def refresh(self) -> None:
-        """Replace the served version if there is a better one."""
-        old = self._current
-        new = await asyncio.to_thread(self._load_best, old)
-        if new is None:
-            return
-        self._current = new
-        self.status[old.number] = Status(State.UNLOADING)
-        self.status[new.number] = Status(State.AVAILABLE)
-        which = f"version {old.number}" if new.number != old.number else "another one of that number"
-        log.warning("%s: version %d replaces %s", self.path, new.number, which)
-        if old.users:  # wait in the background, so that the next replacement need not wait
-            waiting = asyncio.create_task(self._close_when_unused(old))
-            self._closing.add(waiting)
-            waiting.add_done_callback(self._closing.discard)
-        else:
-            self._close(old)
+        """Serve what the policy names now, as far as it can be loaded."""
+        async with self._refreshing:
+            if not self._is_closed:
+                self._serve(await asyncio.to_thread(self._load_best, self._served))
+
+    async def close(self) -> None:
+        """Serve nothing from now on."""
+        self._is_closed = True
+        async with self._refreshing:
+            self._serve({})
+
+    def _serve(self, best: dict[pathlib.Path, Served]) -> None:
+        """Let versions replace those that are served, between two requests."""
+        old, self._served = self._served, best
+        new = [served.version for path, served in best.items() if old.get(path) is not served]
+        gone = [served.version for path, served in old.items() if best.get(path) is not served]
+        for version in gone:
+            self.status[version.number] = Status(State.UNLOADING)
+        self._note_served(new)
+        log_change(self.path, [version.number for version in new], [version.number for version in gone])
+        for version in gone:
+            if version.users:  # wait in the background, so that the next replacement need not wait
+                waiting = asyncio.create_task(self._close_when_unused(version))
+                self._closing.add(waiting)
+                waiting.add_done_callback(self._closing.discard)
+            else:
+                self._close(version)
+
+    def _note_served(self, new: list[Version]) -> None:
+        """Note the states of new versions, and what labels mean now."""
+        for version in new:
+            self.status[version.number] = Status(State.AVAILABLE)
+        numbers = {version.number for version in self.versions}
+        self._labelled = {label: number for label, number in self._labelled.items() if number in numbers} | {
+            label: number for label, number in self.labels.items() if number in numbers
+        }
 
     async def _close_when_unused(self, old: Version) -> None:
         while old.users:
@@ -127,27 +198,37 @@ class ModelFolder:
         if self.status[old.number].state is State.UNLOADING:  # else another version with its number is served
             self.status[old.number] = Status(State.END)
 
-    def _load_best(self, current: Version | None) -> Version | None:
-        """Load and return the highest version that can be loaded, warmed up; None if that is the current one."""
+    def _load_best(self, current: dict[pathlib.Path, Served]) -> dict[pathlib.Path, Served]:
+        """Return the versions to serve, highest first: those of `current` that stay, and new ones, warmed up.
+
+        If no version can be served, those of `current` stay.
+        """
+        best: dict[pathlib.Path, Served] = {}
         for path in self._candidates():
-            fingerprint, is_served = fingerprint_of(path), current is not None and path == current.path
-            if is_served and (fingerprint in (self._served, ()) or self._is_failure(path, fingerprint)):
-                return None
-            if not fingerprint or self._is_failure(path, fingerprint):
-                continue
-            number = int(path.name) if is_number(path.name) else 1
-            if not is_served:
-                self.status[number] = Status(State.LOADING)
-            try:
-                version = self._loaded(path, fingerprint)
-            except ExportError as error:
-                if is_served:
-                    return None  # the current one, which is in memory, goes on serving
+            if len(best) == self.policy.most:
+                break
+            served = self._kept_or_loaded(path, current)
+            if served is not None:
+                best[path] = served
+        return best or current
+
+    def _kept_or_loaded(self, path: pathlib.Path, current: dict[pathlib.Path, Served]) -> Served | None:
+        """Return a version as it is in memory, or loaded; None if it cannot be loaded."""
+        fingerprint, served = fingerprint_of(path), current.get(path)
+        if self._is_failure(path, fingerprint) or (served and fingerprint in (served.fingerprint, ())):
+            return served
+        if not fingerprint:
+            return None
+        number = int(path.name) if is_number(path.name) else 1
+        is_new = all(number != version.number for version, _ in current.values())
+        if is_new:
+            self.status[number] = Status(State.LOADING)
+        try:
+            return Served(self._loaded(path, fingerprint), fingerprint)
+        except ExportError as error:
+            if is_new:
                 self.status[number] = Status(State.END, str(error))
-                continue
-            self._served = fingerprint
-            return version
-        return None
+            return served  # what is in memory goes on serving
 
     def _loaded(self, path: pathlib.Path, fingerprint: Fingerprint) -> Version:
         """Load a version and warm it up. Raises ExportError, and keeps the failure, if it cannot be served."""
@@ -157,6 +238,7 @@ class ModelFolder:
         except ExportError as error:
             self._keep_failure(path, fingerprint, str(error))
             raise
+        version.model = self.name
         version.warm_up()
         if fingerprint_of(path) != fingerprint:  # withdrawn, or written to: the next look finds what it is then
             version.close()
@@ -180,10 +262,14 @@ class ModelFolder:
         return failure.tries > RETRIES or time.monotonic() < failure.at + RETRY_SECONDS
 
     def _candidates(self) -> list[pathlib.Path]:
-        """Return the complete versions, highest first."""
+        """Return the complete versions that the policy may name, highest first."""
         if self.is_single:
             return [self.path]
-        return [path for path in reversed(numbered_versions(self.path).values()) if self._is_complete(path)]
+        paths = numbered_versions(self.path)
+        for number in sorted(self.policy.numbers - paths.keys()):
+            self._keep_failure(self.path / str(number), (), f"{self.path} has no version {number}.")
+        allowed = self.policy.numbers or paths.keys()
+        return [path for number, path in reversed(paths.items()) if number in allowed and self._is_complete(path)]
 
     def _is_complete(self, path: pathlib.Path) -> bool:
         """Return whether a folder is a complete version that this process may read."""
@@ -194,31 +280,15 @@ class ModelFolder:
             return False
 
 
-def fingerprint_of(path: pathlib.Path) -> Fingerprint:
-    """Return names, sizes and times of the files of a version, which change if somebody writes to it.
-
-    With the place to which each name leads, since a link may be turned to a file of the same size and time.
-    """
-    files = []
-    for file in files_of(path):
-        try:
-            status = file.stat()
-        except OSError:  # removed in the meantime
-            continue
-        files.append((str(file.relative_to(path)), os.path.realpath(file), status.st_size, status.st_mtime_ns))
-    return tuple(files)
-
-
-def files_of(path: pathlib.Path) -> list[pathlib.Path]:
-    """Return what is inside a version, sorted, with the files behind a link in place of `variables` or `assets`.
-
-    No other link is followed: it may lead to all files of the machine.
-    """
-    return sorted({*path.rglob("*"), *path.glob("*/*")})
-
-
-def refuse_pipes(path: pathlib.Path) -> None:
-    """Raise ExportError if a version holds something else than files and folders: to read it might never end."""
-    for file in files_of(path):
-        if file.exists() and not (file.is_file() or file.is_dir()):
-            raise ExportError(f"{path} cannot be loaded: {file.relative_to(path)} is neither a file nor a folder.")
+def log_change(path: pathlib.Path, new: list[int], gone: list[int]) -> None:
+    """Log which versions are served from now on, and which no longer."""
+    others = [number for number in gone if number not in new]
+    for number in new:
+        if number in gone:
+            log.warning("%s: version %d replaces another one of that number", path, number)
+        elif others:
+            log.warning("%s: version %d replaces version %d", path, number, others.pop(0))
+        else:
+            log.warning("%s: version %d is served", path, number)
+    for number in others:
+        log.warning("%s: version %d is no longer served", path, number)

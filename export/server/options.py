@@ -1,6 +1,7 @@
 """The options of a local server: where it listens, and its limits."""
 
 import dataclasses
+import pathlib
 
 from keras_transformer.machine import processor_cores
 
@@ -32,6 +33,8 @@ class ServerOptions:
     connections: HTTP connections at the same time; an idle one makes room for a new one.
     drain_seconds: seconds after SIGTERM in which requests in flight are answered.
     poll_seconds: seconds between two searches of the folder for a new version.
+    models_poll_seconds: seconds between two looks at the file of models.
+    log_requests: the file that gets a line of JSON for each request, or none. log_text: with its text.
     """
 
     host: str = "127.0.0.1"
@@ -48,6 +51,9 @@ class ServerOptions:
     connections: int = 1000
     drain_seconds: float = 30.0
     poll_seconds: float = 1.0
+    models_poll_seconds: float = 10.0
+    log_requests: pathlib.Path | None = None
+    log_text: bool = False
 
     @property
     def bytes_in_flight(self) -> int:
@@ -63,9 +69,12 @@ class ServerOptions:
         for name in ("workers", "batch_rows", "request_rows", "queue_rows", "body_bytes", "connections"):
             if getattr(self, name) < 1:
                 raise ExportError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-        for name in ("deadline", "header_seconds", "idle_seconds", "drain_seconds", "poll_seconds"):
+        seconds = ("deadline", "header_seconds", "idle_seconds", "drain_seconds", "poll_seconds", "models_poll_seconds")
+        for name in seconds:
             if not getattr(self, name) > 0:
                 raise ExportError(f"{name} is {getattr(self, name)}; it must be more than 0 seconds.")
         for name in ("port", "grpc_port"):
             if not 0 <= getattr(self, name) <= 65535:
                 raise ExportError(f"{name} is {getattr(self, name)}; it must be from 0 to 65535.")
+        if self.log_text and self.log_requests is None:
+            raise ExportError("log_text needs log_requests, the file that the text is written to.")

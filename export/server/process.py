@@ -18,7 +18,7 @@ from ..versions import ExportError
 from .dispatcher import Dispatcher
 from .grpc_api import bound_server, set_serving
 from .http_connection import HttpConnection
-from .model_folder import ModelFolder
+from .models import Models
 from .options import ServerOptions, in_url
 from .rest_api import rest_application
 
@@ -28,7 +28,7 @@ LAST_ANSWERS = 2  # seconds in which connections close after the last request ha
 
 
 class Address(NamedTuple):
-    """Where a server answers: the name of the model, the host, and the ports of REST and gRPC."""
+    """Where a server answers: the name of the first model, the host, and the ports of REST and gRPC."""
 
     name: str
     host: str
@@ -57,14 +57,14 @@ class Uvicorn(uvicorn.Server):
 
 
 async def run_server(
-    folder: ModelFolder, options: ServerOptions, on_start: Callable[[Address], None], stop: asyncio.Event
+    models: Models, options: ServerOptions, on_start: Callable[[Address], None], stop: asyncio.Event
 ) -> bool:
     """Serve until `stop` is set, then answer the requests in flight.
 
     Calls `on_start` with the address as soon as requests are answered. Returns whether every request was answered
     within `drain_seconds`. Raises ExportError if a port cannot be opened.
     """
-    dispatcher = Dispatcher(folder, options)
+    dispatcher = Dispatcher(models, options)
     listener = open_port(options.host, options.port)
     try:
         rpc, health, grpc_port = bound_server(dispatcher)
@@ -85,17 +85,19 @@ async def run_server(
         )
     )
     await rpc.start()
-    tasks = [asyncio.create_task(http.serve([listener])), asyncio.create_task(folder.watch(options.poll_seconds))]
+    watch = models.watch(options.poll_seconds, options.models_poll_seconds)
+    tasks = [asyncio.create_task(http.serve([listener])), asyncio.create_task(watch)]
     while not http.started:
         await asyncio.sleep(0.01)
     await set_serving(health)
-    on_start(Address(folder.name, options.host, listener.getsockname()[1], grpc_port))
+    on_start(Address(models.names[0], options.host, listener.getsockname()[1], grpc_port))
     await stop.wait()
     await health.enter_graceful_shutdown()
     is_answered = await dispatcher.drain()
     http.should_exit = True
     await asyncio.gather(tasks[0], rpc.stop(LAST_ANSWERS if is_answered else 0))
     tasks[1].cancel()
+    await asyncio.wait(tasks)
     dispatcher.close()
     return is_answered
 
@@ -110,7 +112,7 @@ def open_port(host: str, port: int) -> socket.socket:
         raise ExportError(f"The port {port} of {host} cannot be opened: {reason}.") from None
 
 
-def run_until_signal(folder: ModelFolder, options: ServerOptions, on_start: Callable[[Address], None]) -> bool:
+def run_until_signal(models: Models, options: ServerOptions, on_start: Callable[[Address], None]) -> bool:
     """Serve until SIGTERM or Ctrl-C; a second signal ends the process at once. Returns what `run_server` returns.
 
     The caller should then end the process: threads may still compute abandoned batches or load a version.
@@ -126,21 +128,21 @@ def run_until_signal(folder: ModelFolder, options: ServerOptions, on_start: Call
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end, number)
-        return await run_server(folder, options, on_start, stop)
+        return await run_server(models, options, on_start, stop)
 
     return asyncio.Runner().run(main())  # asyncio.run would wait for these threads
 
 
 @contextlib.contextmanager
 def local_server(path: str | os.PathLike, options: ServerOptions) -> Iterator[Address]:
-    """Within, a server of the folder `path` runs in a thread of this process.
+    """Within, a server of the folder `path`, or of the file of models `path`, runs in a thread of this process.
 
     Raises UserError if it cannot be started.
     """
     started = threading.Event()
     errors, addresses, loops, stops = [], [], [], []  # one item at most, from the thread of the server
 
-    async def main(folder: ModelFolder) -> None:
+    async def main(models: Models) -> None:
         stops.append(asyncio.Event())
         loops.append(asyncio.get_running_loop())
 
@@ -148,11 +150,11 @@ def local_server(path: str | os.PathLike, options: ServerOptions) -> Iterator[Ad
             addresses.append(address)
             started.set()
 
-        await run_server(folder, options, on_start, stops[0])
+        await run_server(models, options, on_start, stops[0])
 
     def run() -> None:
         try:
-            asyncio.run(main(ModelFolder(path)))
+            asyncio.run(main(Models.at(path)))
         except BaseException as error:
             errors.append(error)
             started.set()

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST API: status, metadata and predictions of a model."""
+"""TensorFlow Serving's REST API: status, metadata and predictions of models."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, NoReturn
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
@@ -23,6 +23,7 @@ from ..versions import is_number
 from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, invalid
+from .inference import refuse, signature_of_examples
 from .json_codec import json_codec, unzipped
 from .metrics import CONTENT_TYPE
 from .own_host import OwnHost
@@ -33,8 +34,9 @@ log = logging.getLogger("export.server")
 
 
 # the paths of TensorFlow Serving (http_rest_api_handler.cc), in capitals or not
-PREDICTION = re.compile(r"(?i:/v1/models)/([^/:]+)(?:(?i:/versions)/([0-9]+))?:predict")
-STATUS = re.compile(r"(?i)/v1/models(?:/([^/:]+))?(?:/versions/([0-9]+))?(/metadata)?")
+CHOICE = r"(?:(?i:/versions)/(?P<version>[0-9]+)|(?i:/labels)/(?P<label>[^/:]+))?"
+PREDICTION = re.compile(rf"(?i:/v1/models)/(?P<name>[^/:]+){CHOICE}:(?P<method>classify|regress|predict)")
+STATUS = re.compile(rf"(?i:/v1/models)(?:/(?P<name>[^/:]+))?{CHOICE}(?P<metadata>(?i:/metadata))?")
 METRICS = "/monitoring/prometheus/metrics"  # the path of TensorFlow Serving
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
@@ -61,10 +63,11 @@ class RestApi:
         self.dispatcher = dispatcher
 
     async def welcome(self, request: Request) -> Response:
-        """Answer with a page that translates what is typed."""
-        folder = self.dispatcher.folder
-        version = folder.version()
-        return welcome(folder.name, request.url.port or 80, version.signatures, version.example)
+        """Answer with a page that translates what is typed, by the first model or by the one of `/?model=NAME`."""
+        names = self.dispatcher.models.names
+        name = request.query_params.get("model", names[0])
+        version = self.dispatcher.version(name)
+        return welcome(name, request.url.port or 80, version.signatures, version.example, names)
 
     async def metrics(self, request: Request) -> Response:
         """Answer with counts and times for Prometheus."""
@@ -74,45 +77,59 @@ class RestApi:
         """Answer a request for a prediction, the status or the metadata of a model."""
         path = request.scope["path"]
         if request.method == "POST" and (found := PREDICTION.fullmatch(path)):
-            return await self.predict(request, found[1], number_in(found[2]))
+            answer = self.predict if found["method"] == "predict" else self.infer
+            return await answer(request, found["name"], choice_in(found), found["method"].capitalize())
         if request.method in ("GET", "HEAD") and (found := STATUS.fullmatch(path)):
-            if found[1] is None:
+            if found["name"] is None:
                 raise invalid("Missing model name in request.")
-            answer = self.metadata if found[3] else self.status
-            return answer(found[1], number_in(found[2]))
+            return (self.metadata if found["metadata"] else self.status)(found["name"], choice_in(found))
         raise HTTPException(400 if path.lower().startswith("/v1/") else 404)
 
-    def status(self, name: str, number: int | None) -> Response:
+    def status(self, name: str, choice: int | str | None) -> Response:
         """Answer 200 while the model is served and 503 while the server shuts down, for probes of Kubernetes."""
         self.dispatcher.refuse_if_draining()
+        number = None if isinstance(choice, str) else choice  # a label is ignored, as there
         return as_json(as_dictionary(status_of(self.dispatcher.statuses(name, number))))
 
-    def metadata(self, name: str, number: int | None) -> Response:
-        version = self.dispatcher.version(name, number)
-        model_spec = {"name": self.dispatcher.folder.name, "signature_name": "", "version": str(version.number)}
+    def metadata(self, name: str, choice: int | str | None) -> Response:
+        version = self.dispatcher.version(name, choice)
+        model_spec = {"name": name, "signature_name": "", "version": str(version.number)}
         signatures = as_dictionary(definitions_of(version))
         return as_json({"model_spec": model_spec, "metadata": {"signature_def": signatures}})
 
-    async def predict(self, request: Request, name: str, number: int | None) -> Response:
+    async def infer(self, request: Request, name: str, choice: int | str | None, method: str) -> NoReturn:
+        """Refuse a classification or a regression: no model here has a signature for it."""
+        with self.dispatcher.request("REST", method) as until, self.dispatcher.bytes_in_flight.share() as share:
+            self.dispatcher.version(name, choice)  # an unknown model is refused before its body is read
+            content = await self.content(request, share, until)
+            read = functools.partial(signature_of_examples, content)
+            signature_name = await self.dispatcher.off_the_loop(read, share.size, until)
+            refuse(method, self.dispatcher.version(name, choice).definitions, signature_name)
+
+    async def predict(self, request: Request, name: str, choice: int | str | None, method: str) -> Response:
         with contextlib.ExitStack() as stack:
-            until = stack.enter_context(self.dispatcher.request("REST"))
+            until = stack.enter_context(self.dispatcher.request("REST", method))
             share = stack.enter_context(self.dispatcher.bytes_in_flight.share())
-            self.dispatcher.version(name, number)  # an unknown model is refused before its body is read
-            is_gzip = is_packed(request.headers)
-            body = await self.body(request, share, until)
-            if is_gzip:
-                most = self.dispatcher.options.body_bytes
-                share.resize(share.size + most)
-                body = await self.dispatcher.off_the_loop(functools.partial(unzipped, body, most), share.size, until)
-                share.resize(len(body))
-            with self.dispatcher.version_in_use(
-                name, number
-            ) as version:  # a new one, if it came together with the body
+            self.dispatcher.version(name, choice)  # an unknown model is refused before its body is read
+            body = await self.content(request, share, until)
+            in_use = self.dispatcher.version_in_use(name, choice)  # a new one, if it came together with the body
+            with in_use as version:
                 question = await self.dispatcher.question(version, json_codec, body, share.size, until)
                 del body
                 chunks = await unless_disconnected(request, self.dispatcher.predict(version, question, share, until))
             share.resize(sum(map(len, chunks)))
             return Answer(chunks, stack.pop_all(), self.dispatcher.options.deadline)
+
+    async def content(self, request: Request, share: Share, until: float) -> bytes:
+        """Return the body as it was before it was packed. Raises RequestError."""
+        is_gzip = is_packed(request.headers)
+        body = await self.body(request, share, until)
+        if is_gzip:
+            most = self.dispatcher.options.body_bytes
+            share.resize(share.size + most)
+            body = await self.dispatcher.off_the_loop(functools.partial(unzipped, body, most), share.size, until)
+            share.resize(len(body))
+        return body
 
     async def body(self, request: Request, share: Share, until: float) -> bytes:
         """Return the body, whose bytes `share` holds. Raises RequestError if it is too long, or too slow."""
@@ -147,10 +164,11 @@ def is_packed(headers: Headers) -> bool:
     return bool(codings)
 
 
-def number_in(version: str | None) -> int | None:
-    """Return the version of a path, None if it has none. Raises RequestError if it has more than 64 bits."""
+def choice_in(found: re.Match[str]) -> int | str | None:
+    """Return the version or the label of a path, None if it has neither. Raises RequestError above 64 bits."""
+    version = found["version"]
     if version is None:
-        return None
+        return found["label"]
     if len(version) > 255 or not is_number(version):
         raise invalid(f"Failed to convert version: {version[:30]} to numeric.")
     return int(version)

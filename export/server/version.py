@@ -44,6 +44,7 @@ class Version:
 
     def __init__(self, path: pathlib.Path):
         self.path, self.number = path, int(path.name) if is_number(path.name) else 1
+        self.model = ""  # the name of the model, which a ModelFolder knows
         self.users = 0  # requests that it is answering
         graph = tf.Graph()
         threads = tf.compat.v1.ConfigProto(

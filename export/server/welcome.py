@@ -3,6 +3,7 @@
 import json
 import shlex
 import urllib.parse
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,14 @@ HEADERS = {
 }
 
 
-def welcome(name: str, port: int, signatures: dict[str, Signature], example: str) -> Response:
-    """Return the page of a version with these signatures, which are served under `name`, with a sentence to try."""
-    data = page_data(name, signatures, example)
+def welcome(
+    name: str, port: int, signatures: dict[str, Signature], example: str, names: Sequence[str] = ()
+) -> Response:
+    """Return the page of a version with these signatures, which are served under `name`, with a sentence to try.
+
+    names: the models of the server, among which the page lets choose.
+    """
+    data = page_data(name, signatures, example, names)
     if data is None:
         body = json.dumps({"instances": [{"text": example or "Hello!"}]})
         url = f"http://localhost:{port}/v1/models/{urllib.parse.quote(name)}:predict"
@@ -37,13 +43,16 @@ def welcome(name: str, port: int, signatures: dict[str, Signature], example: str
     return HTMLResponse(page(data), headers=HEADERS | {"Content-Security-Policy": policy})
 
 
-def page_data(name: str, signatures: dict[str, Signature], example: str = "") -> dict[str, Any] | None:
+def page_data(
+    name: str, signatures: dict[str, Signature], example: str = "", names: Sequence[str] = ()
+) -> dict[str, Any] | None:
     """Return what the page must know to ask; None if the version has no signature `translate` with options."""
     translate = signatures.get("translate")
     if translate is None or not set(NEEDED) <= set(translate.defaults):
         return None
     return {
         "model": name,
+        "models": list(names),
         "options": [described(each) for each in given_by(translate.defaults)],
         "has_explain": "explain" in signatures,
         "has_paragraphs": PARAGRAPHS in translate.inputs,

@@ -67,14 +67,14 @@ def test_a_link_that_is_turned_changes_what_is_served(folder, written, name):
     link, targets = folder / "1" / name, {mark: version / name for mark, version in written.items()}
     shutil.rmtree(link)
     link.symlink_to(targets["a"])
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     assert mark_of(model) == "a"
     turn(link, targets["b"])
     assert mark_of(model) == "b"
 
 
 def test_a_link_that_is_turned_while_its_version_loads_is_looked_at_again(folder, written, monkeypatch):
-    model, warm_up = ModelFolder(folder), Version.warm_up
+    model, warm_up = ModelFolder.open(folder), Version.warm_up
     (folder / "2").symlink_to(written["a"])
 
     def turn_once(version):
@@ -113,7 +113,7 @@ def test_links_that_are_turned_all_the_time_lose_no_request(folder, written):
 @pytest.mark.parametrize("target", ["7", ".", "..", "nothing", "/dev/null", "/dev/zero", "/etc/passwd", "/etc"])
 def test_a_link_that_is_no_version_is_none(folder, target):
     (folder / "7").symlink_to(target)
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     assert mark_of(model) == "a" and model.version().number == 1
 
 
@@ -122,7 +122,7 @@ def test_links_inside_a_version_that_lead_round_or_away_are_not_walked(folder, m
         (folder / "1" / name).symlink_to(target)
     looked_at, realpath = [], os.path.realpath
     monkeypatch.setattr(os.path, "realpath", lambda path: looked_at.append(path) or realpath(path))
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     assert mark_of(model) == "a" and len(looked_at) < 1000
 
 
@@ -160,7 +160,7 @@ def test_a_version_that_may_not_be_read_keeps_no_other_from_being_served(folder,
         return is_file(path)
 
     monkeypatch.setattr(pathlib.Path, "is_file", refuse)
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     (folder / "7").mkdir()
     assert [mark_of(model), mark_of(model)] == ["a", "a"]
     shutil.copytree(written["b"], folder / "2")

@@ -20,6 +20,7 @@ from tensorflow_serving.apis import predict_pb2
 from export.server import grpc_api
 from export.server.dispatcher import Dispatcher, Question
 from export.server.errors import RequestError
+from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.rest_api import RestApi
@@ -27,7 +28,7 @@ from export.server.version import Version
 from tests.support.echo import write_echo
 
 OPTIONS = ServerOptions(port=0, grpc_port=0, workers=2, deadline=0.5)
-ANY = types.SimpleNamespace(name="any")  # the folder of a model
+ANY = Models([types.SimpleNamespace(name="any", status={})])
 HELD = 20  # seconds: a limit that holds ends long before
 
 
@@ -118,15 +119,16 @@ def test_a_grpc_call_has_the_time_of_the_server_or_of_the_client_whichever_is_le
 
 
 def test_outputs_count_twice_while_the_answer_is_written_from_them():
-    outputs, sizes, dispatcher = {"score": np.zeros(100)}, [], Dispatcher(None, OPTIONS)
+    outputs, sizes, dispatcher = {"score": np.zeros(100)}, [], Dispatcher(ANY, OPTIONS)
 
     async def compute(*arguments):
         return outputs
 
-    dispatcher.batcher = types.SimpleNamespace(compute=compute)
+    dispatcher.batcher, version = types.SimpleNamespace(compute=compute), types.SimpleNamespace(model="any", number=1)
     with dispatcher.bytes_in_flight.share() as share:
         codec = types.SimpleNamespace(write=lambda outputs, most: sizes.append(share.size))
-        asyncio.run(dispatcher.predict(None, Question(codec, None, ("score",), {}, 8), share, time.monotonic() + 1))
+        question = Question(codec, None, ("score",), {}, 8)
+        asyncio.run(dispatcher.predict(version, question, share, time.monotonic() + 1))
     assert sizes == [2 * outputs["score"].nbytes]
 
 
@@ -141,8 +143,8 @@ def test_requests_in_flight_have_so_many_seconds_when_the_server_ends():
 
 
 def test_a_request_that_fails_is_no_longer_in_flight_and_frees_its_version():
-    version = types.SimpleNamespace(users=0)
-    dispatcher = Dispatcher(types.SimpleNamespace(name="any", version=lambda number: version), OPTIONS)
+    version = types.SimpleNamespace(users=0, number=1)
+    dispatcher = Dispatcher(Models([types.SimpleNamespace(name="any", version=lambda choice: version)]), OPTIONS)
     with pytest.raises(ZeroDivisionError), dispatcher.request("REST"), dispatcher.version_in_use("any"):
         assert (dispatcher.in_flight, version.users) == (1, 1)
         raise ZeroDivisionError

@@ -83,13 +83,12 @@ LABELLED = {"name": "echo", "version_label": "stable"}
     ("method", "request_of_it", "message"),
     [
         (GrpcApi.predict, predict_pb2.PredictRequest(), "Missing ModelSpec"),
-        (GrpcApi.predict, predict_pb2.PredictRequest(model_spec=LABELLED), "version label: stable"),
         (GrpcApi.metadata, GetModelMetadataRequest(metadata_field=["signature_def"]), "Missing ModelSpec"),
         (GrpcApi.metadata, GetModelMetadataRequest(model_spec={"name": "echo"}), "metadata_field"),
         (GrpcApi.status, GetModelStatusRequest(), "Missing ModelSpec"),
     ],
 )
-def test_a_request_without_a_model_or_with_a_label_is_invalid(method, request_of_it, message):
+def test_a_request_without_a_model_is_invalid(method, request_of_it, message):
     with pytest.raises(RequestError, match=message) as error:
         asyncio.run(method(GrpcApi(Echo()), request_of_it, types.SimpleNamespace(size=0), 0.0))
     assert error.value.code is Code.INVALID_ARGUMENT

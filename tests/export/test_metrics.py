@@ -12,10 +12,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from export.server.dispatcher import Dispatcher, Question
 from export.server.errors import Code, RequestError
 from export.server.metrics import LATENCIES, Metrics, code_of
+from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.echo import write_echo
 
+ANY = Models([types.SimpleNamespace(name="any", status={})])
 PATH = "/monitoring/prometheus/metrics"
 
 
@@ -46,24 +48,27 @@ def test_requests_rows_and_batches_are_counted(server):
     assert found[":tensorflow:serving:request_count", "echo", "OK"] == 2
     assert found[":tensorflow:serving:request_count", "echo", "INVALID_ARGUMENT"] == 1
     assert found[":tensorflow:serving:request_latency_count", "Predict", "REST", "echo"] == 3
-    assert found["keras_transformer_rows_total",] == 4
-    assert found["keras_transformer_batch_rows_count",] == 3  # two of the first request, and one of the second
-    assert found["keras_transformer_batch_rows_bucket", "2.0"] == 3
+    assert found["keras_transformer_rows_total", "echo", "7"] == 4
+    assert (
+        found["keras_transformer_batch_rows_count", "echo", "7"] == 3
+    )  # two of the first request, and one of the second
+    assert found["keras_transformer_batch_rows_bucket", "2.0", "echo", "7"] == 3
     assert found["keras_transformer_waiting_rows",] == found["keras_transformer_requests_in_flight",] == 0
     assert found["keras_transformer_bytes_in_flight",] == 0
-    assert 0 < found["keras_transformer_batch_seconds_sum",] < 10
+    assert 0 < found["keras_transformer_batch_seconds_sum", "echo", "7"] < 10
     assert 3 < found[":tensorflow:serving:request_latency_sum", "Predict", "REST", "echo"] < 10e6
 
 
 def test_latencies_are_microseconds():
-    metrics = Metrics(types.SimpleNamespace(name="any", status={}))
-    metrics.answered("Predict", "GRPC", None, 0.25)
+    metrics = Metrics(ANY)
+    metrics.answered("any", "Predict", "GRPC", None, 0.25)
     labels = {"model_name": "any", "API": "Predict", "entrypoint": "GRPC"}
     assert metrics.registry.get_sample_value(":tensorflow:serving:request_latency_sum", labels) == 250_000
 
 
 def test_translations_that_are_cut_are_counted_where_they_are_asked_for():
-    dispatcher = Dispatcher(types.SimpleNamespace(name="any", status={}), ServerOptions())
+    version, labels = types.SimpleNamespace(model="any", number=7), {"model_name": "any", "version": "7"}
+    dispatcher = Dispatcher(ANY, ServerOptions())
 
     async def answered(outputs):
         async def compute(*arguments):
@@ -72,8 +77,8 @@ def test_translations_that_are_cut_are_counted_where_they_are_asked_for():
         dispatcher.batcher = types.SimpleNamespace(compute=compute)
         codec = types.SimpleNamespace(write=lambda outputs, most: b"")
         with dispatcher.bytes_in_flight.share() as share:
-            await dispatcher.predict(None, Question(codec, None, (), {}, 0), share, time.monotonic() + 9)
-        return dispatcher.metrics.registry.get_sample_value("keras_transformer_cut_total")
+            await dispatcher.predict(version, Question(codec, None, (), {}, 0), share, time.monotonic() + 9)
+        return dispatcher.metrics.registry.get_sample_value("keras_transformer_cut_total", labels)
 
     assert asyncio.run(answered({"is_cut": np.array([[True, False], [True, True]])})) == 3
     assert asyncio.run(answered({"scores": np.ones((2, 2))})) == 3

@@ -121,7 +121,7 @@ def refresh(model):
 
 
 def test_the_next_version_does_not_wait_for_the_requests_of_the_one_before(folder, written):
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     first = model.version()
     first.users += 1  # a request of it is being answered
     publish(written["b"], folder / "2")
@@ -133,7 +133,7 @@ def test_the_next_version_does_not_wait_for_the_requests_of_the_one_before(folde
 
 
 def test_a_broken_version_leaves_the_old_one_serving_and_is_logged_once(folder, written, caplog):
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     broken = shutil.copytree(written["b"], folder / "2")
     data = next((broken / "variables").glob("*data*"))
     whole = data.read_bytes()
@@ -149,7 +149,7 @@ def test_a_broken_version_leaves_the_old_one_serving_and_is_logged_once(folder, 
 
 def test_another_version_of_the_same_number_is_served(folder, written, caplog):
     """So it is after `rm -r exports/mine` and another export, which counts from 1 again."""
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     shutil.rmtree(folder / "1")
     publish(written["b"], folder / "1")
     assert refresh(model) == "b" and model.status == {1: (State.AVAILABLE, "")}
@@ -160,21 +160,21 @@ def test_another_version_of_the_same_number_is_served(folder, written, caplog):
 def test_while_the_served_version_is_damaged_it_is_served_from_memory(folder, caplog):
     """So it is while a version is removed file by file: no lower version replaces it."""
     shutil.copytree(folder / "1", folder / "2")
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     next((folder / "2" / "variables").glob("*data*")).unlink()
     assert [refresh(model), refresh(model)] == ["a", "a"] and model.version().number == 2
     assert model.status == {2: (State.AVAILABLE, "")} and caplog.text.count("cannot be loaded") == 1
 
 
 def test_a_version_is_complete_when_it_has_its_graph(folder, written):
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     shutil.copytree(written["b"], folder / "2", ignore=lambda *_: ["saved_model.pb"])
     assert refresh(model) == "a" and 2 not in model.status
 
 
 def test_a_lower_version_does_not_replace_a_higher_one(folder, written):
     (folder / "1").rename(folder / "9")
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     publish(written["b"], folder / "8")
     assert refresh(model) == "a"
     publish(written["c"], folder / "10")
@@ -185,7 +185,7 @@ def test_a_link_that_is_turned_to_another_folder_changes_what_is_served(folder, 
     publish(written["b"], tmp_path / "other" / "1")
     link = tmp_path / "current"
     link.symlink_to(folder)
-    model = ModelFolder(link)
+    model = ModelFolder.open(link)
     assert (model.name, refresh(model)) == ("current", "a")
     link.with_name("new").symlink_to("other")
     link.with_name("new").rename(link)
@@ -193,14 +193,14 @@ def test_a_link_that_is_turned_to_another_folder_changes_what_is_served(folder, 
 
 
 def test_one_version_alone_can_be_served(folder):
-    model = ModelFolder(folder / "1")
+    model = ModelFolder.open(folder / "1")
     assert (model.name, model.version().number) == ("echo", 1)
 
 
 def test_a_folder_in_which_nothing_can_be_loaded_is_refused(folder):
     (folder / "1" / "saved_model.pb").write_bytes(b"nonsense")
     with pytest.raises(ExportError, match="cannot be loaded"):
-        ModelFolder(folder)
+        ModelFolder.open(folder)
 
 
 def test_warm_up_requests_that_a_version_cannot_answer_are_logged(folder, caplog):
@@ -218,13 +218,13 @@ def test_warm_up_requests_that_a_version_cannot_answer_are_logged(folder, caplog
 def test_a_version_is_warm_before_it_is_served(folder, monkeypatch):
     warmed = []
     monkeypatch.setattr(Version, "warm_up", lambda version: warmed.append(version.number))
-    served = ModelFolder(folder).version()
+    served = ModelFolder.open(folder).version()
     assert warmed == [served.number]
     served.close()
 
 
 def test_a_version_that_is_withdrawn_while_it_is_loaded_is_not_served(folder, written, monkeypatch):
-    model, warm_up = ModelFolder(folder), Version.warm_up
+    model, warm_up = ModelFolder.open(folder), Version.warm_up
 
     def withdraw(version):
         if version.number == 2:
@@ -240,7 +240,7 @@ def test_a_version_that_is_withdrawn_while_it_is_loaded_is_not_served(folder, wr
 
 
 def test_a_load_that_fails_is_tried_again_after_a_minute_and_logged_once(folder, written, monkeypatch, caplog):
-    model, now, tries, load = ModelFolder(folder), [0.0], [], Version.__init__
+    model, now, tries, load = ModelFolder.open(folder), [0.0], [], Version.__init__
 
     def fail(version, path):
         if path.name == "2" and len(tries) < 3:
@@ -261,7 +261,7 @@ def test_a_load_that_fails_is_tried_again_after_a_minute_and_logged_once(folder,
 def test_a_version_that_cannot_be_loaded_is_not_tried_for_ever(folder, written, monkeypatch):
     publish(written["b"], folder / "2")
     (folder / "2" / "saved_model.pb").write_bytes(b"nonsense")
-    model, now, tries = ModelFolder(folder), [time.monotonic()], []
+    model, now, tries = ModelFolder.open(folder), [time.monotonic()], []
     monkeypatch.setattr(model_folder.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(model_folder, "Version", lambda path: tries.append(path) or Version(path))
     for _ in range(10):
@@ -273,13 +273,13 @@ def test_a_version_that_cannot_be_loaded_is_not_tried_for_ever(folder, written, 
 def test_versions_above_64_bits_are_ignored_and_zeros_are_not(folder, written):
     publish(written["b"], folder / str(2**63))
     publish(written["c"], folder / "00000123")
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
     assert refresh(model) == "c" and model.version(123).number == 123
     assert set(model.status) == {123}
 
 
 def test_a_missing_folder_is_logged_once_and_the_version_served_on(folder, caplog):
-    model = ModelFolder(folder)
+    model = ModelFolder.open(folder)
 
     async def watch():
         task = asyncio.create_task(model.watch(0.001))

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from export.server import process
-from export.server.model_folder import ModelFolder
+from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.process import local_server, run_until_signal
 from export.versions import ExportError
@@ -37,15 +37,16 @@ def signals():
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
 def test_a_server_ends_although_a_version_is_loading(tmp_path, monkeypatch, signals):
     write_echo(tmp_path / "echo" / "1")
-    model = ModelFolder(tmp_path / "echo")
+    models = Models.in_folder(tmp_path / "echo")
 
     def load(current):
         os.kill(os.getpid(), signal.SIGTERM)
         is_over.wait(LOADING)
+        return current
 
     is_over, begun = threading.Event(), time.monotonic()
-    monkeypatch.setattr(model, "_load_best", load)
-    assert run_until_signal(model, ServerOptions(port=0, grpc_port=0, poll_seconds=0.01), lambda address: None)
+    monkeypatch.setattr(next(iter(models)), "_load_best", load)
+    assert run_until_signal(models, ServerOptions(port=0, grpc_port=0, poll_seconds=0.01), lambda address: None)
     assert time.monotonic() - begun < LOADING / 2
     is_over.set()
 

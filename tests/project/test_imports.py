@@ -108,6 +108,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "operating": "docs/operating.md and serving/grafana.json",
     "serving_files": "serving/ and docs/tensorflow_serving.md",
     "serving_runtime": "an export in TensorFlow's C++ runtime",
+    "several_models": "keras-transformer serve --models",
     "several_languages": "tags of target languages, from text to translations",
     "shards": "a corpus in shards",
     "tensorboard": "docs/tensorboard.md",

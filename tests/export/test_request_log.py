@@ -1,0 +1,118 @@
+"""The log of requests: a line of JSON per prediction, without text unless it is asked for, and never in the way."""
+
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from export.server import request_log
+from export.server.request_log import Record, RequestLog
+from export.versions import ExportError
+
+
+def record(*lines, **changes):
+    """What is known of a request whose text is logged."""
+    inputs = {"text": np.array([line.encode() for line in lines], object)} if lines else None
+    return Record("REST", "Predict", "mine", 7, "translate", 2, inputs=inputs, arrived=1.5, **changes)
+
+
+def logged(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_line_has_what_an_operator_asks_and_no_text(tmp_path):
+    log = RequestLog(tmp_path / "log")
+    log.write(record(), "OK", 0.25)
+    log.write(Record("GRPC", "Predict", "mine"), "NOT_FOUND", 0.25)
+    log.close()
+    found, other = logged(tmp_path / "log")
+    assert found == {
+        "time": "1970-01-01T00:00:01.500Z",
+        "entrypoint": "REST",
+        "method": "Predict",
+        "model": "mine",
+        "version": 7,
+        "signature": "translate",
+        "rows": 2,
+        "seconds": 0.25,
+        "status": "OK",
+    }
+    assert (other["version"], other["rows"], other["status"]) == (None, 0, "NOT_FOUND")
+    assert abs(time.time() - time.mktime(time.gmtime())) < 1e9 and not other["time"].startswith("1970")
+
+
+def test_text_is_logged_as_it_was_sent_whatever_it_holds(tmp_path):
+    log, lines = RequestLog(tmp_path / "log"), ["Mädchen", 'a "quote"\nand a line', ""]
+    log.write(record(*lines), "OK", 0.25)
+    log.close()
+    assert [line["text"] for line in logged(tmp_path / "log")] == [lines]
+    assert (tmp_path / "log").read_text(encoding="utf-8").count("\n") == 1
+
+
+def test_probes_are_not_logged(tmp_path):
+    log = RequestLog(tmp_path / "log")
+    log.write(Record("GRPC", "GetModelStatus", "mine"), "OK", 0.1)
+    log.close()
+    assert logged(tmp_path / "log") == []
+
+
+def test_a_server_that_starts_again_appends(tmp_path):
+    for _ in range(2):
+        log = RequestLog(tmp_path / "log")
+        log.write(record(), "OK", 0.1)
+        log.close()
+    assert len(logged(tmp_path / "log")) == 2
+
+
+def wait_for(is_so):
+    until = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_after_a_rename_the_next_line_begins_another_file(tmp_path):
+    log = RequestLog(tmp_path / "log")
+    log.write(record(), "OK", 0.1)
+    wait_for(lambda: logged(tmp_path / "log"))
+    (tmp_path / "log").rename(tmp_path / "log.1")
+    log.write(record(), "CANCELLED", 0.1)
+    log.close()
+    assert [line["status"] for name in ("log.1", "log") for line in logged(tmp_path / name)] == ["OK", "CANCELLED"]
+
+
+def test_while_the_folder_is_gone_one_sentence_is_logged_and_then_it_goes_on(tmp_path, caplog):
+    (tmp_path / "logs").mkdir()
+    log = RequestLog(tmp_path / "logs" / "log")
+    (tmp_path / "logs").rename(tmp_path / "away")
+    for _ in range(3):
+        log.write(record(), "OK", 0.1)
+    wait_for(lambda: log._waiting == 0)
+    assert caplog.text.count("requests cannot be logged") == 1
+    (tmp_path / "away").rename(tmp_path / "logs")
+    log.write(record(), "ABORTED", 0.1)
+    log.close()
+    assert logged(tmp_path / "logs" / "log")[-1]["status"] == "ABORTED"
+
+
+def test_a_slow_disk_delays_no_request_and_what_waits_has_a_bound(tmp_path, monkeypatch, caplog):
+    log, is_over = RequestLog(tmp_path / "log"), threading.Event()
+    monkeypatch.setattr(request_log, "MOST_BYTES", 4 * request_log.LINE_BYTES)
+    monkeypatch.setattr(log._file, "handle", lambda line, write=log._file.handle: is_over.wait(30) and write(line))
+    begun = time.monotonic()
+    for _ in range(10):
+        log.write(record(), "OK", 0.1)
+    assert time.monotonic() - begun < 10 and caplog.text.count("some are left out") == 1
+    is_over.set()
+    wait_for(lambda: log._waiting == 0)
+    log.write(record("x" * 5000), "OK", 0.1)  # its text alone is more than may wait
+    log.write(record(), "OK", 0.1)
+    log.close()
+    assert len(logged(tmp_path / "log")) == 4 + 1
+
+
+def test_a_file_that_cannot_be_opened_is_named(tmp_path):
+    with pytest.raises(ExportError, match="none/log"):
+        RequestLog(tmp_path / "none" / "log")
