@@ -3,12 +3,13 @@
 import difflib
 import os
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+
+from pydantic_core import ErrorDetails
 
 BRANCHES = ("pair", "tsv", "table")  # names that pydantic puts between the number of an entry and its key
 
 
-def sentence(finding: dict[str, Any], where: Callable[[str], str | os.PathLike], known_keys: Collection[str]) -> str:
+def sentence(finding: ErrorDetails, where: Callable[[str], str], known_keys: Collection[str]) -> str:
     """One of the `errors()` of a pydantic.ValidationError as a sentence.
 
     where: from a key ("training.steps") to the file or option that set it. known_keys: all keys of a configuration.
@@ -33,12 +34,12 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str | os.PathLike],
     return f"{where(key)}: {key} is {value!r}: {message[0].lower()}{message[1:]}."
 
 
-def set_by(key: str, path: str | os.PathLike, overrides: Sequence[str]) -> str | os.PathLike:
+def set_by(key: str, path: str | os.PathLike, overrides: Sequence[str]) -> str:
     """The last override that sets the key, one inside it, or a value that has it inside; `path` if there is none."""
     inside = f"{key}."
     names = [(f"{override.partition('=')[0].strip()}.", override) for override in overrides]
     options = [override for name, override in names if name.startswith(inside) or inside.startswith(name)]
-    return f"--set {options[-1]}" if options else path
+    return f"--set {options[-1]}" if options else str(path)
 
 
 def _likely(key: str, known_keys: Collection[str]) -> str | None:

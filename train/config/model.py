@@ -1,7 +1,6 @@
 """The section `model` of a run configuration: the kind of model and its shape."""
 
-import dataclasses
-from typing import Any, Literal
+from typing import Annotated, Any, get_type_hints
 
 import pydantic
 
@@ -10,22 +9,26 @@ from keras_transformer.kinds import CONFIGS
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
 
-from .section import Section
+from .section import OneOf, Section
 
 SET_ELSEWHERE = ("vocab_size", "dropout", "label_smoothing")  # by the tokenizer and by the section [training]
 OF_ALL_KINDS = ("kind", "preset")
-ModelFields = pydantic.create_model(
-    "ModelFields",
-    __base__=Section,
-    kind=(Literal[tuple(CONFIGS)], "transformer"),
-    preset=(str | None, None),
-    **{
-        field.name: (field.type | None, None)
-        for config in CONFIGS.values()
-        for field in dataclasses.fields(config)
-        if field.name not in SET_ELSEWHERE
-    },
-)
+OF_A_KIND: dict[str, Any] = {  # the other fields, as pydantic takes them: type and default
+    name: (get_type_hints(config)[name] | None, None)
+    for config in CONFIGS.values()
+    for name in config.fields()
+    if name not in SET_ELSEWHERE
+}
+
+
+class FieldsOfAllKinds(Section):
+    """The fields OF_ALL_KINDS."""
+
+    kind: Annotated[str, OneOf(tuple(CONFIGS))] = "transformer"
+    preset: str | None = None
+
+
+ModelFields = pydantic.create_model("ModelFields", __base__=FieldsOfAllKinds, **OF_A_KIND)
 
 
 class ModelConfig(ModelFields):
@@ -59,5 +62,5 @@ class ModelConfig(ModelFields):
         """Combine this section with the tokenizer's vocabulary and the values of the training section."""
         changes = self.model_dump(exclude=set(OF_ALL_KINDS)) | {"dropout": dropout, "label_smoothing": label_smoothing}
         values = {name: value for name, value in changes.items() if value is not None}
-        defaults = preset(self.preset) if self.kind == "transformer" else RecurrentConfig()
+        defaults = preset(self.preset or "base") if self.kind == "transformer" else RecurrentConfig()
         return defaults.replace(vocab_size=vocab_size, **values)

@@ -87,7 +87,7 @@ class RunConfig(Section):
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
 
-SECTIONS = {
+SECTIONS: dict[str, tuple[type[Section], ...]] = {
     "data": SOURCES,
     "tokenizer": (TokenizerConfig,),
     "model": (ModelConfig,),

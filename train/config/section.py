@@ -1,9 +1,11 @@
 """What every section of a run configuration is: a table of checked keys."""
 
+import dataclasses
 import os
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pydantic
+from pydantic_core import core_schema
 
 
 class Section(pydantic.BaseModel):
@@ -15,6 +17,18 @@ class Section(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=()
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class OneOf:
+    """Annotated[str, OneOf(texts)] is a key that is one of the texts: a Literal of texts that stand elsewhere."""
+
+    texts: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: pydantic.GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.literal_schema(list(self.texts))
 
 
 PathText = Annotated[str, pydantic.Field(min_length=1), pydantic.AfterValidator(os.path.expanduser)]  # "~" is expanded

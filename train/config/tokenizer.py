@@ -1,7 +1,7 @@
 """The section `tokenizer` of a run configuration: which pieces the text is divided into."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated
 
 import pydantic
 
@@ -10,7 +10,7 @@ from keras_transformer.normalization import NFC, NORMALIZATIONS
 from keras_transformer.text.placeholders import MOST_PLACEHOLDERS
 
 from .data import DataSection
-from .section import PathText, Section
+from .section import OneOf, PathText, Section
 
 FEWEST_PIECES = 260  # of a tokenizer that is trained: 4 special ids and 256 bytes come first
 
@@ -23,7 +23,7 @@ class TokenizerConfig(Section):
     model: PathText | None = None  # a SentencePiece .model file to use instead of training one
     lowercase: bool = False  # of one that is trained: make all text lower case, and so all translations
     dummy_prefix: bool = False  # of one that is trained: the first word of a text has the pieces that it has further on
-    normalization: Literal[NORMALIZATIONS] = NFC  # of one that is trained: which characters it makes the same
+    normalization: Annotated[str, OneOf(NORMALIZATIONS)] = NFC  # of one that is trained: which characters are the same
     split_digits: bool = False  # of one that is trained: each digit is a piece of its own
     placeholders: int = pydantic.Field(0, ge=0, le=MOST_PLACEHOLDERS)  # of one that is trained: pieces for spans
 

@@ -1,20 +1,20 @@
 """The section `translation` of a run configuration: how validation and `report.md` translate."""
 
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import pydantic
 
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.decoding.options import OPTIONS, RUN_OPTIONS, SearchOptions
 
-from .section import Section
+from .section import OneOf, Section
 
 
-def search_option(name: str, default: float | None = None) -> Any:
+def search_option(name: str, default: int | float | str | None = None) -> Any:
     """A field with the limits of that field of SearchOptions, and with its default unless another one is given."""
     option = OPTIONS[name]
-    limits = {} if option.choices else {"ge": option.lowest, "le": option.highest}
-    return pydantic.Field(option.default if default is None else default, **limits)
+    default = option.default if default is None else default
+    return pydantic.Field(default) if option.choices else pydantic.Field(default, ge=option.lowest, le=option.highest)
 
 
 class TranslationConfig(Section):
@@ -22,7 +22,9 @@ class TranslationConfig(Section):
 
     beam_size: int = search_option("beam_size")  # of report.md
     length_penalty: float = search_option("length_penalty")  # the exponent alpha; 0 is none
-    length_normalization: Literal[OPTIONS["length_normalization"].choices] = search_option("length_normalization")
+    length_normalization: Annotated[str, OneOf(OPTIONS["length_normalization"].choices)] = search_option(
+        "length_normalization"
+    )
     coverage_penalty: float = search_option("coverage_penalty")  # beta; 0 is none
     extra_length: int = search_option("extra_length")  # tokens that an output may have more than its source
     batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences
