@@ -56,7 +56,7 @@ def join(cluster: Cluster, seconds: int = JOIN_SECONDS):
     try:
         return tf.distribute.MultiWorkerMirroredStrategy()
     except tf.errors.OpError as error:
-        raise WorkerLost(lost_sentence(cluster, error)) from None
+        raise WorkerLost(lost_sentence(cluster, error.message)) from None
     finally:
         signal.alarm(0)
         for number in numbers:
@@ -89,8 +89,9 @@ def listening(cluster: Cluster) -> Iterator[None]:
     """Within, this worker's own port answers, as it does later, when TensorFlow has taken it over."""
     _, port = split_address(cluster.addresses[cluster.worker.index])
     try:
-        both = {"family": socket.AF_INET6, "dualstack_ipv6": True} if socket.has_dualstack_ipv6() else {}
-        server = socket.create_server(("", port), backlog=128, **both)
+        both = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if both else socket.AF_INET
+        server = socket.create_server(("", port), family=family, backlog=128, dualstack_ipv6=both)
     except OSError as error:
         raise ConfigError(
             f"TF_CONFIG gives this worker the port {port}, which cannot be opened: {error.strerror}. "
@@ -124,16 +125,16 @@ def report_lost_workers(cluster: Cluster) -> Iterator[None]:
     try:
         yield
     except lost as error:
-        raise WorkerLost(lost_sentence(cluster, error)) from None
+        raise WorkerLost(lost_sentence(cluster, error.message)) from None
 
 
-def lost_sentence(cluster: Cluster, error: Exception) -> str:
-    """Names the workers whose ports do not answer, and tells how to continue. error: an OpError of TensorFlow."""
+def lost_sentence(cluster: Cluster, message: str) -> str:
+    """Names the workers whose ports do not answer, and tells how to continue. message: of a TensorFlow OpError."""
     silent = [name for name, address in cluster.others.items() if not answers(*address)]
     if silent:
         cause = f"{listed(silent)} is gone"
     else:
-        lines = [line for line in error.message.splitlines() if "aborted by" in line] or [error.message]
+        lines = [line for line in message.splitlines() if "aborted by" in line] or [message]
         cause = f"A worker is gone, silent, or was started again ({lines[0].strip()})"
     return (
         f"{cause}, and no step can be done without it. Start every worker again with the same command: training "

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 from keras_transformer.config import ConfigError
 
@@ -12,7 +12,8 @@ EXPECTED = (
 )
 
 
-class Worker(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Worker:
     """Worker `index`, counted from 0, of `count`. Worker 0 is the chief."""
 
     index: int = 0

@@ -82,12 +82,12 @@ class Workers:
         """The file of `size` bytes, piece by piece, sent from the chief's `path`; the others pass None."""
         lengths = [min(PIECE, size - first) for first in range(0, size, PIECE)]
         if path is None:
-            yield from (self._bytes_of_chief(None, length) for length in lengths)
+            yield from (self._bytes_of_chief(b"", length) for length in lengths)
             return
         with open(path, "rb") as file:
             yield from (self._bytes_of_chief(file.read(length), length) for length in lengths)
 
-    def _bytes_of_chief(self, payload: bytes | None, size: int) -> bytes:
+    def _bytes_of_chief(self, payload: bytes, size: int) -> bytes:
         """The chief's `payload` of `size` bytes, on every worker; what the others pass is ignored."""
         if self.worker.count == 1:
             return payload
