@@ -19,7 +19,7 @@ CHUNK = 10_000  # pairs that are drawn at once; with another number a run that g
 
 JOINED = "joined"
 
-Change = Callable[[Pair, Pair | None, np.random.Generator], Pair]  # from a pair, another one for JOINED, a Generator
+Change = Callable[[Pair, Pair, np.random.Generator], Pair]  # from a pair, the one that JOINED adds, a Generator
 CHANGES: dict[str, Change] = {  # by key of training.augment. The target is what a careful writer of the source meant
     "uppercase": lambda pair, other, rng: (in_capitals(pair[0]), in_capitals(pair[1])),
     "title_case": lambda pair, other, rng: (in_title_case(pair[0]), pair[1]),
@@ -57,7 +57,8 @@ class Augmentation:
         for first in range(0, len(pairs), CHUNK):
             if gives_up():
                 raise CancelledError("The epoch is not needed any more.")
-            source, target = self.drawn(*(stretch(side, first, CHUNK) for side in (pairs.source, pairs.target)), rng)
+            source, target = (stretch(side, first, CHUNK) for side in (pairs.source, pairs.target))
+            source, target = self.drawn(source, target, rng)
             sources.append(source)
             targets.append(target)
         return EncodedPairs(Sentences.joined(sources), Sentences.joined(targets), pairs.skipped, pairs.keys)
@@ -69,13 +70,11 @@ class Augmentation:
         others = rng.integers(len(source), size=len(numbers))
         changed = {}
         for number, other in zip(numbers.tolist(), others.tolist(), strict=True):
-            name, another = self.names[change_of[number]], None
+            name = self.names[change_of[number]]
             tag, pair = self.text_of(source[number], target[number])
-            if name == JOINED:
-                other_tag, another = self.text_of(source[other], target[other])
-                another = another if other_tag == tag else None
-            if pair and (another or name != JOINED):
-                new_source, new_target = CHANGES[name](pair, another, rng)
+            other_tag, added = self.text_of(source[other], target[other]) if name == JOINED else (tag, pair)
+            if pair and added and tag == other_tag:
+                new_source, new_target = CHANGES[name](pair, added, rng)
                 changed[number] = tag + new_source, new_target
         return self.replaced(source, target, changed)
 
@@ -99,10 +98,9 @@ class Augmentation:
             for number, source_ids, target_ids in zip(changed, *sides, strict=True)
             if 0 < len(source_ids) < self.row_lengths.source and 0 < len(target_ids) < self.row_lengths.target
         }
-        return tuple(
-            with_others(side, {number: ids[place] for number, ids in fitting.items()})
-            for place, side in enumerate((source, target))
-        )
+        new_sources = {number: source_ids for number, (source_ids, _) in fitting.items()}
+        new_targets = {number: target_ids for number, (_, target_ids) in fitting.items()}
+        return with_others(source, new_sources), with_others(target, new_targets)
 
 
 def stretch(sentences: Sentences, first: int, count: int) -> Sentences:

@@ -236,4 +236,5 @@ def _lay_out_side(sentences: Sentences, packing: Packing, length: int) -> tuple[
     ids[write_at] = sentences.ids[read_at]
     segments[write_at] = np.repeat(np.arange(len(rows)) - first_pairs + 1, sizes)
     is_first[places] = True
-    return tuple(values.reshape(packing.num_rows, length) for values in (ids, segments, is_first))
+    shape = packing.num_rows, length
+    return ids.reshape(shape), segments.reshape(shape), is_first.reshape(shape)

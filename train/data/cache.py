@@ -131,13 +131,13 @@ def write_entry(folder: pathlib.Path, chunks: Iterable[EncodedPairs], split: Spl
     with contextlib.ExitStack() as stack:
         files = {name: stack.enter_context(open(_array_path(folder, name), "wb")) for name in ARRAYS}
         for name in ("source_offsets", "target_offsets"):
-            files[name].write(np.zeros(1, np.int64))
+            files[name].write(np.zeros(1, np.int64).data)
         for chunk in chunks:
-            files["source_ids"].write(chunk.source.ids)
-            files["source_offsets"].write(chunk.source.offsets[1:] + source_tokens)
-            files["target_ids"].write(chunk.target.ids)
-            files["target_offsets"].write(chunk.target.offsets[1:] + target_tokens)
-            files["keys"].write(chunk.keys)
+            files["source_ids"].write(chunk.source.ids.data)
+            files["source_offsets"].write((chunk.source.offsets[1:] + source_tokens).data)
+            files["target_ids"].write(chunk.target.ids.data)
+            files["target_offsets"].write((chunk.target.offsets[1:] + target_tokens).data)
+            files["keys"].write(chunk.keys.data)
             dtypes["source_ids"], dtypes["target_ids"] = str(chunk.source.ids.dtype), str(chunk.target.ids.dtype)
             source_tokens += chunk.source_tokens
             target_tokens += chunk.target_tokens
@@ -153,10 +153,10 @@ def write_entry(folder: pathlib.Path, chunks: Iterable[EncodedPairs], split: Spl
     checksums = {name: _size_and_checksum(_array_path(folder, name)) for name in ARRAYS}
     counts = {"pairs": pairs, "skipped": skipped, "too_long": sorted(too_long.items()), "examples": split.examples}
     meta = {"origin": origin, **counts, "dtypes": dtypes, "files": checksums}
-    with open(folder / "meta.json", "w", encoding="utf-8") as file:
-        json.dump(meta | {"checksum": _checksum(meta)}, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
+    with open(folder / "meta.json", "w", encoding="utf-8") as meta_file:
+        json.dump(meta | {"checksum": _checksum(meta)}, meta_file, indent=1)
+        meta_file.flush()
+        os.fsync(meta_file.fileno())
 
 
 def open_entry(folder: pathlib.Path) -> EncodedPairs:

@@ -1,10 +1,11 @@
 """What data.clean drops from training text, with examples, and what it would drop with keys that are not set."""
 
 import collections
+import dataclasses
 import itertools
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from keras_transformer.commands.console import on_one_line
 from keras_transformer.config import ConfigError
@@ -65,7 +66,8 @@ def shown(pair: Pair) -> str:
     return " ||| ".join(side if len(side) <= LONGEST_SHOWN else f"{side[:LONGEST_SHOWN]}..." for side in sides)
 
 
-class Proposal(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Proposal:
     """A key of data.clean that would drop pairs: its line in TOML, how many pairs it drops alone, and one of them."""
 
     line: str
@@ -109,5 +111,5 @@ def proposal_lines(split: Split, data: DataSection) -> Iterator[str]:
         yield f"data.clean: no other rule would drop any of the first {looked_at:,} training pairs"
         return
     yield f"data.clean: keys that would drop some of the first {looked_at:,} training pairs; look at what, then choose"
-    for line, count, example in found:
-        yield f"data.clean.{line} would drop {count:,}, such as {shown(example)}"
+    for proposal in found:
+        yield f"data.clean.{proposal.line} would drop {proposal.count:,}, such as {shown(proposal.example)}"

@@ -4,7 +4,7 @@ import collections
 import copy
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from keras_transformer.errors import UserError
@@ -25,6 +25,11 @@ class CorpusError(UserError):
     """Data that cannot be used; the message says where, what was found and what to do."""
 
 
+def no_fingerprint() -> dict:
+    """What a Split without a fingerprint has in its place. Raises TypeError."""
+    raise TypeError("This Split has no fingerprint, so nothing that is made of it can be kept.")
+
+
 class Split:
     """One part of a corpus. Iterating yields its (source, target) pairs of strings, and reads them again each time.
 
@@ -40,19 +45,19 @@ class Split:
 
     mixed: the Splits of its weighted entries with their weights, if an epoch is to take shares of them; see Mixture.
 
-    trees: of a treebank, the train.data.trees.Tree of each pair; None for other text.
+    trees: of a treebank, the train.data.trees.Tree of each pair; none of other text.
 
     description: which part of its source it is, for report.md; "" if the configuration tells.
     """
 
-    trees: list | None = None
+    trees: Sequence[Any] = ()
     description = ""
 
     def __init__(
         self,
         name: str,
         read: Callable[[], Iterator[Pair]],
-        fingerprint: Callable[[], dict] | None = None,
+        fingerprint: Callable[[], dict] = no_fingerprint,
         shards: Iterable["Split"] = (),
         mixed: Iterable[tuple["Split", float]] = (),
     ):
@@ -85,8 +90,7 @@ class Split:
         split = copy.copy(self)
         split.skipped, split.blank, split.examples = collections.Counter(), [], {}
         split._cleaner = lambda: Cleaner(settings, tags)
-        if self.fingerprint:
-            split.fingerprint = lambda: {**self.fingerprint(), "clean": dict(settings)}
+        split.fingerprint = lambda: {**self.fingerprint(), "clean": dict(settings)}
         is_whole = self.shards == (self,)
         split.shards = (split,) if is_whole else tuple(shard.cleaned(settings, tags) for shard in self.shards)
         split.mixed = tuple((part.cleaned(settings, tags), weight) for part, weight in self.mixed)

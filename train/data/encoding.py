@@ -54,6 +54,11 @@ class Sentences:
         return cls(np.concatenate([part.ids for part in parts]), offsets_of(lengths))
 
 
+def no_keys() -> np.ndarray:
+    """uint64 (0,)"""
+    return np.empty(0, np.uint64)
+
+
 @dataclasses.dataclass(frozen=True)
 class EncodedPairs:
     """The usable pairs of a split, and how many were skipped."""
@@ -61,7 +66,7 @@ class EncodedPairs:
     source: Sentences
     target: Sentences
     skipped: collections.Counter  # pairs by reason, those that the split skipped included
-    keys: np.ndarray | None = None  # uint64 (pairs,), `pair_keys` of the text; None if not made from text
+    keys: np.ndarray = dataclasses.field(default_factory=no_keys)  # uint64 (pairs,), `pair_keys`; none if not of text
     mixture: Mixture | None = None  # what an epoch takes of them; None: each pair once
     too_long: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # pairs by `row_needed`
     examples: dict[str, list[Pair]] = dataclasses.field(default_factory=dict)  # of pairs that data.clean drops
@@ -86,7 +91,7 @@ class EncodedPairs:
             pairs = pairs[source.ids[source.offsets[pairs] + place] == target.ids[target.offsets[pairs] + place]]
             place += 1
             is_over = lengths[pairs] == place
-            count += np.count_nonzero(is_over)
+            count += int(np.count_nonzero(is_over))
             pairs = pairs[~is_over]
         return count
 
@@ -115,8 +120,8 @@ def encode_corpus(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths)
     too_long = sum((chunk.too_long for chunk in chunks), collections.Counter())
     if not any(map(len, chunks)):
         raise nothing_left(split, skipped, too_long)
-    sides = (Sentences.joined([getattr(chunk, side) for chunk in chunks]) for side in ("source", "target"))
-    return EncodedPairs(*sides, skipped, np.concatenate([chunk.keys for chunk in chunks]), too_long=too_long)
+    source, target = (Sentences.joined([getattr(chunk, side) for chunk in chunks]) for side in ("source", "target"))
+    return EncodedPairs(source, target, skipped, np.concatenate([chunk.keys for chunk in chunks]), too_long=too_long)
 
 
 def encoded_chunks(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths) -> Iterator[EncodedPairs]:

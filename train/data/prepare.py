@@ -138,7 +138,7 @@ def encoded(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, cache: 
     if not split.mixed:
         return cache.encoded(split, tokenizer, row_lengths)
     parts = [cache.encoded(part, tokenizer, row_lengths) for part, _ in split.mixed]
-    sides = [Sentences.joined([getattr(part, side) for part in parts]) for side in ("source", "target")]
+    source, target = (Sentences.joined([getattr(part, side) for part in parts]) for side in ("source", "target"))
     skipped, too_long = (
         sum((getattr(part, counts) for part in parts), collections.Counter()) for counts in ("skipped", "too_long")
     )
@@ -146,7 +146,7 @@ def encoded(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, cache: 
     for part, count in zip(parts, mixture.counts(), strict=True):
         log.info("an epoch takes %s pairs of an entry that has %s", f"{count:,}", f"{len(part):,}")
     keys = np.concatenate([part.keys for part in parts])
-    return EncodedPairs(*sides, skipped, keys, mixture, too_long, joined_examples(parts))
+    return EncodedPairs(source, target, skipped, keys, mixture, too_long, joined_examples(parts))
 
 
 def packed_batches(

@@ -48,7 +48,8 @@ def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, 
         folder.keep_tokenizer_sum()
         workers.file_of_chief(path, path.parent)
         return tokenizer
-    return open_tokenizer(workers.file_of_chief(path, path.parent))
+    workers.file_of_chief(path, path.parent)
+    return open_tokenizer(path)
 
 
 def tokenizer_on_trial(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, worker: Worker) -> Tokenizer:

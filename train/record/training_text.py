@@ -47,7 +47,7 @@ def record_of_text(
     before = _read(folder.training_text) if folder.has_begun() else None
     while before and before["step"] >= step:
         before = before["before"]
-    record = {
+    record: dict[str, Any] = {
         "step": step,
         "pairs": len(data.train),
         "shards": [_digest(pairs) for pairs in data.train.shards],
@@ -93,7 +93,7 @@ def check_same_text_on_all_workers(data: PreparedData, workers: Workers) -> None
 
 def _digest(pairs: EncodedPairs) -> str:
     """A hash of all pairs in their order. It needs no reading of the text, since `keys` are hashes of the pairs."""
-    return hashlib.sha256(pairs.keys).hexdigest()
+    return hashlib.sha256(pairs.keys.data).hexdigest()
 
 
 def _files(splits: tuple[Split, ...]) -> dict[str, list[int]]:

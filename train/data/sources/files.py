@@ -24,13 +24,13 @@ def read_corpus(data: FilesData) -> Corpus:
             "(unpack a .gz first)."
         )
     entries = data.entries("train")
-    train = [_train_split(entries[shard :: data.shards], data.train_pairs) for shard in range(data.shards)]
+    shards = [_train_split(entries[shard :: data.shards], data.train_pairs) for shard in range(data.shards)]
     validation = _split("validation", data.entries("validation"))
     test = _split("test", data.entries("test")) if data.test else None
-    for split in (train[0] if data.shards == 1 else None, validation, test):
+    for split in (shards[0] if data.shards == 1 else None, validation, test):
         if split is not None:
             split.fingerprint()
-    train = Split.of_shards("data.train", train)
+    train = Split.of_shards("data.train", shards)
     return Corpus(train, validation, test, data.source_language, data.target_language, data.tags)
 
 
@@ -44,7 +44,7 @@ def read_test_split(data: FilesData) -> Split:
 
 def _train_split(entries: list[FilesEntry], most_pairs: int | None) -> Split:
     """The Split of training entries, which is mixed from Splits of its entries if any of them has a weight."""
-    mixed = ()
+    mixed: Iterable[tuple[Split, float]] = ()
     if any(entry.weight is not None for entry in entries):
         parts = [_split("train", [entry], of=f" of {entry.names}") for entry in entries]
         mixed = zip(parts, [1.0 if entry.weight is None else entry.weight for entry in entries], strict=True)

@@ -69,11 +69,11 @@ def _magnitudes(minimum: int, maximum: int) -> Iterator[range]:
 
 
 def _split(name: str, numbers: list[int], data: NumbersData) -> Split:
-    languages = data.source_language, data.target_language
+    source, target = languages = data.source_language, data.target_language
 
     @functools.cache  # a spelling takes about 0.1 ms; a split is read once for the vocabulary and once for its ids
     def pairs() -> list[Pair]:
-        return [tuple(spell(number, language) for language in languages) for number in numbers]
+        return [(spell(number, source), spell(number, target)) for number in numbers]
 
     def fingerprint() -> dict:
         digest = hashlib.sha256(repr(numbers).encode()).hexdigest()

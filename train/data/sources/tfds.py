@@ -117,8 +117,10 @@ def _fingerprint(builder, data: TfdsData, part) -> dict:
 
 def _pairs(examples, data: TfdsData) -> Iterator[Pair]:
     for example in examples.as_numpy_iterator():
-        pair = (example[language].decode("utf-8") for language in (data.source_language, data.target_language))
-        yield tuple(map(on_one_line, pair))  # as a sentence of a file is
+        source, target = (
+            example[language].decode("utf-8") for language in (data.source_language, data.target_language)
+        )
+        yield on_one_line(source), on_one_line(target)  # as a sentence of a file is
 
 
 def _what_there_is(name: str) -> str:

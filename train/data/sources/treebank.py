@@ -63,6 +63,8 @@ class TreebankFile(NamedTuple):
 class TreebankSplit(Split):
     """A Split of trees. trees: those of its pairs, in their order. part: which ones these are, in words."""
 
+    trees: list[Tree]
+
     def __init__(self, name: str, part: str, files: Iterable[TreebankFile], trees: list[Tree], leaves: str):
         paths = sorted({file.path for file in files})
 
@@ -93,8 +95,9 @@ def read_corpus(data: TreebankData) -> Corpus:
         if not split.trees:
             raise CorpusError(f"{split.name} has no tree: {split.part}.")
         log.info("%s: %s trees, %s", split.name, f"{len(split.trees):,}", split.part)
-    symbols = symbols_of_trees(splits[0].trees, data.leaves)
-    return Corpus(*splits, data.source_language, data.target_language, symbols, data.outputs)
+    train, validation, test = splits
+    symbols = symbols_of_trees(train.trees, data.leaves)
+    return Corpus(train, validation, test, data.source_language, data.target_language, symbols, data.outputs)
 
 
 def symbols_of_trees(trees: Iterable[Tree], leaves: str = "XX") -> tuple[str, ...]:
