@@ -102,7 +102,7 @@ class BleuScore(keras.callbacks.Callback):
         self.translator = Translator(transformer, tokenizer, options, batch_size, precision=None)
         warn_of_unspaced(references, language)
         self.measures = raw_bleu(language), CHRF
-        self.samples: list[Sample] | None = None
+        self.samples: list[Sample] = []
         self.scores: Scores | None = None
 
     def inspect(self, step: int | None = None) -> Scores:
@@ -143,7 +143,7 @@ class SampleTranslations(Inspection):
 
     def inspect(self, step: int) -> None:
         samples = self.bleu.samples
-        if samples is None:
+        if not samples:
             raise UserError("SampleTranslations found no translations: list it after the BleuScore that it shows.")
         text = inspected_table(samples, self.before and self.before[1], self.shown)
         if self.before:

@@ -126,7 +126,7 @@ class AfterEachUpdate(keras.callbacks.Callback):
     def write_inspection(self) -> None:
         """Write what an inspected step kept, and release its memory, which is twice that of the weights."""
         inspected, self.model.inspected = self.model.inspected, None
-        if inspected is None:
+        if inspected is None or self.records is None:
             return
         self.records.metrics.write(self.progress.step, update_ratios(self.model, inspected))
         self.records.metrics.add("train", self.progress.step, histograms(self.model, inspected))
@@ -151,8 +151,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
         """Validate the weights as they are, and count whether they are the best so far."""
         if self.records is not None:
             validation = self.records.validate()
-            self.write_validation(validation)
-            self.inspect()
+            self.write_validation(self.records.metrics, validation)
+            self.inspect(self.records.inspections)
             if (self.training.patience or self.training.keep_best) and not has_score(validation, self.training):
                 log.warning(
                     "the %s of this validation is undefined, so that it counts neither for training.patience nor for "
@@ -161,46 +161,48 @@ class AfterEachUpdate(keras.callbacks.Callback):
                 )
             count_validation(self.progress, validation, self.training.best_metric)
             if self.training.keep_best and has_score(validation, self.training):
-                self.keep_best(validation)
+                self.keep_best(self.records.checkpoints, validation)
         if self.training.patience is not None:
             share_best(self.progress, self.workers)
 
-    def inspect(self) -> None:
+    def inspect(self, inspections: Sequence[Inspection]) -> None:
         """Run the inspections. One that fails is logged, and training continues: hours must not end with a picture."""
-        for inspection in self.records.inspections:
+        for inspection in inspections:
             try:
                 inspection.inspect(self.progress.step)
             except Exception:  # logged with its traceback; whatever it is, the weights are as they were
                 name = type(inspection).__name__
                 log.exception("%s failed at step %d; training continues without it.", name, self.progress.step)
 
-    def write_validation(self, validation: Any) -> None:
+    def write_validation(self, metrics: MetricsLog, validation: Any) -> None:
         """Log loss, scores and one translation."""
         step = self.progress.step
         values = {f"validation/{name}": value for name, value in validation.plotted().items()}
-        self.records.metrics.write(step, values)
+        metrics.write(step, values)
         log.info(
             "validation at step %d: loss %.3f  perplexity %.2f  %s  exact %.1f%%  e.g. %r",
             step, validation.loss, validation.perplexity, validation.scores.quality_text, validation.scores.exact,
             validation.samples[0].translation,
         )  # fmt: skip
 
-    def keep_best(self, validation: Any) -> None:
+    def keep_best(self, checkpoints: Checkpoints, validation: Any) -> None:
         """Write the best checkpoint, if this validation is better than that of the one there is, or there is none.
 
         On a full disk log the error and keep training, as `save` does: the checkpoint there is stays.
         """
-        metric, checkpoints = self.training.best_metric, self.records.checkpoints
+        metric = self.training.best_metric
         if not is_better_than_kept(self.progress, validation, metric) and not checkpoints.lacks_best(self.progress):
             return
-        kept = {
-            "kept_metric": metric, "kept_basis": basis_of(validation, metric),
-            "kept_score": score_of(validation, metric), "kept_step": self.progress.step,
-        }  # fmt: skip
-        progress = dataclasses.replace(self.progress, **kept)
+        progress = dataclasses.replace(
+            self.progress,
+            kept_metric=metric,
+            kept_basis=basis_of(validation, metric),
+            kept_score=score_of(validation, metric),
+            kept_step=self.progress.step,
+        )
         try:
             checkpoints.save_best(self.model, self.model.optimizer, progress)
-            vars(self.progress).update(kept)
+            vars(self.progress).update(vars(progress))
         except OSError as error:
             log.error(
                 "The best checkpoint, of step %d, could not be written: %s. Training continues; make room.",

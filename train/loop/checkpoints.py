@@ -99,7 +99,9 @@ class Checkpoints:
     def _write(
         path: pathlib.Path, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress
     ) -> None:
-        arrays = {name: np.asarray(variable.value) for name, variable in named_variables(model, optimizer).items()}
+        arrays: dict[str, Any] = {
+            name: np.asarray(variable.value) for name, variable in named_variables(model, optimizer).items()
+        }
         arrays["progress"] = np.array(json.dumps(dataclasses.asdict(progress)))
         write_atomically(path, lambda file: np.savez(file, **arrays))
 
@@ -121,9 +123,9 @@ class Checkpoints:
             except DamagedCheckpoint as error:
                 damaged.append((path, error))
                 continue
-            for other, error in damaged:
+            for other, damage in damaged:
                 aside = other.rename(other.with_name(other.name + ".damaged"))
-                log.warning("%s Renamed it to %s; using a checkpoint before it.", error, aside.name)
+                log.warning("%s Renamed it to %s; using a checkpoint before it.", damage, aside.name)
             assign(path, arrays, named_variables(model, optimizer))
             return progress_of(arrays)
         if damaged:

@@ -96,9 +96,10 @@ def train_with_rewinds(
             train_from(progress)
             return progress
         except DivergenceError as divergence:
-            diverged, progress = progress, restore()
-            if progress is None:
+            diverged, restored = progress, restore()
+            if restored is None:
                 raise CheckpointError(f"{divergence.finding} The checkpoint to go back to is gone.") from None
+            progress = restored
             rewinds_to[progress.step] += 1
             if rewinds_to[progress.step] > REWINDS:
                 raise too_many_rewinds(divergence, progress.step, schedule) from None

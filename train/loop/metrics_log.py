@@ -59,12 +59,12 @@ class MetricsLog:
         "validation/loss".
         """
         now = time.time()
-        values = {
+        written = {
             name: value if isinstance(value, str) or math.isfinite(value) else None for name, value in values.items()
         }
-        record = json.dumps({"step": step, "time": now, **values}, ensure_ascii=False)
+        record = json.dumps({"step": step, "time": now, **written}, ensure_ascii=False)
         self.file.write(record.encode("utf-8") + b"\n")
-        self.events.write(step, now, values)
+        self.events.write(step, now, written)
 
     def add(self, writer: str, step: int, summary: Summary) -> None:
         """Write a picture, a histogram or another summary to TensorBoard alone, for one of its writers."""

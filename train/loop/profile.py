@@ -21,7 +21,7 @@ class ProfileSteps(keras.callbacks.Callback):
 
     def __init__(self, steps: Sequence[int] | None, progress: Progress, folder: pathlib.Path):
         super().__init__()
-        self.steps, self.progress, self.folder = steps, progress, folder
+        self.steps, self.progress, self.folder = steps or (), progress, folder
         self.is_running, self.marker = False, None
 
     def on_train_batch_begin(self, batch: int, logs=None):
@@ -63,4 +63,4 @@ class ProfileSteps(keras.callbacks.Callback):
 
     def give_up(self, error: tf.errors.OpError) -> None:
         log.error("The profile of the steps %s could not be made: %s. Training continues.", self.steps, error.message)
-        self.steps = None
+        self.steps = ()

@@ -113,7 +113,7 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
             )
         return {}
     try:
-        recorded = BEFORE_THEY_WERE_KEYS | recorded_values(folder)
+        recorded: dict[str, Any] = BEFORE_THEY_WERE_KEYS | recorded_values(folder)
     except (OSError, ValueError) as error:  # ValueError: neither TOML nor UTF-8
         log.warning("%s cannot be read (%s): it is written again from the given configuration", folder.config, error)
         refuse(folder, differing_keys(*model_fields(folder, config)))
@@ -232,8 +232,12 @@ def beside_paths(config: RunConfig, values: dict[str, Any]) -> dict[str, list[st
 
 def differing_keys(before: dict[str, Any], now: dict[str, Any]) -> Changes:
     """Of each key at which two flat configurations differ, both values as text; "not set" for a missing one."""
+
+    def text_of(values: dict[str, Any], key: str) -> str:
+        return repr(values[key]) if key in values else "not set"
+
     return {
-        key: tuple(repr(values[key]) if key in values else "not set" for values in (before, now))
+        key: (text_of(before, key), text_of(now, key))
         for key in sorted(before.keys() | now.keys())
         if before.get(key) != now.get(key)
     }

@@ -48,7 +48,8 @@ def record_part(folder: RunFolder, training: TrainingConfig, commit: str | None,
 
 def joined(first: Changes, then: Changes) -> Changes:
     """The changes of one process and of the next as one; a key that has its old value again has not changed."""
-    ends = {key: (first.get(key, then.get(key))[0], then.get(key, first.get(key))[1]) for key in first | then}
+    earliest, latest = then | first, first | then
+    ends = {key: (earliest[key][0], latest[key][1]) for key in latest}
     return {key: (before, after) for key, (before, after) in ends.items() if before != after}
 
 

@@ -36,6 +36,8 @@ class TrainingModel(keras.Model):
     target_segments and labels; see train/data/batches.py.
     """
 
+    train_function: Callable | None  # of keras.Model, which `fit` calls
+
     def compile(
         self,
         optimizer: keras.optimizers.Optimizer,
@@ -59,7 +61,7 @@ class TrainingModel(keras.Model):
         self.xla, self.micro_batches = xla, micro_batches
         self.wants_to_stop = False  # True adds 1 to "stop_requests" in the logs of every later step, on all workers
         self.inspects = False  # True makes later steps keep their Inspected
-        self.inspected = None  # the Inspected of the last step, or None
+        self.inspected: Inspected | None = None  # of the last step
         self.seconds_waiting = 0.0  # for the batch of the last step
 
     def make_train_function(self, force: bool = False) -> Callable:
@@ -101,10 +103,11 @@ class TrainingModel(keras.Model):
     def step_of_replica(self, batch: dict, stop_requests) -> tuple[dict, list]:
         """Sum loss and gradients over the micro-batches of this replica, then over all replicas, and update."""
         step = tf.convert_to_tensor(self.optimizer.iterations)
-        total = None
-        for number, micro_batch in enumerate(self.split(batch)):
+        first, *others = self.split(batch)
+        total = self.compiled_sums_and_gradients(first, step, tf.constant(0))
+        for number, micro_batch in enumerate(others, 1):
             sums = self.compiled_sums_and_gradients(micro_batch, step, tf.constant(number))
-            total = sums if total is None else tf.nest.map_structure(tf.add, total, sums)
+            total = tf.nest.map_structure(tf.add, total, sums)
         if self.replicas > 1:
             # all_reduce places its result by the device of its input; an argument has one only through `identity`
             stop_requests = tf.identity(stop_requests)

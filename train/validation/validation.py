@@ -75,10 +75,9 @@ class Validator:
         self.loss_basis = digest(
             *map(ids_of, (self.pairs.source, self.pairs.target)), transformer.model_config.label_smoothing
         )
-        search = options.beam_size, options.length_penalty, options.extra_length
-        for name in ("coverage_penalty", "length_normalization"):
-            if getattr(options, name) != OPTIONS[name].default:  # the digest of older runs is without these options
-                search += (getattr(options, name),)
+        newer = {name: getattr(options, name) for name in ("coverage_penalty", "length_normalization")}
+        changed = [value for name, value in newer.items() if value != OPTIONS[name].default]  # older digests have none
+        search = options.beam_size, options.length_penalty, options.extra_length, *changed
         self.scores_basis = digest(self.bleu.pairs, search, language)
 
     def __call__(self) -> Validation:
