@@ -72,10 +72,10 @@ def calibrate(
     """
     with exit_codes():
         folder = RunFolder(opened(run))
-        if bool(source) != bool(reference):
-            raise ConfigError("--source and --reference belong together: give both, or neither.")
-        if source:
+        if source and reference:
             check_sides(source, reference)
+        elif source or reference:
+            raise ConfigError("--source and --reference belong together: give both, or neither.")
         outputs_of(folder.path).check_text("A confidence is of translations.")
         with quiet_imports():
             from keras_transformer.parallel import tune_for_translation
@@ -113,8 +113,10 @@ def texts_of(run: pathlib.Path, source: pathlib.Path | None, reference: pathlib.
 
     data = data_of_run(run, has_files=source is not None)
     corpus = load_corpus(data.offline().model_copy(update={"clean": None})) if data else None  # rules of training text
-    files = Split(f"{source} and {reference}", lambda: iter(aligned_pairs(source, reference)))
-    validation = files if source else corpus.validation
+    if source and reference:
+        validation = Split(f"{source} and {reference}", lambda: iter(aligned_pairs(source, reference)))
+    elif corpus:  # there is the one or the other, or data_of_run raises
+        validation = corpus.validation
     pairs = pairs_with_text(validation)
     if len(pairs) < FEW:
         log.warning("%s has %d pairs: a calibration on fewer than %d says little", validation.name, len(pairs), FEW)

@@ -117,6 +117,7 @@ def evaluate(
             from .scoring.card import translate_timed
             from .scoring.metric_command import MetricCommand
             from .scoring.outputs import SCORED
+            from .scoring.scorecard import Scorecard
             from .scoring.scored import opponent_of
             from .scoring.scored_text import data_of_run
             from .scoring.significance import check_paired_test
@@ -133,7 +134,7 @@ def evaluate(
         for option, path in (("--output", output), ("--plot", plot)):
             if path:
                 check_not_read(option, path, data.paths() if data else ())
-        scored = kind.of_run(data, (source, reference) if source else None, tokenised)
+        scored = kind.of_run(data, (source, reference) if source and reference else None, tokenised)
         opponent = opponent_of(against, scored, load) if against else None
         timed = translate_timed(translator, scored.pairs)
         if output:
@@ -145,7 +146,7 @@ def evaluate(
             settings["ensemble"] = ensemble
         settings |= {"precision": precision, **kind.settings(constrained)}
         show(card, run, scored.name, settings, as_json)  # first: if the picture fails, the scores are there
-        if plot:
+        if plot and isinstance(card, Scorecard):  # check_options lets no other through
             draw_scorecard(card, run, plot)
 
 
@@ -203,10 +204,10 @@ def check_files(
     plot: pathlib.Path | None,
 ) -> None:
     """Raises ConfigError before the translation for options that do not fit and files that cannot be written."""
-    if bool(source) != bool(reference):
-        raise ConfigError("--source and --reference belong together: give both, or neither.")
-    if source:
+    if source and reference:
         check_sides(source, reference)
+    elif source or reference:
+        raise ConfigError("--source and --reference belong together: give both, or neither.")
     read = (source, reference, *runs, against)
     if plot:
         check_picture("--plot", plot)

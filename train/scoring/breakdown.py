@@ -65,8 +65,8 @@ class Breakdown(NamedTuple):
 
     def tables(self, other: "Breakdown | None" = None) -> list[Table]:
         """A table by length and one by frequency. other: of other translations, which gets columns of its own."""
-        heads = ("words", "sentences", "BLEU", "chrF", "length ratio")
-        rows = [
+        heads: tuple[str, ...] = ("words", "sentences", "BLEU", "chrF", "length ratio")
+        rows: list[tuple[str, ...]] = [
             (
                 length.words,
                 f"{length.sentences:,}",
@@ -213,6 +213,11 @@ def words_known(
 
 def training_splits(data: DataSection | None) -> tuple[Split, ...]:
     """The Splits of the training text of a configuration. Downloads nothing. Raises CorpusError, for None as well."""
+    return load_corpus(recorded(data).offline()).train.shards
+
+
+def recorded(data: DataSection | None) -> DataSection:
+    """The section `data` of a run. Raises CorpusError for None, that of a run without a configuration."""
     if data is None:
         raise CorpusError("the run has no config.toml")
-    return load_corpus(data.offline()).train.shards
+    return data

@@ -42,7 +42,7 @@ def translate_timed(translator: "Translator", pairs: list[tuple[str, str]]) -> T
 
 
 class OutputScores(Protocol):
-    """The scores of one set of outputs."""
+    """The scores of one set of outputs, as a validation has them."""
 
     @property
     def measured(self) -> tuple[Score, ...]:
@@ -59,6 +59,10 @@ class OutputScores(Protocol):
     def plotted(self) -> dict[str, float]:
         """The numbers for metrics.jsonl, by name."""
 
+
+class PrintedScores(OutputScores, Protocol):
+    """The scores of one set of outputs, as a Card has them."""
+
     def lines(self) -> list[str]:
         """What a person reads."""
 
@@ -74,7 +78,7 @@ class Card(abc.ABC):
     """
 
     timed: TimedTranslations
-    scores: OutputScores
+    scores: PrintedScores
     comparison: Comparison | None = dataclasses.field(default=None, kw_only=True)  # with other outputs
     by_programs: tuple[ProgramScore, ...] = dataclasses.field(default=(), kw_only=True)  # --metric-command
 

@@ -24,6 +24,7 @@ PAPER = (  # Vaswani et al. 2017, table 4: F1 on section 23, and the sentences t
 class ParsingCard(Card):
     """The statistics of one set of trees, beside those of a parser that looks at no word."""
 
+    scores: BracketingScores
     baseline: BracketingScores
     parser: RightBranching  # which has these scores
     by_length: dict[str, BracketingScores]  # from the words of a sentence, as printed: "6 to 10"
@@ -63,11 +64,12 @@ def parsing_card(timed: TimedTranslations, trees: Sequence[Tree], training_trees
     bins = collections.defaultdict(list)
     for tree, output in zip(trees, outputs, strict=True):
         bins[bisect.bisect_left(LENGTHS, len(tree.words))].append((tree, output))
+    by_length = {label(LENGTHS, place): zip(*bins[place], strict=True) for place in sorted(bins)}
     return ParsingCard(
         timed,
         bracketing_scores(trees, outputs, RESAMPLES),
         parser.scores(trees),
         parser,
-        {label(LENGTHS, place): bracketing_scores(*zip(*bins[place], strict=True)) for place in sorted(bins)},
+        {words: bracketing_scores(their_trees, lines) for words, (their_trees, lines) in by_length.items()},
         len(training_trees),
     )

@@ -10,6 +10,7 @@ from keras_transformer.bleu import (
     LOWER_CHRF,
     RESAMPLES,
     Measure,
+    Scores,
     all_measures,
     lower_bleu,
     raw_bleu,
@@ -50,8 +51,10 @@ class TextComparison(Comparison):
 class Scorecard(Card):
     """The statistics of one set of translations, and of how they differ from another."""
 
+    scores: Scores
     breakdown: Breakdown
     is_lowercase: bool = False  # whether the breakdown is of lower-cased text
+    comparison: TextComparison | None = dataclasses.field(default=None, kw_only=True)
 
     def notes(self) -> list[str]:
         return super().notes() + [LOWERCASE_NOTE] * self.is_lowercase

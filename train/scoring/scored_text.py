@@ -18,7 +18,7 @@ from ..data.corpus import WHOLE_TEXT, CorpusError, Split, skipped_sentence
 from ..data.files import aligned_pairs, lines_of
 from ..data.prepare import PreparedData, load_test_split
 from ..data.statistics import own_part
-from .breakdown import training_splits
+from .breakdown import recorded, training_splits
 from .card import OutputScores, TimedTranslations
 from .scorecard import Scorecard, evaluator_of
 from .scored import Opponent, Scored, Use
@@ -61,9 +61,10 @@ class ScoredText(Scored):
         files: tuple[pathlib.Path, pathlib.Path] | None = None,
         is_tokenised: bool = False,
     ) -> Self:
-        split = (
-            Split("{} and {}".format(*files), lambda: iter(aligned_pairs(*files))) if files else load_test_split(data)
-        )
+        if files:
+            split = Split("{} and {}".format(*files), lambda: iter(aligned_pairs(*files)))
+        else:
+            split = load_test_split(recorded(data))
         pairs = pairs_with_text(split)
         language = data.target_language if data else ""
         return cls(

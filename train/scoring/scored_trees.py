@@ -17,6 +17,7 @@ from ..data.prepare import PreparedData, load_corpus
 from ..data.spread import spread
 from ..data.trees import Tree, read_trees
 from .brackets import ValidatedTrees, bracketing_scores
+from .breakdown import recorded
 from .card import OutputScores, TimedTranslations
 from .parsing_card import ParsingCard, parsing_card
 from .scored import Opponent, Scored, Use
@@ -35,18 +36,19 @@ class ScoredTrees(Scored):
         risk=": a tree may be wrong and look right.",
     )
 
-    trees: list[Tree]
-    training_trees: list[Tree]
+    trees: Sequence[Tree]
+    training_trees: Sequence[Tree]
 
     @classmethod
     def of_run(
         cls,
-        data: DataSection,
+        data: DataSection | None,
         files: tuple[pathlib.Path, pathlib.Path] | None = None,
         is_tokenised: bool = False,
     ) -> Self:
-        corpus = load_corpus(data)
-        return cls(corpus.test.name, list(corpus.test), corpus.test.trees, corpus.train.trees)
+        corpus = load_corpus(recorded(data))
+        split = corpus.test or corpus.validation
+        return cls(split.name, list(split), split.trees, corpus.train.trees)
 
     @classmethod
     def of_split(cls, split: Split, config: DataSection, data: PreparedData) -> Self:

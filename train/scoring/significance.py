@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import sacrebleu
-from sacrebleu.significance import PairedTest
+from sacrebleu.significance import PairedTest, Result
 
 from keras_transformer.bleu import MOST_RESAMPLED, RESAMPLES, Measure, affordable
 from keras_transformer.commands.console import on_one_line
@@ -157,7 +157,7 @@ def difference(
     )
     signatures, results = test()
     ((name, signature),) = signatures.items()  # sacreBLEU's own name, such as "chrF2"
-    their_result, our_result = results[name]
+    their_result, our_result = (result for result in results[name] if isinstance(result, Result))
     p_value = our_result.p_value if resamples else None
     if our_result.score == their_result.score:
         p_value = 1.0

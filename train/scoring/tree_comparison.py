@@ -74,7 +74,10 @@ def bracket_differences(ours: np.ndarray, theirs: np.ndarray, paired_test: str) 
     p_values = np.where(observed == 0, 1.0, np.maximum((at_least + 1) / (resamples + 1), least)).tolist()
     signature = f"{SIGNATURE}; {paired_test}, {resamples:,} resamples, seed {SEED}"
     both = zip(MEASURES, rates(ours.sum(0)).tolist(), rates(theirs.sum(0)).tolist(), p_values, strict=True)
-    precision, recall, f1 = (Difference(name, "labelled brackets", *values, signature) for name, *values in both)
+    precision, recall, f1 = (
+        Difference(name, "labelled brackets", our_rate, their_rate, p_value, signature)
+        for name, our_rate, their_rate, p_value in both
+    )
     return [f1, precision, recall]
 
 
