@@ -14,6 +14,8 @@ from benchmarks.errors import BenchmarkError
 PATIENCE = 300  # seconds until a process must be ready
 HERE = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}  # the environment of every process
 
+ADDRESS = ["--host", "127.0.0.1", "--webui-port"]
+
 
 class SparkCluster:
     """A master and its workers, from PySpark's own programs. As a context, it ends them.
@@ -25,13 +27,11 @@ class SparkCluster:
     def __init__(self, folder: pathlib.Path, workers: int):
         self.folder, self.url = folder, f"spark://127.0.0.1:{free_port()}"
         self.processes: list[subprocess.Popen] = []
-        address = ["--host", "127.0.0.1", "--webui-port"]
         port = self.url.rpartition(":")[2]
         try:
-            self._start("master", ["master.Master", *address, free_port(), "--port", port], "elected leader")
+            self._start("master", ["master.Master", *ADDRESS, free_port(), "--port", port], "elected leader")
             for number in range(workers):
-                options = ["worker.Worker", *address, free_port(), "-c", 1, "-m", "2g", "-d", folder / f"work{number}"]
-                self._start(f"worker{number}", [*options, self.url], "Successfully registered with master")
+                self.start_worker(f"worker{number}")
         except BaseException:
             self.end()
             raise
@@ -41,6 +41,11 @@ class SparkCluster:
 
     def __exit__(self, *_) -> None:
         self.end()
+
+    def start_worker(self, name: str) -> None:
+        """Start a further worker, with a log and a folder of this name."""
+        options = ["worker.Worker", *ADDRESS, free_port(), "-c", 1, "-m", "2g", "-d", self.folder / f"{name}.work"]
+        self._start(name, [*options, self.url], "Successfully registered with master")
 
     def _start(self, name: str, arguments: Sequence[object], ready: str) -> None:
         """Start a program of Spark and wait until its log says that it is ready."""
