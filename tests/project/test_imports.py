@@ -106,6 +106,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "search_options": "SearchOptions, from a script to translations",
     "site": "the site of the documentation",
     "operating": "docs/operating.md and serving/grafana.json",
+    "kubernetes": "serving/spark.yaml",
     "serving_files": "serving/ and docs/tensorflow_serving.md",
     "serving_runtime": "an export in TensorFlow's C++ runtime",
     "several_models": "keras-transformer serve --models",
