@@ -15,8 +15,9 @@ import typer
 
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
-from keras_transformer.commands.options import BatchSize
-from keras_transformer.text.cleaning import known_scripts
+from keras_transformer.commands.options import BatchSize, GlossaryFile, KeepFile, Protect
+from keras_transformer.text.cleaning import DUPLICATES, known_scripts
+from keras_transformer.text.spans import Protection
 
 from .corpora import format_of
 from .errors import ClusterError
@@ -33,9 +34,11 @@ from .options import (
     Settings,
     Source,
     Target,
+    WithConfidence,
     takes_inputs,
 )
-from .works import Clean, Inputs, Nearest, Score, Translate, Work
+from .search import Inputs
+from .works import Clean, Nearest, Score, Translate, Work
 
 app = command_app()
 
@@ -59,6 +62,10 @@ def translate(
     conf: Settings,
     search: Inputs,
     master: Master = None,
+    protect: Protect = "",
+    keep: KeepFile = None,
+    glossary: GlossaryFile = None,
+    confidence: WithConfidence = False,
     format: FileFormat = None,
     column: Column = "",
     batch_size: BatchSize = BATCH_SIZE,
@@ -69,10 +76,11 @@ def translate(
     The output has one line for each line of input, in their order; JSONL, TSV and Parquet get the translation, its
     score, whether it was cut and an error as columns. A line that cannot be translated has the error, and in a text the
     one character U+FFFD. The options of the search, if there are any, need an export with the signature translate;
-    others are what the export was made with.
+    others are what the export was made with. So does protection: the column unplaced has what is missing.
     """
     with exit_codes():
-        request = request_of(Translate(search), source, format, [column], batch_size)
+        work = Translate(search, protection=Protection.read(protect, keep, glossary), confidence=confidence)
+        request = request_of(work, source, format, [column], batch_size)
         run(export, request, Place(source, target, master, conf, part_bytes))
 
 
@@ -168,6 +176,15 @@ def clean(
     ] = None,
     markup: Annotated[bool, typer.Option("--markup", help="A side that is mostly tags and links.")] = False,
     numbers: Annotated[bool, typer.Option("--numbers", help="Sides with different numbers.")] = False,
+    languages: Annotated[
+        str,
+        typer.Option(
+            metavar="SOURCE,TARGET", help="A side of another language than that, such as en,de.", show_default="none"
+        ),
+    ] = "",
+    duplicates: Annotated[
+        bool, typer.Option("--duplicates", help="A pair that came before, anywhere in the input.")
+    ] = False,
     format: FileFormat = None,
     column: Column = "",
     translation_column: SecondColumn = "",
@@ -182,13 +199,21 @@ def clean(
         rules = {
             "identical": identical, "length_ratio": length_ratio, "longest_word": longest_word, "markup": markup,
             "source_scripts": checked_scripts(source_script), "target_scripts": checked_scripts(target_script),
-            "numbers": numbers,
+            "numbers": numbers, "languages": two_languages(languages), DUPLICATES: duplicates,
         }  # fmt: skip
         if not (named := tuple((name, value) for name, value in rules.items() if value)):
             raise ClusterError("No rule is named: `keras-transformer cluster clean --help` lists them.")
         columns = [column, translation_column]
         request = request_of(Clean(named), source, format, columns, BATCH_SIZE, "translation")
         run(None, request, Place(source, target, master, conf, part_bytes))
+
+
+def two_languages(text: str) -> tuple[str, ...]:
+    """Return the two codes of "en,de", and nothing of "". Raises ClusterError if these are not two."""
+    codes = tuple(code.strip() for code in text.split(",")) if text else ()
+    if codes and (len(codes) != 2 or not all(codes)):
+        raise ClusterError(f"--languages is {text}; it must be the codes of two languages, such as en,de.")
+    return codes
 
 
 def checked_scripts(scripts: list[str]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Corpora as Spark reads and writes them: files of lines, and tables of Parquet."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .errors import ClusterError
@@ -30,7 +30,7 @@ class Tables:
     Raises ClusterError if a column that is asked for is missing or is no text.
     """
 
-    def __init__(self, context: Any, columns: tuple[str, ...], outputs: Mapping[str, str], paths: Sequence[str]):
+    def __init__(self, context: Any, columns: tuple[str, ...], outputs: dict[str, str], paths: Sequence[str]):
         from pyspark.sql import SparkSession
         from pyspark.sql.types import StructType
 
@@ -61,7 +61,7 @@ class Tables:
 
 
 def corpus_of(
-    context: Any, format: str, columns: Sequence[str], outputs: Mapping[str, str], paths: Sequence[str]
+    context: Any, format: str, columns: Sequence[str], outputs: dict[str, str], paths: Sequence[str]
 ) -> Lines | Tables:
     """Return the corpus of a format, text, jsonl, tsv or parquet. Raises ClusterError if it has no such columns."""
     if format == "parquet":

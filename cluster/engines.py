@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import logging
 import os
 import pathlib
 import re
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.translation import Translation
 
 from .errors import ClusterError
 
@@ -56,7 +58,11 @@ class GraphEngine:
                 f"{', '.join(sorted(self._defaults[name]))}."
             )
 
-    def default(self, name: str, key: str) -> Any:
+    def has(self, name: str) -> bool:
+        """Return whether there is a signature of this name."""
+        return name in self._loaded.signatures
+
+    def default(self, name: str, key: str) -> float:
         """Return the default of an optional input of a signature, a number."""
         return self._defaults[name][key].item()
 
@@ -106,23 +112,26 @@ class LiteEngine:
 
         self._translator = LiteTranslator(folder, threads=threads)
 
-    def translate(self, texts: Sequence[str]) -> Outputs:
+    def translate(self, texts: Sequence[str]) -> list[Translation]:
         """Return the translation of each text. Raises Refused if one has none."""
         try:
-            translations = self._translator.translate(texts)
+            return self._translator.translate(texts)
         except UserError as error:
             raise Refused(str(error)) from None
-        return [
-            {"translation": each.text, "score": round(each.score, 4), "is_cut": each.is_cut} for each in translations
-        ]
+
+    def pieces(self) -> list[str]:
+        """Return the pieces of the model's vocabulary."""
+        return self._translator.tokenizer.pieces()
 
 
-ENGINES: dict[str, Callable[[str, int], Any]] = {"graph": GraphEngine, "lite": LiteEngine}
+Engine = GraphEngine | LiteEngine
+ENGINES: dict[str, Callable[[str, int], Engine]] = {"graph": GraphEngine, "lite": LiteEngine}
 
 
 @functools.cache
-def opened(engine: str, threads: int) -> Any:
+def opened(engine: str, threads: int) -> Engine | None:
     """Return the export that Spark sent to this process, which opens it once, by a key of ENGINES; None for ""."""
     from pyspark import SparkFiles
 
+    logging.getLogger("keras_transformer").setLevel(logging.ERROR)  # warnings name lines of a batch
     return ENGINES[engine](SparkFiles.get(EXPORT), threads) if engine else None

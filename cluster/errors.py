@@ -39,6 +39,13 @@ def sentence_of_worker(cause: str) -> str | None:
     if "[PYTHON_VERSION_MISMATCH]" in message:
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
         return f"Python on a worker is not Python {here}, as here: let PYSPARK_PYTHON name one that is on all of them."
+    if kind.endswith("ChecksumException"):
+        return (
+            f"A file is damaged: {message} If it is a part of the output, remove it and run the same command again, "
+            "which makes it anew; a file of the input has to be copied again."
+        )
+    if kind.endswith(("EOFException", "ZipException")) or "not a gzip file" in message:
+        return f"A compressed file of the input is damaged or has no end ({message.rstrip('.')}): `gzip -t` finds it."
     if program := re.search(r'Cannot run program "(.*?)"', message):
         return f"A worker has no program {program[1]}: let PYSPARK_PYTHON name the Python of the workers."
     return None

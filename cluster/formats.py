@@ -5,7 +5,7 @@ A line that cannot be read raises RowError, which then stands in its row: one li
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from keras_transformer.batching import SURROGATE
@@ -20,18 +20,18 @@ class RowError(ValueError):
 
 
 class Format(Protocol):
-    """How the lines of a file hold columns. An object of it goes to the workers, so it must be picklable."""
+    """How the lines of a file, which are strings, or the rows of a table hold columns. It must be picklable."""
 
-    def read(self, line: str) -> tuple[str, ...]:
+    def read(self, line: Any) -> tuple[str, ...]:
         """Return the texts of a line, one per column that is asked for. Raises RowError if it has none."""
 
-    def write(self, line: str, outputs: Mapping[str, Any]) -> str:
+    def write(self, line: Any, outputs: dict[str, Any]) -> Any:
         """Return the line of output: `line` with the outputs, in their order."""
 
-    def refuse(self, line: str, names: Iterable[str], reason: str) -> str:
+    def refuse(self, line: Any, names: Iterable[str], reason: str) -> Any:
         """Return the line of output if nothing could be made of `line`; `names` are the outputs that it lacks."""
 
-    def is_refused(self, line: str) -> bool:
+    def is_refused(self, line: Any) -> bool:
         """Return whether a line of output has an error."""
 
 
@@ -41,7 +41,7 @@ class TextLines(NamedTuple):
     def read(self, line: str) -> tuple[str, ...]:
         return (checked_line(line),)
 
-    def write(self, line: str, outputs: Mapping[str, Any]) -> str:
+    def write(self, line: str, outputs: dict[str, Any]) -> str:
         return on_one_line(next(iter(outputs.values())))
 
     def refuse(self, line: str, names: Iterable[str], reason: str) -> str:
@@ -65,7 +65,7 @@ class TabLines(NamedTuple):
             raise RowError(f"The line has {len(fields)} columns, and column {max(self.columns)} is asked for.")
         return tuple(fields[column - 1] for column in self.columns)
 
-    def write(self, line: str, outputs: Mapping[str, Any]) -> str:
+    def write(self, line: str, outputs: dict[str, Any]) -> str:
         return "\t".join([without_end(line), *map(field_of, outputs.values()), ""])
 
     def refuse(self, line: str, names: Iterable[str], reason: str) -> str:
@@ -95,7 +95,7 @@ class JsonLines(NamedTuple):
             raise RowError(f"The line is not an object of JSON but {type(values).__name__}.")
         return values
 
-    def write(self, line: str, outputs: Mapping[str, Any]) -> str:
+    def write(self, line: str, outputs: dict[str, Any]) -> str:
         return as_json(self.object_of(line) | outputs | {ERROR: None})
 
     def refuse(self, line: str, names: Iterable[str], reason: str) -> str:
@@ -118,22 +118,22 @@ class ParquetRows(NamedTuple):
     columns: tuple[str, ...]
     names: tuple[str, ...] = ()
 
-    def read(self, line: Mapping[str, Any]) -> tuple[str, ...]:
+    def read(self, line: dict[str, Any]) -> tuple[str, ...]:
         return fields_of(line, self.columns)
 
-    def write(self, line: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[Any, ...]:
+    def write(self, line: dict[str, Any], outputs: dict[str, Any]) -> tuple[Any, ...]:
         row = line | outputs | {ERROR: None}
         return tuple(row[name] for name in self.names)
 
-    def refuse(self, line: Mapping[str, Any], names: Iterable[str], reason: str) -> tuple[Any, ...]:
+    def refuse(self, line: dict[str, Any], names: Iterable[str], reason: str) -> tuple[Any, ...]:
         row = line | dict.fromkeys(names) | {ERROR: reason}
         return tuple(row[name] for name in self.names)
 
-    def is_refused(self, line: Mapping[str, Any]) -> bool:
+    def is_refused(self, line: dict[str, Any]) -> bool:
         return line[ERROR] is not None
 
 
-def fields_of(row: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:
+def fields_of(row: dict[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:
     """Return the texts of a row. Raises RowError if it lacks one, or has an error from an earlier command."""
     if row.get(ERROR) is not None:
         raise RowError(str(row[ERROR]))
@@ -169,7 +169,7 @@ def field_of(value: Any) -> str:
     return str(int(value) if isinstance(value, bool) else value)
 
 
-def as_json(values: Mapping[str, Any]) -> str:
+def as_json(values: dict[str, Any]) -> str:
     """Return an object of JSON as one line; half of a character, which UTF-8 has not, stays an escape."""
     text = json.dumps(values, ensure_ascii=False)
     return json.dumps(values) if SURROGATE.search(text) else text

@@ -14,18 +14,21 @@ from keras_transformer.errors import Interrupted
 from keras_transformer.lite.folder import is_lite_folder
 
 from .corpora import Lines, Tables, corpus_of
+from .duplicates import MarkedRows, marked
 from .engines import Refused, opened
 from .errors import ClusterError
+from .formats import Format
 from .output import Output
 from .part import Job, cores_of_task, lines_of_part
 from .sent import fingerprint, found_export
 from .session import spark, try_a_worker
 from .storage import Storage, StoredFile
-from .works import Work
+from .works import Clean, Work
 
 log = logging.getLogger("cluster")
 
 SECONDS_BETWEEN_NEWS = 10
+FEWEST_PARTS, SMALLEST_PART = 4, 2**16  # per core, so that they end together; bytes, some thousand lines
 
 
 class Place(NamedTuple):
@@ -69,8 +72,7 @@ def run(folder: pathlib.Path | None, request: Request, place: Place) -> None:
         parts = output.begun().get("parts") or parts_of(files, place.part_bytes, context.defaultParallelism)
         paths = [file.path for file in files]
         corpus = corpus_of(context, request.format, request.columns, request.work.outputs, paths)
-        engine = "" if export is None else "lite" if is_lite_folder(export) else "graph"
-        job = Job(request.work, corpus.format, request.batch_size, engine)
+        job = job_of(request, corpus.format, export)
         plan = {"input": [list(file) for file in files], "parts": parts, "export": export and fingerprint(export)}
         plan |= described(job)
         output.check(plan)
@@ -82,16 +84,33 @@ def run(folder: pathlib.Path | None, request: Request, place: Place) -> None:
         log.info("%s parts, %s of them finished", f"{total:,}", f"{len(done):,}")
         if len(done) < total:
             with news(context, total, len(done)):
-                written = lines.mapPartitionsWithIndex(functools.partial(lines_of_part, job, done))
-                corpus.write(written, output.next_attempt())
+                read = marked(lines, corpus.format) if is_marked(request.work) else lines
+                written = read.mapPartitionsWithIndex(functools.partial(lines_of_part, job, done))
+                corpus.write(written, output.next_attempt(done))
         check_lines(corpus, lines.count(), output.finished_parts())
         output.publish()
     print(output.folder)
 
 
 def parts_of(files: Sequence[StoredFile], part_bytes: int, cores: int) -> int:
-    """Return into how many parts the input is divided: by its bytes, but at least one for each core."""
-    return max(math.ceil(sum(file.size for file in files) / part_bytes), cores)
+    """Return into how many parts the input is divided: by its bytes, and so that no core waits long for the last one.
+
+    It is a multiple of the cores, and at least FEWEST_PARTS for each if these have SMALLEST_PART bytes.
+    """
+    size = sum(file.size for file in files)
+    rounds = math.ceil(size / part_bytes / cores)
+    return cores * max(rounds, min(FEWEST_PARTS, size // (SMALLEST_PART * cores)))
+
+
+def job_of(request: Request, format: Format, export: pathlib.Path | None) -> Job:
+    """Return what every worker gets."""
+    engine = "" if export is None else "lite" if is_lite_folder(export) else "graph"
+    return Job(request.work, MarkedRows(format) if is_marked(request.work) else format, request.batch_size, engine)
+
+
+def is_marked(work: Work) -> bool:
+    """Return whether the work needs to know which rows came before."""
+    return isinstance(work, Clean) and work.duplicates
 
 
 def described(job: Job) -> dict[str, Any]:

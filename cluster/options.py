@@ -60,6 +60,13 @@ Scripts = Annotated[
         show_default="none",
     ),
 ]
+WithConfidence = Annotated[
+    bool,
+    typer.Option(
+        "--confidence",
+        help="A column of how likely each translation is good, from 0 to 1; of the export of a calibrated run.",
+    ),
+]
 PART_BYTES = 2**20
 
 

@@ -2,7 +2,8 @@
 
     OUT/_unfinished/plan.json   what is done how; the same command finds it and goes on
     OUT/_unfinished/1/part-*    what the first attempt wrote: Spark puts a part there by one renaming, when it is whole
-    OUT/_unfinished/2/part-*    the second one wrote the parts that were missing, and empty ones for the others
+    OUT/_unfinished/2/part-*    the second one wrote the parts that were missing, and empty ones for the others,
+    OUT/_unfinished/2.left_out  whose numbers are here: if one is removed since it is damaged, it is missing again
     OUT/part-*, OUT/_SUCCESS    when all are there
 
 Of several parts of a number, that of the earliest attempt counts. Names that begin with _ are no data to Spark.
@@ -10,6 +11,7 @@ Of several parts of a number, that of the earliest attempt counts. Names that be
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from .errors import ClusterError
@@ -17,6 +19,7 @@ from .storage import Storage
 
 UNFINISHED = "_unfinished"
 SUCCESS = "_SUCCESS"
+LEFT_OUT = ".left_out"
 
 
 class Output:
@@ -57,15 +60,23 @@ class Output:
         attempts = sorted((name for name in self._storage.names(self._unfinished) if name.isdecimal()), key=int)
         parts: dict[int, str] = {}
         for folder in (self.folder, *(f"{self._unfinished}/{name}" for name in attempts)):
+            left_out = self._left_out(folder)
             for name in self._storage.names(folder):
-                if number := re.match(r"part-(\d+)", name):
+                if (number := re.match(r"part-(\d+)", name)) and int(number[1]) not in left_out:
                     parts.setdefault(int(number[1]), f"{folder}/{name}")
         return parts
 
-    def next_attempt(self) -> str:
-        """Return the path of a folder that the next attempt may write."""
+    def _left_out(self, attempt: str) -> set[int]:
+        """Return the numbers of the parts that an attempt wrote empty, since they were finished before."""
+        path = f"{attempt}{LEFT_OUT}"
+        return set(self._storage.read_json(path)) if self._storage.exists(path) else set()
+
+    def next_attempt(self, finished: Iterable[int]) -> str:
+        """Return the path of a folder that the next attempt may write, which leaves out the finished parts."""
         numbers = [int(name) for name in self._storage.names(self._unfinished) if name.isdecimal()]
-        return f"{self._unfinished}/{max(numbers, default=0) + 1}"
+        attempt = f"{self._unfinished}/{max(numbers, default=0) + 1}"
+        self._storage.write(f"{attempt}{LEFT_OUT}", json.dumps(sorted(finished)))
+        return attempt
 
     def publish(self) -> None:
         """Move the finished parts into the folder and remove what is left of the attempts."""

@@ -36,10 +36,11 @@ def cores_of_task() -> int:
     """Return how many cores Spark gives the task that runs here: spark.task.cpus."""
     from pyspark import TaskContext
 
-    return TaskContext.get().cpus()
+    task = TaskContext.get()
+    return 1 if task is None else task.cpus()
 
 
-def output_lines(job: Job, compute: Callable[[Rows], Outputs], lines: Iterable[str], threads: int = 1) -> Iterator[str]:
+def output_lines(job: Job, compute: Callable[[Rows], Outputs], lines: Iterable[Any], threads: int = 1) -> Iterator[Any]:
     """Yield one line of output for each line of input, in their order.
 
     compute: returns the outputs of a batch of rows, and may raise Refused. threads: batches that are computed at once.

@@ -124,8 +124,11 @@ def try_a_worker(context: Any, task: Callable[[int], Any]) -> Any:
     late = threading.Event()
 
     def give_up() -> None:
-        late.set()
-        context.cancelAllJobs()
+        tracker = context.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        if not any(stage.numActiveTasks for stage in stages if stage):  # who has taken it may load for minutes
+            late.set()
+            context.cancelAllJobs()
 
     timer = threading.Timer(SECONDS_TO_START, give_up)
     timer.start()

@@ -1,71 +1,82 @@
 """What is done with a batch on a worker: for each command a small function over one signature of an export."""
 
+import dataclasses
+import importlib.util
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from keras_transformer.normalization import is_blank
-from keras_transformer.text.cleaning import Cleaner
+from keras_transformer.text.cleaning import DUPLICATE, DUPLICATES, Cleaner, detector
+from keras_transformer.text.spans import Protection
+from keras_transformer.translation import Translation
 
-from .engines import GraphEngine, LiteEngine, Outputs, Refused
+from .engines import Engine, Outputs
 from .errors import ClusterError
+from .search import Candidates, Inputs, best_of, candidates_of, graph_only, protecting
 
-Rows = list[tuple[str, ...]]
-Inputs = tuple[tuple[str, float], ...]  # of the signature translate: those that shall not have the export's value
+Row = tuple[str, ...]
+Rows = list[Row]
 TEXT, NUMBER, TRUTH = "string", "double", "boolean"  # as Spark calls the types of columns
-NO_SCORE = -1e8  # below every score of a translation that was found; the graph writes -1e9 in place of one
 OF_TRANSLATION = {"translation": TEXT, "score": NUMBER, "is_cut": TRUTH}
 
 
 class Work(Protocol):
-    """An object of it goes to the workers, so it must be picklable.
+    """An object of it goes to the workers, so it must be picklable; what it prints says what the output depends on."""
 
-    outputs: the columns that a row gets, with their types. example: a row without text.
-    """
+    @property
+    def outputs(self) -> dict[str, str]:
+        """The columns that a row gets, with their types."""
 
-    outputs: dict[str, str]
-    example: tuple[str, ...]
+    @property
+    def example(self) -> Row:
+        """A row without text."""
 
-    def on(self, engine: GraphEngine | LiteEngine) -> Callable[[Rows], Outputs]:
+    def on(self, engine: Any) -> Callable[[Rows], Outputs]:
         """Return the function of a batch. Raises ClusterError if the export cannot do this work."""
 
 
-class Translate(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Translate:
     """A text to its translation, as `keras-transformer translate-export` does; with `inputs`, as they say.
 
-    tag: is put before each translation, with a space.
+    tag: is put before each translation, with a space. protection: what must come through. confidence: whether there is
+    a column of it, for an export of a calibrated run.
     """
 
     inputs: Inputs = ()
     tag: str = ""
+    protection: Protection = dataclasses.field(default_factory=Protection)
+    confidence: bool = False
     example = ("",)
 
     @property
     def outputs(self) -> dict[str, str]:
-        return OF_TRANSLATION | ({"truncated": TRUTH} if self.inputs else {})
+        more = {"truncated": TRUTH} if self.inputs or self.protection else {}
+        more |= {"unplaced": TEXT} if self.protection else {}
+        return OF_TRANSLATION | more | ({"confidence": NUMBER} if self.confidence else {})
 
-    def on(self, engine: GraphEngine | LiteEngine) -> Callable[[Rows], Outputs]:
-        if self.inputs:
-            best = candidates_of(engine, self.inputs, n_best=1)
-            return lambda rows: [self.tagged(candidates[0]) for candidates in best([text for (text,) in rows])]
-        if isinstance(engine, LiteEngine):
-            return lambda rows: [self.tagged(outputs) for outputs in engine.translate([text for (text,) in rows])]
-        engine.require("serving_default", ("translation", "score"))
+    def on(self, engine: Engine) -> Callable[[Rows], Outputs]:
+        if self.protection:
+            search = protecting(engine, self.inputs, self.protection)
+        else:
+            search = candidates_of(engine, self.inputs, n_best=1) if self.inputs else best_of(engine)
+        return lambda rows: [self.written(candidates) for candidates in search([text for (text,) in rows])]
 
-        def translate(rows: Rows) -> Outputs:
-            columns = engine.call("serving_default", text=[text for (text,) in rows])
-            is_cut = columns.get("is_cut", [None] * len(rows))  # older exports do not tell
-            translations = zip(columns["translation"], columns["score"], is_cut, strict=True)
-            return [self.tagged(translation_of(*translation)) for translation in translations]
+    def written(self, candidates: Candidates) -> dict[str, Any]:
+        best = candidates.translations[0]
+        if self.confidence and best.confidence is None:
+            raise ClusterError(
+                "The export has no confidences, since its run was not calibrated: `keras-transformer calibrate RUN` "
+                "does, then export it again; or leave out --confidence."
+            )
+        text = f"{self.tag} {best.text}".rstrip() if self.tag else best.text
+        unplaced = "\n".join(best.unplaced) or None
+        values = outputs_of(best) | {"translation": text, "truncated": candidates.truncated, "unplaced": unplaced}
+        values["confidence"] = best.confidence and round(best.confidence, 4)
+        return {name: values[name] for name in self.outputs}
 
-        return translate
 
-    def tagged(self, outputs: dict[str, Any]) -> dict[str, Any]:
-        if self.tag:
-            outputs["translation"] = f"{self.tag} {outputs['translation']}".rstrip()
-        return outputs
-
-
-class Nearest(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Nearest:
     """A text and its reference to that translation of the beam which is nearest to the reference by sentence chrF.
 
     Kim and Rush 2016, section 3.3, with chrF (Popović 2015) in place of BLEU. Of equals, the most probable one.
@@ -75,99 +86,88 @@ class Nearest(NamedTuple):
     example = ("", "")
     outputs = OF_TRANSLATION | {"truncated": TRUTH, "chrf": NUMBER}
 
-    def on(self, engine: GraphEngine | LiteEngine) -> Callable[[Rows], Outputs]:
+    def on(self, engine: Engine) -> Callable[[Rows], Outputs]:
         from sacrebleu import sentence_chrf
 
-        candidates_in = candidates_of(engine, self.inputs)  # as many as the beam has
+        search = candidates_of(engine, self.inputs)  # as many as the beam has
 
         def nearest(rows: Rows) -> Outputs:
             outputs = []
-            for candidates, (_, reference) in zip(candidates_in([text for text, _ in rows]), rows, strict=True):
-                for candidate in candidates:
-                    chrf = sentence_chrf(candidate["translation"], [reference]).score
-                    candidate["chrf"] = round(chrf, 2)
-                outputs.append(max(candidates, key=lambda candidate: candidate["chrf"]))
+            for candidates, (_, reference) in zip(search([text for text, _ in rows]), rows, strict=True):
+                chrfs = [round(sentence_chrf(each.text, [reference]).score, 2) for each in candidates.translations]
+                best = chrfs.index(max(chrfs))
+                more = {"truncated": candidates.truncated, "chrf": chrfs[best]}
+                outputs.append(outputs_of(candidates.translations[best]) | more)
             return outputs
 
         return nearest
 
 
-class Clean(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Clean:
     """A pair to the reason why a training would drop it, by the rules of data.clean; None if none does.
 
-    settings: a value for each key of RULES (keras_transformer/text/cleaning.py) that shall count. Needs no export.
+    settings: a value for each key of RULES (keras_transformer/text/cleaning.py) that shall count, and of DUPLICATES: a
+    row then has a third text, which is not empty if the pair came before (duplicates.py). Needs no export.
     """
 
     settings: tuple[tuple[str, Any], ...] = ()
-    example = ("", "")
     outputs = {"dropped": TEXT}
 
+    @property
+    def duplicates(self) -> bool:
+        return bool(dict(self.settings).get(DUPLICATES))
+
+    @property
+    def example(self) -> Row:
+        return ("", "", "") if self.duplicates else ("", "")
+
     def on(self, engine: None) -> Callable[[Rows], Outputs]:
-        cleaner = Cleaner(dict(self.settings))
-        return lambda rows: [{"dropped": cleaner.reason_to_drop(*pair)} for pair in rows]
+        settings = dict(self.settings)
+        check_languages(settings.get("languages", ()))
+        cleaner = Cleaner({key: value for key, value in settings.items() if key != DUPLICATES})
+
+        def dropped(source: str, target: str, repeated: str = "") -> str | None:
+            return cleaner.reason_to_drop(source, target) or (DUPLICATE if repeated else None)
+
+        return lambda rows: [{"dropped": dropped(*row)} for row in rows]
 
 
-class Score(NamedTuple):
+def check_languages(languages: Sequence[str]) -> None:
+    """Raises ClusterError if the detector is not installed on a worker, or does not know these codes."""
+    if languages and importlib.util.find_spec("py3langid") is None:
+        raise ClusterError("--languages needs the package py3langid on all workers: install it there, or leave it out.")
+    if unknown := sorted(set(languages) - set(detector().labels if languages else ())):
+        raise ClusterError(
+            f"--languages has {unknown[0]!r}, which the detector does not know; it knows "
+            f"{', '.join(sorted(detector().labels))}."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
     """A text and a translation to the log-probability of the translation, EOS included."""
 
     example = ("", "")
     outputs = {"score": NUMBER, "log_probability": NUMBER, "truncated": TRUTH}
 
-    def on(self, engine: GraphEngine | LiteEngine) -> Callable[[Rows], Outputs]:
-        graph_only(engine).require("score", tuple(self.outputs))
+    def on(self, engine: Engine) -> Callable[[Rows], Outputs]:
+        graph = graph_only(engine)
+        graph.require("score", tuple(self.outputs))
 
         def score(rows: Rows) -> Outputs:
             texts, translations = zip(*rows, strict=True)
-            columns = engine.call("score", text=list(texts), translation=list(translations))
+            columns = graph.call("score", text=list(texts), translation=list(translations))
             values = zip(*(columns[name] for name in self.outputs), strict=True)
             return [dict(zip(self.outputs, rounded(row), strict=True)) for row in values]
 
         return score
 
 
-def candidates_of(
-    engine: GraphEngine | LiteEngine, inputs: Inputs, n_best: int | None = None
-) -> Callable[[Sequence[str]], list[Outputs]]:
-    """Return a function of texts to the translations of each, best first: at least one, at most `n_best`.
-
-    n_best: None is as many as the beam has. Raises ClusterError if the export has no signature translate, or not these
-    inputs.
-    """
-    graph_only(engine).require("translate", ("translations", "scores", "is_cut", "truncated"), dict(inputs))
-    beam_size = dict(inputs).get("beam_size", engine.default("translate", "beam_size"))
-    inputs = (*inputs, ("n_best", beam_size if n_best is None else n_best))
-
-    def candidates(texts: Sequence[str]) -> list[Outputs]:
-        columns = engine.call("translate", text=list(texts), **{name: [value] for name, value in inputs})
-        for text, scores in zip(texts, columns["scores"], strict=True):
-            if scores[0] < NO_SCORE and not is_blank(text):
-                raise Refused("The model's probabilities are NaN, so that the line has no translation.")
-        rows = zip(*(columns[name] for name in ("translations", "scores", "is_cut", "truncated")), strict=True)
-        return [
-            [
-                translation_of(*translation) | {"truncated": truncated}
-                for rank, translation in enumerate(zip(translations, scores, is_cut, strict=True))
-                if rank == 0 or translation[0]  # beyond n_best there is nothing
-            ]
-            for translations, scores, is_cut, truncated in rows
-        ]
-
-    return candidates
-
-
-def graph_only(engine: GraphEngine | LiteEngine) -> GraphEngine:
-    """Return the engine. Raises ClusterError if it is a LiteRT model, which searches in one way."""
-    if isinstance(engine, LiteEngine):
-        raise ClusterError(
-            "A LiteRT model translates in the one way that it was exported with: leave out the options of the search, "
-            "or take an export without --format litert."
-        )
-    return engine
-
-
-def translation_of(text: bytes, score: float, is_cut: bool | None) -> dict[str, Any]:
-    """Return a translation of a graph as outputs."""
-    return {"translation": text.decode(), "score": 0.0 if score < NO_SCORE else round(score, 4), "is_cut": is_cut}
+def outputs_of(translation: Translation) -> dict[str, Any]:
+    """Return the outputs that every translation has."""
+    score = round(translation.score, 4)
+    return {"translation": translation.text, "score": score, "is_cut": translation.is_cut}
 
 
 def rounded(row: Sequence[Any]) -> list[Any]:

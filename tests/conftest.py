@@ -16,9 +16,9 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # processes of other backends compile as users do.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
-# fixtures whose tests belong to a tier: those that train or export, and the browser
+# fixtures whose tests belong to a tier: those that train or export, the browser, and a cluster of Spark
 SLOW = {"finished", "continued", "both", "served", "replicated"}
-RELEASE = {"browser"}
+RELEASE = {"browser", "cluster"}
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_transformer.errors import UserError
 from keras_transformer.text.glossary import FLAGS, Glossary
-from keras_transformer.text.placeholders import MOST_PLACEHOLDERS, placeholders_in, symbols_of
+from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.protected import ProtectedLine
 from keras_transformer.text.spans import KINDS, Protection
 
@@ -95,7 +95,7 @@ def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, pl
             continue
         for rank, text in enumerate(translations[row]):
             if text or alignments[row, rank]:
-                restored, missing = line.restored(text.decode(), pairs_of(alignments[row, rank].decode()))
+                restored, missing = line.restored(text.decode(), alignment_of(alignments[row, rank].decode()))
                 translations[row, rank], unplaced[row, rank] = restored.encode(), "\n".join(missing).encode()
     return {name: unplaced if name == UNPLACED else found[name] for name in outputs}
 
@@ -124,13 +124,6 @@ def protected_line(text: bytes, asked: tuple[bytes, ...], placeholders: int) -> 
     return line if line.has_spans else None
 
 
-def placeholders_known(compute: Compute) -> int:
-    """Return how many placeholders a model knows; compute: of the signature `tokenize`."""
-    text = as_array([" ".join(symbols_of(MOST_PLACEHOLDERS)).encode()])
-    pieces = compute(("pieces",), {"text": text})["pieces"][0].decode()
-    return len(placeholders_in(pieces.split(" ")))
-
-
 @functools.lru_cache(GLOSSARIES_KEPT)
 def protection_of(protect: bytes, keep: bytes, glossary: bytes) -> Protection:
     """Return the Protection that a request asks for. Raises UserError, and UnicodeDecodeError."""
@@ -138,8 +131,3 @@ def protection_of(protect: bytes, keep: bytes, glossary: bytes) -> Protection:
     return Protection.of(
         protect.decode(), words.joined(Glossary.of_lines(glossary.decode().splitlines(), GLOSSARY.name))
     )
-
-
-def pairs_of(alignment: str) -> list[tuple[int, int]]:
-    """Return the pairs of "0-0 1-2"."""
-    return [(int(source), int(target)) for source, _, target in (pair.partition("-") for pair in alignment.split())]

@@ -16,13 +16,14 @@ from tensorflow_serving.apis.predict_pb2 import PredictRequest
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.text.placeholders import placeholders_known
 
 from ..graph.operations import meta_graph
 from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
 from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
-from .protection import PROTECT, placeholders_known, run_protected, with_protection
+from .protection import PROTECT, run_protected, with_protection
 from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
 
@@ -89,7 +90,14 @@ class Version:
     def _placeholders(self) -> int:
         """How many placeholders of protected spans the model knows."""
         tokenize = self.signatures.get("tokenize")
-        return 0 if tokenize is None else placeholders_known(functools.partial(self._compute, tokenize))
+        if tokenize is None:
+            return 0
+
+        def pieces_of(text: str) -> list[str]:
+            outputs = self._compute(tokenize, ("pieces",), {"text": np.array([text.encode()], object)})
+            return outputs["pieces"][0].decode().split(" ")
+
+        return placeholders_known(pieces_of)
 
     def _compute(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         fetches = [signature.outputs[name].graph_name for name in outputs]

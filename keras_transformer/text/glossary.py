@@ -54,6 +54,9 @@ class Glossary:
             for is_exact in (True, False)
         }
 
+    def __repr__(self) -> str:
+        return f"Glossary({self.terms!r})"
+
     def _add(self, term: Term, name: str) -> None:
         key = (CASE in term.flags, term.source if CASE in term.flags else lower(term.source))
         first, known = self._of_key.setdefault(key, (name, term))

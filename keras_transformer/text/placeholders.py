@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 MOST_PLACEHOLDERS = 100
 SYMBOL = re.compile("\u27e6([1-9][0-9]?|100)\u27e7")
@@ -16,6 +16,11 @@ def symbol_of(number: int) -> str:
 def symbols_of(count: int) -> list[str]:
     """Return the first `count` placeholders, which the tokenizer has as pieces."""
     return [symbol_of(number) for number in range(1, count + 1)]
+
+
+def placeholders_known(pieces_of: Callable[[str], Sequence[str]]) -> int:
+    """Return how many placeholders a model knows, of whose vocabulary only the pieces of a text can be had."""
+    return len(placeholders_in(pieces_of(" ".join(symbols_of(MOST_PLACEHOLDERS)))))
 
 
 def placeholders_in(pieces: Sequence[str]) -> tuple[int, ...]:

@@ -17,6 +17,11 @@ OPENING = "(\"'„“‘«‹¿¡["
 LONGEST_REPLACED = 30  # characters that replaced words may have beyond three times the span: see `is_replaceable`
 
 
+def alignment_of(text: str) -> list[tuple[int, int]]:
+    """Return the pairs of numbers in "0-0 1-2", as a served graph writes an alignment."""
+    return [(int(source), int(target)) for source, _, target in (pair.partition("-") for pair in text.split())]
+
+
 class Unit(NamedTuple):
     """A word of a translation: the white space before it, its text, the words of the source that it is aligned to."""
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from cluster.__main__ import app
 from cluster.checks import check_java, check_master, java_version
 from cluster.errors import ClusterError
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import free_ports
 
 
@@ -49,6 +51,30 @@ def test_a_master_that_does_not_answer_is_named():
     (port,) = free_ports(1)
     with pytest.raises(ClusterError, match="nothing answers within 5 seconds"):
         check_master(f"spark://127.0.0.1:{port}")
+
+
+def test_the_commands_say_so_before_anything_is_started(tmp_path, monkeypatch):
+    (tmp_path / "saved_model.pb").touch()
+    (tmp_path / "in.txt").write_text("a")
+    paths = ["--from", tmp_path / "in.txt", "--to", tmp_path / "out"]
+    (port,) = free_ports(1)
+    monkeypatch.setattr("cluster.session.check_java", lambda: None)
+    master = f"spark://127.0.0.1:{port}"
+    silent = invoke(app, "translate", tmp_path, *paths, "--master", master)
+    assert_one_sentence(silent, f"--master is {master}, where nothing answers")
+    nothing = invoke(app, "translate", tmp_path / "no", *paths)
+    assert_one_sentence(nothing, "no does not exist")
+    for options, reason in (
+        ([], "No rule is named"),
+        (["--languages", "en"], "--languages is en; it must be the codes of two languages"),
+        (["--languages", "en,"], "it must be the codes of two languages"),
+        (["--source-script", "LATEIN"], "no script 'LATEIN'"),
+    ):
+        assert_one_sentence(invoke(app, "clean", *paths, *options), reason)
+    monkeypatch.undo()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert_one_sentence(invoke(app, "translate", tmp_path, *paths), "JAVA_HOME is", "Install Java 17 or 21")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

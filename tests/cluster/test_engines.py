@@ -1,8 +1,11 @@
 """Why a graph refuses a batch, without the names of its operations."""
 
+import sys
+import types
+
 import pytest
 
-from cluster.engines import reason_in
+from cluster.engines import ENGINES, EXPORT, opened, reason_in
 
 AROUND = "Graph execution error:\n\nDetected at node a/Assert defined at (most recent call last):\n<stack traces ...>\n"
 
@@ -20,3 +23,15 @@ AROUND = "Graph execution error:\n\nDetected at node a/Assert defined at (most r
 )
 def test_the_reason_is_the_sentence_of_the_graph(message, reason):
     assert reason_in(message) == reason
+
+
+def test_a_process_opens_the_export_that_spark_sent_once_whatever_parts_it_computes(monkeypatch):
+    folders = []
+    files = types.SimpleNamespace(get=lambda name: f"/files/{name}")
+    monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(SparkFiles=files))
+    monkeypatch.setitem(ENGINES, "graph", lambda folder, threads: folders.append((folder, threads)))
+    for _ in range(3):
+        opened("graph", 2)
+    opened.cache_clear()
+    assert folders == [(f"/files/{EXPORT}", 2)]
+    assert opened("", 2) is None

@@ -45,6 +45,12 @@ def test_the_cause_is_that_of_python_or_else_the_last_one_of_java(text, cause):
         ("keras_transformer.model_config.ConfigError: A file: it is damaged.", "A file: it is damaged."),
         ("ModuleNotFoundError: No module named 'tensorflow_text'.", "no module tensorflow_text: install it"),
         ("PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has ...", "let PYSPARK_PYTHON name one"),
+        (
+            "ChecksumException: Checksum error: file:/a/part-1 at 0.",
+            "part-1 at 0. If it is a part of the output",
+        ),
+        ("EOFException: Unexpected end of input stream.", "(Unexpected end of input stream): `gzip -t` finds it"),
+        ("IOException: not a gzip file.", "A compressed file of the input is damaged"),
         ('IOException: Cannot run program "python9": error=2', "no program python9: let PYSPARK_PYTHON"),
     ],
 )

@@ -1,5 +1,6 @@
 """On a real cluster, a master and two workers: nothing lost, nothing twice, whatever is killed."""
 
+import functools
 import json
 import os
 import pathlib
@@ -8,13 +9,21 @@ import subprocess
 
 import pytest
 
+from cluster.duplicates import MarkedRows
+from cluster.errors import ClusterError
+from cluster.formats import LOST, TabLines, TextLines
+from cluster.job import Request, check_lines, job_of, parts_of
+from cluster.part import Job
+from cluster.storage import StoredFile
+from cluster.works import Clean
 from export.graph.exported import ExportedTranslator
+from keras_transformer.lite.translator import LiteTranslator
 from tests.support.exports import write_version
+from tests.support.places import ROOT
 from tests.support.processes import end, python, wait_until
 from tests.support.runs import SENTENCES, random_run
 from tests.support.spark import spark_cluster, start_cluster_command
 
-pytestmark = pytest.mark.release
 LINES = [f"{SENTENCES[number % len(SENTENCES)]} {number % 7}" if number % 10 else "" for number in range(3000)]
 
 
@@ -44,8 +53,58 @@ def corpus(tmp_path_factory):
     first, second = LINES[:1000], LINES[1000:]
     (folder / "1.txt").write_bytes("\n".join(first).encode())
     ends = ["\r\n" if number % 3 else "\n" for number in range(len(second))]
+    (folder / "3.txt").touch()
+    for name in ("_SUCCESS", ".1.txt.crc"):  # are no text
+        (folder / name).write_text("a\n")
     (folder / "2.txt").write_bytes("".join(map("".join, zip(second, ends, strict=True))).encode())
     return folder
+
+
+def stored(*sizes):
+    return [StoredFile(f"file:/{size}", size, 0) for size in sizes]
+
+
+def test_parts_have_the_bytes_that_were_asked_for_and_all_cores_end_together():
+    for size in (1, 100_000, 5_000_000, 3 * 10**9):
+        for cores in (1, 2, 7):
+            parts = parts_of(stored(size // 2, size - size // 2), 2**20, cores)
+            assert parts % cores == 0 and parts >= size / 2**20
+            assert parts <= cores * max(4, size / 2**20 / cores + 1)
+    assert parts_of(stored(1), 2**20, 3) == 3
+    assert parts_of(stored(2**20), 2**20, 2) == 8  # 128 KiB each, and none waits long for the last one
+
+
+def test_a_work_that_asks_for_duplicates_gets_a_mark_beside_each_line():
+    clean = Request(Clean((("duplicates", True),)), "tsv", ["1", "2"], 8)
+    assert job_of(clean, TabLines((1, 2)), None) == Job(clean.work, MarkedRows(TabLines((1, 2))), 8, "")
+    other = clean._replace(work=Clean((("identical", True),)))
+    assert job_of(other, TabLines((1, 2)), None).format == TabLines((1, 2))
+
+
+class ReadParts:
+    """A corpus whose parts have these lines."""
+
+    format = TextLines()
+
+    def __init__(self, *lines):
+        self.lines = lines
+
+    def read(self, paths):
+        return self
+
+    def map(self, function):
+        return ReadParts(*map(function, self.lines))
+
+    def fold(self, zero, function):
+        return functools.reduce(function, self.lines, zero)
+
+
+def test_parts_that_lack_lines_are_not_published(caplog):
+    caplog.set_level("INFO")
+    check_lines(ReadParts("one", LOST, "three"), 3, {})
+    assert "3 lines, 1 of them with an error" in caplog.text
+    with pytest.raises(ClusterError, match="The input has 4 lines and the parts have 3: a part is damaged"):
+        check_lines(ReadParts("one", LOST, "three"), 4, {})
 
 
 def parts_in(folder):
@@ -84,7 +143,7 @@ def executors(cluster):
 
 
 def test_whatever_is_killed_nothing_is_lost_or_done_twice(cluster, export, corpus, expected, tmp_path):
-    """The driver, by SIGKILL; the driver, by SIGTERM; an executor."""
+    """The driver, by SIGKILL; the driver, by SIGTERM; an executor; a worker, whose executor ends with it."""
     out = tmp_path / "out"
 
     def translating_until_attempt_has_parts(number):
@@ -101,12 +160,63 @@ def test_whatever_is_killed_nothing_is_lost_or_done_twice(cluster, export, corpu
     assert end([stopped]) == [75]
     driver = translating_until_attempt_has_parts("3")
     os.kill(executors(cluster)[0], signal.SIGKILL)
+    cluster.processes[-1].kill()
     log = finished(driver, out)
+    cluster.start_worker("another")
     assert lines_in(out) == expected
     assert "out keeps the parts that are finished: run the same command again" in log
     finished_parts = [int(line.split()[3]) for line in log.splitlines() if line.endswith("of them finished")]
     assert finished_parts[0] == 0 < len(first) <= finished_parts[1] < finished_parts[2] < len(parts_in(out))
     assert {name: (out / name).stat().st_ino for name in first} == first  # the same files, only renamed
+
+
+def test_a_lite_model_translates_in_an_executor_as_here(cluster, tmp_path):
+    lite = ROOT / "presets" / "multi30k_en_de" / "litert"
+    (tmp_path / "in.txt").write_text("\n".join(LINES[:40]), encoding="utf-8")
+    finished(translating(cluster, lite, tmp_path / "in.txt", tmp_path / "out"), tmp_path / "out")
+    assert lines_in(tmp_path / "out") == [each.text for each in LiteTranslator(lite, threads=1).translate(LINES[:40])]
+
+
+def test_a_hundred_thousand_pairs_keep_their_order_and_the_second_of_equals_is_found(cluster, tmp_path):
+    pairs = [f"{number % 70_000}\t{number * 7 % 70_000}" for number in range(100_000)]
+    (tmp_path / "in.tsv").write_text("\n".join(pairs), encoding="utf-8")
+    options = "--from", tmp_path / "in.tsv", "--to", tmp_path / "out", "--duplicates"
+    finished(start_cluster_command(cluster, tmp_path / "out.log", "clean", *options), tmp_path / "out")
+    assert lines_in(tmp_path / "out") == [
+        f"{pair}\t{'' if number < 70_000 else 'repeated'}\t" for number, pair in enumerate(pairs)
+    ]
+    assert len(parts_in(tmp_path / "out")) == 8
+
+
+def test_a_full_disk_and_a_damaged_part_are_one_sentence_after_which_the_command_goes_on(cluster, tmp_path):
+    disk, out, log = tmp_path / "disk", tmp_path / "disk" / "out", tmp_path / "log"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("no small disk can be mounted here")
+    pairs = [f"{number}\t{number % 2 * number}" for number in range(20_000)]
+    (tmp_path / "in.tsv").write_text("\n".join(pairs), encoding="utf-8")
+
+    def ended():
+        log.unlink(missing_ok=True)
+        options = "--from", tmp_path / "in.tsv", "--to", out, "--part-bytes", 8000, "--identical"
+        codes = end([start_cluster_command(cluster, log, "clean", *options)])
+        return codes, log.read_text(encoding="utf-8")
+
+    try:
+        codes, text = ended()
+        assert codes == [1] and "No space left on device" in text and "Traceback" not in text, text
+        damaged = max(parts_in(out / "_unfinished" / "1"), key=lambda path: path.stat().st_size)
+        damaged.write_bytes(damaged.read_bytes()[:-1])
+        subprocess.run(["mount", "-o", "remount,size=10m", disk], check=True)
+        codes, text = ended()
+        assert codes == [1] and damaged.name in text and "remove it and run the same command" in text, text
+        damaged.unlink()
+        codes, text = ended()
+        assert codes == [0] and "20,000 lines, 0 of them with an error" in text, text
+        reasons = ["identical" if number % 2 or not number else "" for number in range(20_000)]
+        assert lines_in(out) == [f"{pair}\t{reason}\t" for pair, reason in zip(pairs, reasons, strict=True)]
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 def test_a_line_that_cannot_be_translated_has_its_error_in_its_row(cluster, export, expected, tmp_path):

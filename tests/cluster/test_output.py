@@ -50,7 +50,7 @@ def output(tmp_path):
 
 def attempt(output, **parts):
     """Write parts, as `part_0="text"`, as an attempt of Spark does that ends before the others."""
-    folder = pathlib.Path(output.next_attempt())
+    folder = pathlib.Path(output.next_attempt(output.finished_parts()))
     folder.mkdir()
     for name, text in parts.items():
         (folder / name.replace("_", "-0000")).write_text(text)
@@ -71,6 +71,15 @@ def test_of_each_part_the_earliest_attempt_counts(output):
     names = sorted(path.name for path in pathlib.Path(output.folder).iterdir())
     assert names == ["_SUCCESS", "part-00000", "part-00001", "part-00002"]
     assert texts(output) == {0: "zero\n", 1: "one\n", 2: "two\n"}
+
+
+def test_a_part_that_is_removed_is_missing_again_though_a_later_attempt_left_it_out(output):
+    attempt(output, part_0="zero\n", part_1="damag")
+    attempt(output, part_0="", part_1="", part_2="")
+    pathlib.Path(output.finished_parts()[1]).unlink()
+    assert texts(output) == {0: "zero\n", 2: ""}  # a part may be empty
+    attempt(output, part_0="", part_1="one\n", part_2="")
+    assert texts(output) == {0: "zero\n", 1: "one\n", 2: ""}
 
 
 def test_a_tenth_attempt_comes_after_the_second(output):

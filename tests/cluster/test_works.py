@@ -1,15 +1,23 @@
 """What a worker does with a batch is what the run's own Translator and Scorer do."""
 
 import functools
+import importlib.util
 
 import pytest
 from sacrebleu import sentence_chrf
 
-from cluster.engines import GraphEngine, LiteEngine
+from cluster.engines import GraphEngine, LiteEngine, Refused
 from cluster.errors import ClusterError
+from cluster.search import placeholders_of
 from cluster.works import Clean, Nearest, Score, Translate
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.errors import InputError
 from keras_transformer.scorer import Scorer
+from keras_transformer.text.cleaning import Cleaner
+from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.placeholders import MOST_PLACEHOLDERS, symbols_of
+from keras_transformer.text.spans import Protection
+from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.exports import OPTIONS, write_version
 from tests.support.runs import SENTENCES, random_run
@@ -45,6 +53,114 @@ def test_a_pair_has_the_first_rule_that_drops_it():
     assert reasons == ["identical", "of very different lengths", "with different numbers", None]
 
 
+def test_a_pair_that_came_before_is_dropped_unless_another_rule_drops_it():
+    """As a Cleaner says that remembers all pairs."""
+    pairs = [("Yes.", "Ja."), ("Yes.", "yes."), ("No.", "Nein."), ("Yes.", "Ja."), ("Yes.", "yes."), ("Yes.", "Nein.")]
+    work = Clean((("identical", True), ("duplicates", True)))
+    rows = [(*pair, "repeated" if pair in pairs[:number] else "") for number, pair in enumerate(pairs)]
+    cleaner = Cleaner(dict(work.settings))
+    assert [row["dropped"] for row in work.on(None)(rows)] == [cleaner.reason_to_drop(*pair) for pair in pairs]
+    assert len(work.example) == 3 and work.on(None)([work.example])
+
+
+def test_a_pair_in_another_language_is_dropped_and_an_unknown_language_is_named():
+    english, german = "The weather in the mountains was cold.", "Das Wetter in den Bergen war sehr kalt."
+    work = Clean((("languages", ("en", "de")),))
+    assert [row["dropped"] for row in work.on(None)([(english, german), (german, english)])] == [
+        None, "in another language",
+    ]  # fmt: skip
+    with pytest.raises(ClusterError, match="has 'xx', which the detector does not know; it knows .*de, .*en"):
+        Clean((("languages", ("en", "xx")),)).on(None)
+
+
+def test_a_worker_without_the_detector_says_so(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ClusterError, match="needs the package py3langid on all workers"):
+        Clean((("languages", ("en", "de")),)).on(None)
+    Clean((("identical", True),)).on(None)
+
+
+class Capitals:
+    """A LiteRT model that writes in capitals what is neither a number nor in braces."""
+
+    def __init__(self, confidence=None):
+        self.confidence, self.tokenizer = confidence, self
+
+    def translate(self, texts):
+        words = [[word if "{" in word else word.upper() for word in text.split(" ")] for text in texts]
+        return [Translation(" ".join(line), -0.5, confidence=self.confidence) for line in words]
+
+    def pieces(self):
+        return ["a"]
+
+
+def lite_engine(translator):
+    engine = LiteEngine.__new__(LiteEngine)
+    engine._translator = translator
+    return engine
+
+
+def test_without_alignments_what_a_model_copies_comes_through_and_the_rest_is_named():
+    protection = Protection(("placeholders", "tags"), Glossary([Term("dog", "Köter")]))
+    work = Translate(protection=protection)
+    rows = work.on(lite_engine(Capitals()))([("<b>see {x}</b>",), ("a dog",), ("{x}",), ("nothing",)])
+    assert [(row["translation"], row["unplaced"]) for row in rows] == [
+        ("<b>SEE {x}</b>", None), ("A DOG", "Köter"), ("{x}", None), ("NOTHING", None),
+    ]  # fmt: skip
+    assert list(rows[0]) == list(work.outputs)
+
+
+def test_a_model_that_knows_placeholders_gets_them_in_place_of_terms():
+    translator = Capitals()
+    translator.pieces = lambda: ["a", *symbols_of(8)]
+    work = Translate(protection=Protection((), Glossary([Term("dog", "Köter")])))
+    (row,) = work.on(lite_engine(translator))([("a dog",)])
+    assert (row["translation"], row["unplaced"]) == ("A Köter", None)
+
+
+class Tokenizing:
+    """A graph that divides a text at its spaces."""
+
+    def has(self, name):
+        return name == "tokenize"
+
+    def call(self, name, text):
+        return {"pieces": [" ".join(text).encode()]}
+
+
+def test_a_graph_tells_by_its_pieces_whether_it_knows_placeholders():
+    engine = Tokenizing()
+    assert placeholders_of(engine) == MOST_PLACEHOLDERS
+    engine.has = lambda name: False
+    assert placeholders_of(engine) == 0
+
+
+def test_a_confidence_is_a_column_if_it_is_asked_for_and_the_export_has_it():
+    assert "confidence" not in Translate().on(lite_engine(Capitals(0.25)))([("a",)])[0]
+    work = Translate(confidence=True)
+    (row,) = work.on(lite_engine(Capitals(0.123456)))([("a",)])
+    assert row["confidence"] == 0.1235 and list(row) == list(work.outputs)
+    assert work.on(lite_engine(Capitals(0.0)))([("a",)])[0]["confidence"] == 0
+    with pytest.raises(ClusterError, match="has no confidences, since its run was not calibrated"):
+        work.on(lite_engine(Capitals()))([("a",)])
+
+
+def test_a_glossary_that_takes_too_long_for_a_line_refuses_that_line(monkeypatch):
+    def too_long(glossary, text):
+        raise InputError("terms.tsv, line 1: it took longer.")
+
+    monkeypatch.setattr(Glossary, "matches", too_long)
+    with pytest.raises(Refused, match="terms.tsv, line 1"):
+        Translate(protection=Protection(("urls",))).on(lite_engine(Capitals()))([("a",)])
+
+
+def test_another_glossary_is_another_work_and_the_same_one_is_the_same():
+    def work(target):
+        return repr(Translate(protection=Protection((), Glossary([Term("dog", target)]))))
+
+    assert work("Hund") == work("Hund") != work("Köter")
+
+
 def text_and_score(outputs):
     return [(row["translation"], pytest.approx(row["score"], abs=2e-4)) for row in outputs]
 
@@ -64,6 +180,17 @@ def test_options_of_the_search_reach_the_export(engine, translator):
     outputs = work.on(engine)(ROWS)
     assert text_and_score(outputs) == [(f"<bt> {each.text}".rstrip(), each.score) for each in expected]
     assert all(list(row) == list(work.outputs) for row in outputs)
+
+
+@pytest.mark.slow
+def test_what_is_protected_comes_through_as_by_the_run(engine, translator):
+    protection = Protection(("urls", "placeholders", "tags"), Glossary([Term("dog", "Köter"), Term("cat", "Katze")]))
+    lines = ["see {x} at https://a.org/b .", "<b>the dog</b> and <i>the cat</i>", "{y}", "kochen"]
+    expected = translator().translate(lines, protect=protection)
+    outputs = Translate(protection=protection).on(engine)([(line,) for line in lines])
+    assert [row["translation"] for row in outputs] == [each.text for each in expected]
+    assert [row["unplaced"] for row in outputs] == ["\n".join(each.unplaced) or None for each in expected]
+    assert "https://a.org/b" in outputs[0]["translation"] and "Köter" in outputs[1]["translation"]
 
 
 @pytest.mark.slow

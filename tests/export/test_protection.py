@@ -5,8 +5,9 @@ import pytest
 import tensorflow as tf
 
 from export.server.errors import RequestError
-from export.server.protection import INPUTS, UNPLACED, answered, placeholders_known, run_protected, with_protection
+from export.server.protection import INPUTS, UNPLACED, answered, run_protected, with_protection
 from export.server.signature import Signature, Tensor
+from keras_transformer.text.placeholders import placeholders_known
 
 OUTPUTS = ("translations", "alignments", "scores")
 GRAPH = Signature(
@@ -58,11 +59,9 @@ def test_a_model_that_knows_placeholders_gets_them_in_place_of_spans():
 
 
 def test_a_graph_that_divides_placeholders_into_pieces_knows_none():
-    def tokenized(pieces):
-        return lambda names, inputs: {"pieces": np.array([pieces.encode()], object)}
-
-    assert placeholders_known(tokenized("\u2581 \u27e61\u27e7 \u2581 \u27e62\u27e7 \u2581 \u27e6 3 \u27e7")) == 2
-    assert placeholders_known(tokenized("\u2581\u27e6 1 \u27e7")) == 0
+    pieces = "\u2581 \u27e61\u27e7 \u2581 \u27e62\u27e7 \u2581 \u27e6 3 \u27e7".split(" ")
+    assert placeholders_known(lambda text: pieces) == 2
+    assert placeholders_known(lambda text: ["\u2581\u27e6", "1", "\u27e7"]) == 0
 
 
 def test_each_line_may_ask_for_its_own():

@@ -19,8 +19,10 @@ def spark_cluster(workers):
         pytest.skip("PySpark is not installed: pip install -r requirements-peers.txt")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java: apt-get install openjdk-17-jre-headless")
-    with tempfile.TemporaryDirectory() as folder, SparkCluster(pathlib.Path(folder), workers) as cluster:
-        yield cluster
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # each Java lives for seconds
+        with SparkCluster(pathlib.Path(folder), workers) as cluster:
+            yield cluster
 
 
 def start_cluster_command(cluster, log, *arguments, **settings):
