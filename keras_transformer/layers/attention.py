@@ -63,8 +63,51 @@ def at_least_float32(scores):
     return ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
 
 
+class AttentionHeads(CompositeLayer):
+    """What every kind of multi-head attention has: heads of these widths, and their projections.
+
+    Arguments as for MultiHeadAttention.
+    """
+
+    def __init__(self, num_heads: int, key_dim: int, value_dim: int | None = None, use_bias: bool = False, **kwargs):
+        super().__init__(**kwargs)
+        self.num_heads = operator.index(num_heads)
+        self.key_dim = operator.index(key_dim)
+        self.value_dim = operator.index(key_dim if value_dim is None else value_dim)
+        self.use_bias = use_bias
+        for name in ("num_heads", "key_dim", "value_dim"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1. Received: {name}={getattr(self, name)}")
+
+    def build_projections(self, query_shape: tuple, memory_shape: tuple) -> None:
+        """Create W^Q, W^K, W^V and W^O, each of all heads."""
+        all_heads = (*query_shape[:-1], self.num_heads * self.value_dim)
+        self.query_projection = self._projection("query", query_shape, self.num_heads * self.key_dim)
+        self.key_projection = self._projection("key", memory_shape, self.num_heads * self.key_dim)
+        self.value_projection = self._projection("value", memory_shape, self.num_heads * self.value_dim)
+        self.output_projection = self._projection("output", all_heads, query_shape[-1])
+
+    def _projection(self, name: str, input_shape: tuple, width: int) -> keras.layers.Dense:
+        projection = keras.layers.Dense(width, use_bias=self.use_bias, name=name, **self.for_parts())
+        projection.build(tuple(input_shape))
+        return projection
+
+    def compute_mask(self, query, previous_mask=None):
+        """Return the mask that Keras carries with the query: it stays with the output, whatever `mask` is."""
+        return mask_of(query)
+
+    def get_config(self) -> dict:
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
+            "use_bias": self.use_bias,
+        }
+
+
 @keras.saving.register_keras_serializable("keras_transformer")
-class MultiHeadAttention(CompositeLayer):
+class MultiHeadAttention(AttentionHeads):
     """h attention heads side by side, each in its own projection (section 3.2.2).
 
         head_i = attention(Q W_i^Q, K W_i^K, V W_i^V)        output = concat(head_1, ..., head_h) W^O
@@ -85,16 +128,6 @@ class MultiHeadAttention(CompositeLayer):
     Returns output (B, Q, d_model) and attention weights (B, h, Q, K). Raises ValueError for a number or width below 1.
     """
 
-    def __init__(self, num_heads: int, key_dim: int, value_dim: int | None = None, use_bias: bool = False, **kwargs):
-        super().__init__(**kwargs)
-        self.num_heads = operator.index(num_heads)
-        self.key_dim = operator.index(key_dim)
-        self.value_dim = operator.index(key_dim if value_dim is None else value_dim)
-        self.use_bias = use_bias
-        for name in ("num_heads", "key_dim", "value_dim"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1. Received: {name}={getattr(self, name)}")
-
     def build(
         self,
         query_shape: tuple,
@@ -102,17 +135,7 @@ class MultiHeadAttention(CompositeLayer):
         mask_shape: tuple | None = None,
         memory_mask_shape: tuple | None = None,
     ):
-        memory_shape = memory_shape or query_shape
-        all_heads = (*query_shape[:-1], self.num_heads * self.value_dim)
-        self.query_projection = self._projection("query", query_shape, self.num_heads * self.key_dim)
-        self.key_projection = self._projection("key", memory_shape, self.num_heads * self.key_dim)
-        self.value_projection = self._projection("value", memory_shape, self.num_heads * self.value_dim)
-        self.output_projection = self._projection("output", all_heads, query_shape[-1])
-
-    def _projection(self, name: str, input_shape: tuple, width: int) -> keras.layers.Dense:
-        projection = keras.layers.Dense(width, use_bias=self.use_bias, name=name, **self.for_parts())
-        projection.build(tuple(input_shape))
-        return projection
+        self.build_projections(query_shape, memory_shape or query_shape)
 
     def call(self, query, memory, mask=None, memory_mask=None):
         keys = self.split_heads(self.key_projection(memory))  # (B, K, width) -> (B, h, K, d_k)
@@ -135,10 +158,6 @@ class MultiHeadAttention(CompositeLayer):
         batch, _, length, _ = ops.shape(heads)
         return ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (batch, length, self.num_heads * self.value_dim))
 
-    def compute_mask(self, query, previous_mask=None):
-        """Return the mask that Keras carries with the query: it stays with the output, whatever `mask` is."""
-        return mask_of(query)
-
     def compute_output_shape(
         self,
         query_shape: tuple,
@@ -149,15 +168,6 @@ class MultiHeadAttention(CompositeLayer):
         batch, queries, _ = query_shape
         keys = (memory_shape or query_shape)[1]
         return query_shape, (batch, self.num_heads, queries, keys)
-
-    def get_config(self) -> dict:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "value_dim": self.value_dim,
-            "use_bias": self.use_bias,
-        }
 
 
 def for_every_head(mask):

@@ -119,7 +119,7 @@ class AttentionBlock(Block):
     Its other keyword arguments are those of Block.
     """
 
-    attentions = ("self_attention",)
+    attentions: tuple[str, ...] = ("self_attention",)
 
     def __init__(
         self,

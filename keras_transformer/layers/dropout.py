@@ -69,7 +69,7 @@ class Dropout(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs, training: bool = False):
-        if training and self.rate > 0:
+        if training and self.seed_generator is not None:
             return dropout(inputs, self.rate, seed_of_replica(self.seed_generator.next()))
         return inputs
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_transformer.layers.attention import MultiHeadAttention, masked_softmax
+from keras_transformer.layers.attention import AttentionHeads, masked_softmax
 from keras_transformer.masks import check_neighbourhood, hide_padding
 
 
@@ -80,7 +80,7 @@ def as_full_weights(weights, length):
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class RestrictedSelfAttention(MultiHeadAttention):
+class RestrictedSelfAttention(AttentionHeads):
     """Multi-head self-attention in which each position attends to at most r positions around it, itself included.
 
     It has the weights of MultiHeadAttention, and computes what that computes under `masks.neighbourhood_mask`. Its
@@ -110,7 +110,7 @@ class RestrictedSelfAttention(MultiHeadAttention):
         self.neighbourhood = neighbourhood
 
     def build(self, states_shape: tuple, segments_shape: tuple | None = None):
-        super().build(states_shape)
+        self.build_projections(states_shape, states_shape)
 
     def call(self, states, segments, states_mask=None):
         segments = hide_padding(segments, states_mask)
@@ -129,7 +129,8 @@ class RestrictedSelfAttention(MultiHeadAttention):
         return ops.reshape(states, (batch, length, self.num_heads, states.shape[-1] // self.num_heads))
 
     def compute_output_shape(self, states_shape: tuple, segments_shape: tuple | None = None) -> tuple:
-        return super().compute_output_shape(states_shape)
+        batch, length, _ = states_shape
+        return states_shape, (batch, self.num_heads, length, length)
 
     def get_config(self) -> dict:
         return {**super().get_config(), "neighbourhood": self.neighbourhood}
