@@ -33,10 +33,11 @@ class Kind(NamedTuple):
 def kind_of(config: BaseModelConfig) -> Kind:
     """Return what belongs to the kind of this configuration."""
     if isinstance(config, RecurrentConfig):
-        from keras_transformer.recurrent.model import RecurrentModel, with_attention
+        from keras_transformer.recurrent.model import RecurrentModel
+        from keras_transformer.recurrent.model import with_attention as with_recurrent_attention
         from keras_transformer.recurrent.step import RecurrentIncrementalDecoder
 
-        return Kind(RecurrentModel, RecurrentIncrementalDecoder, with_attention)
+        return Kind(RecurrentModel, RecurrentIncrementalDecoder, with_recurrent_attention)
     from keras_transformer.decoding.step import IncrementalDecoder
     from keras_transformer.model import Transformer, with_attention
 
@@ -59,7 +60,7 @@ def config_of(model: "keras.Model") -> BaseModelConfig:
     if not hasattr(model, "model_config"):
         complete_clone(model)
     config = getattr(model, "model_config", None)
-    if not isinstance(config, tuple(CONFIGS.values())):
+    if not isinstance(config, BaseModelConfig):
         raise TypeError(
             f"The model must be a Transformer or a RecurrentModel. Received: {model!r}. If with_attention returned it, "
             "give the model that with_attention was called with: it has the same weights."

@@ -35,6 +35,7 @@ class Transformer(TranslationModel):
     """
 
     config_class = TransformerConfig
+    model_config: TransformerConfig
 
     def __init__(self, config: TransformerConfig, dtype: str | None = None, name: str = "transformer", **kwargs):
         policy = keras.dtype_policies.get(dtype)

@@ -24,6 +24,8 @@ class BaseModelConfig:
     kind: ClassVar[str]  # as model.json and the section [model] name it
     if TYPE_CHECKING:  # what every kind has, each with its own defaults
         vocab_size: int
+        d_model: int
+        shared_embeddings: bool
         dropout: float
         label_smoothing: float
 

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import os
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
@@ -48,7 +49,8 @@ class TranslationModel(keras.Model):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: dict | None = None) -> Self:
         values = {KIND: cls.config_class.kind, **config["config"]}
-        model = cls(cls.config_class.from_values(values), config["dtype"], config["name"])
+        build: Callable[..., Self] = cls  # each subclass takes a configuration, a dtype and a name
+        model = build(cls.config_class.from_values(values), config["dtype"], config["name"])
         model.trainable = config.get("trainable", True)
         freeze_only(model, config.get("frozen", []))
         return model

@@ -99,9 +99,9 @@ class RecurrentDecoder(CompositeLayer):
         parts = self.for_parts()
         self.cells = [CELLS[cell](self.units, name=f"layer_{number + 1}", **parts) for number in range(self.layers)]
         self.attention = attention_layer(attention, self.units, parts)
-        self.is_fed = attention == "additive" or (attention != "none" and input_feeding)
+        is_fed = attention == "additive" or (attention != "none" and input_feeding)
         columns = self.cells[0].gates * self.units
-        self.feed = keras.layers.Dense(columns, use_bias=False, name="feed", **parts) if self.is_fed else None
+        self.feed = keras.layers.Dense(columns, use_bias=False, name="feed", **parts) if is_fed else None
         self.concatenated = (
             None if attention == "none" else keras.layers.Dense(self.units, "tanh", name="attentional_state", **parts)
         )
@@ -119,8 +119,9 @@ class RecurrentDecoder(CompositeLayer):
             cell.build(embedded_shape)
         if self.attention is not None:
             self.attention.build((*embedded_shape[:-1], self.units), (*embedded_shape[:-1], self.units))
+        if self.concatenated is not None:
             self.concatenated.build((None, 2 * self.units))
-        if self.is_fed:
+        if self.feed is not None:
             self.feed.build((None, self.units))
 
     def keys(self, memory):
@@ -133,16 +134,17 @@ class RecurrentDecoder(CompositeLayer):
         projected (N, gates * units): the embedded token, times the kernel of the first cell.
         scales: for every layer but the first, what its input is multiplied by (dropout); () is nothing.
         """
-        if self.attention_kind == "additive":
-            context, distribution = self.attend(state.layers[-1][0], memory)
+        if self.attention is None:
+            layers = self.recur(state.layers, projected, scales)
+            return RecurrentState(layers, layers[-1][0], state.distribution)
+        if self.attention_kind == "additive" and self.feed is not None:
+            context, distribution = self.attend(self.attention, state.layers[-1][0], memory)
             layers = self.recur(state.layers, projected + self.feed(context), scales)
             return RecurrentState(layers, self.attentional_state(context, layers[-1][0]), distribution)
-        if self.is_fed:
+        if self.feed is not None:
             projected = projected + self.feed(state.read)
         layers = self.recur(state.layers, projected, scales)
-        if self.attention is None:
-            return RecurrentState(layers, layers[-1][0], state.distribution)
-        context, distribution = self.attend(layers[-1][0], memory)
+        context, distribution = self.attend(self.attention, layers[-1][0], memory)
         return RecurrentState(layers, self.attentional_state(context, layers[-1][0]), distribution)
 
     def recur(self, layers: list, projected, scales) -> list:
@@ -153,12 +155,12 @@ class RecurrentDecoder(CompositeLayer):
             states.append(cell.step(state, cell.project(below)))
         return states
 
-    def attend(self, hidden, memory: Memory) -> tuple:
+    def attend(self, attention: Attention, hidden, memory: Memory) -> tuple:
         """Score, distribution and context: hidden (N, units) -> contexts (N, units), distributions (N, S)"""
         sentences, length, _ = ops.shape(memory.values)
         hypotheses = 1 if hidden.shape[0] == 0 else -1  # of an empty batch, JAX and PyTorch cannot tell how many
         query = ops.reshape(hidden, (sentences, hypotheses, self.units))  # (B, K, units)
-        context, distribution = self.attention.attend(query, memory.keys, memory.values, memory.mask)
+        context, distribution = attention.attend(query, memory.keys, memory.values, memory.mask)
         return ops.reshape(context, (-1, self.units)), ops.reshape(distribution, (-1, length))
 
     def attentional_state(self, context, hidden):

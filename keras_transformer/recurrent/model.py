@@ -22,6 +22,7 @@ class RecurrentModel(TranslationModel):
     """
 
     config_class = RecurrentConfig
+    model_config: RecurrentConfig
 
     def __init__(self, config: RecurrentConfig, dtype: str | None = None, name: str = "recurrent_model", **kwargs):
         policy = keras.dtype_policies.get(dtype)
