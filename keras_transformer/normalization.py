@@ -98,7 +98,8 @@ def _sequences(character: str) -> Iterator[str]:
     """The sequences of characters that NFC makes one character of: letters and marks, and the letters of Hangul."""
     if unicodedata.is_normalized("NFD", character) or not unicodedata.is_normalized("NFC", character):
         return
-    base, *marks = parts = unicodedata.normalize("NFD", character)
+    parts = unicodedata.normalize("NFD", character)
+    base, marks = parts[0], parts[1:]
     for order in itertools.permutations(marks):
         for end in range(1, len(parts)):  # the first of the marks may already be part of the letter
             first = unicodedata.normalize("NFC", base + "".join(order[: end - 1]))

@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self
 
 import sentencepiece
 
@@ -56,7 +57,6 @@ def train_tokenizer(
     out invisible characters; and composes letters and their accents. "nfkc" also reads full-width letters, ligatures
     and the like as the plain ones. "identity" leaves text as it is; only U+2581, SentencePiece's own sign for a space,
     becomes a space. `normalization.py` has the rules.
-
     split_digits: whether each digit is a piece of its own (SentencePiece's split_digits).
 
     The same sentences in the same order give the same file.
@@ -73,13 +73,12 @@ def train_tokenizer(
                 f"The symbol {symbol!r} has a space, so the tokenizer reads its {read!r} as {rules[read]!r}: write the "
                 "symbol so, or train the tokenizer without lowercase or normalization."
             )
-    model = io.BytesIO()
-    more = {"user_defined_symbols": [symbol.replace(" ", SPACE) for symbol in symbols]} if symbols else {}
-    texts = _Parts(sentences)
+    more: dict[str, Any] = {f"{name}_id": special_id for name, special_id in SPECIAL_IDS.items()}
+    more |= {"user_defined_symbols": [symbol.replace(" ", SPACE) for symbol in symbols]} if symbols else {}
+    model, texts = io.BytesIO(), _Parts(sentences)
     sentencepiece.set_random_generator_seed(1)
     with file_of_rules(rules) if rules else contextlib.nullcontext() as file, _explained(vocab_size, texts):
-        if file:
-            more["normalization_rule_tsv"] = file
+        more |= {"normalization_rule_tsv": file} if file else {}
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(texts),
             model_writer=model,
@@ -95,7 +94,6 @@ def train_tokenizer(
             input_sentence_size=TRAINING_SENTENCES,
             minloglevel=2,
             **more,
-            **{f"{name}_id": special_id for name, special_id in SPECIAL_IDS.items()},
         )
     write_atomically(path, without_path_of_rules(model.getvalue()) if rules else model.getvalue())
 
@@ -104,7 +102,8 @@ class _Parts:
     """Sentences in parts of TRAINING_CHARACTERS. `error`: the exception that ended them; the trainer garbles it."""
 
     def __init__(self, sentences: Iterable[str]):
-        self.sentences, self.error = sentences, None
+        self.sentences = sentences
+        self.error: Exception | None = None
 
     def __iter__(self) -> Iterator[str]:
         try:
@@ -178,7 +177,9 @@ class Tokenizer:
     Raises TokenizerError if there is no such file, if it is damaged, or if its special ids differ.
     """
 
-    tags: Sequence[str] = ()
+    @property
+    def tags(self) -> Sequence[str]:
+        return ()
 
     def __init__(self, path: str | os.PathLike):
         try:
@@ -188,7 +189,7 @@ class Tokenizer:
         self._open(model_bytes, path)
 
     @classmethod
-    def of_bytes(cls, model_bytes: bytes, name: str | os.PathLike = "The tokenizer") -> "Tokenizer":
+    def of_bytes(cls, model_bytes: bytes, name: str | os.PathLike = "The tokenizer") -> Self:
         """Return the tokenizer of a file's content; errors call the file `name`."""
         tokenizer = cls.__new__(cls)
         tokenizer._open(model_bytes, name)
