@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import sacrebleu
-from sacrebleu.significance import PairedTest
+from sacrebleu.metrics.bleu import BLEUScore
+from sacrebleu.significance import PairedTest, Result
 
 from keras_transformer.languages import USUAL_TOKENIZER, moses_code, tokenizer_of
 
@@ -99,8 +100,11 @@ class Score:
         return f"{self.value:.2f}" if self.margin is None else f"{self.value:.2f} ± {self.margin:.2f}"
 
     @property
-    def has_interval(self) -> bool:
-        return self.margin is not None and not self.undefined
+    def interval(self) -> list[float] | None:
+        """The 95 per cent confidence interval; None if there is none, or the value is undefined."""
+        if self.mean is None or self.margin is None or self.undefined:
+            return None
+        return [self.mean - self.margin, self.mean + self.margin]
 
     @property
     def note(self) -> str:
@@ -113,8 +117,8 @@ class Score:
             "name": self.name,
             "form": self.form,
             "value": None if self.undefined else self.value,
-            "margin": self.margin if self.has_interval else None,
-            "interval": [self.mean - self.margin, self.mean + self.margin] if self.has_interval else None,
+            "margin": self.margin if self.interval else None,
+            "interval": self.interval,
             "signature": self.signature,
             "undefined": self.undefined or None,
         }
@@ -231,8 +235,9 @@ def confidence(
     test = PairedTest([("", lines)], {measure.name: measure.metric()}, [references], "bs", n_samples=resamples)
     signatures, results = test()
     ((name, signature),) = signatures.items()  # sacreBLEU's own name, such as "chrF2"
-    (result,) = results[name]
-    return str(signature), float(result.mean), float(result.ci)
+    (result,) = (result for result in results[name] if isinstance(result, Result))
+    mean, margin = (float(number) for number in (result.mean, result.ci) if number is not None)
+    return str(signature), mean, margin
 
 
 def why_undefined(
@@ -243,7 +248,7 @@ def why_undefined(
     BLEU multiplies the shares of matching sequences of one to four tokens. If no reference has four tokens, it is 0
     for every translation, that of the reference itself included.
     """
-    if not isinstance(metric, sacrebleu.metrics.BLEU) or result.counts[-1]:
+    if not isinstance(metric, sacrebleu.metrics.BLEU) or not isinstance(result, BLEUScore) or result.counts[-1]:
         return ""
     has_sequence = metric.corpus_score(references, [references]).totals[-1]
     return "" if has_sequence else "no reference has four tokens"

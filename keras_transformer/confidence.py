@@ -66,8 +66,8 @@ class Calibration(NamedTuple):
         """Read what `save` wrote. Raises InputError, naming the file, if it cannot be read or is damaged."""
         try:
             values = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-            curve = {name: tuple(map(float, values.pop(name))) for name in ("points", "confidences")}
-            calibration = cls(**curve, **values)
+            points, confidences = (tuple(map(float, values.pop(name))) for name in ("points", "confidences"))
+            calibration = cls(points, confidences, **values)
             calibration.check()
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from None
@@ -143,13 +143,13 @@ class Bin(NamedTuple):
 
 def reliability(confidences: Sequence[float], is_good: Sequence[bool], bins: int = 10) -> list[Bin]:
     """Compare confidences with shares of good translations, in bins of equal width."""
-    confidences, is_good = np.asarray(confidences, float), np.asarray(is_good, bool)
-    number_of = np.minimum((confidences * bins).astype(int), bins - 1)
+    of_each = np.asarray(confidences, float), np.asarray(is_good, bool)
+    number_of = np.minimum((of_each[0] * bins).astype(int), bins - 1)
     rows = []
     for number in range(bins):
         inside = number_of == number
-        means = (float(values[inside].mean()) if inside.any() else math.nan for values in (confidences, is_good))
-        rows.append(Bin(number / bins, (number + 1) / bins, int(inside.sum()), *means))
+        confidence, good = (float(values[inside].mean()) if inside.any() else math.nan for values in of_each)
+        rows.append(Bin(number / bins, (number + 1) / bins, int(inside.sum()), confidence, good))
     return rows
 
 

@@ -92,7 +92,7 @@ class Card(abc.ABC):
 
     def notes(self) -> list[str]:
         """What must be known to read the scores."""
-        notes = [INTERVAL_NOTE] * any(score.has_interval for score in self.scores.measured)
+        notes = [INTERVAL_NOTE] * any(score.interval is not None for score in self.scores.measured)
         if self.timed.cut:
             notes.append(
                 f"{self.timed.cut:,} outputs were cut at their limit, and may lack their end; a larger extra_length "
