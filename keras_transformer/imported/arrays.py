@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import zipfile
 
 import numpy as np
 
@@ -66,8 +67,8 @@ def read_npz(path: str | os.PathLike) -> dict[str, np.ndarray]:
         content = np.load(path, allow_pickle=False)
         if not isinstance(content, np.lib.npyio.NpzFile):
             raise ValueError("it holds one array")
-        with content as archive:
-            unpacked = sum(member.file_size for member in archive.zip.infolist())
+        with content as archive, zipfile.ZipFile(path) as members:
+            unpacked = sum(member.file_size for member in members.infolist())
             if unpacked > MOST_UNPACKED * os.path.getsize(path):
                 raise ValueError(f"it would unpack to {unpacked:,} bytes")
             arrays = {name: archive[name] for name in archive.files}

@@ -136,7 +136,7 @@ def vocabularies_in(folder: pathlib.Path, settings: Mapping[str, Any]) -> tuple[
     """Return the vocabularies of both sides; most models have one for both."""
     path = folder / "vocab.json"
     pieces = read_vocabulary(path)
-    ids = {name: settings.get(f"{name}_token_id") for name in ("eos", "pad")}
+    ids: dict[str, Any] = {name: settings.get(f"{name}_token_id") for name in ("eos", "pad")}
     ids["start"] = settings.get("decoder_start_token_id", ids["pad"])
     for name, number in ids.items():
         if type(number) is not int:
@@ -144,8 +144,8 @@ def vocabularies_in(folder: pathlib.Path, settings: Mapping[str, Any]) -> tuple[
     if settings.get("share_encoder_decoder_embeddings", True) or not (folder / "target_vocab.json").exists():
         both = Vocabulary.of_pieces(pieces, path, **ids)
         return both, both
-    pad = pieces.index("<pad>") if "<pad>" in pieces else None
-    source = Vocabulary.of_pieces(pieces, path, pad=pad)
+    own_pad = {"pad": pieces.index("<pad>")} if "<pad>" in pieces else {}
+    source = Vocabulary.of_pieces(pieces, path, **own_pad)
     target_path = folder / "target_vocab.json"
     return source, Vocabulary.of_pieces(read_vocabulary(target_path), target_path, **ids)
 
@@ -189,7 +189,9 @@ def take_tied(arrays: Arrays, names: tuple[str, ...], shape: tuple[int | None, .
 
 def drop_if_equal(arrays: Arrays, name: str, names: tuple[str, ...]) -> None:
     """Drop an array that is another one as well."""
-    if name in arrays and any(np.array_equal(arrays.arrays[name], arrays.arrays.get(other)) for other in names):
+    if name in arrays and any(
+        other in arrays and np.array_equal(arrays.arrays[name], arrays.arrays[other]) for other in names
+    ):
         del arrays.arrays[name]
 
 
@@ -217,7 +219,7 @@ def sinusoids_of(table: np.ndarray, name: str) -> str:
         angles = np.arange(len(table))[:, np.newaxis] / 10000.0 ** (np.arange(half) / longest)
         expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
         errors[kind] = np.abs(expected - table).max(initial=0)
-    kind = min(errors, key=errors.get)
+    kind = min(errors, key=errors.__getitem__)
     if errors[kind] > ROUNDING:
         raise ImportedModelError(f"{name} is not a table of sinusoids.")
     return kind
@@ -230,9 +232,10 @@ def tokenizer_of(folder: pathlib.Path, pieces: list[str]) -> Tokenizer:
         if not (folder / name).exists():
             raise ImportedModelError(f"{folder} has no {name}: the SentencePiece models of both sides are needed.")
         models.append(read_spm(folder / name))
-    if models[0] == models[1] and has_own_ids(models[0], pieces):
-        return Tokenizer.of_bytes(models[0], folder / "source.spm")
-    return PairTokenizer.of_bytes(pair_model_bytes(*models, pieces), "The tokenizer")
+    source, target = models
+    if source == target and has_own_ids(source, pieces):
+        return Tokenizer.of_bytes(source, folder / "source.spm")
+    return PairTokenizer.of_bytes(pair_model_bytes(source, target, pieces), "The tokenizer")
 
 
 def has_own_ids(model: bytes, pieces: list[str]) -> bool:

@@ -60,12 +60,12 @@ def import_marian(path: pathlib.Path) -> ImportedModel:
     file cannot be read.
     """
     files = MarianFiles.of(path)
-    arrays = read_npz(files.model)
-    if OPTIONS not in arrays:
+    content = read_npz(files.model)
+    if OPTIONS not in content:
         raise ImportedModelError(f"{files.model} has no array {OPTIONS}, so it is not a model of Marian.")
-    options = read_options(arrays.pop(OPTIONS).tobytes(), files.model)
+    options = read_options(content.pop(OPTIONS).tobytes(), files.model)
     check_options(options, files.model)
-    arrays = Arrays(arrays, files.model)
+    arrays = Arrays(content, files.model)
     vocabularies = files.vocabularies()
     tokens = tokens_of(arrays, vocabularies.source, vocabularies.target, options.get("dim-emb"))
     config = config_of(options, tokens, files.model)

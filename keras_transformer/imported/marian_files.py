@@ -80,15 +80,19 @@ class MarianFiles(NamedTuple):
         """Read the vocabularies. Raises ImportedModelError for one that is missing, damaged, or of another kind."""
         source, target = self.vocabulary_paths()
         if source.suffix == target.suffix == SPM:
-            models = [read_spm(path) for path in (source, target)]
-            sides = [vocabulary_in(model, path) for model, path in zip(models, (source, target), strict=True)]
-            return Vocabularies(*sides, *models, is_spm=True)
+            source_spm, target_spm = read_spm(source), read_spm(target)
+            sides = vocabulary_in(source_spm, source), vocabulary_in(target_spm, target)
+            return Vocabularies(*sides, source_spm, target_spm, is_spm=True)
         models = [self.model.with_name(f"{side}{SPM}") for side in ("source", "target")]
         for path in models:
             if not path.exists():
                 raise ImportedModelError(f"{self.model.parent} has no {path.name}. {self.why_without_spm()}")
-        sides = [Vocabulary.of_pieces(read_vocabulary(path), path) for path in (source, target)]
-        return Vocabularies(*sides, *map(read_spm, models))
+        sides = (
+            Vocabulary.of_pieces(read_vocabulary(source), source),
+            Vocabulary.of_pieces(read_vocabulary(target), target),
+        )
+        source_spm, target_spm = map(read_spm, models)
+        return Vocabularies(*sides, source_spm, target_spm)
 
     def vocabulary_paths(self) -> tuple[pathlib.Path, pathlib.Path]:
         """Return the vocabularies of both sides: those that decoder.yml names, or those that are called so."""

@@ -10,7 +10,7 @@ import os
 import pickle
 import zipfile
 from collections.abc import Callable
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -74,7 +74,7 @@ FUNCTIONS = {
 class WeightsUnpickler(pickle.Unpickler):
     """Unpickles a dict of Views, and refuses a pickle that names anything else."""
 
-    def __init__(self, file: BinaryIO):
+    def __init__(self, file: IO[bytes]):
         super().__init__(file)
         self.storages = {}  # by key
 

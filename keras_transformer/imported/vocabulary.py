@@ -32,7 +32,7 @@ class Vocabulary(NamedTuple):
     scores_pad: bool = True
 
     @classmethod
-    def of_pieces(cls, pieces: Sequence[str], path: object, **ids: int | None) -> "Vocabulary":
+    def of_pieces(cls, pieces: Sequence[str], path: object, **ids: int) -> "Vocabulary":
         """Find the special pieces by name, but for those whose ids are given; `path` is what an error names.
 
         Raises ImportedModelError if there is no <unk> or </s>, or an id is beyond the vocabulary.
@@ -44,9 +44,9 @@ class Vocabulary(NamedTuple):
                     raise ImportedModelError(f"{path} has no piece {piece}, which every model needs.")
                 ids[name] = pieces.index(piece)
         for number in ids.values():
-            if number is not None and not 0 <= number < len(pieces):
+            if not 0 <= number < len(pieces):
                 raise ImportedModelError(f"{path} has {len(pieces):,} pieces: there is none with the id {number}.")
-        return cls(pieces, **ids)
+        return cls(pieces, ids["unk"], ids["eos"], ids.get("pad"), ids.get("start"))
 
     def special(self) -> set[int | None]:
         """Return the ids of pieces that have a place of their own here."""
