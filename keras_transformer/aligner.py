@@ -86,9 +86,9 @@ class Aligner:
 
     def _membership(self, ids: Sequence[int]):
         """Return which word each token belongs to: (L, words), 0 for EOS."""
-        ids = np.array(ids)
-        is_start = self._starts_word[ids]
+        tokens = np.array(ids)
+        is_start = self._starts_word[tokens]
         is_start[0] = True
-        is_start &= ids != EOS
+        is_start &= tokens != EOS
         words = np.cumsum(is_start) - 1
-        return (words[:, None] == np.arange(words[-1] + 1)) * (ids != EOS)[:, None].astype(np.float32)
+        return (words[:, None] == np.arange(words[-1] + 1)) * (tokens != EOS)[:, None].astype(np.float32)

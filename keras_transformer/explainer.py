@@ -139,7 +139,7 @@ class Explainer:
                 self._translation(*row)
                 for row in zip(hypotheses, scores, np.array(forced.log_probs), is_cut, strict=True)
             ],
-            attention=self._attention(forced, np.count_nonzero(hypotheses[0] != PAD)),
+            attention=self._attention(forced, int(np.count_nonzero(hypotheses[0] != PAD))),
             beam=self._beam(continuations),
         )
 

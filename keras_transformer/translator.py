@@ -131,10 +131,10 @@ class Translator:
         """
         folders = [run_folder] if isinstance(run_folder, str | os.PathLike) else list(run_folder)
         inferences = [RunFolder(folder).inference() for folder in folders]
-        longest = [inference.longest_source for inference in inferences]
+        longest = [length for inference in inferences if (length := inference.longest_source) is not None]
         options = options or inferences[0].options()
         of_run = {
-            "trained_tokens": None if None in longest else min(longest),
+            "trained_tokens": min(longest) if len(longest) == len(folders) else None,
             "calibration": calibration_of(RunFolder(folders[0])) if len(folders) == 1 else None,
             "shortlist": shortlist_of(RunFolder(folders[0]), options),
         }

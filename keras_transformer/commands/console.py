@@ -22,7 +22,7 @@ BATCHES_AT_ONCE = 25
 CUT_LINES_NAMED = 10  # at most, in a warning
 OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")  # of TensorFlow, which is not imported for it
 UNUSED_IN_TRANSLATION = ("jax", "matplotlib")  # TensorFlow and Keras import them if installed: two seconds for nothing
-WITH_TIME = {"format": "%(asctime)s %(message)s", "datefmt": "%H:%M:%S"}  # of a log
+WITH_TIME = "%(asctime)s %(message)s", "%H:%M:%S"  # of a log: the form of a line and of its time
 INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run the same command again
 
 
@@ -39,8 +39,8 @@ def prepare_process(is_long: bool = False) -> None:
     logs = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")  # `quiet_imports` hides no log
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # hides even the notice that there is no GPU
     os.environ["KERAS_BACKEND"] = "tensorflow"  # over the shell and ~/.keras: commands compile with it
-    log_format = WITH_TIME if is_long else {"format": "%(levelname)s: %(message)s"}
-    logging.basicConfig(level=logging.INFO if is_long else logging.WARNING, stream=logs, **log_format)
+    line, time = WITH_TIME if is_long else ("%(levelname)s: %(message)s", None)
+    logging.basicConfig(level=logging.INFO if is_long else logging.WARNING, stream=logs, format=line, datefmt=time)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
 
@@ -52,7 +52,7 @@ def progress_logged() -> Iterator[None]:
     level, formatters = root.level, [(handler, handler.formatter) for handler in root.handlers]
     root.setLevel(logging.INFO)
     for handler in root.handlers:
-        handler.setFormatter(logging.Formatter(WITH_TIME["format"], WITH_TIME["datefmt"]))
+        handler.setFormatter(logging.Formatter(*WITH_TIME))
     try:
         yield
     finally:
@@ -97,7 +97,7 @@ def quiet_imports(without: Sequence[str] = ()) -> Iterator[None]:
 def unavailable(packages: Sequence[str]) -> Iterator[None]:
     """Within, no import finds these packages; those that are imported already stay."""
     hidden = [name for name in packages if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # Python takes None, which its stubs do not know
     try:
         yield
     finally:

@@ -187,6 +187,8 @@ def translate_files(road: Road, files: FileArguments, batch_size: int, work: Cal
     with contextlib.ExitStack() as stack:
         stream = standard_input if files.input is None else stack.enter_context(open(files.input, "rb"))
         name = "the input" if files.input is None else str(files.input)
+        output: StandardOutput | ResumedOutput
+        progress: Progress | None
         if files.output is None:
             output, progress = StandardOutput(standard_output), None
             is_typed = files.input is None and sys.stdin.isatty()

@@ -45,7 +45,8 @@ def takes_search_options(*names: str, **defaults: Any) -> Callable[[Callable], C
     def decorate(command: Callable) -> Callable:
         def call(context: typer.Context, **arguments: Any) -> Any:
             values = {option.name: arguments.pop(option.name) for option in options}
-            typed = frozenset(name for name in values if context.get_parameter_source(name).name != "DEFAULT")
+            sources = {name: context.get_parameter_source(name) for name in values}
+            typed = frozenset(name for name, source in sources.items() if source and source.name != "DEFAULT")
             return command(**arguments, search=SearchArguments(values, typed))
 
         return in_place_of("search", parameters, command, call)
@@ -59,7 +60,7 @@ def in_place_of(name: str, parameters: Iterable[inspect.Parameter], command: Cal
     for parameter in inspect.signature(command).parameters.values():
         signature += parameters if parameter.name == name else [parameter.replace(kind=keyword)]
     functools.update_wrapper(call, command)
-    call.__signature__ = inspect.Signature(signature)
+    call.__dict__["__signature__"] = inspect.Signature(signature)
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     return call
 

@@ -41,7 +41,7 @@ class TargetPrefixes:
             return
         count = 0
         for count, line in enumerate(lines, 1):
-            self._waiting.append(self._checked(count, translator))
+            self._waiting.append(self._checked(next(self._of_file, None), count, translator))
             yield line
         if next(self._of_file, None) is not None:
             raise InputError(
@@ -49,8 +49,8 @@ class TargetPrefixes:
                 "input, an empty line for none."
             )
 
-    def _checked(self, number: int, translator: "Translator") -> str:
-        if (prefix := next(self._of_file, None)) is None:
+    def _checked(self, prefix: str | None, number: int, translator: "Translator") -> str:
+        if prefix is None:
             raise InputError(
                 f"{self.path} has {number - 1:,} lines, and the input has more: give one prefix per line of input, an "
                 "empty line for none."

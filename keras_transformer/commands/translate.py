@@ -115,7 +115,7 @@ def translate(
         options = SearchOptions(**search.with_run_defaults(outputs.search))
         if files.format != LINES:
             outputs.check_text(f"Leave out --format {files.format}.")
-            of_lines = scores or confidence or target_prefix or target_prefixes is not None
+            of_lines = scores or confidence or bool(target_prefix) or target_prefixes is not None
             check_one_text(options.n_best > 1 or of_lines)
         if draw:
             outputs.check_drawn(options.n_best == 1 and not scores)

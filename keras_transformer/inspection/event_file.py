@@ -86,7 +86,7 @@ def event_files(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def stamp_of(path: pathlib.Path) -> int:
-    return int(NAME.fullmatch(path.name)[1])
+    return int(path.name.split(".")[3])
 
 
 def write_events(file, events: Iterable[Event]) -> None:

@@ -56,7 +56,8 @@ class Grid(NamedTuple):
     @classmethod
     def of(cls, weights: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> "Grid":
         """Return the grid of weights (layers, heads, Q, K) whose rows and columns have these labels."""
-        return cls(*weights.shape, cells_for(rows), cells_for(columns) + 1)
+        layers, heads, queries, keys = weights.shape
+        return cls(layers, heads, queries, keys, cells_for(rows), cells_for(columns) + 1)
 
     def corner(self, layer: int, head: int) -> tuple[int, int]:
         """Return row and column of the first cell of a panel; layer and head count from 0."""
