@@ -4,10 +4,9 @@ To add a format, write its class into a folder of its own and add a row here.
 """
 
 import dataclasses
-import enum
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -26,8 +25,6 @@ FORMATS: dict[str, type[Format]] = {
     "litert": LiteRT,
     "huggingface": HuggingFace,
 }
-
-FormatName = enum.StrEnum("FormatName", {name.upper(): name for name in FORMATS})
 
 
 class FormatArguments(NamedTuple):
@@ -52,12 +49,12 @@ class FormatArguments(NamedTuple):
 def takes_format(command: Callable) -> Callable:
     """Give a command `--format` and the options of all formats in place of its parameter `format`: FormatArguments."""
     keyword, options = inspect.Parameter.KEYWORD_ONLY, options_of(*FORMATS.values())
-    kind = Annotated[FormatName, typer.Option(help="What to write.")]
-    choice = inspect.Parameter("format", keyword, default=FormatName.SAVED_MODEL, annotation=kind)
+    kind: Any = Annotated[Literal[tuple(FORMATS)], typer.Option(help="What to write.")]
+    choice = inspect.Parameter("format", keyword, default="saved_model", annotation=kind)
 
-    def call(format: FormatName, **arguments: Any) -> Any:
+    def call(format: str, **arguments: Any) -> Any:
         values = {name: arguments.pop(name) for name in options}
-        return command(**arguments, format=FormatArguments(format.value, values))
+        return command(**arguments, format=FormatArguments(format, values))
 
     return in_place_of("format", [choice, *options.values()], command, call)
 

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import pathlib
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import typer
 
@@ -85,6 +85,8 @@ class ExportJob(NamedTuple):
 
 class Format(Protocol):
     """A format of exports: a dataclass whose fields are the options that this format adds to the command."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def export(self, job: ExportJob) -> pathlib.Path:
         """Write the export and compare it with the run. Return its path.

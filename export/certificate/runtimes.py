@@ -98,8 +98,11 @@ def strings(values: list[str]) -> dict:
 
 
 def package(name: str) -> pathlib.Path:
-    """Return the folder of an installed package, without importing it."""
-    return pathlib.Path(importlib.util.find_spec(name).submodule_search_locations[0])
+    """Return the folder of an installed package, without importing it. Raises ModuleNotFoundError if it is not one."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(f"There is no package {name}.", name=name)
+    return pathlib.Path(spec.submodule_search_locations[0])
 
 
 def c_library(tensorflow: pathlib.Path) -> pathlib.Path | None:

@@ -137,7 +137,8 @@ class ServingClient:
 
 def pause(state: tenacity.RetryCallState) -> float:
     """Return the seconds until the next attempt: a random, growing pause after the time that the server names."""
-    return state.outcome.exception().wait + RANDOM_PAUSE(state)
+    error = state.outcome.exception() if state.outcome else None
+    return (error.wait if isinstance(error, ClientError) else 0.0) + RANDOM_PAUSE(state)
 
 
 def defaults_of(signature: Any) -> dict[str, Any]:

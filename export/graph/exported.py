@@ -42,17 +42,16 @@ class ExportedTranslator:
     def translate(self, lines: Iterable[str]) -> list[Translation]:
         """Return the translation of each line, in the order of the lines."""
         lines = list_of_lines(lines)
-        results = [None] * len(lines)
+        results: dict[int, Translation] = {}
 
         def translate_batch(indices: list[int]) -> None:
             output = self._translate(text=tf.constant([lines[index] for index in indices]))
             columns = {name: values.numpy().tolist() for name, values in output.items()}
             columns["translation"] = [text.decode() for text in columns["translation"]]
-            for index, translation in zip(indices, translations_of(columns), strict=True):
-                results[index] = translation
+            results.update(zip(indices, translations_of(columns), strict=True))
 
         map_batches(translate_batch, {index: len(line) for index, line in enumerate(lines)}, self.batch_size)
-        return results
+        return [results[index] for index in range(len(lines))]
 
 
 def open_quietly(folder: str | os.PathLike, batch_size: int = BATCH_SIZE) -> ExportedTranslator:

@@ -63,7 +63,7 @@ def signature(
     def call(*arguments, **named):
         return function(**dict(zip((parameter.name for parameter in parameters), arguments, strict=False)), **named)
 
-    call.__signature__ = inspect.Signature(parameters)
+    call.__dict__["__signature__"] = inspect.Signature(parameters)
     specs = [*required, *(tf.TensorSpec([None], each.dtype, name=each.name) for each in optional)]
     return tf.function(call, input_signature=specs, autograph=False)
 

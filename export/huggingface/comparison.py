@@ -25,9 +25,9 @@ def compare(folder: pathlib.Path, model: keras.Model, translator: Translator, li
     """
     imported = import_folder(folder)
     translations = [translation.text for translation in translator.translate(lines)]
-    longest = {"max_source_tokens": translator.max_source_tokens}
-    expected = Scorer(model, translator.tokenizer, **longest).score(lines, translations)
-    scores = Scorer(imported.transformer(), imported.tokenizer, **longest).score(lines, translations)
+    longest = translator.max_source_tokens
+    expected = Scorer(model, translator.tokenizer, max_source_tokens=longest).score(lines, translations)
+    scores = Scorer(imported.transformer(), imported.tokenizer, max_source_tokens=longest).score(lines, translations)
     comparison = ScoreComparison.of(lines, (pair.score for pair in scores), (pair.score for pair in expected))
     epsilon = model.model_config.norm_epsilon
     if epsilon == EPSILON:

@@ -70,8 +70,9 @@ def generation_json(options: SearchOptions, max_source_tokens: int) -> dict[str,
 
 def write_tokenizer(tokenizer: Tokenizer, languages: Languages, max_source_tokens: int, folder: pathlib.Path) -> None:
     """Write the files of a MarianTokenizer with the same ids."""
-    is_pair = isinstance(tokenizer, PairTokenizer)
-    models = (tokenizer.source_spm, tokenizer.target_spm) if is_pair else 2 * (tokenizer.model_bytes,)
+    models = 2 * (tokenizer.model_bytes,)
+    if isinstance(tokenizer, PairTokenizer):
+        models = tokenizer.source_spm, tokenizer.target_spm
     for name, model in zip(("source.spm", "target.spm"), models, strict=True):
         (folder / name).write_bytes(model)
     pieces = tokenizer.pieces()
