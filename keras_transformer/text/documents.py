@@ -79,13 +79,14 @@ class DocumentTranslator:
     def spans(self, passage: Passage) -> list[Span]:
         """Return where the sentences of a passage are, those that are too long in parts."""
         spans = sentences_of(passage.text, self.language)
-        if self.are_too_long is None or not spans:
+        are_too_long = self.are_too_long
+        if are_too_long is None or not spans:
             return spans
 
-        def are_too_long(parts: list[Span]) -> Sequence[bool]:
-            return self.are_too_long([passage.line(*part).text for part in parts])
+        def parts_too_long(parts: list[Span]) -> Sequence[bool]:
+            return are_too_long([passage.line(*part).text for part in parts])
 
-        return fitting(passage.text, spans, are_too_long)
+        return fitting(passage.text, spans, parts_too_long)
 
 
 def on_one_line(translation: str, line: str) -> str:

@@ -106,7 +106,7 @@ def translate_protected(
     lines: Sequence[str],
     protection: Protection,
     translate: Callable[[list[str]], list[list[Translation]]],
-    align: Callable[[list[tuple[str, Translation]]], list[Alignment]],
+    align: Callable[[list[tuple[str, Translation]]], Sequence[Alignment]],
     first_line: int = 1,
     placeholders: int = 0,
 ) -> list[list[Translation]]:

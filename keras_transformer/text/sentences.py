@@ -11,7 +11,6 @@ Span = tuple[int, int]  # start and end in a text
 
 LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 BULLET = re.compile(r"[ \t]*(?:[-*+>#|\u2022\u2023\u25e6\u2013\u2014]+[ \t]+)*")
-FIRST_WORD = re.compile(r"\S+")
 NARROWEST = 40  # characters: a paragraph whose lines are all shorter is not wrapped text, but a list, verse or address
 
 
@@ -82,11 +81,15 @@ def paragraphs_of(text: str) -> Iterator[list[Span]]:
 
 
 def after_bullet(text: str, line: Span) -> int:
-    return BULLET.match(text, *line).end()
+    return line[1] - len(without_bullet(text[line[0] : line[1]]))
+
+
+def without_bullet(line: str) -> str:
+    return BULLET.sub("", line, count=1)
 
 
 def is_wrapped(line: str, following: str, width: int) -> bool:
     """Return whether a line of a paragraph goes on in the next one: its first word did not fit within the width."""
-    if width < NARROWEST or BULLET.match(following).end() > len(following) - len(following.lstrip()):
+    if width < NARROWEST or len(without_bullet(following)) < len(following.lstrip()):
         return False
-    return len(line.rstrip()) + 1 + len(FIRST_WORD.search(following)[0]) > width
+    return len(line.rstrip()) + 1 + len(following.split(maxsplit=1)[0]) > width

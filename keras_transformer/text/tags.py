@@ -190,6 +190,7 @@ def serialised(items: Sequence[Unit | Mark]) -> str:
     """Write units and tags: white space stands outside of pairs, and punctuation where the source has it."""
     parts, heads = [], {}  # heads: punctuation of a word that is written already
     tail, owed = "", None  # the punctuation of the last word; what stands before the next one, None: as it has it
+    units = {place: item for place, item in enumerate(items) if isinstance(item, Unit)}
     for number, item in enumerate(items):
         if isinstance(item, Unit):
             head = heads.get(number, "")
@@ -201,16 +202,16 @@ def serialised(items: Sequence[Unit | Mark]) -> str:
             tail = tail if item.is_inner else ""
             owed = "" if item.divides else owed
         else:
-            after = next((place for place in range(number, len(items)) if isinstance(items[place], Unit)), None)
+            after = next((place for place in units if place >= number), None)
             parts.append(tail)
             tail = ""
             if item.divides:
                 owed = ""
             elif owed is None:
-                parts.append(items[after].before if after is not None else " " if item.has_space else "")
+                parts.append(units[after].before if after is not None else " " if item.has_space else "")
                 owed = ""
             if item.is_inner and after is not None and after not in heads:
-                heads[after] = head_of(items[after].text)
+                heads[after] = head_of(units[after].text)
                 parts.append(heads[after])
             parts.append(item.text)
             owed = " " if item.is_apart else owed

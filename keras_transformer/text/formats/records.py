@@ -13,7 +13,7 @@ from keras_transformer.text.formats.parts import Field, Notation, Part
 ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 JSON = Notation(ESCAPE, lambda raw: json.loads(f'"{raw}"'), lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
 TSV = Notation(re.compile(r"(?!)"), str, lambda text: text.replace("\t", " "))
-SPACE = re.compile(r"[ \t\r\n]*")
+SPACE = " \t\r\n"  # of JSON
 
 
 class Member(NamedTuple):
@@ -57,22 +57,28 @@ def jsonl_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[
 
 def members_of(line: str, where: str) -> list[Member]:
     """Return the members of a JSON object in a line. Raises InputError, which begins with `where`, if it is none."""
-    start = SPACE.match(line, line.startswith(BYTE_ORDER_MARK)).end()
+    start = behind_space(line, int(line.startswith(BYTE_ORDER_MARK)))
     try:
         content = json.loads(line[start:])
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{where} is not JSON: {error}.") from None
     if not isinstance(content, dict):
         raise InputError(f"{where} is not a JSON object with fields, but {line.strip():.40}.")
-    members, place = [], start + 1
-    while line[place := SPACE.match(line, place).end()] != "}":
-        place = SPACE.match(line, place + (line[place] == ",")).end()
-        name, place = json.decoder.scanstring(line, place + 1)
-        place = SPACE.match(line, SPACE.match(line, place).end() + 1).end()  # behind the colon
-        value, end = json.JSONDecoder().raw_decode(line, place)
+    members, place, decoder = [], start + 1, json.JSONDecoder()
+    while line[place := behind_space(line, place)] != "}":
+        name, place = decoder.raw_decode(line, behind_space(line, place + (line[place] == ",")))
+        place = behind_space(line, behind_space(line, place) + 1)  # behind the colon
+        value, end = decoder.raw_decode(line, place)
         members.append(Member(name, value, place, end))
         place = end
     return members
+
+
+def behind_space(line: str, place: int) -> int:
+    """Return where the first character of a line is, from this place on, that is no white space."""
+    while line[place : place + 1] and line[place] in SPACE:
+        place += 1
+    return place
 
 
 def tsv_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Part]:

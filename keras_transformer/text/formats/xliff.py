@@ -60,7 +60,7 @@ def xliff_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[
         if "source" not in unit or not has_text(events, unit["source"]):
             continue
         source, target = unit["source"], unit.get("target")
-        name_of_target = re.match(r"<([\w.-]*:)?", raw(source.first, source.first + 1))[1] or ""
+        name_of_target = re.findall(r"<([\w.-]*:)?", raw(source.first, source.first + 1))[0]
         tag = f"{name_of_target}target"
         field = Field(Passage(tokens_of(events, source, raw), XML.written))
         if target is None:
