@@ -162,7 +162,7 @@ class SearchOptions:
 
 
 OPTIONS = {
-    field.name: Option(field.name, field.type not in (float, str), field.default, **field.metadata)
+    field.name: Option(field.name, field.type not in (float, str), getattr(SearchOptions, field.name), **field.metadata)
     for field in dataclasses.fields(SearchOptions)
 }
 RUN_OPTIONS = tuple(option.name for option in OPTIONS.values() if option.in_run)
@@ -208,11 +208,11 @@ def checked(option: Option, value: Any) -> int | float | str | None:
         if not isinstance(value, str) or value not in option.choices:
             raise ConfigError(f"{option.name} is {value!r}; it must be one of {', '.join(option.choices)}.")
         return str(value)
-    kind, number = (int, numbers.Integral) if option.is_whole else (float, numbers.Real)
-    if isinstance(value, bool) or not isinstance(value, number) or not option.lowest <= value <= option.highest:
+    is_number = isinstance(value, numbers.Integral if option.is_whole else numbers.Real) and not isinstance(value, bool)
+    if not is_number or not option.lowest <= value <= option.highest:
         what = "a whole number" if option.is_whole else "a number"
         raise ConfigError(f"{option.name} is {value!r}; it must be {what} from {option.lowest} to {option.highest}.")
-    return kind(value)
+    return int(value) if option.is_whole else float(value)
 
 
 def check_coverage(config: BaseModelConfig, beta: float, key: str = "coverage_penalty") -> None:

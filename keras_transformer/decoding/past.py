@@ -168,4 +168,4 @@ class Averages(NamedTuple):
         return self
 
 
-PASTS = {"self_attention": Entries, "ssru": Averages}  # by `decoder_layer`
+PASTS: dict[str, type[Entries | Averages]] = {"self_attention": Entries, "ssru": Averages}  # by `decoder_layer`

@@ -55,15 +55,9 @@ class Placeholders:
                 target = [*self.tokenizer.encode_target(texts[1]), EOS]
                 if len(source) <= self.row_lengths.source and len(target) <= self.row_lengths.target:
                     replaced[number] = source, target
-        sides = zip(*replaced.values(), strict=True) if replaced else ((), ())
-        return EncodedPairs(
-            *(
-                with_sentences(sentences, list(replaced), ids)
-                for sentences, ids in zip((pairs.source, pairs.target), sides, strict=True)
-            ),
-            pairs.skipped,
-            pairs.keys,
-        )
+        sources = with_sentences(pairs.source, list(replaced), [source for source, _ in replaced.values()])
+        targets = with_sentences(pairs.target, list(replaced), [target for _, target in replaced.values()])
+        return EncodedPairs(sources, targets, pairs.skipped, pairs.keys)
 
 
 def with_placeholders(source: str, target: str, symbols: Sequence[str]) -> tuple[str, str] | None:
@@ -78,7 +72,7 @@ def with_placeholders(source: str, target: str, symbols: Sequence[str]) -> tuple
             if value in symbol_for:
                 text = text[:start] + symbol_for[value] + text[end:]
         texts.append(text)
-    return tuple(texts) if alike else None
+    return (texts[0], texts[1]) if alike else None
 
 
 def spans_of(text: str) -> dict[tuple[int, int], str]:
