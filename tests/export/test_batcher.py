@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -136,3 +137,27 @@ def test_splitting_undoes_joining_whatever_the_sizes():
     parts = [{"number": np.arange(first, first + rows)} for first, rows in ((0, 1), (10, 3), (20, 0), (30, 2))]
     again = split(concatenated(parts), [1, 3, 0, 2])
     assert [part["number"].tolist() for part in again] == [[0], [10, 11, 12], [], [30, 31]]
+
+
+def test_one_who_gives_up_while_a_batch_is_computed_takes_nobody_elses_answer():
+    version, turns = Held(), threading.Semaphore(0)
+    version.allowed = types.SimpleNamespace(wait=lambda seconds: turns.acquire(timeout=seconds))
+
+    async def main():
+        batcher = Batcher(workers=1, batch_rows=3, queue_rows=100, answer_bytes=10_000)
+        patience = {b"first": 5.0, b"a": 5.0, b"gone": 0.1, b"b": 5.0}
+        tasks = [
+            asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), texts(text), seconds))
+            for text, seconds in patience.items()
+        ]
+        await asyncio.sleep(0)
+        turns.release()
+        with pytest.raises(RequestError):
+            await tasks.pop(2)
+        turns.release()
+        answers = await asyncio.wait_for(asyncio.gather(*tasks), 5)
+        batcher.close()
+        return [answer["text"].tolist() for answer in answers]
+
+    assert asyncio.run(main()) == [[b"first"], [b"a"], [b"b"]]
+    assert version.ran == [[b"first"], [b"a", b"gone", b"b"]]

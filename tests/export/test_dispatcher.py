@@ -18,7 +18,7 @@ from starlette.requests import Request
 from tensorflow_serving.apis import predict_pb2
 
 from export.server import grpc_api
-from export.server.dispatcher import Dispatcher, Question
+from export.server.dispatcher import BIG, Dispatcher, Question
 from export.server.errors import RequestError
 from export.server.models import Models
 from export.server.options import ServerOptions
@@ -159,3 +159,20 @@ def test_a_server_ends_although_a_request_takes_longer(folder, held):
             assert held.wait(60)
             before = time.monotonic()
         assert time.monotonic() - before < 0.75 * HELD
+
+
+def test_what_is_read_or_written_off_the_loop_has_no_more_time_than_the_request():
+    is_over, dispatcher = threading.Event(), Dispatcher(None, OPTIONS)
+    with pytest.raises(RequestError, match="could not be read or answered in time"):
+        asyncio.run(dispatcher.off_the_loop(lambda: is_over.wait(HELD), BIG + 1, time.monotonic() + 0.05))
+    is_over.set()
+    assert asyncio.run(dispatcher.off_the_loop(lambda: "read", BIG + 1, time.monotonic() + HELD)) == "read"
+    dispatcher.close()
+
+
+def test_a_server_that_ends_has_no_status_by_rest():
+    dispatcher = Dispatcher(ANY, OPTIONS)
+    asyncio.run(dispatcher.drain())
+    with pytest.raises(RequestError, match="shutting down") as error:
+        RestApi(dispatcher).status("any", None)
+    assert error.value.http_status == 503

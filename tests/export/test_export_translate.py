@@ -1,8 +1,10 @@
 """`keras-transformer translate-export`: each line of input gives a line of output, from an export alone."""
 
+import json
 import shutil
 import signal
 import subprocess
+import types
 
 import pytest
 
@@ -66,6 +68,20 @@ def test_texts_and_files_are_translated_sentence_by_sentence(served, tmp_path):
     assert_one_sentence(
         run_translate(folder, "--paragraphs", "--scores", text=text), "--scores and --confidence are for"
     )
+
+
+def test_every_option_that_changes_the_output_is_recorded(tmp_path, monkeypatch):
+    """So that no file is joined from the outputs of two of them."""
+    works = []
+    monkeypatch.setattr(translate_command, "translator_of", lambda folder, size: types.SimpleNamespace(translate=None))
+    monkeypatch.setattr(translate_command, "translate_files", lambda road, files, size, work: works.append(work()))
+    fields = [["--format", "tsv", "--field", name] for name in ("1", "2")]
+    texts = [["--format", "text"], ["--format", "text", "--language", "de"], *fields]
+    changes = [*texts, ["--scores"], ["--confidence"], [], ["--batch-size", 2]]
+    for change in changes:
+        assert run_translate(tmp_path, "--output", tmp_path / "out.txt", *change).exit_code == 0
+    assert run_translate(tmp_path / "other", "--output", tmp_path / "out.txt").exit_code == 0
+    assert works[-2] == works[-3] and len({json.dumps(work) for work in works}) == len(changes)
 
 
 def test_a_batch_size_of_0_is_refused(served):

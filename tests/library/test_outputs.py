@@ -152,3 +152,9 @@ def test_outputs_that_become_the_same_tree_are_written_once_with_the_best_score(
     outputs = [Translation(text, score) for text, score in ((FLAT, -0.5), (FLAT + " )S", -0.7), ("XX", -1.5))]
     [found] = with_trees(["time flies ."], [outputs], 1)
     assert [one.score for one in found] == [-0.5, -1.5] and found[0].text != found[1].text
+
+
+def test_the_lines_whose_best_output_is_repaired_are_named_by_their_numbers(caplog):
+    whole, broken = Translation(FLAT, -0.5), Translation("XX", -0.5)
+    with_trees(["time flies ."] * 4, [[whole, broken], [broken], [], [broken, whole]], 7)
+    assert [record.args[0] for record in caplog.records] == [8, 10]

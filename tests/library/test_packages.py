@@ -117,6 +117,14 @@ def test_a_file_of_a_package_that_pip_did_not_leave_so_is_named(tmp_path, distri
     assert packages.damaged_file(distribution).startswith("thing.py")
 
 
+def test_a_file_of_a_package_that_has_grown_is_named_and_what_python_compiled_is_not(tmp_path, distribution):
+    record = tmp_path / "thing-1.0.dist-info" / "RECORD"
+    record.write_text(record.read_text() + "__pycache__/thing.cpython-311.pyc,,\n")
+    assert packages.damaged_file(distribution) is None
+    (tmp_path / "thing.py").write_text("x = 10\n")
+    assert packages.damaged_file(distribution) == "thing.py has 7 bytes of 6"
+
+
 def test_an_extra_that_lacks_a_package_is_a_note_with_what_installs_it(without):
     without(huggingface_hub=None)
     (found,) = [finding for finding in packages.extras() if finding.text.startswith("hub ")]
@@ -131,3 +139,17 @@ def test_an_extra_is_looked_at_with_the_extras_that_it_names(without):
     before = lacking()
     without(tensorflow_text=None)
     assert {"serve", "graph"} <= lacking() - before <= {"serve", "graph", "cluster"}
+
+
+def test_an_extra_may_name_extras_that_name_others():
+    name = packages.DISTRIBUTION
+    requirements = {
+        extra: [Requirement(text) for text in texts]
+        for extra, texts in {
+            "": [],
+            "all": [f"{name}[serve]"],
+            "serve": [f"{name}[graph]", "a"],
+            "graph": ["b"],
+        }.items()
+    }
+    assert [requirement.name for requirement in packages.asked_by("all", requirements)] == ["b", "a"]

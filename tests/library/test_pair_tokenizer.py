@@ -191,6 +191,7 @@ def test_the_same_parts_are_the_same_file_and_it_is_opened_as_what_it_is(tmp_pat
         (["</s>", "<unk>", "a"], "does not begin with <pad>"),
         (["<pad>", "<unk>", "<s>", "</s>", "a", "b", "a"], "has the piece 'a' twice"),
         (["<pad>", "<unk>", "<s>", "</s>", "\ud800"], r"has the piece '\\ud800', which is no text"),
+        (["<pad>", "<unk>", "<s>", "</s>", "a\udfff"], r"has the piece 'a\\udfff', which is no text"),
     ],
 )
 def test_a_vocabulary_that_cannot_be_is_refused(pieces, why):

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from keras_transformer.commands.signals import end_on_interrupt, signals_raise
+from keras_transformer.commands.signals import end_on_interrupt, end_on_signals, signals_raise
 from tests.support.processes import python
 from tests.support.runs import write_config
 
@@ -54,10 +54,17 @@ def test_ctrl_c_ends_a_command_that_is_starting(tmp_path, module, moment, place)
 @pytest.fixture
 def handlers():
     """Bring back the handlers that a test changes."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)}
     yield before
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+def test_a_reader_that_closes_the_pipe_ends_a_command_without_a_traceback(handlers):
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as Python starts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    end_on_signals()
+    assert signal.getsignal(signal.SIGPIPE) is signal.getsignal(signal.SIGINT) is signal.SIG_DFL
 
 
 def test_an_interrupt_that_the_parent_ignores_stays_ignored(handlers):

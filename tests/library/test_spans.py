@@ -48,3 +48,15 @@ def test_a_long_line_of_openings_takes_no_time_that_grows_with_its_square():
     for text in ('<a "' * 20_000, "{" * 80_000, "<" * 80_000, "a@" * 40_000, "%(" * 40_000):
         assert not Protection.of(KINDS).spans(text)
     assert [span[:2] for span in Protection.of(KINDS).spans("1." * 40_000)] == [(0, 79_999)]
+
+
+def test_words_of_files_are_kept_as_they_are_written_and_forbidden_however_they_are(tmp_path):
+    for name, word in (("keep", "Apple"), ("forbid", "Pear")):
+        (tmp_path / name).write_text(f"{word}\n")
+    (tmp_path / "terms").write_text("dog\tHund\n")
+    protection = Protection.read("numbers", tmp_path / "keep", tmp_path / "terms", tmp_path / "forbid")
+    assert [(span.start, span.target) for span in protection.spans("an apple, Apple, 2 Dog")] == [
+        (10, "Apple"), (17, "2"), (19, "Hund"),
+    ]  # fmt: skip
+    assert [place[:2] for place in protection.forbidden.matches("a pear")] == [(2, 6)]
+    assert not Protection.read("")

@@ -8,7 +8,9 @@ import re
 import pytest
 
 from keras_transformer.commands import files
+from keras_transformer.commands import translate as translate_module
 from keras_transformer.commands.translate import app
+from keras_transformer.inference import Inference
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.commands import invoke
@@ -160,6 +162,27 @@ def test_what_is_written_is_not_joined_to_other_work(run, paths, change, sentenc
     assert result.exit_code == 1 and sentence in result.stderr and unfinished.read_bytes() == kept
     unfinished.unlink()
     assert translate(run, *command).exit_code == 0 and target.read_text() == source.read_text().upper()
+
+
+@pytest.mark.parametrize("outputs", ["text", "trees"])
+def test_every_option_that_changes_the_output_is_recorded(run, paths, monkeypatch, outputs):
+    """So that no file is joined from the outputs of two of them."""
+    source, words = paths[0], paths[0].with_name("words")
+    source.touch()
+    words.write_text("word\n")
+    Inference(outputs).save(paths[0].parent / "run" / "inference.json")
+    works = []
+    monkeypatch.setattr(translate_module, "translate_files", lambda road, files, size, work: works.append(work()))
+    changes = [["--draw"], ["--constrained"]] if outputs == "trees" else [
+        ["--target-prefix", "x"], ["--confidence"], ["--protect", "urls"], ["--keep", words], ["--forbid", words],
+        ["--format", "text"], ["--format", "text", "--language", "de"], ["--format", "tsv", "--field", "1"],
+        ["--format", "tsv", "--field", "2"],
+    ]  # fmt: skip
+    changes += [["--scores"], ["--beam-size", 3], ["--n-best", 2], ["--precision", "bfloat16"]]
+    changes += [["--max-source-tokens", 9], ["--length-penalty", 2], [], ["--batch-size", 2]]
+    for change in changes:
+        assert translate(run, "--input", source, "--output", paths[1], *change).exit_code == 0
+    assert works[-1] == works[-2] and len({json.dumps(work) for work in works}) == len(changes) - 1
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"parts": 2}'])

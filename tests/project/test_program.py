@@ -1,7 +1,10 @@
 """`keras-transformer`: one program for all commands, whose help imports nothing and whose mistakes are one sentence."""
 
+import contextlib
 import importlib
 import json
+import logging
+import signal
 import tomllib
 
 import pytest
@@ -15,6 +18,30 @@ from tests.support.processes import python
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WIDTH = 80  # of a terminal
 HEAVY = {"keras", "tensorflow", "jax", "matplotlib"}
+
+
+WITH_SOCKETS = {"train", "multi30k", "export", "serve", "query", "cluster"}  # see end_on_closed_output
+
+
+@pytest.fixture
+def as_started():
+    """Within, signals are handled as when Python starts."""
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGPIPE: signal.SIG_IGN}
+    before = {number: signal.signal(number, handler) for number, handler in defaults.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_and_a_pipe_that_closes_early_end_a_command(name, as_started, monkeypatch):
+    module, handlers = program.module_of(name), []
+    monkeypatch.setattr(module, "app", lambda *_, **__: handlers.extend(map(signal.getsignal, (2, signal.SIGPIPE))))
+    monkeypatch.setattr(module, "prepare_process", lambda is_long=False: None)
+    monkeypatch.setattr(module, "log", logging.getLogger("of this test"), raising=False)
+    monkeypatch.setattr(module, "exit_immediately", contextlib.nullcontext, raising=False)
+    module.main()
+    assert handlers == [signal.SIG_DFL, signal.SIG_IGN if name in WITH_SOCKETS else signal.SIG_DFL]
 
 
 def click_command(name):

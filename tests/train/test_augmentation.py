@@ -126,13 +126,14 @@ def test_chunks_are_drawn_one_after_the_other_and_given_up_between(tokenizer, pa
         )
 
 
-def test_a_batch_is_a_function_of_seed_and_step_with_bpe_dropout_too(tokenizer, tmp_path):
+def test_a_batch_is_a_function_of_seed_and_step_with_bpe_dropout_too(tokenizer, pairs, tmp_path, caplog):
     split = Split("data.train", lambda: iter(tagged_corpus()), lambda: {"text": "corpus"})
 
     def batches(**keys):
         training = TrainingConfig(tokens_per_batch=4 * 60, row_length=60, bpe_dropout=0.1, **keys)
         return prepare_data(Corpus(split, split, None, "a", "b", TAGS), tokenizer, training, tmp_path).batches
 
+    caplog.set_level("INFO")
     augment = AugmentationConfig(uppercase=0.3, typing=0.3, joined=0.3)
     walked, resumed, plain = batches(augment=augment), batches(augment=augment), batches()
     last = walked.steps_per_epoch + 1
@@ -140,6 +141,11 @@ def test_a_batch_is_a_function_of_seed_and_step_with_bpe_dropout_too(tokenizer, 
     for field in FIELDS:
         np.testing.assert_array_equal(resumed.batch(last)[field], batch[field])
     assert (plain.batch(0)["labels"] != walked.batch(0)["labels"]).any()
+    tokens = f"{pairs.source_tokens:,} source and {pairs.target_tokens:,} target tokens"
+    assert (
+        f"training: 200 pairs, {tokens}; skipped: none" in caplog.messages
+        and pairs.source_tokens != pairs.target_tokens
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.processes import python
 from train.config.training import RowLengths
-from train.data.batches import FIELDS, PackedBatches, padded_batches, training_dataset
+from train.data.batches import FIELDS, PackedBatches, padded_batches, padding_of, training_dataset
 from train.data.corpus import CorpusError, Split
 from train.data.encoding import encode_corpus, row_holding
 
@@ -175,6 +175,10 @@ def test_decoder_inputs_are_the_labels_shifted_right_after_bos(batches):
             assert inputs[here].tolist() == [BOS, *labels[here][:-1]]
             assert labels[here][-1] == EOS
         assert (inputs[segments == 0] == PAD).all() and (labels[segments == 0] == PAD).all()
+
+
+def test_padding_is_counted_by_the_rows_of_each_side():
+    assert padding_of(30, 10, 2, RowLengths(20, 10)) == pytest.approx((1 / 4, 1 / 2, 1 / 3))
 
 
 def test_padding_is_the_share_of_positions_in_segment_0():

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 
 import pytest
 
@@ -62,6 +63,8 @@ def test_good_translations_get_a_high_confidence_and_bad_ones_a_low_one(folder, 
     assert curve.confidences == pytest.approx((1 / 27, 26 / 27)) and curve.measure.endswith("at least 60")
     assert found["expected_calibration_error"] == pytest.approx(1 - 26 / 27)
     assert [row["sentences"] for row in found["bins"]] == [0] * 9 + [50]
+    shares = re.findall(r"50 sentences, (.*) per cent of them good", calibrate(folder.path, *files).stdout)
+    assert shares == ["50.0", "100.0"]
 
 
 def test_the_test_set_is_measured_on_and_a_person_reads_a_table(folder, loaded):

@@ -17,6 +17,7 @@ from train.loop.checkpoints import (
     CheckpointError,
     Checkpoints,
     assign_weights,
+    is_interim,
     progress_of,
     read_checkpoint,
     restore_everywhere,
@@ -273,6 +274,11 @@ def test_a_worker_that_is_not_the_chief_keeps_no_copy(checkpoints, tmp_path):
     )
     trained, own = types.SimpleNamespace(weights=model.weights, optimizer=optimizer), Checkpoints(tmp_path / "worker")
     assert restore_everywhere(own, trained, workers) == Progress(3) and not own.paths()
+
+
+def test_a_damaged_checkpoint_is_not_one_of_a_stop(tmp_path):
+    (tmp_path / "step-00000009.npz").write_bytes(b"PK and nothing more")
+    assert not is_interim(tmp_path / "step-00000009.npz")
 
 
 def test_a_checkpoint_of_before_cores_were_counted_had_the_cores_of_now():

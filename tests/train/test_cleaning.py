@@ -31,6 +31,11 @@ def test_a_rule_drops_training_pairs_alone_and_counts_them(tmp_path):
     assert len(list(corpus.validation)) == 4
 
 
+def test_every_pair_that_a_rule_drops_is_counted(tmp_path):
+    train = load_corpus(files(tmp_path, b"a\nb\nc\nd\n", b"a\nb\nc\ne\n", clean={"identical": True})).train
+    assert list(train) == [("d", "e")] and train.skipped == {"identical": 3}
+
+
 def test_shards_and_weighted_entries_are_cleaned_too(tmp_path):
     files(tmp_path, SOURCE, TARGET)
     pair = [str(tmp_path / "train.en"), str(tmp_path / "train.de")]

@@ -95,6 +95,14 @@ def test_scores_with_other_signatures_are_told_apart(pair):
     assert f"nc:6|version:2.6.0 ({pair[0]}" not in printed
 
 
+def test_a_score_that_one_run_alone_has_is_a_row(pair):
+    own = SCORES | {"scores": [score("chrF", 50.0, None)]}
+    for run, scores in zip(pair, (own, SCORES), strict=True):
+        (run / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
+    rows = rows_of(compare_command(*pair).stdout)
+    assert rows["BLEU, raw text"] == ["-", "39.02 ± 1.31"] and rows["chrF, raw text"] == ["50.00", "61.50"]
+
+
 @pytest.mark.parametrize(("step", "is_of_now"), [(3, True), (2, False), (None, True)])
 def test_scores_of_before_the_run_went_on_are_not_its_scores(pair, step, is_of_now):
     scores = SCORES | ({"step": step} if step else {})
@@ -195,6 +203,11 @@ def test_the_plot_shows_chrf_if_bleu_is_undefined_and_f1_of_trees(pair, tmp_path
 
 
 @pytest.mark.slow
+def test_the_name_of_a_run_is_no_formula(tmp_path):
+    runs = [make_run(tmp_path / name) for name in ("a$x", "b$\\y")]
+    assert compare_command(*runs, "--plot", tmp_path / "plot.png").exit_code == 0
+
+
 def test_the_plot_is_written(pair, tmp_path):
     assert compare_command(*pair, "--plot", tmp_path / "plot.png").exit_code == 0
     assert Image.open(tmp_path / "plot.png").size[0] > 1000

@@ -49,6 +49,15 @@ def test_words_of_which_nothing_is_left_out_have_their_own_pieces(tokenizer):
         assert [number for word in words for number in word.ids] == line
 
 
+def test_what_is_kept_is_counted(tokenizer):
+    merges = Merges(tokenizer)
+    for line in tokenizer.encode_batch(TEXTS):
+        merges.segmentations_of(np.array(line, np.int32), merges.words_of(np.array(line, np.int32)))
+    assert merges.kept == len(merges.known) > 3
+    some = next(word for word in merges.known.values() if word.rest)
+    assert merges.further(some, 0) is merges.further(some, 0) and merges.kept == len(merges.known) + 1
+
+
 def test_other_pieces_have_the_same_text(tokenizer):
     drawn = drawn_by(tokenizer, TEXTS, 0.5)
     assert drawn != tokenizer.encode_batch(TEXTS)

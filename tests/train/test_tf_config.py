@@ -25,6 +25,18 @@ def test_a_worker_knows_its_place(index):
     assert read_cluster(text({"worker": TWO}, index=index)) == Cluster(tuple(TWO), Worker(int(index), 2))
 
 
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_the_others_are_all_but_this_worker(index):
+    addresses = ("10.0.0.1:1", "[::1]:2", "10.0.0.3:3")
+    all_of_them = {
+        "worker 0 (10.0.0.1:1)": ("10.0.0.1", 1),
+        "worker 1 ([::1]:2)": ("::1", 2),
+        "worker 2 (10.0.0.3:3)": ("10.0.0.3", 3),
+    }
+    expected = [item for number, item in enumerate(all_of_them.items()) if number != index]
+    assert list(Cluster(addresses, Worker(index, 3)).others.items()) == expected
+
+
 def test_the_last_port_is_one():
     assert read_cluster(text({"worker": ["10.0.0.1:65535"]})).addresses == ("10.0.0.1:65535",)
 

@@ -1,0 +1,31 @@
+"""A signature: which requests may share a batch."""
+
+import pytest
+import tensorflow as tf
+
+from export.server.signature import Signature, Tensor
+
+
+def signature(of_input, of_output):
+    return Signature(
+        "one", {"text": Tensor("text:0", tf.string, of_input)}, {"out": Tensor("out:0", tf.string, of_output)}, {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_input", "of_output", "can"),
+    [
+        ((None,), (None,), True),
+        ((None,), (None, 3), True),
+        ((None,), (None, None), False),  # an answer would show how long those of others are
+        ((None,), (3,), False),
+        ((None,), (), False),
+        ((None,), None, False),
+        ((None, 2), (None,), False),
+        ((), (None,), False),
+        (None, (None,), False),
+    ],
+)
+def test_requests_share_a_batch_if_its_rows_can_be_told_apart(of_input, of_output, can):
+    assert signature(of_input, of_output).can_join(("out",)) is can
+    assert signature((None,), (None, None)).can_join(())
