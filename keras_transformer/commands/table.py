@@ -61,7 +61,7 @@ GROUPS = {
             "serve",
             "Translate lines, paragraphs or a file with an export alone.",
         ),
-        "serve": Command("export.serve", "serve", "Serve an export over HTTP and gRPC, with a page to try it."),
+        "serve": Command("export.serve", "serve", "Serve exports over HTTP and gRPC, with a page to try them."),
         "query": Command("export.query", "serve", "Translate standard input line by line with a server."),
     },
     "On many machines": {
