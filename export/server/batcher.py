@@ -3,7 +3,7 @@
 import asyncio
 import concurrent.futures
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -146,6 +146,7 @@ class Batcher:
     async def _run(self, batch: list[Task]) -> None:
         """Compute a batch in a thread, and give each task its result."""
         loop, begun = asyncio.get_running_loop(), time.monotonic()
+        results: Sequence[Arrays | Exception]
         try:
             results = await loop.run_in_executor(self._pool, run_together, batch)
         except Exception as error:  # a fault of this server: no task may wait for ever
@@ -189,7 +190,7 @@ def length_class(inputs: Arrays) -> int:
     return (((max(longest, 1) - 1) // SHORTEST_CLASS).bit_length() + 1) // 2
 
 
-def run_together(batch: list[Task]) -> list[Arrays | RequestError]:
+def run_together(batch: list[Task]) -> Sequence[Arrays | RequestError]:
     """Return the result of each task. If the graph refuses a batch, its halves run again, to spare the other tasks."""
     work, total = batch[0].work, sum(task.rows for task in batch)
     inputs = batch[0].inputs
@@ -205,7 +206,7 @@ def run_together(batch: list[Task]) -> list[Arrays | RequestError]:
         if len(batch) == 1:
             return [error]
     middle = len(batch) // 2
-    return run_together(batch[:middle]) + run_together(batch[middle:])
+    return [*run_together(batch[:middle]), *run_together(batch[middle:])]
 
 
 def repeated(inputs: Arrays, rows: int) -> Arrays:

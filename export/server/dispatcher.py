@@ -34,8 +34,11 @@ class Codec(Protocol[Answer]):
     signature_name: "" is `serving_default`. output_names: the outputs to compute; none means all of them.
     """
 
-    signature_name: str
-    output_names: Sequence[str]
+    @property
+    def signature_name(self) -> str: ...
+
+    @property
+    def output_names(self) -> Sequence[str]: ...
 
     def read(self, signature: Signature) -> Arrays:
         """Return the inputs of the request as arrays. Raises RequestError if the signature cannot take them."""

@@ -42,6 +42,7 @@ class HttpConnection(HttpToolsProtocol):
     """
 
     seconds, most = 10.0, 1000
+    parser: ParserWithoutUpgrades  # type: ignore[assignment]  # it stands for httptools' own
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
@@ -52,14 +53,14 @@ class HttpConnection(HttpToolsProtocol):
         """Return this class with the limits of the options: uvicorn creates the connections itself."""
         return type(cls.__name__, (cls,), {"seconds": options.header_seconds, "most": options.connections})
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         self._socket = transport
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.is_ending = self._sends_body = False
-        super().connection_made(EndingTransport(transport, self))
+        super().connection_made(EndingTransport(transport, self))  # type: ignore[arg-type]  # it stands for a Transport
         self._headers_begun, self._is_in_headers, self._header_bytes = 0, False, 0
-        self._reader_timer = None
-        self._header_timer = self._wait_for_headers()
+        self._reader_timer: asyncio.TimerHandle | None = None
+        self._header_timer: asyncio.TimerHandle | None = self._wait_for_headers()
         if not self._has_room():
             self.app = NO_ROOM
 
@@ -67,14 +68,15 @@ class HttpConnection(HttpToolsProtocol):
         """Return whether this connection is one of `most` at most; close an idle one for that if need be."""
         if len(self.connections) <= self.most:
             return True
-        others = [each for each in self.connections if each is not self and not each.is_ending]
-        served = [each for each in others if each.app is not NO_ROOM]
+        others = [each for each in self.connections if isinstance(each, HttpConnection) and each is not self]
+        served = [each for each in others if not each.is_ending and each.app is not NO_ROOM]
         if len(served) < self.most:
             return True
-        idle = [each for each in served if each.timeout_keep_alive_task is not None and not each._sends_body]
+        limits = {each: each.timeout_keep_alive_task for each in served if not each._sends_body}
+        idle = {each: limit.when() for each, limit in limits.items() if limit is not None}
         if not idle:
             return False
-        min(idle, key=lambda each: each.timeout_keep_alive_task.when()).end()
+        min(idle, key=idle.__getitem__).end()
         return True
 
     def connection_lost(self, error: Any) -> None:
@@ -132,7 +134,8 @@ class HttpConnection(HttpToolsProtocol):
         if self.parser.is_upgrade():
             return
         self._is_in_headers = False
-        self._header_timer.cancel()
+        if self._header_timer is not None:
+            self._header_timer.cancel()
         self._header_timer = None
         super().on_headers_complete()  # raises an error for a URL that is none
         self._sends_body = True

@@ -34,24 +34,28 @@ class Metrics(Collector):
     def __init__(self, models: Models):
         self._models = models
         self._answers: dict[tuple[str, str], int] = {}
-        self.registry = CollectorRegistry()
+        registry = self.registry = CollectorRegistry()
         self.registry.register(self)
-        where = {"registry": self.registry}
         self._latency = Histogram(
             ":tensorflow:serving:request_latency",
             "Microseconds from the arrival of a request to its answer.",
             ["model_name", "API", "entrypoint"],
             buckets=LATENCIES,
-            **where,
+            registry=registry,
         )
         of_version = ["model_name", "version"]
-        self._rows = Counter(f"{OURS}_rows", "Rows that were computed: lines of text.", of_version, **where)
-        self._batch_rows = Histogram(f"{OURS}_batch_rows", "Rows of a batch.", of_version, buckets=ROWS, **where)
+        self._rows = Counter(f"{OURS}_rows", "Rows that were computed: lines of text.", of_version, registry=registry)
+        self._batch_rows = Histogram(
+            f"{OURS}_batch_rows", "Rows of a batch.", of_version, buckets=ROWS, registry=registry
+        )
         self._batch_seconds = Histogram(
-            f"{OURS}_batch_seconds", "Seconds of a batch.", of_version, buckets=SECONDS, **where
+            f"{OURS}_batch_seconds", "Seconds of a batch.", of_version, buckets=SECONDS, registry=registry
         )
         self._cut = Counter(
-            f"{OURS}_cut", "Translations that their limit ended, of those asked for is_cut.", of_version, **where
+            f"{OURS}_cut",
+            "Translations that their limit ended, of those asked for is_cut.",
+            of_version,
+            registry=registry,
         )
 
     def watch(self, name: str, meaning: str, value: Callable[[], float]) -> None:

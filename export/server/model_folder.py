@@ -248,11 +248,11 @@ class ModelFolder:
 
     def _keep_failure(self, path: pathlib.Path, fingerprint: Fingerprint, message: str) -> None:
         """Remember that a version could not be loaded, and log the reason unless that was the last one too."""
-        before = self._failures.get(path)
-        is_again = before is not None and before.fingerprint == fingerprint
-        if not (is_again and before.message == message):
+        last = self._failures.get(path)
+        before = last if last is not None and last.fingerprint == fingerprint else None
+        if before is None or before.message != message:
             log.error("%s", ascii(message)[1:-1])
-        self._failures[path] = Failure(fingerprint, message, before.tries + 1 if is_again else 1, time.monotonic())
+        self._failures[path] = Failure(fingerprint, message, before.tries + 1 if before else 1, time.monotonic())
 
     def _is_failure(self, path: pathlib.Path, fingerprint: Fingerprint) -> bool:
         """Return whether a version with these files could not be loaded, and is not to be tried again now."""

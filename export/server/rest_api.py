@@ -50,7 +50,11 @@ def rest_application(dispatcher: Dispatcher) -> OwnHost:
             Route(METRICS, api.metrics),
             Route("/{path:path}", api.model, methods=METHODS),
         ],
-        exception_handlers={RequestError: answer_error, HTTPException: malformed, Exception: internal_error},
+        exception_handlers={
+            RequestError: answer_error,  # type: ignore[dict-item]  # Starlette has no type for handlers of one kind
+            HTTPException: malformed,
+            Exception: internal_error,
+        },
     )
     application.router.redirect_slashes = False
     return OwnHost(application, dispatcher.options.host)

@@ -51,7 +51,7 @@ class Signature(NamedTuple):
             if array.dtype != dtype.as_numpy_dtype:
                 raise invalid(f"The input {name!r} must be {dtype.name}; it is {array.dtype}.")
             check_shape(name, self.inputs[name], array.shape)
-        return {name: inputs.get(name, self.defaults.get(name)) for name in self.inputs}
+        return {name: inputs[name] if name in inputs else self.defaults[name] for name in self.inputs}
 
     def check_names(self, names: Iterable[str]) -> None:
         """Raise RequestError if the signature has no input of such a name."""

@@ -63,7 +63,7 @@ def page_data(
 
 def given_by(defaults: Arrays) -> list[Input]:
     """Return the options of a signature with these defaults, and with the bounds that `export` gave them."""
-    beam_size, longest = (plain(defaults[name]) for name in NEEDED)
+    beam_size, longest = (int(plain(defaults[name])) for name in NEEDED)
     known = inputs_of(SearchOptions(beam_size=beam_size), longest)
     there = [each._replace(default=plain(defaults[each.name])) for each in known if each.name in defaults]
     return there + [each for each in (PREFIX, *INPUTS) if each.name in defaults]
