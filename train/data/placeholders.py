@@ -49,8 +49,10 @@ class Placeholders:
             if done % CHUNK == 0 and gives_up():
                 raise CancelledError("The epoch is not needed any more.")
             order = rng.permutation(self.count)
-            texts = (self.tokenizer.decode(side[number].tolist()) for side in (pairs.source, pairs.target))
-            if texts := with_placeholders(*texts, [symbol_of(int(place) + 1) for place in order]):
+            sides = (self.tokenizer.decode(side[number].tolist()) for side in (pairs.source, pairs.target))
+            source_text, target_text = sides
+            symbols = [symbol_of(int(place) + 1) for place in order]
+            if texts := with_placeholders(source_text, target_text, symbols):
                 source = [*self.tokenizer.encode(texts[0]), EOS]
                 target = [*self.tokenizer.encode_target(texts[1]), EOS]
                 if len(source) <= self.row_lengths.source and len(target) <= self.row_lengths.target:
