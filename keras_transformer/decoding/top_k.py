@@ -1,5 +1,7 @@
 """The k largest of many numbers, exactly, in one pass over them."""
 
+from typing import Any
+
 from keras import ops
 
 from keras_transformer.decoding.gather import at_columns, rows_at
@@ -48,7 +50,7 @@ def in_blocks(scores, k: int, width: int):
     return largest, at_columns(chosen, places // width) * width + places % width
 
 
-def selected(scores, k: int):
+def selected(scores, k: int) -> tuple[Any, Any]:
     """Return what `top_k` returns, from one selection among all numbers."""
     largest, columns = ops.top_k(scores, k)
     return largest, ops.cast(columns, "int32")
