@@ -12,7 +12,6 @@ from keras_transformer.recurrent.config import RecurrentConfig
 from .section import OneOf, Section
 
 SET_ELSEWHERE = ("vocab_size", "dropout", "label_smoothing")  # by the tokenizer and by the section [training]
-OF_ALL_KINDS = ("kind", "preset")
 OF_A_KIND: dict[str, Any] = {  # the other fields, as pydantic takes them: type and default
     name: (get_type_hints(config)[name] | None, None)
     for config in CONFIGS.values()
@@ -22,7 +21,7 @@ OF_A_KIND: dict[str, Any] = {  # the other fields, as pydantic takes them: type 
 
 
 class FieldsOfAllKinds(Section):
-    """The fields OF_ALL_KINDS."""
+    """What the section has for every kind of model."""
 
     kind: Annotated[str, OneOf(tuple(CONFIGS))] = "transformer"
     preset: str | None = None
@@ -60,7 +59,10 @@ class ModelConfig(ModelFields):
         self, vocab_size: int, dropout: float | None = None, label_smoothing: float | None = None
     ) -> BaseModelConfig:
         """Combine this section with the tokenizer's vocabulary and the values of the training section."""
-        changes = self.model_dump(exclude=set(OF_ALL_KINDS)) | {"dropout": dropout, "label_smoothing": label_smoothing}
+        changes = self.model_dump(include=set(OF_A_KIND)) | {
+            "dropout": dropout,
+            "label_smoothing": label_smoothing,
+        }
         values = {name: value for name, value in changes.items() if value is not None}
         defaults = preset(self.preset or "base") if self.kind == "transformer" else RecurrentConfig()
         return defaults.replace(vocab_size=vocab_size, **values)
