@@ -5,6 +5,7 @@ import socket
 import ssl
 import threading
 import time
+import types
 
 import pytest
 
@@ -117,3 +118,11 @@ def test_a_time_beyond_the_deadline_is_not_waited_for():
     with pytest.raises(ClientError, match="closed"):
         client.translate(["a"])
     assert time.monotonic() - begun < 4.0
+
+
+@pytest.mark.parametrize("values", [[1], [1, 2, 3], "ab", None])
+def test_an_answer_with_more_or_fewer_values_than_rows_is_none(values):
+    client = ServingClient("http://localhost:1/v1/models/mine", attempts=1)
+    client.transport = types.SimpleNamespace(predict=lambda name, inputs, seconds: {"score": values})
+    with pytest.raises(ClientError, match="'score' does not have one value for each of 2 rows"):
+        client.predict({"text": ["a", "b"]}, "serving_default")

@@ -5,6 +5,7 @@ import io
 import pytest
 import sentencepiece
 
+from keras_transformer.imported.marian_files import vocabulary_in
 from keras_transformer.imported.one_model import NONE, renumbered
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
@@ -52,3 +53,10 @@ def test_a_model_that_no_translation_model_has_is_refused():
         renumbered(trained(user_defined_symbols=["<pad>"], **MARIAN))
     with pytest.raises(TokenizerError, match="The vocabulary is not a SentencePiece model, or is damaged"):
         renumbered(b"no model")
+
+
+@pytest.mark.parametrize("ids", [MARIAN, STOCK, LAST], ids=["marian", "stock", "last"])
+def test_a_model_that_is_the_vocabulary_says_itself_which_pieces_are_special(ids):
+    vocabulary = vocabulary_in(trained(**ids), "vocab.spm")
+    assert vocabulary.pieces[vocabulary.unk] == ids.get("unk_piece", "<unk>")
+    assert vocabulary.pieces[vocabulary.eos] == "</s>" and len(vocabulary.pieces) == 90

@@ -273,3 +273,11 @@ def with_epsilon(model, epsilon):
     other = kt.Transformer(model.model_config.replace(norm_epsilon=epsilon))
     other.set_weights(model.get_weights())
     return other
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.weights.h5"])
+def test_a_folder_that_lacks_a_file_is_one_sentence_with_its_name(random_folder, tmp_path, name):
+    folder = shutil.copytree(random_folder, tmp_path / "run")
+    (folder / name).unlink()
+    with pytest.raises(kt.UserError, match=f"has no {name}: it is not a run folder"):
+        kt.Transformer.from_preset(str(folder))
