@@ -1,5 +1,6 @@
 """A model and its beam search as one LiteRT file of builtin operations."""
 
+import contextlib
 import functools
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +18,8 @@ from keras_transformer.decoding.search import search
 from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.kinds import joint_decoder
 from keras_transformer.lite.folder import Room
+
+from .rounding import read_as_integers
 
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256, 512)  # tokens of a source for which a search of fixed shapes is made
 LENGTHS_OF_ANY = (32, 128)  # the same if the output may be of any length, beside the longest source
@@ -62,7 +65,8 @@ def lite_model(
     when it comes. None keeps them as float32. `placeholders`: the ids that are placeholders.
     """
     decoder = joint_decoder([model])
-    with tempfile.TemporaryDirectory() as folder:
+    reading = contextlib.nullcontext() if quantization is None else read_as_integers(model)
+    with tempfile.TemporaryDirectory() as folder, reading:
         outputs = functools.partial(search_outputs, decoder, options, placeholders, shortlist)
         signatures = {room.signature: search_function(outputs, room) for room in rooms}
         no_gradients = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # those of swish cannot be saved

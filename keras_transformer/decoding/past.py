@@ -20,7 +20,7 @@ from keras_transformer.decoding.incremental_attention import (
 )
 from keras_transformer.decoding.incremental_ssru import JoinedGate, joined_gate, step_of_ssru
 from keras_transformer.decoding.state import select_hypotheses
-from keras_transformer.layers.attention import at_least_float32
+from keras_transformer.layers.attention import MASKED_SCORE, at_least_float32
 from keras_transformer.layers.blocks import DecoderBlock
 from keras_transformer.layers.ssru import SSRUDecoderBlock
 
@@ -33,7 +33,7 @@ class Entries(NamedTuple):
     """
 
     caches: tuple[Cache, ...]  # one per block
-    is_past: Any  # bool (B, K, E): True if the entry belongs to the past of the hypothesis
+    bias: Any  # float32 (B, K, E): 0 if the entry belongs to the past of the hypothesis, MASKED_SCORE if not
 
     @classmethod
     def before_all(cls, config: TransformerConfig, sentences: Any, hypotheses: int, dtype: Any) -> "Entries":
@@ -43,7 +43,7 @@ class Entries(NamedTuple):
             return ops.zeros((sentences, config.num_heads, 0, width), dtype)
 
         caches = tuple(Cache(no_entries(config.d_k), no_entries(config.d_v)) for _ in range(config.decoder_layers))
-        return cls(caches, ops.zeros((sentences, hypotheses, 0), "bool"))
+        return cls(caches, ops.zeros((sentences, hypotheses, 0), "float32"))
 
     @staticmethod
     def projection_of(block: DecoderBlock) -> JoinedProjection:
@@ -60,13 +60,16 @@ class Entries(NamedTuple):
         The function takes a block, its `projection_of`, states (B * K, d_model) and one of `of_blocks`, and returns new
         states and the cache with E' entries. With `has_room`, the entries of `position` int () take their room.
         """
-        sentences, hypotheses = ops.shape(self.is_past)[0], self.is_past.shape[1]
-        own = ops.expand_dims(ops.eye(hypotheses, dtype="bool"), 0)
+        sentences, hypotheses = ops.shape(self.bias)[0], self.bias.shape[1]
+        own = bias_of_mask(ops.expand_dims(ops.eye(hypotheses, dtype="bool"), 0))[:, 0]
         own = ops.broadcast_to(own, (sentences, hypotheses, hypotheses))
+        if has_room:
+            bias = ops.slice_update(self.bias, (0, 0, position * hypotheses), own)
+        else:
+            bias = append(self.bias, own)
         write = functools.partial(write_at, position) if has_room else append
-        is_past = write(ops.expand_dims(self.is_past, 3), ops.expand_dims(own, 3))[..., 0]
-        bias = bias_of_mask(is_past)  # (B, 1, K, E')
-        return self._replace(is_past=is_past), functools.partial(step_of_self_attention, write=write, bias=bias)
+        of_all_heads = ops.expand_dims(bias, 1)  # (B, 1, K, E')
+        return self._replace(bias=bias), functools.partial(step_of_self_attention, write=write, bias=of_all_heads)
 
     def with_blocks(self, caches: Sequence[Cache]) -> "Entries":
         """Return the same past with what the blocks have made of it."""
@@ -74,7 +77,7 @@ class Entries(NamedTuple):
 
     def of_parents(self, parents) -> "Entries":
         """See DecoderState."""
-        return self._replace(is_past=select_hypotheses(self.is_past, parents))
+        return self._replace(bias=select_hypotheses(self.bias, parents))
 
     def of_sentences(self, rows) -> "Entries":
         """Return the past of some sentences alone, without entries that belong to no past: rows int32 (any number,).
@@ -82,35 +85,38 @@ class Entries(NamedTuple):
         Hypotheses share most of their past, so what is left is little more than one entry per position.
         """
         sentences, heads, entries, _ = ops.shape(self.caches[0].keys)
-        is_past = rows_at(self.is_past, rows)
-        is_needed = ops.any(is_past, axis=1)  # (rows, E)
+        bias = rows_at(self.bias, rows)
+        is_needed = ops.any(bias == 0, axis=1)  # (rows, E)
         left = ops.max(ops.sum(ops.cast(is_needed, "int32"), axis=1), initial=0)
         needed = ops.argsort(ops.cast(is_needed, "int32") * -1, axis=1)[:, :left]  # the needed ones, in their order
         needed = ops.cast(needed, "int32")
         places = ops.expand_dims(rows, 1) * entries + needed  # in (B * E)
-        is_past = rows_at(ops.reshape(ops.swapaxes(self.is_past, 1, 2), (-1, self.is_past.shape[1])), places)
+        bias = rows_at(ops.reshape(ops.swapaxes(self.bias, 1, 2), (-1, self.bias.shape[1])), places)
         head_places = ops.expand_dims(ops.expand_dims(rows, 1) * heads + ops.expand_dims(ops.arange(heads), 0), 2)
         head_places = head_places * entries + ops.expand_dims(needed, 1)  # in (B * h * E): (rows, h, left)
 
         def needed_of(array):
             return rows_at(ops.reshape(array, (-1, array.shape[3])), head_places)
 
-        return Entries(tuple(Cache(*map(needed_of, cache)) for cache in self.caches), ops.swapaxes(is_past, 1, 2))
+        return Entries(tuple(Cache(*map(needed_of, cache)) for cache in self.caches), ops.swapaxes(bias, 1, 2))
 
     def longer(self, positions: int) -> "Entries":
         """Return the past with room for the entries of `positions` more positions, which belong to no past yet."""
-        hypotheses = self.is_past.shape[1]
+        hypotheses = self.bias.shape[1]
         entries = positions * hypotheses
 
         def with_room(array):  # (B, h, E, width)
             return ops.pad(array, ((0, 0), (0, 0), (0, entries), (0, 0)))
 
-        is_past = ops.pad(ops.cast(self.is_past, "int32"), ((0, 0), (0, 0), (0, entries)))
-        return Entries(tuple(Cache(*map(with_room, cache)) for cache in self.caches), ops.cast(is_past, "bool"))
+        bias = ops.pad(self.bias, ((0, 0), (0, 0), (0, entries)), constant_values=MASKED_SCORE)
+        return Entries(tuple(Cache(*map(with_room, cache)) for cache in self.caches), bias)
 
 
 def append(entries, new):
-    """Add the entries of one position: (B, h, E, width), (B, h, K, width) -> (B, h, E + K, width)."""
+    """Add the entries of one position: (B, h, E, width), (B, h, K, width) -> (B, h, E + K, width).
+
+    Of a bias it is (B, K, E), (B, K, K) -> (B, K, E + K).
+    """
     return ops.concatenate([entries, new], axis=2)
 
 

@@ -114,7 +114,7 @@ class IncrementalDecoder:
         Shapes: logits float32 (B * K, C), of all tokens or of those of `weights`; hypothesis k of sentence b is row
         b * K + k.
         """
-        states = self.positions(self.embedding(ops.reshape(tokens, (-1, 1))), ops.reshape(position, (1, 1)))[:, 0]
+        states = self.positions(self.embedding(ops.reshape(tokens, (-1,))), ops.reshape(position, (1,)))
         past, read = state.past.reader(position, has_room)
         of_blocks = []
         for block, projection, of_block, memory in zip(

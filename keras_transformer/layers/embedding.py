@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.config import SINUSOIDS
+from keras_transformer.decoding.gather import rows_at
 
 
 class OutputWeights(NamedTuple):
@@ -59,7 +60,7 @@ class TokenEmbedding(keras.layers.Layer):
 
     def embed(self, ids):
         """ids (B, L) -> (B, L, d_model)"""
-        return ops.take(self.in_compute_dtype(), as_ids(ids), axis=0) * ops.cast(self.d_model**0.5, self.compute_dtype)
+        return rows_at(self.in_compute_dtype(), as_ids(ids)) * ops.cast(self.d_model**0.5, self.compute_dtype)
 
     def logits(self, states):
         """states (B, L, d_model) -> (B, L, vocab_size)"""

@@ -119,6 +119,17 @@ def test_weights_of_8_bits_make_a_smaller_file_and_the_difference_is_counted(run
     assert sum(counts) == certificate["lines"] == len(LINES) and certificate["quantization"] == "int8"
     kinds = [kinds_of_weights(folder) for folder in (tmp_path / "model", model)]
     assert [np.int8 in kind for kind in kinds] == [True, False]
+    config = TransformerConfig.load(run / "model.json")
+    embeddings = [
+        (np.float32, (config.vocab_size, config.d_model)) in tensors_of(folder)
+        for folder in (tmp_path / "model", model)
+    ]
+    assert embeddings == [False, True]  # of integers, no array of floats is made
+
+
+def tensors_of(folder):
+    details = Interpreter(model_path=str(folder / "search.tflite")).get_tensor_details()
+    return {(detail["dtype"], tuple(detail["shape"].tolist())) for detail in details}
 
 
 def kinds_of_weights(folder):

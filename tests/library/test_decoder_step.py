@@ -118,7 +118,7 @@ def test_a_step_adds_an_entry_per_hypothesis_and_the_memory_has_one_row_per_sent
     assert len(state.memories) == len(state.past.caches) == LIVELY.decoder_layers
     assert {tuple(leaf.shape) for cache in state.past.caches for leaf in cache} == {shape}
     assert {len(leaf) for memory in state.memories for leaf in memory} == {len(SOURCES)}
-    assert (as_numpy(state.past.is_past) == np.tile(np.eye(HYPOTHESES), (len(SOURCES), 1, 2))).all()
+    assert ((as_numpy(state.past.bias) == 0) == np.tile(np.eye(HYPOTHESES), (len(SOURCES), 1, 2))).all()
 
 
 def after_two_steps(name="post_norm"):
