@@ -43,6 +43,7 @@ from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.protected import translate_protected
 from keras_transformer.text.spans import Protection
+from keras_transformer.text.terms import check_soft
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.translation import Translation
 
@@ -139,7 +140,7 @@ class Translator:
             "shortlist": shortlist_of(RunFolder(folders[0]), options),
         }
         translator = cls(*load_runs(folders), options, **of_run | kwargs)
-        translator._inference = inferences[0]
+        translator._inference = inferences[0]._replace(terms=all(each.terms for each in inferences))
         return translator
 
     @classmethod
@@ -184,7 +185,8 @@ class Translator:
         are the texts with which the translations must begin, one per line; "" for none. `protect` is what must come
         through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. Raises
         ConfigError if there is not one prefix per line, for an unknown kind, or if the search writes trees only and
-        there are prefixes, and InputError if a prefix is longer than any translation.
+        there are prefixes, and InputError if a prefix is longer than any translation, and for soft terms of a glossary
+        if the run was not trained with `data.terms`.
         """
         return [candidates[0] for candidates in self.translate_n_best(lines, first_line, prefixes, protect)]
 
@@ -200,6 +202,7 @@ class Translator:
         Raises UserError if a line has none, since the model's probabilities are NaN.
         """
         lines, protection = list_of_lines(lines), Protection.of(protect)
+        check_soft(protection.glossary.has_soft, self._inference.terms)
         prefixes = None if prefixes is None else list_of_lines(prefixes, "Prefix")
 
         def search(texts: list[str]) -> list[list[Translation]]:

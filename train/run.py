@@ -83,7 +83,7 @@ def dry_run(config: RunConfig) -> None:
         check_start(folder, config, worker)
         corpus = load_corpus(config.data)
         tokenizer = tokenizer_on_trial(config.effective_tokenizer, corpus, folder, worker)
-        data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker, config.data.placeholders)
+        data = prepare_data(corpus, tokenizer, config.training, config.cache_path, worker, config.data)
         record_of_text(folder, data, where_it_stands(folder, config.training), worker)  # which refuses another text
     transformer_config = config.transformer_config(tokenizer.vocab_size)
     check_frozen(transformer_config, config.training.frozen or ())
@@ -106,7 +106,7 @@ def train(config: RunConfig, folder: RunFolder, cluster: Cluster, changes: Chang
     corpus = load_corpus(config.data)
     tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, workers)
     config = config.with_tokenizer(tokenizer.vocab_size, tokenizer.normalization)
-    data = prepare_data(corpus, tokenizer, config.training, config.cache_path, workers.worker, config.data.placeholders)
+    data = prepare_data(corpus, tokenizer, config.training, config.cache_path, workers.worker, config.data)
     check_same_text_on_all_workers(data, workers)
     workers.only_chief(record_start, config, folder, data, changes, workers)
 

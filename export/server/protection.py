@@ -15,6 +15,7 @@ from keras_transformer.text.glossary import FLAGS, Glossary
 from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.protected import ProtectedLine
 from keras_transformer.text.spans import KINDS, Protection
+from keras_transformer.text.terms import check_soft
 
 from ..graph.request import Input
 from .errors import invalid
@@ -66,16 +67,19 @@ def is_asked(inputs: Arrays) -> bool:
     return any(any(inputs[each.name].tolist()) for each in INPUTS if each.name in inputs)
 
 
-def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, placeholders: int = 0) -> Arrays:
+def run_protected(
+    compute: Compute, outputs: tuple[str, ...], inputs: Arrays, placeholders: int = 0, knows_terms: bool = False
+) -> Arrays:
     """Return the outputs of a batch of lines, with every span of each.
 
     compute: from names of outputs, and the inputs of the graph, to these outputs. In `pieces`, scores and `alignments`
-    is what the model wrote. placeholders: how many the model knows. Raises RequestError for a kind or a term that makes
-    no sense.
+    is what the model wrote. placeholders: how many the model knows. knows_terms: whether it has learned soft terms.
+    Raises RequestError for a kind or a term that makes no sense, and for soft terms that the model does not know.
     """
     of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
     lines = [
-        protected_line(text, asked, placeholders) for text, asked in zip(inputs["text"], of_rows(inputs), strict=True)
+        protected_line(text, asked, placeholders, knows_terms)
+        for text, asked in zip(inputs["text"], of_rows(inputs), strict=True)
     ]
     texts = [
         text if line is None else line.source.text.encode() if line.source.has_text else b""
@@ -113,10 +117,12 @@ def of_rows(inputs: Arrays) -> Iterable[tuple[bytes, ...]]:
     return zip(*(column * rows if len(column) == 1 else column for column in columns), strict=True)
 
 
-def protected_line(text: bytes, asked: tuple[bytes, ...], placeholders: int) -> ProtectedLine | None:
+def protected_line(text: bytes, asked: tuple[bytes, ...], placeholders: int, knows_terms: bool) -> ProtectedLine | None:
     """Return a line with its spans; None if it has none, or is no UTF-8. asked: INPUTS. Raises RequestError."""
     try:
-        line = ProtectedLine.of(text.decode(), protection_of(*asked), placeholders)
+        protection = protection_of(*asked)
+        check_soft(protection.glossary.has_soft, knows_terms)
+        line = ProtectedLine.of(text.decode(), protection, placeholders)
     except UnicodeDecodeError:
         return None
     except UserError as error:

@@ -16,10 +16,11 @@ from tensorflow_serving.apis.predict_pb2 import PredictRequest
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.inference import Inference
 from keras_transformer.text.placeholders import placeholders_known
 
 from ..graph.operations import meta_graph
-from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
+from ..versions import CERTIFICATE, INFERENCE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
 from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
@@ -67,6 +68,7 @@ class Version:
         self._few = few_sentences_of(path / LITERT)
         self.definitions = {name: definitions[name] for name in self.signatures}
         self.example = example_of(path)
+        self._knows_terms = knows_terms(path)
 
     def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         """Compute `outputs` from all inputs of the signature. Raises RequestError if the graph fails."""
@@ -83,7 +85,9 @@ class Version:
             with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
                 return self._few.run(outputs, inputs)
         if PROTECT.name in inputs:
-            return run_protected(functools.partial(self._compute, signature), outputs, inputs, self._placeholders)
+            return run_protected(
+                functools.partial(self._compute, signature), outputs, inputs, self._placeholders, self._knows_terms
+            )
         return self._compute(signature, outputs, inputs)
 
     @functools.cached_property
@@ -136,6 +140,15 @@ def example_of(path: pathlib.Path) -> str:
             return str(json.loads(file.read(MOST_BYTES))["example"])
     except (OSError, ValueError, LookupError, TypeError):  # there is none, or it is older or damaged
         return ""
+
+
+def knows_terms(path: pathlib.Path) -> bool:
+    """Return whether the model of a version has learned soft terms."""
+    try:
+        return (path / INFERENCE).exists() and Inference.load(path / INFERENCE).terms
+    except UserError as error:
+        log.warning("%s", error)
+        return False
 
 
 def warm_up_requests(path: pathlib.Path) -> Iterator[PredictRequest]:

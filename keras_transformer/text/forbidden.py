@@ -61,7 +61,7 @@ def tokens_of(
         return []
     ends = [len(decode(translation.ids[:count])) for count in range(len(translation.ids) + 1)]
     sequences = []
-    for start, end, _ in matches:
+    for start, end, *_ in matches:
         last = next((count for count, reached in enumerate(ends) if reached >= end), len(translation.ids))
         first = max(count for count in range(last) if ends[count] <= start)
         sequences.append(translation.ids[first:last])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_lines
 
-CASE, PART, REGEX = FLAGS = ("case", "part", "regex")
+CASE, PART, REGEX, SOFT = FLAGS = ("case", "part", "regex", "soft")
 LONGEST_TERM = 1000  # characters
 LONGEST_PATTERN = 200  # characters of a regular expression
 PATTERN_SECONDS = 0.1  # that a regular expression may take for one line
@@ -20,12 +20,22 @@ class Term(NamedTuple):
 
     source: the term as a text has it. target: what the translation must have.
     flags: "case": capitals count. "part": it may be a part of a word. "regex": `source` is a regular expression, and
-    `target` may have its groups, \\1 and so on.
+    `target` may have its groups, \\1 and so on. "soft": the target is shown to the model, which may inflect it
+    (text/terms.py).
     """
 
     source: str
     target: str
     flags: tuple[str, ...] = ()
+
+
+class Match(NamedTuple):
+    """A term in a text: text[start:end], what the translation must have, and whether it is only shown to the model."""
+
+    start: int
+    end: int
+    target: str
+    is_soft: bool
 
 
 class Glossary:
@@ -95,16 +105,33 @@ class Glossary:
 
     @classmethod
     def of_words(cls, lines: Iterable[str], name: str | os.PathLike, flags: tuple[str, ...] = (CASE,)) -> "Glossary":
-        """Return the glossary of words that stay as they are, one per line, capitals included unless flags differ."""
-        words = [(f"{name}, line {number:,}", line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
-        return cls([Term(word, word, flags) for _, word in words], [where for where, _ in words])
+        """Return the glossary of words that stay as they are, one per line, capitals included unless flags differ.
+
+        A line may have further flags after a tab, such as "regex"; "soft" is not one of them. Errors are those of
+        `read`.
+        """
+        terms, names = [], []
+        for number, line in enumerate(lines, 1):
+            word, _, own = (part.strip() for part in line.strip().partition("\t"))
+            if not line.strip():
+                continue
+            names.append(f"{name}, line {number:,}")
+            if SOFT in own.split():
+                raise InputError(f"{names[-1]} has the flag {SOFT!r}, which is for terms with a translation.")
+            target = r"\g<0>" if REGEX in own.split() else word
+            terms.append(Term(word, target, (*flags, *own.split())))
+        return cls(terms, names)
 
     def joined(self, other: "Glossary") -> "Glossary":
         """Return the terms of both."""
         return Glossary([*self.terms, *other.terms], [*self.names, *other.names])
 
-    def matches(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield where terms are in a text, and their targets: start, end, target. They may overlap.
+    @property
+    def has_soft(self) -> bool:
+        return any(SOFT in term.flags for term in self.terms)
+
+    def matches(self, text: str) -> Iterator[Match]:
+        """Yield where terms are in a text, and their targets. They may overlap.
 
         Raises InputError if a regular expression takes longer than PATTERN_SECONDS.
         """
@@ -116,7 +143,7 @@ class Glossary:
             try:
                 for match in pattern.finditer(text, timeout=PATTERN_SECONDS):
                     if match.end() > match.start():
-                        yield *match.span(), match.expand(term.target)
+                        yield Match(*match.span(), match.expand(term.target), SOFT in term.flags)
             except TimeoutError:
                 raise InputError(
                     f"{name}: the regular expression {term.source!r} took longer than {PATTERN_SECONDS} s for the line "
@@ -125,11 +152,11 @@ class Glossary:
 
     def _longest_at(
         self, start: int, text: str, written: str, is_exact: bool, lengths: Iterable[int]
-    ) -> Iterator[tuple[int, int, str]]:
+    ) -> Iterator[Match]:
         for length in lengths:
             found = self._of_key.get((is_exact, written[start : start + length]))
             if found and (PART in found[1].flags or is_whole(text, start, start + length)):
-                yield start, start + length, found[1].target
+                yield Match(start, start + length, found[1].target, SOFT in found[1].flags)
                 return
 
 

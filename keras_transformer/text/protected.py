@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
 from keras_transformer.text.placing import Alignment, Source, is_through, placed, replaced, text_of
-from keras_transformer.text.spans import PLACEHOLDERS, TAGS, Protection, Span
+from keras_transformer.text.spans import MARK, PLACEHOLDERS, SOFT_TERM, TAGS, Protection, Span
 from keras_transformer.text.tags import Stripped, Tag, tree_of, with_tags, without_tags
+from keras_transformer.text.terms import shown, without_signs
 from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
@@ -16,7 +17,7 @@ log = logging.getLogger("keras_transformer")
 
 @dataclasses.dataclass(frozen=True)
 class ProtectedLine:
-    """A line with its spans. `source` is what a model translates: the line without its tags."""
+    """A line with its spans. `source` is what a model translates: the line without its tags, and with soft terms."""
 
     line: str
     spans: tuple[Span, ...]
@@ -34,8 +35,8 @@ class ProtectedLine:
         source = Source(stripped.text, tuple(moved(span, tags, stripped) for span in spans if span.kind != TAGS))
         tree = tree_of(tags, stripped)
         symbols: tuple[str, ...] = ()
-        if placeholders:
-            source, symbols, tree = with_symbols(source, tree, placeholders)
+        if placeholders or any(span.kind == SOFT_TERM for span in source.spans):
+            source, symbols, tree = as_the_model_reads(source, tree, placeholders)
         return cls(line, tuple(spans), source, tags, tree, symbols)
 
     @property
@@ -56,6 +57,8 @@ class ProtectedLine:
         """
         units, unplaced = placed(self.source, translation, alignment)
         text = with_tags(self.source, self.tree, units) if self.tags else text_of(units)
+        if not alignment:
+            text = MARK.sub("", text)  # the file that has the marks places them as well as it can
         return self.with_targets(text), tuple(self.with_targets(span.target) for span in unplaced)
 
     def with_targets(self, text: str) -> str:
@@ -74,21 +77,28 @@ def moved(span: Span, tags: Sequence[Span], stripped: Stripped) -> Span:
     return span._replace(start=span.start + shift, end=span.end + shift)
 
 
-def with_symbols(
+def as_the_model_reads(
     source: Source, tree: tuple[Tag, ...], placeholders: int
 ) -> tuple[Source, tuple[str, ...], tuple[Tag, ...]]:
-    """Return a source with placeholders for its first spans, what they stand for, and the tags at their new places."""
+    """Return a source with soft terms, and placeholders for its first other spans; and the tags at their new places.
+
+    In between is what the placeholders stand for. A soft term is no span any more: nothing is to be put back.
+    """
+    has_soft = any(span.kind == SOFT_TERM for span in source.spans)
+    readable = without_signs(source.text) if has_soft else source.text
     symbols, spans, edits, parts = [], [], [], []
     shift = reached = 0
     for span in source.spans:
-        if len(symbols) < placeholders:
+        text, target, kind = source.text[span.start : span.end], span.target, span.kind
+        if kind == SOFT_TERM:
+            text = shown(readable[span.start : span.end], target)
+        elif len(symbols) < placeholders:
             symbols.append(span.target)
             text, target, kind = symbol_of(len(symbols)), symbol_of(len(symbols)), PLACEHOLDERS
-        else:
-            text, target, kind = source.text[span.start : span.end], span.target, span.kind
-        parts += [source.text[reached : span.start], text]
+        parts += [readable[reached : span.start], text]
         start, reached = span.start + shift, span.end
-        spans.append(Span(start, start + len(text), kind, target))
+        if kind != SOFT_TERM:
+            spans.append(Span(start, start + len(text), kind, target))
         edits.append((span.end, shift := shift + len(text) - (span.end - span.start)))
 
     def place(old: int) -> int:
@@ -98,7 +108,7 @@ def with_symbols(
         inside = tuple(moved_tag(each) for each in tag.inside)
         return tag._replace(start=place(tag.start), end=place(tag.end), inside=inside)
 
-    text = "".join([*parts, source.text[reached:]])
+    text = "".join([*parts, readable[reached:]])
     return Source(text, tuple(spans)), tuple(symbols), tuple(moved_tag(tag) for tag in tree)
 
 

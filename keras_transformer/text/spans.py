@@ -11,9 +11,11 @@ from keras_transformer.model_config import ConfigError
 from keras_transformer.text.glossary import CASE, Glossary
 from keras_transformer.text.placeholders import SYMBOL
 
-PLACEHOLDERS, TAGS, NUMBERS, TERM = "placeholders", "tags", "numbers", "term"
+PLACEHOLDERS, TAGS, NUMBERS, TERM, SOFT_TERM = "placeholders", "tags", "numbers", "term", "soft term"
 LONGEST_TAG = 2000  # characters: a bound on what a "<" that nothing closes costs
-_IN_URL = r"[^\s<>\"'`|\\^]"
+LEFT, RIGHT = "\ue000", "\ue001"  # around the signs of marks.py
+MARK = re.compile(f"{LEFT}[^{LEFT}{RIGHT}]* ([0-9]+)/?{RIGHT}")
+_IN_URL = rf"[^\s<>\"'`|\\^{LEFT}{RIGHT}]"
 PATTERNS = {
     "urls": re.compile(rf"(?<!\w)(?:(?:https?|ftps?|file)://|mailto:|www\.(?=\w)){_IN_URL}+", re.IGNORECASE),
     "emails": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,63}"),
@@ -35,11 +37,14 @@ AT_MOST_ONCE = ("urls", "emails", PLACEHOLDERS)  # no language writes these by i
 
 
 class Span(NamedTuple):
-    """A part of a text: text[start:end], its kind, and what a translation must have in its place."""
+    """A part of a text: text[start:end], its kind, and what a translation must have in its place.
+
+    Of a SOFT_TERM a model is shown the target, and may inflect it (text/terms.py).
+    """
 
     start: int
     end: int
-    kind: str  # one of KINDS, or TERM
+    kind: str  # one of KINDS, TERM or SOFT_TERM
     target: str
 
 
@@ -50,13 +55,15 @@ class Protection:
         Protection(("urls", "numbers"), Glossary.read("terms.tsv"))
 
     kinds: some of KINDS. glossary: terms, each with what a translation must have in its place. forbidden: terms that no
-    translation may have (text/forbidden.py); their targets mean nothing.
+    translation may have (text/forbidden.py); their targets mean nothing. has_marks: whether lines have the signs of
+    text/marks.py, which are placed as tags are.
     Raises ConfigError for another kind.
     """
 
     kinds: tuple[str, ...] = ()
     glossary: Glossary = dataclasses.field(default_factory=Glossary)
     forbidden: Glossary = dataclasses.field(default_factory=Glossary)
+    has_marks: bool = False
 
     def __post_init__(self):
         if unknown := [kind for kind in self.kinds if kind not in KINDS]:
@@ -105,10 +112,12 @@ class Protection:
         return list(without_overlaps([*self._of_glossary(text), *self._of_kinds(text)]))
 
     def _of_glossary(self, text: str) -> Iterator[Span]:
-        for start, end, target in self.glossary.matches(text):
-            yield Span(start, end, TERM, target)
+        for start, end, target, is_soft in self.glossary.matches(text):
+            yield Span(start, end, SOFT_TERM if is_soft else TERM, target)
 
     def _of_kinds(self, text: str) -> Iterator[Span]:
+        for match in MARK.finditer(text) if self.has_marks else ():
+            yield Span(*match.span(), TAGS, match[0])
         for kind in self.kinds:
             for match in PATTERNS[kind].finditer(text):
                 end = match.end() if kind != "urls" else end_of_url(text, *match.span())

@@ -7,6 +7,9 @@ import tensorflow as tf
 from export.server.errors import RequestError
 from export.server.protection import INPUTS, UNPLACED, answered, run_protected, with_protection
 from export.server.signature import Signature, Tensor
+from export.server.version import knows_terms
+from export.versions import INFERENCE
+from keras_transformer.inference import Inference
 from keras_transformer.text.placeholders import placeholders_known
 
 OUTPUTS = ("translations", "alignments", "scores")
@@ -32,12 +35,12 @@ def capitals(names, inputs):
     return {name: found[name] for name in names}  # fmt: skip
 
 
-def ask(lines, outputs=("translations", UNPLACED, "scores"), placeholders=0, **asked):
+def ask(lines, outputs=("translations", UNPLACED, "scores"), placeholders=0, knows_terms=False, **asked):
     inputs = {"text": np.array([line.encode() for line in lines], object)}
     for each in INPUTS:
         values = asked.get(each.name, [""])
         inputs[each.name] = np.array([value.encode() for value in values], object)
-    return run_protected(capitals, outputs, inputs, placeholders)
+    return run_protected(capitals, outputs, inputs, placeholders, knows_terms)
 
 
 def firsts(column):
@@ -62,6 +65,24 @@ def test_a_graph_that_divides_placeholders_into_pieces_knows_none():
     pieces = "\u2581 \u27e61\u27e7 \u2581 \u27e62\u27e7 \u2581 \u27e6 3 \u27e7".split(" ")
     assert placeholders_known(lambda text: pieces) == 2
     assert placeholders_known(lambda text: ["\u2581\u27e6", "1", "\u27e7"]) == 0
+
+
+def test_a_model_that_has_learned_terms_reads_them_and_another_one_refuses_them():
+    asked = {"glossary": ["dog\tHund\tsoft"], "protect": ["tags"]}
+    answer = ask(["a <b>dog</b>", "a cat"], knows_terms=True, **asked)
+    assert firsts(answer["translations"]) == ["A <b>DOG\u00a6 HUND\u00ac</b>", "A CAT"]
+    with pytest.raises(RequestError, match="soft terms, which this model has not learned to read"):
+        ask(["a cat"], **asked)
+
+
+def test_a_version_says_whether_its_model_has_learned_terms(tmp_path, caplog):
+    assert not knows_terms(tmp_path)
+    (tmp_path / INFERENCE).parent.mkdir()
+    for knows in (False, True):
+        Inference(terms=knows).save(tmp_path / INFERENCE)
+        assert knows_terms(tmp_path) is knows
+    (tmp_path / INFERENCE).write_text("{")
+    assert not knows_terms(tmp_path) and "inference.json is damaged" in caplog.text
 
 
 def test_each_line_may_ask_for_its_own():

@@ -9,7 +9,7 @@ from keras_transformer.text.glossary import Glossary, Term
 
 
 def found(text, *terms):
-    return [(text[start:end], target) for start, end, target in Glossary(terms).matches(text)]
+    return [(text[start:end], target) for start, end, target, _ in Glossary(terms).matches(text)]
 
 
 def test_a_term_is_a_whole_word_in_any_case_unless_its_flags_say_otherwise():
@@ -44,7 +44,7 @@ def test_a_regular_expression_may_write_its_groups_into_the_target():
         ("dog\tHund\n\tKatze", r"terms.tsv, line 2 has an empty term: give both"),
         ("dog\t ", r"line 1 has an empty translation"),
         ("dog", r"line 1 has 1 columns: give a term, a tab and its translation"),
-        ("dog\tHund\tCase", r"line 1 has the flag 'Case'; it may have case, part, regex"),
+        ("dog\tHund\tCase", r"line 1 has the flag 'Case'; it may have case, part, regex, soft"),
         ("dog\tHund\n\nDog\tKöter", r"line 3 translates 'Dog' as 'Köter', and terms.tsv, line 1 as 'Hund': keep one"),
         ("(\tx\tregex", r"line 1 has '\(', which is no regular expression: missing \)"),
         ("(a)\t\\2\tregex", r"line 1 has '\(a\)', which is no regular expression: no such group"),
@@ -72,4 +72,4 @@ def test_of_ten_thousand_terms_each_is_found():
     numbers = random.Random(1).sample(range(10**6), 10_000)
     glossary = Glossary([Term(f"word{number}", str(number)) for number in numbers])
     text = " ".join(f"Word{number}," for number in numbers[:1000])
-    assert [target for _, _, target in glossary.matches(text)] == [str(number) for number in numbers[:1000]]
+    assert [match.target for match in glossary.matches(text)] == [str(number) for number in numbers[:1000]]

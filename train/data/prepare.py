@@ -31,6 +31,7 @@ from .epochs import Redraw
 from .mixing import Mixture
 from .placeholders import Placeholders
 from .segmentation import BpeDropout
+from .terms import Terms
 
 log = logging.getLogger("train")
 
@@ -82,13 +83,13 @@ def prepare_data(
     training: TrainingConfig,
     cache_folder: pathlib.Path,
     worker: Worker = ONLY_WORKER,
-    placeholders: float = 0.0,
+    data: DataSection | None = None,
 ) -> PreparedData:
     """Encode the training and validation text, pack the training pairs, and log what was found.
 
     If the corpus has several shards, a worker reads and packs only its own contiguous shards. If it has one, every
-    worker reads every pair and builds only its own rows of each batch. placeholders: the share of the pairs whose spans
-    are replaced in an epoch. Raises CorpusError or ConfigError.
+    worker reads every pair and builds only its own rows of each batch. data: has the shares of the pairs that get
+    placeholders or terms; None: no pair does. Raises CorpusError or ConfigError.
     """
     cache, row_lengths = CorpusCache(cache_folder), training.row_lengths
     train = EncodedShards(encoded(split, tokenizer, row_lengths, cache) for split in own_shards(corpus.train, worker))
@@ -100,7 +101,7 @@ def prepare_data(
             name, f"{len(pairs):,}", f"{pairs.source_tokens:,}", f"{pairs.target_tokens:,}",
             skipped_sentence(pairs.skipped),
         )  # fmt: skip
-    redraw = redraw_of(training, tokenizer, corpus.symbols, placeholders)
+    redraw = redraw_of(training, tokenizer, corpus.symbols, data)
     batches = packed_batches(train, training, len(corpus.train.shards), worker, redraw)
     log.info(
         "packed rows of %d source and %d target positions: %.2f%% padding; %d rows per batch, %d steps per epoch, "
@@ -112,18 +113,21 @@ def prepare_data(
 
 
 def redraw_of(
-    training: TrainingConfig, tokenizer: Tokenizer, tags: Sequence[str], placeholders: float
+    training: TrainingConfig, tokenizer: Tokenizer, tags: Sequence[str], data: DataSection | None
 ) -> Redraw | None:
     """What every epoch does to the pairs before they are packed; None for nothing.
 
-    Changes of text come first, then placeholders for a share of the pairs, then BPE-dropout. Raises ConfigError or
-    TokenizerError if the tokenizer has no placeholders or no merges.
+    Terms are found in the text as it is, so they come first, then changes of text, then placeholders for a share of the
+    pairs, then BPE-dropout. Raises ConfigError or TokenizerError if the tokenizer has no placeholders, does not keep
+    terms, or has no merges.
     """
     steps: list[Redraw] = []
+    if data and data.terms:
+        steps.append(Terms(tokenizer, data.terms, training.row_lengths, tags))
     if training.augment:
         steps.append(Augmentation(tokenizer, training.augment, training.row_lengths, tags))
-    if placeholders:
-        steps.append(Placeholders(tokenizer, placeholders, training.row_lengths))
+    if data and data.placeholders:
+        steps.append(Placeholders(tokenizer, data.placeholders, training.row_lengths))
     if training.bpe_dropout:
         steps.append(BpeDropout(tokenizer, training.bpe_dropout, training.row_lengths))
 
