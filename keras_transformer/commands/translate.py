@@ -169,8 +169,9 @@ def translate(
         elif files.format == LINES:
             translate_files(road_of_lines(output_lines, checked), files, batch_size, work)
         else:
-            translate_sentences = noted(functools.partial(translator.translate, protect=protection), cut_lines)
-            documents = DocumentTranslator(translate_sentences, files.language, translator.are_too_long)
+            with_marks = dataclasses.replace(protection, has_marks=True)
+            translate_sentences = noted(functools.partial(translator.translate, protect=with_marks), cut_lines)
+            documents = DocumentTranslator(translate_sentences, files.language, translator.are_too_long, True)
             translate_files(road_of_files(files, documents), files, batch_size, work)
         cut_lines.warn("raise --max-length or --extra-length")
         if translator.longer_than_trained:

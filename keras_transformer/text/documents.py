@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from keras_transformer.text.fitting import fitting
+from keras_transformer.text.marks import taken_apart
 from keras_transformer.text.passages import Passage, Token
 from keras_transformer.text.sentences import Span, require_sentencex, sentences_of
 from keras_transformer.translation import Translation
@@ -36,12 +37,14 @@ class DocumentTranslator:
 
     translate: returns the translation of each line. language: the code of the language of the texts, such as "de", for
     its abbreviations and ends of sentences. are_too_long: returns of each line whether it is longer than the model
-    takes, so that it is split; None: not known. Raises UserError if sentencex is not installed.
+    takes, so that it is split; None: not known. reads_marks: whether `translate` puts the signs of marks.py, one for
+    each tag inside of a sentence, around the words of the translation. Raises UserError if sentencex is not installed.
     """
 
     translate: Callable[[list[str]], Sequence[Translation]]
     language: str = "en"
     are_too_long: Callable[[list[str]], Sequence[bool]] | None = None
+    reads_marks: bool = False
 
     def __post_init__(self):
         require_sentencex()
@@ -59,18 +62,22 @@ class DocumentTranslator:
         passages = list(passages)
         spans = [self.spans(passage) for passage in passages]
         lines = [
-            [passage.line(*span) for span in of_passage] for passage, of_passage in zip(passages, spans, strict=True)
+            [passage.line(*span, with_pairs=self.reads_marks) for span in of_passage]
+            for passage, of_passage in zip(passages, spans, strict=True)
         ]
-        translations = iter(self.translate([line.text for line in itertools.chain(*lines)]))
+        asked = [line.with_signs if self.reads_marks else line.text for line in itertools.chain(*lines)]
+        translations = iter(self.translate(asked))
         documents = []
         for passage, of_passage, its_lines in zip(passages, spans, lines, strict=True):
             parts, sentences, reached, length = [], [], 0, 0
             for (start, end), line in zip(of_passage, its_lines, strict=True):
                 translation = next(translations)
-                between = passage.raw[reached : passage.raw_start(start)]
-                target = passage.rendered(start, end, line, on_one_line(translation.text, line.text))
+                text, places = taken_apart(translation.text) if self.reads_marks else (translation.text, {})
+                translation, text = translation._replace(text=text), on_one_line(text, line.text)
+                between = passage.raw[reached : line.raw_start]
+                target = passage.rendered(line, text, places)
                 parts += [between, target]
-                reached, begin = passage.raw_end(end), length + len(between)
+                reached, begin = line.raw_end, length + len(between)
                 length = begin + len(target)
                 sentences.append(Sentence(start, end, begin, length, translation))
             documents.append(Document("".join([*parts, passage.raw[reached:]]), sentences))
@@ -91,4 +98,4 @@ class DocumentTranslator:
 
 def on_one_line(translation: str, line: str) -> str:
     """Return a translation without line breaks and spaces at its ends, so that those of the text stay the only ones."""
-    return translation if translation == line else " ".join(translation.split("\n")).strip()
+    return translation if translation == line else translation.replace("\n", " ").strip()

@@ -1,13 +1,16 @@
 """A passage: a text in a file, what it says and how it is written there.
 
 `A <b>dog</b> &amp; a cat` says `A dog & a cat`. A translation goes back between what is not text: tags and line breaks
-inside a sentence are marks, which keep their order and stand where they stood in proportion, between two words.
+inside a sentence are marks. If whatever translates aligns words, tags are around the words to which those inside are
+aligned (marks.py). Line breaks, and tags otherwise, stand where they stood in proportion, between two words.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+from keras_transformer.text.marks import paired, with_signs
 
 
 class Token(NamedTuple):
@@ -27,10 +30,17 @@ class Mark(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A sentence as the model reads it, and what stands inside of it."""
+    """A sentence as the model reads it, what stands inside of it, and where it begins and ends in `raw`."""
 
     text: str
     marks: tuple[Mark, ...]
+    raw_start: int
+    raw_end: int
+
+    @property
+    def with_signs(self) -> str:
+        """The text with a sign for each mark that is no white space: see marks.py."""
+        return with_signs(self.text, [(mark.start, mark.raw) for mark in self.marks])
 
 
 LINE_BREAK = re.compile(r"[ \t]*(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])[ \t]*")
@@ -45,6 +55,7 @@ class Passage:
     def __init__(self, tokens: Iterable[Token], written: Callable[[str], str] = str):
         self.written = written
         self._starts, self._ends, marks, reached, length = [], [], [], 0, 0  # places in `raw` of each character
+        self._places = []  # of each mark in `raw`
         raws, texts = [], []
         for token in tokens:
             end = reached + len(token.raw)
@@ -56,6 +67,7 @@ class Passage:
                 self._ends += [end] * len(token.text)
             if token.is_mark:
                 marks.append(Mark(length, len(token.text), token.raw))
+                self._places.append(reached)
             raws.append(token.raw)
             texts.append(token.text)
             reached, length = end, length + len(token.text)
@@ -69,9 +81,18 @@ class Passage:
         """Where text[:place] ends in `raw`: before the marks after it."""
         return self._ends[place - 1] if place else 0
 
-    def line(self, start: int, end: int) -> Line:
-        """Return the sentence text[start:end]: what stands at its ends is not part of it."""
-        marks = [mark._replace(start=mark.start - start) for mark in self._marks if is_inside(mark, start, end)]
+    def line(self, start: int, end: int, with_pairs: bool = False) -> Line:
+        """Return the sentence text[start:end]: what stands at its ends is not part of it.
+
+        with_pairs: but for one half of a pair of tags whose other half is part of it.
+        """
+        numbers = [number for number, mark in enumerate(self._marks) if is_inside(mark, start, end)]
+        raw_start, raw_end = self.raw_start(start), self.raw_end(end)
+        if with_pairs and numbers:
+            numbers = self._with_partners(numbers, start, end)
+            last = self._places[numbers[-1]] + len(self._marks[numbers[-1]].raw)
+            raw_start, raw_end = min(raw_start, self._places[numbers[0]]), max(raw_end, last)
+        marks = [self._marks[number]._replace(start=self._marks[number].start - start) for number in numbers]
         text = self.text[start:end]
         for number, mark in reversed(list(enumerate(marks))):
             if stands_alone(text, mark) and [other.start for other in marks].count(mark.start) == 1:
@@ -85,15 +106,41 @@ class Passage:
             shorter = len(found[0]) - len(shown)
             marks = [m._replace(start=m.start - shorter * (m.start >= found.end())) for m in marks]
             marks.append(Mark(found.start(), len(shown), found[0]))
-        return Line(text, tuple(sorted(marks, key=lambda mark: mark.start)))
+        return Line(text, tuple(sorted(marks, key=lambda mark: mark.start)), raw_start, raw_end)
 
-    def rendered(self, start: int, end: int, line: Line, translation: str) -> str:
-        """Return how the translation of the sentence text[start:end] is written. What is equal keeps its notation."""
+    def _with_partners(self, numbers: Sequence[int], start: int, end: int) -> list[int]:
+        """Return the marks of a sentence, by number, and those at its ends that are one half of a pair with them."""
+        first, last = numbers[0], numbers[-1] + 1
+        while first > 0 and self._marks[first - 1].length == 0 and self._marks[first - 1].start == start:
+            first -= 1
+        while last < len(self._marks) and self._marks[last].length == 0 and self._marks[last].start == end:
+            last += 1
+        closing = {
+            first + opened: first + closed
+            for opened, closed in paired([mark.raw for mark in self._marks[first:last]]).items()
+        }
+        opening = {closed: opened for opened, closed in closing.items()}
+        begin, stop = numbers[0], numbers[-1] + 1
+        while stop < last and opening.get(stop, -1) >= begin:
+            stop += 1
+        while begin > first and closing.get(begin - 1, last) < stop:
+            begin -= 1
+        return list(range(begin, stop))
+
+    def rendered(self, line: Line, translation: str, places: Mapping[int, int]) -> str:
+        """Return how the translation of a sentence is written. What is equal keeps its notation.
+
+        places: where marks stand in the translation, by number, those at the same place in their order. The others
+        stand in proportion.
+        """
         if translation == line.text:
-            return self.raw[self.raw_start(start) : self.raw_end(end)]
+            return self.raw[line.raw_start : line.raw_end]
+        others = line._replace(marks=tuple(mark for n, mark in enumerate(line.marks) if n not in places))
+        put = [((place, place), line.marks[number].raw) for number, place in places.items()]
+        put += [(place, mark.raw) for mark, place in zip(others.marks, places_of(others, translation), strict=True)]
         parts, reached = [], 0
-        for mark, (first, last) in zip(line.marks, places_of(line, translation), strict=True):
-            parts += [self.written(translation[reached:first]), mark.raw]
+        for (first, last), raw in sorted(put, key=lambda each: each[0]):
+            parts += [self.written(translation[reached:first]), raw]
             reached = last
         return "".join([*parts, self.written(translation[reached:])])
 
@@ -104,7 +151,8 @@ def is_inside(mark: Mark, start: int, end: int) -> bool:
 
 def stands_alone(text: str, mark: Mark) -> bool:
     """Return whether a mark has a space on both sides, such as <code>x</code> where a word could be."""
-    return mark.length == 0 and text[mark.start - 1] == text[mark.start] == " "
+    is_within = 0 < mark.start < len(text)
+    return mark.length == 0 and is_within and text[mark.start - 1] == text[mark.start] == " "
 
 
 def is_unspaced(character: str) -> bool:
@@ -131,6 +179,9 @@ def places_of(line: Line, translation: str) -> list[tuple[int, int]]:
 
 def candidates_of(text: str, mark: Mark, translation: str) -> Sequence[tuple[int, int]]:
     """Return the places of a translation at which a mark may stand as it stands in the text."""
+    if mark.length == 0 and mark.start in (0, len(text)):
+        place = len(translation) if mark.start else 0
+        return [(place, place)]
     before, after = text[mark.start - 1], text[mark.start : mark.start + 1]
     everywhere = range(len(translation) + 1)
     if mark.length or mark.raw.isspace():

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from keras_transformer.text.placing import LETTER, OPENING, STOPS, Source, Unit, best_run
-from keras_transformer.text.spans import Span
+from keras_transformer.text.spans import LEFT, RIGHT, Span
 
-NAME = re.compile(r"</?([A-Za-z][\w:.-]*)")
+NAME = re.compile(rf"[<{LEFT}]/?([A-Za-z][\w:.-]*)")
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())  # HTML closes none of these
 BREAKS = frozenset("br div dd dt h1 h2 h3 h4 h5 h6 hr img li ol p table td th tr ul".split())  # they end a word
 CLOSING = ")]}\"'»”’“"
@@ -60,6 +60,15 @@ def name_of(tag: str) -> str:
     return match[1].lower() if match else ""
 
 
+def closes(tag: str) -> bool:
+    return tag.startswith(("</", f"{LEFT}/"))
+
+
+def is_whole(tag: str) -> bool:
+    """Return whether a tag is neither half of a pair: a comment, <br> or <x/>."""
+    return not name_of(tag) or tag.endswith(("/>", f"/{RIGHT}")) or name_of(tag) in VOID
+
+
 def tree_of(tags: Sequence[Span], stripped: Stripped) -> tuple[Tag, ...]:
     """Return the tags as a tree. A tag that nothing closes, and one that closes nothing, stands alone."""
     partner = partners(tags)
@@ -87,12 +96,12 @@ def partners(tags: Sequence[Span]) -> dict[int, int]:
     waiting, found = [], {}
     for number, tag in enumerate(tags):
         text, name = tag.target, name_of(tag.target)
-        if text.startswith("</"):
+        if closes(text):
             places = [place for place, (_, other) in enumerate(waiting) if other == name]
             if places:
                 found[waiting[places[-1]][0]] = number
                 del waiting[places[-1] :]
-        elif name and not text.endswith("/>") and name not in VOID:
+        elif name and not is_whole(text):
             waiting.append((number, name))
     return found
 
@@ -123,34 +132,41 @@ def with_tags(source: Source, tags: Sequence[Tag], units: list[Unit]) -> str:
     def range_of(tag: Tag, parent: set[int], low: int, high: int) -> tuple[int, int]:
         own = words_of(tag.start, tag.end)
         if not own:
-            place = place_of(tag.start, parent, low, high)
+            place = place_of(tag.start, parent, low, high, closes(tag.opening))
             return place, place
         if own >= parent:
             return low, high
         run = best_run([1 if unit.sources & own else -1 for unit in units[low:high]])
         if run is None:
-            place = place_of(tag.start, parent, low, high)
+            place = place_of(tag.start, parent, low, high, False)
             return place, place
         return low + run[0], low + run[1] + 1
 
-    def place_of(place: int, parent: set[int], low: int, high: int) -> int:
+    def place_of(place: int, parent: set[int], low: int, high: int, is_behind: bool) -> int:
         after = [number for number in sorted(parent) if words[number][0] >= place]
         before = [number for number in sorted(parent) if words[number][0] < place]
         if not before:
             return low
         if not after:
             return high
-        for number in after:
+        ahead, behind = ((number, False) for number in after), ((number, True) for number in reversed(before))
+        for number, is_before in (*behind, *ahead) if is_behind else (*ahead, *behind):
             if near := [n for n in range(low, high) if number in units[n].sources]:
-                return near[0]
-        for number in reversed(before):
-            if near := [n for n in range(low, high) if number in units[n].sources]:
-                return near[-1] + 1
+                return near[-1] + 1 if is_before else near[0]
         return high
 
     def written(tags: Sequence[Tag], parent: set[int], low: int, high: int) -> Iterator[Unit | Mark]:
-        ranges = sorted((*range_of(tag, parent, low, high), number) for number, tag in enumerate(tags))
-        reached = low
+        ranges, reached, floor = [], low, low
+        for number, tag in enumerate(tags):
+            start, end = range_of(tag, parent, low, high)
+            start = max(start, floor)
+            end = max(end, start)
+            if not tag.closing and not is_whole(tag.opening):
+                # the other half is elsewhere: what was before it stays outside of the pair, and what was behind inside
+                start = end = floor = max(start, reached)
+            ranges.append((start, end, number))
+            reached = max(reached, end)
+        ranges, reached = sorted(ranges), low
         for start, end, number in ranges:
             tag, start = tags[number], max(start, reached)
             end = max(end, start)

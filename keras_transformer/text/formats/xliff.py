@@ -167,5 +167,5 @@ def tokens_of(events: Sequence[Event], source: Element, raw: Callable[[int, int]
         elif event.kind == "text":
             written = XML.written(text) if in_cdata else text  # the target has no CDATA
             yield from XML.tokens_of_lines(written, WHITE_SPACE)
-        else:
+        elif text:  # the end of <x/> is none
             yield Token(text, "", True)

@@ -1,0 +1,136 @@
+"""Tags inside the sentences of a file, put around the words of the translation by a word alignment."""
+
+import io
+import itertools
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.text.formats.html import html_parts
+from keras_transformer.text.formats.parts import Field
+from keras_transformer.text.formats.xliff import xliff_parts
+from keras_transformer.text.marks import taken_apart, with_signs
+from keras_transformer.text.protected import translate_protected
+from keras_transformer.text.spans import LEFT, RIGHT, Protection
+from keras_transformer.translation import Translation
+from tests.library.test_protected import ALIGNMENTS, ELEMENTS, parents_in, written
+
+XLIFF = '<xliff version="1.2"><file><body><trans-unit id="1"><source>{}</source></trans-unit></body></file></xliff>'
+
+
+def backwards(line):
+    return " ".join(word.upper() for word in reversed(line.rstrip(".").split())) + "." * line.endswith(".")
+
+
+def opposite(line):
+    last = len(line.split()) - 1
+    return [(last - number, number) for number in range(last + 1)]
+
+
+def translated(text, parts=html_parts, translate=backwards, alignment=opposite, kinds=()):
+    """A file through a model that writes the words of a sentence in capitals and backwards."""
+
+    def through(lines):
+        asked = translate_protected(
+            lines,
+            Protection(kinds, has_marks=True),
+            lambda sources: [[Translation(translate(source), -1.0)] for source in sources],
+            lambda pairs: [alignment(source) for source, _ in pairs],
+        )
+        return [best for [best] in asked]
+
+    documents = DocumentTranslator(through, reads_marks=True)
+    return "".join(
+        part.laid_out(documents.documents([part.passage])[0].text) if isinstance(part, Field) else part
+        for part in parts(io.BytesIO(text.encode()), "file", ())
+    )
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("A <b>big dog</b> runs.", "RUNS <b>DOG BIG</b> A."),
+        ("I saw <b>the dog</b>", "<b>DOG THE</b> SAW I"),
+        ("<i>Note</i> the dog", "DOG THE <i>NOTE</i>"),
+        ("<b>All of it.</b>", "<b>IT OF ALL.</b>"),
+        ("<b><i>Note</i> the dog.</b>", "<b>DOG THE <i>NOTE.</i></b>"),
+        ("use <code>x y</code> now.", "<code>x y</code> NOW USE."),
+        ("A <b>dog runs. The</b> cat sleeps.", "RUNS <b>DOG A. SLEEPS CAT THE.</b>"),
+        ("a <i>very <b>big</b> dog</i> &amp; a <a href='x'>cat</a>!",
+         "<a href='x'>CAT</a>! A &amp; <i>DOG <b>BIG</b> VERY</i> A"),
+        ("one <img src=x> two three\n  four.", "FOUR THREE <img src=x> TWO\n  ONE."),
+        ("no &lt;b&gt; tag <b>is</b> text", "TEXT <b>IS</b> TAG &lt;B&gt; NO"),
+    ],
+)  # fmt: skip
+def test_tags_of_html_are_around_the_words_to_which_those_inside_are_aligned(text, expected):
+    assert translated(f"<p>{text}</p>") == f"<p>{expected}</p>"
+
+
+@pytest.mark.parametrize(
+    "source, expected",
+    [
+        ('The <g id="1">red</g> car.', 'CAR <g id="1">RED</g> THE.'),
+        ('a <x id="9"/> b c', 'C <x id="9"/> B A'),
+        ('a <bpt id="1">{{</bpt>b<ept id="1">}}</ept> c', 'C <bpt id="1">{{</bpt>B<ept id="1">}}</ept> A'),
+        ('a <bx id="1" rid="7"/>b<ex id="2" rid="7"/> c', 'C <bx id="1" rid="7"/>B<ex id="2" rid="7"/> A'),
+    ],
+)
+def test_elements_of_xliff_are_too_and_halves_that_belong_together(source, expected):
+    assert f">{expected}</target>" in translated(XLIFF.format(source), xliff_parts)
+
+
+def test_without_an_alignment_tags_stand_in_proportion():
+    assert translated("<p>A <b>big</b> dog runs.</p>", alignment=lambda line: []) == "<p><b>RUNS</b> DOG BIG A.</p>"
+
+
+def test_tags_in_the_text_stay_text_and_spans_of_other_kinds_come_through():
+    text = "<p>see &lt;b&gt; <i>https://x.org</i> and {x}</p>"
+    assert translated(text, kinds=("urls", "placeholders")) == ("<p>{x} AND <i>https://x.org</i> &lt;B&gt; SEE</p>")
+
+
+def test_a_text_with_our_signs_keeps_them_and_its_tags_stand_in_proportion():
+    text = f"<p>a {LEFT}x 0/{RIGHT} <b>b</b> c</p>"
+    result = translated(text)
+    assert re.findall("<.*?>", result) == ["<p>", "<b>", "</b>", "</p>"]
+    assert with_signs(f"a{LEFT}x 0{RIGHT}", [(0, "<b>")]) == f"a{LEFT}x 0{RIGHT}"
+
+
+def test_what_is_taken_apart_has_its_signs_in_order_and_no_space_at_its_ends():
+    signed = with_signs("ab c", [(0, "<b>"), (1, "\n"), (2, "</b>"), (4, "<br>")])
+    assert taken_apart(f" {signed} ") == ("ab c", {0: 0, 2: 2, 3: 4})
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(ELEMENTS, min_size=1, max_size=4), ALIGNMENTS)
+def test_elements_keep_what_they_are_in_whatever_the_alignment(elements, alignment):
+    numbers = itertools.count()
+    line = " ".join(written(element, numbers) for element in elements)
+    text = re.sub("<(/?)([bipx])", r"<\1g-\2", line)
+    result = translated(XLIFF.format(text), xliff_parts, alignment=lambda line: alignment)
+    target = re.search("<target.*?>(.*)</target>", result, re.DOTALL)
+    assert target is None or parents_in(target[1]) == parents_in(text)
+    ElementTree.fromstring(result)
+
+
+SENTENCES = st.lists(st.sampled_from(["<b>", "</b>", "<i>", "</i>", "a", "dog", "runs.", "The", "cat"]), max_size=12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SENTENCES, ALIGNMENTS)
+def test_pairs_that_reach_over_sentences_nest_as_well_as_before(pieces, alignment):
+    """Those of a well-formed text are well-formed again; each tag is there once."""
+    text, unclosed = "", []
+    for piece in pieces:
+        if piece.startswith("</"):
+            piece = f"</{unclosed.pop()}>" if unclosed else "x"
+        elif piece.startswith("<"):
+            unclosed.append(piece[1])
+        text += f" {piece}"
+    text = f"<p>{text}{''.join(f'</{name}>' for name in reversed(unclosed))}</p>"
+    result = translated(text, alignment=lambda line: alignment)
+    assert sorted(re.findall("<.*?>", result)) == sorted(re.findall("<.*?>", text))
+    ElementTree.fromstring(result)
