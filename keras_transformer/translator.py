@@ -16,6 +16,7 @@ from keras_transformer.decoding.options import ON, RUN_OPTIONS, SearchOptions, c
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.short_vocabulary import table_for
 from keras_transformer.errors import UserError
+from keras_transformer.files import sha256_of
 from keras_transformer.hypotheses import translations_in
 from keras_transformer.inference import Inference
 from keras_transformer.kinds import config_of, joint_decoder
@@ -158,7 +159,7 @@ class Translator:
     def save_to_preset(
         self, folder: str | os.PathLike, check_lines: Iterable[str] = (), dtype: str = "float32"
     ) -> None:
-        """Write the model, its tokenizer and how to search as a preset in the layout of keras-hub.
+        """Write the model, its tokenizer, its calibration and how to search as a preset in the layout of keras-hub.
 
         `check_lines` and errors are those of `save_run`. `dtype` is that of the file of weights, "float32" or
         "float16": half as large, its weights rounded, to give away. A preset that is there is overwritten; if a run
@@ -169,8 +170,11 @@ class Translator:
         search = {name: getattr(self.options, name) for name in RUN_OPTIONS}
         inference = self._inference._replace(search=search, longest_source=self.trained_tokens)
         save_with_tokenizer(self._models[0], self.tokenizer, folder, check_lines, inference, dtype)
+        saved = RunFolder(folder)
         if self.shortlist is not None:
-            self.shortlist.save(RunFolder(folder).shortlist)
+            self.shortlist.save(saved.shortlist)
+        if self.calibration is not None:  # of the rounded weights it holds as well
+            self.calibration._replace(weights=sha256_of(saved.weights)).save(saved.calibration)
 
     def translate(
         self,

@@ -13,6 +13,9 @@ Alignment = Sequence[tuple[int, int]]  # numbers of a word of the source and of 
 WORD = re.compile(r"(\s*)(\S+)")
 LETTER = re.compile(r"\w")
 STOPS = ".,;:!?…。、，！？；：؟،"
+UNSPACED = re.compile(  # letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese, whose words no spaces divide
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
 OPENING = "(\"'„“‘«‹¿¡["
 LONGEST_REPLACED = 30  # characters that replaced words may have beyond three times the span: see `is_replaceable`
 
@@ -184,6 +187,8 @@ def with_group(source: Source, units: list[Unit], group: list[Span]) -> list[Uni
     end = min([source.words[numbers[-1]][1], *(span.start for span in source.spans if span.start >= group[-1].end)])
     prefix, suffix = source.text[begin : group[0].start], source.text[group[-1].end : end]
     value = replaced(source.text[: group[-1].end], group, lambda span: span.target)[group[0].start :]
+    if UNSPACED.search(prefix + suffix):  # the word is a sentence, and its translation no translation of the span
+        return inserted(units, place_beside(units, numbers), value, suffix, frozenset(numbers))
     if LETTER.search(prefix + suffix):  # {count}-fold: a part of a word cannot be translated alone
         value, prefix, suffix = prefix + value + suffix, "", ""
     run = best_run([-2 if u.is_placed else 1 if u.sources & set(numbers) else -1 for u in units])

@@ -103,6 +103,20 @@ def test_a_sentence_that_is_wrapped_stays_wrapped():
     assert "<target>Ein Hund\nrennt.</target>" in through("xliff", text, lambda text: "Ein Hund rennt.")
 
 
+def test_a_target_has_the_indentation_of_its_source():
+    source = "\n      A dog that is big\n      runs over the grass.\n    "
+    unit = f"<trans-unit id='1'><source>{source}</source><target></target></trans-unit>"
+    text = f"<xliff version='1.2'><file target-language='de'><body>{unit}</body></file></xliff>"
+    asked = []
+
+    def capitals(text):
+        asked.append(text)
+        return text.upper()
+
+    assert f"<target>{source.upper()}</target>" in through("xliff", text, capitals)
+    assert asked == ["A dog that is big runs over the grass."]
+
+
 def test_tags_go_with_their_words_in_proportion():
     html = "<p>A <b>dog</b> runs.</p>"
     assert through("html", html, lambda text: "Ein Hund rennt.") == "<p>Ein <b>Hund</b> rennt.</p>"

@@ -14,6 +14,8 @@ from keras_transformer.commands.explain import app as explain_app
 from keras_transformer.commands.import_model import app as import_app
 from keras_transformer.commands.score import app as score_app
 from keras_transformer.commands.translate import app as translate_app
+from keras_transformer.confidence import Calibration
+from keras_transformer.files import sha256_of
 from keras_transformer.imported.folder import write_run
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
@@ -126,6 +128,15 @@ def test_what_a_run_says_of_its_outputs_is_kept(tmp_path, pair):
     inference = RunFolder(tmp_path / "preset").inference()
     assert kt.Translator.from_preset(tmp_path / "preset").options.beam_size == 7
     assert (inference.outputs, inference.search["beam_size"], inference.longest_source) == ("trees", 7, 90)
+
+
+def test_a_preset_has_the_calibration_of_its_run_for_its_own_weights(pair, tmp_path):
+    calibration = Calibration((-2.0, -1.0), (0.2, 0.9), "a measure", 100, "of other weights")
+    translator = kt.Translator(*pair, calibration=calibration)
+    translator.save_to_preset(tmp_path, dtype="float16")
+    opened = kt.Translator.from_preset(tmp_path)
+    assert opened.calibration == calibration._replace(weights=sha256_of(RunFolder(tmp_path).weights))
+    assert 0.2 <= opened.translate(["the fox"])[0].confidence <= 0.9
 
 
 @pytest.mark.slow

@@ -146,3 +146,11 @@ def test_protected_spans_come_through_a_model_of_random_weights(pair):
     assert [best.text for best, *_ in results[3:]] == ["https://x.org", ""]
     assert results[1] == translator.translate_n_best(lines)[1]
     assert translator.translate(lines, protect="")[0] == translator.translate(lines)[0]
+
+
+def test_without_spaces_a_sentence_is_one_word_and_nothing_is_lost():
+    """Chinese, Japanese and Thai: so docs/text.md says."""
+    assert restored("<b>狗</b>跑得快。", "犬は速く走る。", [(0, 0)]) == "<b>犬は速く走る。</b>"
+    assert restored("我看见{x}了。", "それを見た。", [(0, 0)]) == "それを見た {x}。"
+    assert restored("ฉันเห็น{x}แล้ว", "Ich habe es gesehen.", [(0, 0)]) == "Ich {x} habe es gesehen."
+    assert restored("我看见 {x} 了", "それを見た", [(0, 0), (1, 0), (2, 0)]) == "それを見た {x}"

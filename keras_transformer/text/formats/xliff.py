@@ -148,9 +148,12 @@ def has_text(events: Sequence[Event], element: Element) -> bool:
 
 def tokens_of(events: Sequence[Event], source: Element, raw: Callable[[int, int], str]) -> Iterator[Token]:
     """Yield the tokens of a source: elements are marks, with their content if that is code, or not to translate."""
-    in_cdata, code_depth, code = False, 0, ""
+    in_cdata, code_depth, code, written = False, 0, "", ""
     for number, event in inside(events, source):
         text = raw(number, number + 1)
+        if written and event.kind != "text":
+            yield from XML.tokens_of_lines(written, WHITE_SPACE)
+            written = ""
         is_code = event.kind == "start" and (
             event.name in CODES
             or event.attributes.get("translate") == "no"
@@ -164,8 +167,8 @@ def tokens_of(events: Sequence[Event], source: Element, raw: Callable[[int, int]
                 code = ""
         elif event.kind == "cdata":
             in_cdata = not in_cdata
-        elif event.kind == "text":
-            written = XML.written(text) if in_cdata else text  # the target has no CDATA
-            yield from XML.tokens_of_lines(written, WHITE_SPACE)
+        elif event.kind == "text":  # of which expat has one for each line
+            written += XML.written(text) if in_cdata else text  # the target has no CDATA
         elif text:  # the end of <x/> is none
             yield Token(text, "", True)
+    yield from XML.tokens_of_lines(written, WHITE_SPACE)
