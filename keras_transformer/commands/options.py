@@ -118,7 +118,10 @@ Protect = Annotated[
 KeepFile = Annotated[
     pathlib.Path | None,
     typer.Option(
-        "--keep", metavar="FILE", help="A file of words that stay as they are, one per line.", show_default="none"
+        "--keep",
+        metavar="FILE",
+        help="A file of words that stay as they are, one per line; one with a tab and `regex` behind it is a pattern.",
+        show_default="none",
     ),
 ]
 
