@@ -143,7 +143,7 @@ class Glossary:
             try:
                 for match in pattern.finditer(text, timeout=PATTERN_SECONDS):
                     if match.end() > match.start():
-                        yield Match(*match.span(), match.expand(term.target), SOFT in term.flags)
+                        yield Match(match.start(), match.end(), match.expand(term.target), SOFT in term.flags)
             except TimeoutError:
                 raise InputError(
                     f"{name}: the regular expression {term.source!r} took longer than {PATTERN_SECONDS} s for the line "

@@ -23,4 +23,4 @@ def test_the_least_expected_word_of_a_sentence_is_its_term_in_the_form_of_a_glos
 def test_a_term_counts_as_in_the_reference_as_in_the_glossary_and_in_any_form():
     texts = ["mit Hunden", "mit Hunde", "mit Hund", "mit Katzen"]
     assert row_of("x", [CASE] * 4, texts)[:4] == ["x", "25.0", "25.0", "75.0"]
-    assert row_of("x", [CASE] * 2, ["mit Hunden"] * 2)[1:] == ["100.0", "0.0", "100.0", "100.00"]
+    assert row_of("x", [CASE] * 2, ["mit Hunden"] * 2)[1:4] == ["100.0", "0.0", "100.0"]
