@@ -64,3 +64,8 @@ def test_a_word_that_stands_for_many_is_no_translation_of_one():
 )  # fmt: skip
 def test_forms_of_a_word_begin_alike(first, second, are):
     assert alike(first, second) == alike(second, first) == are
+
+
+def test_a_word_of_a_target_belongs_to_one_word_of_the_source():
+    word_pairs = WordPairs({"big": {"groß": 0.9}, "large": {"groß": 0.5}}, {"big": 5, "large": 5}, {"groß": 9})
+    assert [pair.start for pair in word_pairs.of_pair("large big", "groß")] == [6]
