@@ -68,7 +68,7 @@ def serve(
 
     Serves the highest version in FOLDER until SIGTERM or Ctrl-C, with the APIs of `tensorflow_model_server`. A new
     version in FOLDER replaces it between two requests; if it cannot be loaded, this is logged. Requests that wait are
-    computed together. docs/serving.md explains every option.
+    computed together. docs/serving.md and docs/operating.md explain every option.
     """
     with exit_codes():
         options = ServerOptions(
