@@ -68,10 +68,11 @@ class RestApi:
 
     async def welcome(self, request: Request) -> Response:
         """Answer with a page that translates what is typed, by the first model or by the one of `/?model=NAME`."""
-        names = self.dispatcher.models.names
-        name = request.query_params.get("model", names[0])
+        models = self.dispatcher.models
+        served = [folder.name for folder in models if folder.versions] or models.names
+        name = request.query_params.get("model", served[0])
         version = self.dispatcher.version(name)
-        return welcome(name, request.url.port or 80, version.signatures, version.example, names)
+        return welcome(name, request.url.port or 80, version.signatures, version.example, served)
 
     async def metrics(self, request: Request) -> Response:
         """Answer with counts and times for Prometheus."""

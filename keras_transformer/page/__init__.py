@@ -21,8 +21,9 @@ SCRIPTS = (  # in the order in which they are run; together they are one module
 def page(data: dict[str, Any]) -> str:
     """Return the page as HTML.
 
-    data: "model" is its name; "options" are those of the signature `translate`, each with name, default, help, group,
-    and, unless it is a text, lowest, highest and is_whole, or a placeholder if it is a text of several lines;
+    data: "model" is its name; "models", which may be missing, are the names that the page lets choose from;
+    "options" are those of the signature `translate`, each with name, default, help, group, and, unless it is a text,
+    lowest, highest and is_whole, or a placeholder if it is a text of several lines;
     "has_explain": the server has the signature `explain`;
     "has_paragraphs": it translates whole texts, as `export/server/paragraphs.py` says;
     "explanation" is None if the page asks the server from which it came; otherwise an object that `answers.js`

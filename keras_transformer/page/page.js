@@ -14,8 +14,17 @@ let waiting = 0;
 function start() {
   byId("model").textContent = data.model;
   document.title = `${data.model} \u2013 keras-transformer`;
+  if (data.models?.length > 1) offerModels(data.models);
   if (data.explanation) startAsFile(data.explanation);
   else startWithServer();
+}
+
+/** Link to the pages of the models of the server. */
+function offerModels(names) {
+  const link = (name) =>
+    element("a", { href: `?model=${encodeURIComponent(name)}`, "aria-current": name === data.model && "page" }, name);
+  byId("models").replaceChildren(...names.map(link));
+  byId("models").hidden = false;
 }
 
 /** Show the explanation in the file; there is no server to ask. */
