@@ -42,12 +42,13 @@ class Record:
 
 
 class RotatedFile(logging.handlers.WatchedFileHandler):
-    """A file that is opened again if another one has taken its name. Logs once that it cannot be written to."""
+    """A file that is opened again if another one has taken its name. Logs once per outage that it cannot be written."""
 
-    is_failing = False
+    has_failed = is_failing = False  # at the line before, and at this one
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line."""
+        self.has_failed, self.is_failing = self.is_failing, False
         try:
             super().emit(record)
         except OSError:  # to open it again
@@ -55,9 +56,9 @@ class RotatedFile(logging.handlers.WatchedFileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name is logging's)
         """Log the error that is being handled, unless the line before had one too."""
-        if not self.is_failing:
-            log.error("requests cannot be logged: %a", str(sys.exc_info()[1]))
         self.is_failing = True
+        if not self.has_failed:
+            log.error("requests cannot be logged: %a", str(sys.exc_info()[1]))
 
 
 class RequestLog:

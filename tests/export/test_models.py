@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 
 import pytest
 
@@ -10,7 +11,7 @@ from export.server.model_folder import State
 from export.server.models import Models
 from export.server.models_config import ALL, Model, Policy
 from export.versions import HIGHEST, ExportError
-from tests.support.light_versions import use_light_versions, write_light
+from tests.support.light_versions import LightVersion, use_light_versions, write_light
 
 ONLY = lambda *numbers: Policy(HIGHEST, frozenset(numbers))  # noqa: E731
 
@@ -200,6 +201,27 @@ def test_whoever_asks_for_a_reload_may_leave_before_it_ends(tmp_path, monkeypatc
 
     asyncio.run(leave())
     assert models.version("new").number == 1
+
+
+def test_a_model_that_is_removed_while_a_version_loads_leaves_none_in_memory(tmp_path, monkeypatch, closed):
+    path, begun, is_over = write_light(tmp_path / "gone", 1), threading.Event(), threading.Event()
+    models = opened(tmp_path, Model("gone", path), Model("kept", path))
+    [gone] = [folder for folder in models if folder.name == "gone"]
+    monkeypatch.setattr(LightVersion, "warm_up", lambda version: begun.set() or is_over.wait(30))
+    write_light(path, 2)
+
+    async def remove():
+        loading = asyncio.create_task(gone.refresh())
+        await asyncio.to_thread(begun.wait, 30)
+        removing = asyncio.create_task(models.reload([Model("kept", path)]))
+        await asyncio.sleep(0.05)
+        is_over.set()
+        await asyncio.gather(loading, removing)
+        await gone.refresh()
+
+    asyncio.run(remove())
+    assert gone.versions == [] and sorted(closed) == [("gone", 1), ("gone", 2), ("kept", 1)]
+    assert numbers(models, "kept") == [2]
 
 
 def watched(models, change):

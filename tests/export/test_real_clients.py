@@ -115,3 +115,6 @@ def test_min_tfs_client(server, tmp_path, monkeypatch):
     client = TensorServingClient(host=server.host, port=server.grpc_port)
     outputs = client.predict_request("echo", {"text": np.array(LINES)}).outputs
     assert tensor_proto_to_ndarray(outputs["score"]).tolist() == [-1.0, -2.0, -16.0]
+    assert client.predict_request("echo", {"text": np.array(LINES)}, model_version=1).model_spec.version.value == 1
+    with pytest.raises(grpc.RpcError, match=r"Specific\(echo, 2\)"):
+        client.predict_request("echo", {"text": np.array(LINES)}, model_version=2)

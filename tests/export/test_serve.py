@@ -132,6 +132,12 @@ def test_mistakes_are_one_sentence(folder, tmp_path):
     assert_one_sentence(invoke(app, folder, "--workers", 0), "workers")
     assert_one_sentence(invoke(app, folder, "--deadline", 0), "deadline")
     assert_one_sentence(invoke(app, folder, "--port", 70000), "port")
+    assert_one_sentence(invoke(app, folder, "--models-poll-seconds", 0), "models_poll_seconds")
+    assert_one_sentence(invoke(app, folder, "--log-text"), "log_requests")
+    assert_one_sentence(invoke(app, folder, "--log-requests", tmp_path / "none" / "log", *free), "none/log")
+    assert_one_sentence(invoke(app, folder, "--models", tmp_path), "--models")
+    assert_one_sentence(invoke(app, *free), "--models")
+    assert_one_sentence(invoke(app, "--models", tmp_path / "none", *free), "cannot be read")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert_one_sentence(invoke(app, folder, "--port", port, "--grpc-port", 0), port)
@@ -146,6 +152,17 @@ def test_whoever_lets_others_ask_is_warned(host, is_warned, caplog):
     announce(Address("mine", host, 8501, 8500))
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == is_warned and all(host in warning and "password" in warning for warning in warnings)
+
+
+def test_each_model_of_a_server_has_its_addresses(capsys):
+    announce(Address("one", "127.0.0.1", 8501, 8500), ["one", "two"])
+    assert capsys.readouterr().out.splitlines() == [
+        "page  http://127.0.0.1:8501/",
+        "REST  http://127.0.0.1:8501/v1/models/one:predict",
+        "gRPC  grpc://127.0.0.1:8500/one",
+        "REST  http://127.0.0.1:8501/v1/models/two:predict",
+        "gRPC  grpc://127.0.0.1:8500/two",
+    ]
 
 
 @pytest.mark.slow

@@ -45,6 +45,11 @@ def test_bounds_and_defaults_are_those_of_the_export():
     assert json.loads(json.dumps(data)) == data and data["has_explain"] is False
 
 
+def test_the_page_knows_the_other_models_of_its_server():
+    signatures = {"translate": signature_of(inputs_of(SearchOptions(), 99))}
+    assert page_data("mine", signatures, names=["mine", "other"])["models"] == ["mine", "other"]
+
+
 def test_options_that_an_export_has_not_are_not_offered():
     options = [one for one in inputs_of(SearchOptions(), 99) if one.name not in ("seed", "top_k")]
     found = page_data("mine", {"translate": signature_of(options), "explain": signature_of([])})
