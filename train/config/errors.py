@@ -3,13 +3,12 @@
 import difflib
 import os
 from collections.abc import Callable, Collection, Sequence
-
-from pydantic_core import ErrorDetails
+from typing import Any
 
 BRANCHES = ("pair", "tsv", "table")  # names that pydantic puts between the number of an entry and its key
 
 
-def sentence(finding: ErrorDetails, where: Callable[[str], str], known_keys: Collection[str]) -> str:
+def sentence(finding: dict[str, Any], where: Callable[[str], str], known_keys: Collection[str]) -> str:
     """One of the `errors()` of a pydantic.ValidationError as a sentence.
 
     where: from a key ("training.steps") to the file or option that set it. known_keys: all keys of a configuration.

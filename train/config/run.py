@@ -140,7 +140,7 @@ def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Seq
         config = RunConfig.model_validate(completed_by_start(values))
         _check_model(config)
     except pydantic.ValidationError as error:
-        raise ConfigError("\n".join(sentence(finding, where, KEYS) for finding in error.errors())) from None
+        raise ConfigError("\n".join(sentence(dict(finding), where, KEYS) for finding in error.errors())) from None
     except ConfigError as error:
         raise ConfigError(f"{where('model')}: {error}") from None
     if config.training.best_metric == "f1" and config.data.outputs != TREES:

@@ -2,10 +2,9 @@
 
 import dataclasses
 import os
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
-from pydantic_core import core_schema
 
 
 class Section(pydantic.BaseModel):
@@ -25,10 +24,8 @@ class OneOf:
 
     texts: tuple[str, ...]
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: pydantic.GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.literal_schema(list(self.texts))
+    def __get_pydantic_core_schema__(self, source: Any, handler: pydantic.GetCoreSchemaHandler) -> Any:
+        return handler.generate_schema(Literal[self.texts])
 
 
 PathText = Annotated[str, pydantic.Field(min_length=1), pydantic.AfterValidator(os.path.expanduser)]  # "~" is expanded
