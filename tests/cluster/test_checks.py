@@ -35,6 +35,15 @@ def test_an_old_java_is_named(tmp_path, monkeypatch, answer, reason):
         check_java()
 
 
+def test_the_oldest_java_that_spark_takes_will_do(tmp_path, monkeypatch):
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'openjdk version \"17.0.1\"' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    check_java()
+
+
 def test_no_java_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)

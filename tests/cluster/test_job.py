@@ -233,12 +233,13 @@ def test_a_line_that_cannot_be_translated_has_its_error_in_its_row(cluster, expo
 
 
 def test_tables_keep_their_columns_and_get_more(cluster, export, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="tensorflow-datasets brings it")
+    arrow = pytest.importorskip("pyarrow", reason="tensorflow-datasets brings it")
+    parquet = pytest.importorskip("pyarrow.parquet")
     rows = [{"text": text, "translation": f"{text} x", "n": [number]} for number, text in enumerate(LINES[:60])]
     rows[7]["text"] = None
     (tmp_path / "in.parquet").mkdir()
     for first in range(0, 60, 20):
-        table = parquet.lib.Table.from_pylist(rows[first : first + 20])
+        table = arrow.Table.from_pylist(rows[first : first + 20])
         parquet.write_table(table, tmp_path / "in.parquet" / f"{first}.parquet")
     out = tmp_path / "scored"
     finished(translating(cluster, export, tmp_path / "in.parquet", out, command="score"), out)

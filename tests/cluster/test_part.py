@@ -55,6 +55,13 @@ def test_the_lines_that_the_model_refuses_have_an_error_and_the_others_of_their_
     assert list(output_lines(job(64), Batches("9"), LINES)) == expected
 
 
+def test_the_one_line_that_is_refused_is_found_by_halving():
+    batches = Batches("x")
+    lines = ["a"] * 100 + ["x"] + ["a"] * 27
+    assert list(output_lines(job(128), batches, lines)) == [LOST if line == "x" else "A" for line in lines]
+    assert len(batches.rows) == 1 + 2 * 7  # 128 is 2 to the power of 7
+
+
 def test_a_batch_that_is_too_large_for_the_memory_is_halved():
     batches = Batches(most=3)
     assert list(output_lines(job(8), batches, LINES)) == [line.upper() for line in LINES]
