@@ -7,6 +7,10 @@ from keras_transformer.errors import UserError
 
 NAMED = re.compile(r"^(?:Caused by: )?(?:[\w.$]+\.)?(\w*(?:Error|Exception)\w*: .+)$", re.MULTILINE)
 
+OF_GZIP = re.compile(
+    r"not a gzip file|(?:invalid|incorrect) (?:block|bit|code|data|distance|header|length|literal|stored)"
+)
+
 
 class ClusterError(UserError):
     """What keeps a command from running on Spark, or ended it; the message gives the reason."""
@@ -44,7 +48,7 @@ def sentence_of_worker(cause: str) -> str | None:
             f"A file is damaged: {message} If it is a part of the output, remove it and run the same command again, "
             "which makes it anew; a file of the input has to be copied again."
         )
-    if kind.endswith(("EOFException", "ZipException")) or "not a gzip file" in message:
+    if kind.endswith(("EOFException", "ZipException")) or OF_GZIP.match(message):
         return f"A compressed file of the input is damaged or has no end ({message.rstrip('.')}): `gzip -t` finds it."
     if program := re.search(r'Cannot run program "(.*?)"', message):
         return f"A worker has no program {program[1]}: let PYSPARK_PYTHON name the Python of the workers."

@@ -51,6 +51,7 @@ def test_the_cause_is_that_of_python_or_else_the_last_one_of_java(text, cause):
         ),
         ("EOFException: Unexpected end of input stream.", "(Unexpected end of input stream): `gzip -t` finds it"),
         ("IOException: not a gzip file.", "A compressed file of the input is damaged"),
+        ("IOException: invalid block type.", "is damaged or has no end (invalid block type): `gzip -t` finds it"),
         ('IOException: Cannot run program "python9": error=2', "no program python9: let PYSPARK_PYTHON"),
     ],
 )
