@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import logging
 import os
 import pathlib
@@ -134,4 +135,6 @@ def opened(engine: str, threads: int) -> Engine | None:
     from pyspark import SparkFiles
 
     logging.getLogger("keras_transformer").setLevel(logging.ERROR)  # warnings name lines of a batch
-    return ENGINES[engine](SparkFiles.get(EXPORT), threads) if engine else None
+    export = ENGINES[engine](SparkFiles.get(EXPORT), threads) if engine else None
+    gc.freeze()  # Spark collects garbage after each part: a third of a second with all objects of TensorFlow
+    return export

@@ -1,5 +1,6 @@
 """Why a graph refuses a batch, without the names of its operations."""
 
+import gc
 import sys
 import types
 
@@ -33,5 +34,8 @@ def test_a_process_opens_the_export_that_spark_sent_once_whatever_parts_it_compu
     for _ in range(3):
         opened("graph", 2)
     opened.cache_clear()
+    assert gc.get_freeze_count() > 1000  # what Spark need not look at after each part
+    gc.unfreeze()
     assert folders == [(f"/files/{EXPORT}", 2)]
     assert opened("", 2) is None
+    gc.unfreeze()
