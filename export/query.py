@@ -8,6 +8,7 @@ from keras_transformer.commands.signals import end_on_closed_output, end_on_inte
 if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
 
+import pathlib
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -24,6 +25,7 @@ from keras_transformer.commands.console import (
 )
 from keras_transformer.commands.options import WithConfidence, WithScores
 
+from .client.access import Access
 from .client.client import ServingClient
 
 app = command_app()
@@ -33,13 +35,23 @@ app = command_app()
 def query(
     url: Annotated[
         str,
-        typer.Option(metavar="URL", help="http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME."),
+        typer.Option(metavar="URL", help="http[s]://HOST:8501/v1/models/NAME or grpc[s]://HOST:8500/NAME."),
     ],
     scores: WithScores = False,
     confidence: WithConfidence = False,
     rows_per_request: Annotated[int, typer.Option(help="Lines per request, at most.")] = 32,
     requests_at_once: Annotated[int, typer.Option(help="Requests in flight, at most.")] = 4,
     deadline: Annotated[float, typer.Option(help="Seconds for a request, with all its attempts.")] = 60.0,
+    ca: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="The authority of the server's certificate, PEM.")
+    ] = None,
+    certificate: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Your own certificate, for mutual TLS.")
+    ] = None,
+    key: Annotated[pathlib.Path | None, typer.Option(metavar="FILE", help="The key of --certificate.")] = None,
+    api_key_file: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="The API key that the server wants.")
+    ] = None,
 ):
     """Translate standard input line by line with a server.
 
@@ -49,7 +61,8 @@ def query(
     """
     with exit_codes():
         with quiet_imports():
-            client = ServingClient(url, deadline, rows_per_request, requests_at_once)
+            access = Access(ca, certificate, key, api_key_file)
+            client = ServingClient(url, deadline, rows_per_request, requests_at_once, access=access)
         cut_lines = CutLines()
 
         def output_lines(lines, first_line):

@@ -63,6 +63,28 @@ def serve(
         pathlib.Path | None, typer.Option(metavar="FILE", help="Append a line of JSON per request, without its text.")
     ] = None,
     log_text: Annotated[bool, typer.Option("--log-text", help="With the text, to --log-requests.")] = False,
+    tls_certificate: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Certificate in PEM: HTTPS, and gRPC over TLS.")
+    ] = None,
+    tls_key: Annotated[pathlib.Path | None, typer.Option(metavar="FILE", help="Its key in PEM.")] = None,
+    tls_client_ca: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Clients need a certificate of this authority.")
+    ] = None,
+    api_key_file: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Clients need one of these keys, one per line.")
+    ] = None,
+    metrics_without_key: Annotated[
+        bool, typer.Option("--metrics-without-key", help="Prometheus needs no key.")
+    ] = False,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="Pages of this site may ask: https://example.org.")
+    ] = None,
+    unix_socket: Annotated[
+        pathlib.Path | None, typer.Option(metavar="PATH", help="Answer HTTP at this Unix socket too.")
+    ] = None,
+    grpc_unix_socket: Annotated[
+        pathlib.Path | None, typer.Option(metavar="PATH", help="Answer gRPC at this Unix socket too.")
+    ] = None,
 ):
     """Serve exports over HTTP and gRPC, with a page to try them.
 
@@ -86,25 +108,38 @@ def serve(
             models_poll_seconds=models_poll_seconds,
             log_requests=log_requests,
             log_text=log_text,
+            tls_certificate=tls_certificate,
+            tls_key=tls_key,
+            tls_client_ca=tls_client_ca,
+            api_key_file=api_key_file,
+            metrics_without_key=metrics_without_key,
+            allow_origins=tuple(allow_origin or ()),
+            unix_socket=unix_socket,
+            grpc_unix_socket=grpc_unix_socket,
         )
         path = folder or models
         if path is None or (folder and models):
             raise ExportError("Name either the FOLDER of an export, or a file of models with --models.")
         if folder is not None:
             find_version(folder)
+        from .server.secrets import Secrets
+
+        Secrets(options)  # a mistake in them shows before the model is loaded
         with quiet_imports():
             from .server.models import Models
             from .server.process import run_until_signal
 
             served = Models.in_file(path) if models else Models.in_folder(path)
-        is_answered = run_until_signal(served, options, functools.partial(announce, names=served.names))
+        needs_key = options.api_key_file is not None
+        on_start = functools.partial(announce, names=served.names, needs_key=needs_key)
+        is_answered = run_until_signal(served, options, on_start)
     if not is_answered:
         typer.echo(f"Error: Some requests were not answered within --drain-seconds {drain_seconds:g}.", err=True)
     end_at_once(0 if is_answered else 1)
 
 
-def announce(address: "Address", names: Sequence[str] = ()) -> None:
-    """Print the URLs of a server that has started; warn if others than this machine can ask it.
+def announce(address: "Address", names: Sequence[str] = (), needs_key: bool = False) -> None:
+    """Print the URLs of a server that has started; warn if others than this machine can ask it, or read along.
 
     names: its models; none is that of the address alone.
     """
@@ -113,11 +148,12 @@ def announce(address: "Address", names: Sequence[str] = ()) -> None:
     models = [address._replace(name=name) for name in names or [address.name]]
     log.info("serving %s; Ctrl-C ends it", ", ".join(model.name for model in models))
     if not is_this_machine(address.host):
-        log.warning(
-            "%s is more than this machine: whoever reaches it can ask, without a password, and what they send can be "
-            "read on the way. Put a proxy before it.",
-            address.host,
-        )
+        dangers = [
+            (not needs_key, "whoever reaches it can ask, without an API key (--api-key-file)"),
+            (not address.is_tls, "what is sent can be read on the way (--tls-certificate)"),
+        ]
+        if reasons := [sentence for is_so, sentence in dangers if is_so]:
+            log.warning("%s is more than this machine: %s.", address.host, ", and ".join(reasons))
     print(f"page  {address.page_url}")
     for model in models:
         print(f"REST  {model.url}:predict")

@@ -10,8 +10,10 @@ import tenacity
 from keras_transformer.batching import list_of_lines
 from keras_transformer.translation import Translation, translations_of
 
+from .access import Access
 from .transports import ClientError, Columns, transport_to
 
+ANYBODY = Access()
 LONGEST_DEADLINE = 86_400.0  # seconds; a socket has no endless timeout
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts; each pause is drawn from 0 to a limit that doubles
 RANDOM_PAUSE = tenacity.wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT)
@@ -30,13 +32,15 @@ class ServingClient:
     translation can be repeated, so sending a request twice does no harm.
 
     Args:
-        url: http://HOST:PORT/v1/models/NAME, with /versions/N for one version, or grpc://HOST:PORT/NAME.
+        url: http://HOST:PORT/v1/models/NAME, with /versions/N for one version, or grpc://HOST:PORT/NAME; https:// and
+            grpcs:// with TLS.
         deadline: seconds for one request with all its attempts. Over REST, an answer that has begun is late only if the
             server then sends nothing for so many seconds.
         rows_per_request: lines per request, at most.
         requests_at_once: requests in flight, at most.
         attempts: how often a request is sent, at most. The pauses between 8 attempts take 6 seconds on average, and 11
             at most, beside the times that the server names.
+        access: the certificates and the API key for a server that has them.
 
     Raises ClientError if the URL is not that of a model, and for an option out of range.
     """
@@ -48,13 +52,14 @@ class ServingClient:
         rows_per_request: int = 32,
         requests_at_once: int = 4,
         attempts: int = 8,
+        access: Access = ANYBODY,
     ):
         for name, value in {"rows_per_request": rows_per_request, "requests_at_once": requests_at_once}.items():
             if value < 1:
                 raise ClientError(f"{name} is {value}; it must be at least 1.")
         if not 0 < deadline <= LONGEST_DEADLINE:
             raise ClientError(f"The deadline is {deadline}; it must be more than 0 seconds and at most a day.")
-        self.transport = transport_to(url, requests_at_once)
+        self.transport = transport_to(url, requests_at_once, access)
         self.deadline, self.rows_per_request, self.requests_at_once = deadline, rows_per_request, requests_at_once
         self.attempts = attempts
 

@@ -8,11 +8,16 @@ from typing import Any, Protocol
 
 from keras_transformer.errors import UserError
 
+from .access import Access, BearerKey
 from .failures import cause_of, passes, seconds_of, without_password
 
 LONGEST_MESSAGE = 500  # characters of a server's error message
 TRANSIENT_STATUS = {429, 502, 503}  # of HTTP: the server is too busy, or restarting
 MESSAGE_BYTES = 64 << 20  # of an answer by gRPC, at most
+
+PERMANENT = (  # parts of messages whose code is that of errors that pass
+    "larger than max", "Domain name not found", "CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "alert",
+)  # fmt: skip
 
 Columns = dict[str, list]
 
@@ -40,18 +45,27 @@ class Transport(Protocol):
         """Return the signatures of the model, by name: SignatureDef messages."""
 
 
-def transport_to(url: str, requests_at_once: int) -> Transport:
-    """Return the transport to http://HOST:PORT/v1/models/NAME or grpc://HOST:PORT/NAME. Raises ClientError."""
+def transport_to(url: str, requests_at_once: int, access: Access) -> Transport:
+    """Return the transport to http://HOST:PORT/v1/models/NAME or grpc://HOST:PORT/NAME, with TLS for https and grpcs.
+
+    Raises ClientError if the URL is not that of a model.
+    """
     try:
         parts = urllib.parse.urlsplit(url)
         parts.port  # noqa: B018 - raises ValueError if the port is no number
     except ValueError as error:
         raise ClientError(f"{without_password(url)} is not a URL: {error}.") from None
+    if access.has_tls and parts.scheme in ("http", "grpc"):
+        raise ClientError(
+            f"{without_password(url)} has no TLS, for which a certificate is given: write {parts.scheme}s://."
+        )
     uses_proxy = not is_loopback(parts.hostname)
     if parts.scheme in ("http", "https") and parts.hostname and re.search("/v1/models/[^/:]", parts.path):
-        return RestTransport(url.removesuffix(":predict").rstrip("/"), requests_at_once, uses_proxy)
-    if parts.scheme == "grpc" and parts.netloc and "@" not in parts.netloc and parts.path.strip("/"):
-        return GrpcTransport(parts.netloc, urllib.parse.unquote(parts.path.strip("/")), uses_proxy)
+        return RestTransport(url.removesuffix(":predict").rstrip("/"), requests_at_once, access, uses_proxy)
+    if parts.scheme in ("grpc", "grpcs") and parts.netloc and "@" not in parts.netloc and parts.path.strip("/"):
+        credentials = access.grpc_credentials() if parts.scheme == "grpcs" else None
+        name = urllib.parse.unquote(parts.path.strip("/"))
+        return GrpcTransport(parts.netloc, name, credentials, access.api_key(), uses_proxy)
     raise ClientError(
         f"{without_password(url)} is not the URL of a model: give http://HOST:8501/v1/models/NAME or grpc://HOST:8500/NAME."
     )
@@ -74,7 +88,7 @@ def on_one_line(message: str) -> str:
 class RestTransport:
     """TensorFlow Serving's REST API, in column format."""
 
-    def __init__(self, url: str, requests_at_once: int, uses_proxy: bool = True):
+    def __init__(self, url: str, requests_at_once: int, access: Access, uses_proxy: bool = True):
         import requests
 
         self.url, self.requests, self.session = url, requests, requests.Session()
@@ -82,6 +96,13 @@ class RestTransport:
         adapter = requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=requests_at_once)
         self.session.mount("http://", adapter)
         self.session.mount("https://", adapter)
+        if key := access.api_key():
+            self.session.auth = BearerKey(key)
+        self.tls: dict[str, Any] = {}  # of each request: what the environment says would replace that of the session
+        if access.ca is not None:
+            self.tls["verify"] = str(access.ca)
+        if access.certificate is not None:
+            self.tls["cert"] = (str(access.certificate), str(access.key))
 
     def predict(self, signature_name: str, inputs: Columns, seconds: float) -> Columns:
         body = json.dumps({"signature_name": signature_name, "inputs": inputs}).encode()
@@ -110,7 +131,7 @@ class RestTransport:
         errors = self.requests.exceptions
         headers, shown = {"Content-Type": "application/json"}, without_password(url)
         try:
-            response = self.session.request(method, url, data=body, timeout=seconds, headers=headers)
+            response = self.session.request(method, url, data=body, timeout=seconds, headers=headers, **self.tls)
         except errors.Timeout:
             raise ClientError(f"{shown} did not answer within {seconds:.3g} seconds.", "DEADLINE_EXCEEDED") from None
         except errors.ConnectionError as error:
@@ -137,7 +158,7 @@ class RestTransport:
 class GrpcTransport:
     """TensorFlow Serving's gRPC API."""
 
-    def __init__(self, target: str, name: str, uses_proxy: bool = True):
+    def __init__(self, target: str, name: str, credentials: Any = None, api_key: str = "", uses_proxy: bool = True):
         import grpc
         import tensorflow as tf
         from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
@@ -145,7 +166,13 @@ class GrpcTransport:
         self.target, self.name, self.grpc, self.tf, self.predict_pb2 = target, name, grpc, tf, predict_pb2
         limits = [("grpc.max_receive_message_length", MESSAGE_BYTES), ("grpc.max_send_message_length", -1)]
         proxy = [("grpc.enable_http_proxy", int(uses_proxy))]
-        self.stub = prediction_service_pb2_grpc.PredictionServiceStub(grpc.insecure_channel(target, limits + proxy))
+        if credentials is None:
+            channel = grpc.insecure_channel(target, limits + proxy)
+        else:
+            channel = grpc.secure_channel(target, credentials, limits + proxy)
+        self.scheme = "grpc" if credentials is None else "grpcs"
+        self.metadata_of_calls = [("authorization", f"Bearer {api_key}")] if api_key else []
+        self.stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
 
     def predict(self, signature_name: str, inputs: Columns, seconds: float) -> Columns:
         request = self.predict_pb2.PredictRequest()
@@ -171,13 +198,13 @@ class GrpcTransport:
 
     def _call(self, method, request, seconds: float):
         try:
-            return method(request, timeout=seconds)
+            return method(request, timeout=seconds, metadata=self.metadata_of_calls)
         except self.grpc.RpcError as error:
             code, details = error.code(), error.details() or ""
         details = without_password(details)
-        is_permanent = "larger than max" in details or "Domain name not found" in details  # codes of what passes, too
+        is_permanent = any(part in details for part in PERMANENT)
         transient = (self.grpc.StatusCode.UNAVAILABLE, self.grpc.StatusCode.RESOURCE_EXHAUSTED)
-        message = f"grpc://{self.target}/{self.name} answers {code.name}: {on_one_line(details)}"
+        message = f"{self.scheme}://{self.target}/{self.name} answers {code.name}: {on_one_line(details)}"
         raise ClientError(message, code.name, code in transient and not is_permanent)
 
 

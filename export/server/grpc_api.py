@@ -23,14 +23,18 @@ from tensorflow_serving.apis.predict_pb2 import PredictRequest
 from tensorflow_serving.apis.regression_pb2 import RegressionRequest
 
 from ..versions import ExportError
+from .api_keys import KeyInterceptor
 from .bytes_in_flight import PATIENCE, Share
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, invalid
 from .inference import refuse, refuse_multi_inference
 from .models_config import models_of
-from .options import in_url
+from .options import ServerOptions, in_url
 from .protobuf_codec import ProtobufCodec
 from .protocol import metadata_of, status_of
+from .secrets import Secrets
+from .sockets import only_for_the_group, remove_stale
+from .tls import Certificate
 
 STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
 SLACK = 1 << 16  # bytes of a message beside its tensors
@@ -117,10 +121,10 @@ def choice_of(spec: ModelSpec) -> int | str | None:
     return spec.version.value if spec.HasField("version") else None
 
 
-def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, aio.HealthServicer, int]:
+def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Server, aio.HealthServicer, int]:
     """Return a server that is bound but not started, what says whether it is healthy, and its port.
 
-    Raises OSError if the port is taken.
+    Raises OSError if the port is taken, and ExportError if the Unix socket is.
     """
     api, options = GrpcApi(dispatcher), dispatcher.options
     size = options.body_bytes + SLACK
@@ -133,12 +137,14 @@ def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, aio.HealthSer
             ("grpc.http2.bdp_probe", 0),  # it would let every stream send megabytes before its message is read
             # Only with its connection ends an answer that nobody reads: if the client does not even answer a ping,
             # soon; otherwise after a second deadline, which the requests of a connection have at its end.
+            ("grpc.server_handshake_timeout_ms", int(1000 * options.header_seconds)),
             ("grpc.keepalive_time_ms", int(1000 * options.header_seconds)),
             ("grpc.http2.ping_timeout_ms", int(1000 * options.header_seconds)),
             ("grpc.max_connection_age_ms", int(1000 * options.deadline)),
             ("grpc.max_connection_age_grace_ms", int(1000 * (options.deadline + PATIENCE))),
         ],
         maximum_concurrent_rpcs=options.connections,
+        interceptors=[] if secrets.keys is None else [KeyInterceptor(secrets.keys)],
     )
     arriving = asyncio.Semaphore(ARRIVING)
     services = {
@@ -162,13 +168,33 @@ def bound_server(dispatcher: Dispatcher) -> tuple[grpc.aio.Server, aio.HealthSer
     )
     health = aio.HealthServicer()
     add_HealthServicer_to_server(health, server)
+    return server, health, bind(server, options, secrets.certificate)
+
+
+def bind(server: grpc.aio.Server, options: ServerOptions, certificate: Certificate | None) -> int:
+    """Let a server listen, with TLS if there is a certificate, and at the Unix socket if one is asked for.
+
+    Returns the port. Raises OSError if it is taken, and ExportError if the Unix socket is.
+    """
+    place = f"{in_url(options.host)}:{options.grpc_port}"
     try:
-        port = server.add_insecure_port(f"{in_url(options.host)}:{options.grpc_port}")
+        if certificate is None:
+            port = server.add_insecure_port(place)
+        else:
+            port = server.add_secure_port(place, certificate.grpc_credentials())
     except RuntimeError:
         port = 0
     if not port:
         raise OSError(f"The gRPC port {options.grpc_port} of {options.host} cannot be opened: is it in use?")
-    return server, health, port
+    path = options.grpc_unix_socket
+    if path is not None:
+        remove_stale(path)
+        try:
+            with only_for_the_group():
+                server.add_insecure_port(f"unix:{path}")
+        except RuntimeError:
+            raise ExportError(f"The Unix socket {path} of gRPC cannot be opened: is its folder there?") from None
+    return port
 
 
 async def set_serving(health: aio.HealthServicer) -> None:

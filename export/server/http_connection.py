@@ -55,7 +55,8 @@ class HttpConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         self._socket = transport
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if transport.get_extra_info("socket").family != socket.AF_UNIX:
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.is_ending = self._sends_body = False
         super().connection_made(EndingTransport(transport, self))  # type: ignore[arg-type]  # it stands for a Transport
         self._headers_begun, self._is_in_headers, self._header_bytes = 0, False, 0
@@ -95,7 +96,8 @@ class HttpConnection(HttpToolsProtocol):
             self._close()
             return
         self.is_ending = True
-        self._socket.write_eof()
+        if self._socket.can_write_eof():  # not over TLS; there, the client knows the end by Content-Length
+            self._socket.write_eof()
         self.flow.resume_reading()
         if self._header_timer is None:
             self._header_timer = self._wait_for_headers()

@@ -1,7 +1,8 @@
-"""The options of a local server: where it listens, and its limits."""
+"""The options of a local server: where it listens, whom it answers, and its limits."""
 
 import dataclasses
 import pathlib
+import urllib.parse
 
 from keras_transformer.machine import processor_cores
 
@@ -32,9 +33,14 @@ class ServerOptions:
     idle_seconds: seconds that an HTTP connection stays open between two requests. Proxies keep theirs for 60.
     connections: HTTP connections at the same time; an idle one makes room for a new one.
     drain_seconds: seconds after SIGTERM in which requests in flight are answered.
-    poll_seconds: seconds between two searches of the folder for a new version.
+    poll_seconds: seconds between two searches of the folder for a new version, and of the files of TLS and keys.
     models_poll_seconds: seconds between two looks at the file of models.
     log_requests: the file that gets a line of JSON for each request, or none. log_text: with its text.
+    tls_certificate, tls_key, tls_client_ca: files of `tls.Certificate`; without a certificate the ports have no TLS.
+    api_key_file: the file of `api_keys.ApiKeys`; without it nobody needs a key.
+    metrics_without_key: whether Prometheus needs none.
+    allow_origins: pages of which sites may ask, such as https://example.org.
+    unix_socket, grpc_unix_socket: paths of Unix sockets at which REST and gRPC answer too, without TLS.
     """
 
     host: str = "127.0.0.1"
@@ -54,6 +60,14 @@ class ServerOptions:
     models_poll_seconds: float = 10.0
     log_requests: pathlib.Path | None = None
     log_text: bool = False
+    tls_certificate: pathlib.Path | None = None
+    tls_key: pathlib.Path | None = None
+    tls_client_ca: pathlib.Path | None = None
+    api_key_file: pathlib.Path | None = None
+    metrics_without_key: bool = False
+    allow_origins: tuple[str, ...] = ()
+    unix_socket: pathlib.Path | None = None
+    grpc_unix_socket: pathlib.Path | None = None
 
     @property
     def bytes_in_flight(self) -> int:
@@ -78,3 +92,19 @@ class ServerOptions:
                 raise ExportError(f"{name} is {getattr(self, name)}; it must be from 0 to 65535.")
         if self.log_text and self.log_requests is None:
             raise ExportError("log_text needs log_requests, the file that the text is written to.")
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ExportError("TLS needs a certificate and its key: give both tls_certificate and tls_key.")
+        if self.tls_client_ca is not None and self.tls_certificate is None:
+            raise ExportError("tls_client_ca is for TLS: give tls_certificate and tls_key too.")
+        for origin in self.allow_origins:
+            if not is_origin(origin):
+                raise ExportError(f"allow_origin is {origin!r}; it must be of the form https://example.org, no path.")
+
+
+def is_origin(text: str) -> bool:
+    """Return whether a text is the origin of pages, as browsers write it: scheme, host, and port if it is unusual."""
+    try:
+        parts = urllib.parse.urlsplit(text)
+        return bool(parts.hostname) and text == f"{parts.scheme}://{parts.netloc}" and parts.scheme in ("http", "https")
+    except ValueError:
+        return False

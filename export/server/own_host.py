@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import urllib.parse
+from collections.abc import Sequence
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -14,13 +15,14 @@ class OwnHost:
 
     A page can let its name mean 127.0.0.1 (DNS rebinding); then `Host` has that name. Or it posts to localhost; then
     `Origin` has its name. A host name is checked if the server listens at `host`, an address of this machine alone.
+    Pages of `origins` may ask.
     """
 
-    def __init__(self, application: ASGIApp, host: str):
-        self.application, self.is_local = application, is_this_machine(host)
+    def __init__(self, application: ASGIApp, host: str, origins: Sequence[str] = ()):
+        self.application, self.is_local, self.origins = application, is_this_machine(host), origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reason = refusal(Headers(scope=scope)) if self.is_local and scope["type"] == "http" else None
+        reason = refusal(Headers(scope=scope), self.origins) if self.is_local and scope["type"] == "http" else None
         if reason is None:
             await self.application(scope, receive, send)
             return
@@ -36,7 +38,7 @@ def is_this_machine(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def refusal(headers: Headers) -> str | None:
+def refusal(headers: Headers, origins: Sequence[str] = ()) -> str | None:
     """Return why a request with these headers is refused; None if it is not."""
     hosts = headers.getlist("host")
     if len(hosts) > 1:
@@ -45,7 +47,7 @@ def refusal(headers: Headers) -> str | None:
     if host and not is_own(host):
         return f"This server answers as localhost or by its address, not as {host!a}: see docs/serving.md."
     origin = headers.get("origin")
-    if origin is not None and (urlsplit(origin) or ("", ""))[1].lower() != host.lower():
+    if origin is not None and origin not in origins and (urlsplit(origin) or ("", ""))[1].lower() != host.lower():
         return f"The page {origin!a} is of another site: it cannot ask this server."
     return None
 

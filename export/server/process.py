@@ -6,11 +6,12 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import uvicorn
 
@@ -21,6 +22,8 @@ from .http_connection import HttpConnection
 from .models import Models
 from .options import ServerOptions, in_url
 from .rest_api import rest_application
+from .secrets import Secrets
+from .sockets import BACKLOG, open_path, open_port, removed_at_the_end
 
 logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it would log each request that is not HTTP
 
@@ -28,12 +31,13 @@ LAST_ANSWERS = 2  # seconds in which connections close after the last request ha
 
 
 class Address(NamedTuple):
-    """Where a server answers: the name of the first model, the host, and the ports of REST and gRPC."""
+    """Where a server answers: name of the first model, host, ports of REST and gRPC, and whether the ports have TLS."""
 
     name: str
     host: str
     port: int
     grpc_port: int
+    is_tls: bool = False
 
     @property
     def url(self) -> str:
@@ -41,19 +45,38 @@ class Address(NamedTuple):
 
     @property
     def page_url(self) -> str:
-        return f"http://{in_url(self.host)}:{self.port}/"
+        return f"{'https' if self.is_tls else 'http'}://{in_url(self.host)}:{self.port}/"
 
     @property
     def grpc_url(self) -> str:
-        return f"grpc://{in_url(self.host)}:{self.grpc_port}/{urllib.parse.quote(self.name)}"
+        scheme = "grpcs" if self.is_tls else "grpc"
+        return f"{scheme}://{in_url(self.host)}:{self.grpc_port}/{urllib.parse.quote(self.name)}"
 
 
 class Uvicorn(uvicorn.Server):
-    """A uvicorn server that leaves signals to `run_server`."""
+    """A uvicorn server that leaves signals to `run_server`, and has TLS at ports but not at Unix sockets."""
+
+    def __init__(self, config: uvicorn.Config, context: ssl.SSLContext | None, seconds: float):
+        super().__init__(config)
+        self._tls: dict[str, Any] = {}
+        if context is not None:
+            self._tls = {"ssl": context, "ssl_handshake_timeout": seconds, "ssl_shutdown_timeout": seconds}
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections: uvicorn's own `startup`, which has no time limit for handshakes."""
+        loop, self.servers = asyncio.get_running_loop(), []
+
+        def connection() -> asyncio.Protocol:
+            return self.config.http_protocol_class(config=self.config, server_state=self.server_state, app_state={})
+
+        for listener in sockets or []:
+            tls = {} if listener.family == socket.AF_UNIX else self._tls
+            self.servers.append(await loop.create_server(connection, sock=listener, backlog=BACKLOG, **tls))
+        self.started = True
 
 
 async def run_server(
@@ -62,54 +85,52 @@ async def run_server(
     """Serve until `stop` is set, then answer the requests in flight.
 
     Calls `on_start` with the address as soon as requests are answered. Returns whether every request was answered
-    within `drain_seconds`. Raises ExportError if a port cannot be opened.
+    within `drain_seconds`. Raises ExportError if a certificate or keys cannot be used, or a port cannot be opened.
     """
+    secrets = Secrets(options)
     dispatcher = Dispatcher(models, options)
-    listener = open_port(options.host, options.port)
+    listeners = [open_port(options.host, options.port)]
     try:
-        rpc, health, grpc_port = bound_server(dispatcher)
-    except OSError as error:
-        listener.close()
+        if options.unix_socket is not None:
+            listeners.append(open_path(options.unix_socket))
+        rpc, health, grpc_port = bound_server(dispatcher, secrets)
+    except (OSError, ExportError) as error:
+        for listener in listeners:
+            listener.close()
         raise ExportError(str(error)) from None
-    http = Uvicorn(
-        uvicorn.Config(
-            rest_application(dispatcher),
-            http=HttpConnection.limited(options),
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=options.idle_seconds,
-            timeout_graceful_shutdown=LAST_ANSWERS,
-        )
+    config = uvicorn.Config(
+        rest_application(dispatcher, secrets.keys),
+        http=HttpConnection.limited(options),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=options.idle_seconds,
+        timeout_graceful_shutdown=LAST_ANSWERS,
     )
+    certificate = secrets.certificate
+    http = Uvicorn(config, certificate and certificate.context, options.header_seconds)
     await rpc.start()
-    watch = models.watch(options.poll_seconds, options.models_poll_seconds)
-    tasks = [asyncio.create_task(http.serve([listener])), asyncio.create_task(watch)]
-    while not http.started:
-        await asyncio.sleep(0.01)
-    await set_serving(health)
-    on_start(Address(models.names[0], options.host, listener.getsockname()[1], grpc_port))
-    await stop.wait()
-    await health.enter_graceful_shutdown()
-    is_answered = await dispatcher.drain()
-    http.should_exit = True
-    await asyncio.gather(tasks[0], rpc.stop(LAST_ANSWERS if is_answered else 0))
-    tasks[1].cancel()
-    await asyncio.wait(tasks)
-    dispatcher.close()
+    watches = models.watch(options.poll_seconds, options.models_poll_seconds), secrets.watch(options.poll_seconds)
+    with removed_at_the_end(options.unix_socket, options.grpc_unix_socket):
+        serving = asyncio.create_task(http.serve(listeners))
+        watching = [asyncio.create_task(watch) for watch in watches]
+        while not http.started:
+            await asyncio.sleep(0.01)
+        await set_serving(health)
+        port = listeners[0].getsockname()[1]
+        on_start(Address(models.names[0], options.host, port, grpc_port, certificate is not None))
+        await stop.wait()
+        await health.enter_graceful_shutdown()
+        is_answered = await dispatcher.drain()
+        http.should_exit = True
+        await asyncio.gather(serving, rpc.stop(LAST_ANSWERS if is_answered else 0))
+        for task in watching:
+            task.cancel()
+        await asyncio.wait([serving, *watching])
+        dispatcher.close()
     return is_answered
-
-
-def open_port(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raises ExportError if the port cannot be opened."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ExportError(f"The port {port} of {host} cannot be opened: {reason}.") from None
 
 
 def run_until_signal(models: Models, options: ServerOptions, on_start: Callable[[Address], None]) -> bool:

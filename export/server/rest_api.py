@@ -14,15 +14,18 @@ from google.protobuf.message import Message
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..versions import is_number
+from .api_keys import ApiKeys, KeyRequired
 from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, invalid
+from .gzip_answers import GzipAnswers
 from .inference import refuse, signature_of_examples
 from .json_codec import json_codec, unzipped
 from .metrics import CONTENT_TYPE
@@ -38,11 +41,13 @@ CHOICE = r"(?:(?i:/versions)/(?P<version>[0-9]+)|(?i:/labels)/(?P<label>[^/:]+))
 PREDICTION = re.compile(rf"(?i:/v1/models)/(?P<name>[^/:]+){CHOICE}:(?P<method>classify|regress|predict)")
 STATUS = re.compile(rf"(?i:/v1/models)(?:/(?P<name>[^/:]+))?{CHOICE}(?P<metadata>(?i:/metadata))?")
 METRICS = "/monitoring/prometheus/metrics"  # the path of TensorFlow Serving
+ALLOWED_METHODS = ["GET", "POST"]  # of pages of other sites
+ALLOWED_HEADERS = ["authorization", "content-encoding", "content-type", "x-api-key"]
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 
-def rest_application(dispatcher: Dispatcher) -> OwnHost:
-    """Return the ASGI application that answers through a Dispatcher."""
+def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None = None) -> OwnHost:
+    """Return the ASGI application that answers through a Dispatcher, to those who have one of the keys if there are."""
     api = RestApi(dispatcher)
     application = Starlette(
         routes=[
@@ -57,7 +62,13 @@ def rest_application(dispatcher: Dispatcher) -> OwnHost:
         },
     )
     application.router.redirect_slashes = False
-    return OwnHost(application, dispatcher.options.host)
+    options = dispatcher.options
+    guarded: ASGIApp = GzipAnswers(application)
+    if keys is not None:
+        guarded = KeyRequired(guarded, keys, [METRICS] if options.metrics_without_key else [])
+    if options.allow_origins:  # before the keys, which a browser's question whether it may ask does not have
+        guarded = CORSMiddleware(guarded, options.allow_origins, ALLOWED_METHODS, ALLOWED_HEADERS)
+    return OwnHost(guarded, options.host, options.allow_origins)
 
 
 class RestApi:
@@ -72,7 +83,9 @@ class RestApi:
         served = [folder.name for folder in models if folder.versions] or models.names
         name = request.query_params.get("model", served[0])
         version = self.dispatcher.version(name)
-        return welcome(name, request.url.port or 80, version.signatures, version.example, served)
+        port = f":{request.url.port}" if request.url.port else ""
+        origin = f"{request.url.scheme}://localhost{port}"
+        return welcome(name, origin, version.signatures, version.example, served)
 
     async def metrics(self, request: Request) -> Response:
         """Answer with counts and times for Prometheus."""
@@ -201,6 +214,7 @@ class Answer(Response):
         while self._chunks:
             chunk = self._chunks.pop()
             await send({"type": "http.response.body", "body": chunk, "more_body": bool(self._chunks)})
+            await asyncio.sleep(0)  # to pack a chunk takes a millisecond: other requests come between
 
 
 async def unless_disconnected(request: Request, answer: Coroutine[Any, Any, list[bytes]]) -> list[bytes]:

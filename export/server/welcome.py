@@ -28,16 +28,17 @@ HEADERS = {
 
 
 def welcome(
-    name: str, port: int, signatures: dict[str, Signature], example: str, names: Sequence[str] = ()
+    name: str, origin: str, signatures: dict[str, Signature], example: str, names: Sequence[str] = ()
 ) -> Response:
     """Return the page of a version with these signatures, which are served under `name`, with a sentence to try.
 
-    names: the models of the server, among which the page lets choose.
+    origin: the server as the page's reader reaches it, such as http://localhost:8501. names: the models of the server,
+    among which the page lets choose.
     """
     data = page_data(name, signatures, example, names)
     if data is None:
         body = json.dumps({"instances": [{"text": example or "Hello!"}]})
-        url = f"http://localhost:{port}/v1/models/{urllib.parse.quote(name)}:predict"
+        url = f"{origin}/v1/models/{urllib.parse.quote(name)}:predict"
         return PlainTextResponse(f"curl -d {shlex.quote(body)} {url}\n")
     policy = content_security_policy(data) + "; frame-ancestors 'none'"
     return HTMLResponse(page(data), headers=HEADERS | {"Content-Security-Policy": policy})

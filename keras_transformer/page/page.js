@@ -46,7 +46,10 @@ function startAsFile(explanation) {
 function startWithServer() {
   drawControls(byId("controls"), data.options, askSoon);
   byId("sentence").addEventListener("input", askSoon);
-  byId("question").addEventListener("submit", (event) => event.preventDefault());
+  byId("question").addEventListener("submit", (event) => {
+    event.preventDefault();
+    useKey();
+  });
   byId("reset").addEventListener("click", () => {
     resetControls(data.options);
     askSoon();
@@ -120,6 +123,21 @@ async function askFor(text, options, signal) {
 async function patiently(answer) {
   const timer = setTimeout(() => (byId("answer-note").textContent = "still waiting for the server"), PATIENCE);
   return answer.finally(() => clearTimeout(timer));
+}
+
+/** Show the field for an API key: the server wants one, or another one. */
+function askForKey() {
+  byId("key-wanted").hidden = false;
+}
+
+/** Ask again with the key that was typed, and keep no copy of it in the field. */
+function useKey() {
+  const typed = byId("key").value.trim();
+  if (!typed) return;
+  byId("key").value = "";
+  if (!takeKey(typed)) return showError("An API key is of ASCII letters, digits and signs, without spaces.");
+  byId("key-wanted").hidden = true;
+  askNow();
 }
 
 // showing

@@ -7,6 +7,7 @@ from starlette.datastructures import Headers
 from export.server.options import ServerOptions
 from export.server.own_host import OwnHost, refusal
 from export.server.process import local_server
+from export.versions import ExportError
 from tests.support.bad_requests import send
 from tests.support.echo import write_echo
 
@@ -62,3 +63,81 @@ def test_a_served_model_is_out_of_reach_for_a_page_of_another_site(tmp_path):
         assert requests.post(f"{server.url}:predict", json=body, headers=own).status_code == 200
         twice = b"GET /v1/models/echo HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nConnection: close\r\n\r\n"
         assert send(server, twice).startswith(b"HTTP/1.1 403")
+
+
+# pages of other sites that may ask
+
+FRIEND, PREFLIGHT = "https://friend.example", {"Access-Control-Request-Method": "POST"}
+
+
+@pytest.fixture(scope="module")
+def open_to_friends(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "echo"
+    write_echo(folder / "1")
+    keys = folder.parent / "keys"
+    keys.write_text("a-key-of-the-server")
+    with local_server(folder, ServerOptions(port=0, grpc_port=0, allow_origins=(FRIEND,), api_key_file=keys)) as server:
+        yield server
+
+
+def test_a_page_that_may_ask_can_read_answers_and_errors(open_to_friends):
+    url, body = f"{open_to_friends.url}:predict", {"inputs": ["a"]}
+    for key, status in (("a-key-of-the-server", 200), ("another", 401)):
+        answer = requests.post(url, json=body, headers={"Origin": FRIEND, "x-api-key": key})
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (status, FRIEND)
+        assert "Origin" in answer.headers["vary"] and "access-control-allow-credentials" not in answer.headers
+
+
+def test_a_browser_learns_before_what_a_page_may_send(open_to_friends):
+    wanted = {"Access-Control-Request-Headers": "authorization, content-type, x-api-key, content-encoding"}
+    url = f"{open_to_friends.url}:predict"
+    answer = requests.options(url, headers={"Origin": FRIEND} | PREFLIGHT | wanted)
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, FRIEND)
+    assert "POST" in answer.headers["access-control-allow-methods"]
+    allowed = {name.strip().lower() for name in answer.headers["access-control-allow-headers"].split(",")}
+    assert {name.strip() for name in wanted["Access-Control-Request-Headers"].split(",")} <= allowed
+    refused = requests.options(url, headers={"Origin": FRIEND, "Access-Control-Request-Method": "DELETE"})
+    assert refused.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "http://friend.example", "https://friend.example:1", "null"]
+)
+def test_other_pages_still_may_not(open_to_friends, origin):
+    url = f"{open_to_friends.url}:predict"
+    headers = {"Origin": origin, "x-api-key": "a-key-of-the-server"}
+    for answer in (
+        requests.post(url, json={"inputs": ["a"]}, headers=headers),
+        requests.options(url, headers=headers | PREFLIGHT),
+    ):
+        assert answer.status_code == 403 and "access-control-allow-origin" not in answer.headers
+
+
+def test_without_the_option_no_page_may(tmp_path):
+    write_echo(tmp_path / "echo" / "1")
+    with local_server(tmp_path / "echo", ServerOptions(port=0, grpc_port=0)) as server:
+        own = f"http://{server.host}:{server.port}"
+        answer = requests.post(f"{server.url}:predict", json={"inputs": ["a"]}, headers={"Origin": own})
+        assert answer.status_code == 200 and not [name for name in answer.headers if "access-control" in name.lower()]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "*",
+        "null",
+        "",
+        "friend.example",
+        "https://friend.example/",
+        "https://a b/c",
+        "https://x?y",
+        "ftp://x",
+        "https://",
+        "http://[",
+        "https://friend.example/page",
+    ],
+)
+def test_an_origin_is_a_scheme_and_a_host(origin):
+    with pytest.raises(ExportError, match="https://example.org"):
+        ServerOptions(allow_origins=(origin,))
+    ServerOptions(allow_origins=(FRIEND, "http://localhost:3000", "https://[::1]:8443"))

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import export.query
+from export.client.access import Access
 from export.client.client import ServingClient
 from keras_transformer.translation import Translation
 from tests.support.commands import invoke
@@ -72,7 +73,7 @@ def test_a_reader_that_closes_the_pipe_ends_it_without_a_word(tmp_path):
         assert (process.wait(60), process.stderr.read()) == (-signal.SIGPIPE, "")
 
 
-def test_every_option_arrives_in_the_client(monkeypatch):
+def test_every_option_arrives_in_the_client(monkeypatch, tmp_path):
     class Recorder:
         def __init__(self, *arguments, **named):
             calls.append(inspect.signature(ServingClient.__init__).bind(None, *arguments, **named).arguments)
@@ -82,8 +83,16 @@ def test_every_option_arrives_in_the_client(monkeypatch):
 
     calls = []
     monkeypatch.setattr(export.query, "ServingClient", Recorder)
-    options = ("--url", "u", "--rows-per-request", 5, "--requests-at-once", 3, "--deadline", 2.5)
+    files = {name: tmp_path / name for name in ("ca", "certificate", "key", "api_key_file")}
+    for file in files.values():
+        file.write_text("content")
+    options = ["--url", "u", "--rows-per-request", 5, "--requests-at-once", 3, "--deadline", 2.5]
+    for name, file in files.items():
+        options += [f"--{name.replace('_', '-')}", file]
     assert invoke(export.query.app, *options, stdin="a\n").stdout == "a\n"
     [arguments] = calls
     del arguments["self"]
-    assert arguments == {"url": "u", "rows_per_request": 5, "requests_at_once": 3, "deadline": 2.5}
+    access = Access(**files)
+    assert arguments == {
+        "url": "u", "rows_per_request": 5, "requests_at_once": 3, "deadline": 2.5, "access": access
+    }  # fmt: skip

@@ -151,7 +151,16 @@ def test_mistakes_are_one_sentence(folder, tmp_path):
 def test_whoever_lets_others_ask_is_warned(host, is_warned, caplog):
     announce(Address("mine", host, 8501, 8500))
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert len(warnings) == is_warned and all(host in warning and "password" in warning for warning in warnings)
+    assert len(warnings) == is_warned and all(host in warning for warning in warnings)
+
+
+@pytest.mark.parametrize("is_tls", [False, True])
+@pytest.mark.parametrize("needs_key", [False, True])
+def test_the_warning_names_what_is_missing(is_tls, needs_key, caplog):
+    announce(Address("mine", "0.0.0.0", 8501, 8500, is_tls), needs_key=needs_key)
+    warnings = " ".join(record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert (("--tls-certificate" in warnings), ("--api-key-file" in warnings)) == (not is_tls, not needs_key)
+    assert ("0.0.0.0" in warnings) == (not is_tls or not needs_key)
 
 
 def test_each_model_of_a_server_has_its_addresses(capsys):
@@ -182,4 +191,7 @@ def test_a_name_with_signs_of_the_shell_is_written_as_an_address_has_it():
     address = Address("my $model", "127.0.0.1", 8501, 8500)
     assert address.url == "http://127.0.0.1:8501/v1/models/my%20%24model"
     assert address.grpc_url == "grpc://127.0.0.1:8500/my%20%24model"
-    assert b" http://localhost:8501/v1/models/my%20%24model:predict" in welcome("my $model", 8501, {}, "").body
+    assert (
+        b" http://localhost:8501/v1/models/my%20%24model:predict"
+        in welcome("my $model", "http://localhost:8501", {}, "").body
+    )

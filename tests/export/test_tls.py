@@ -1,0 +1,266 @@
+"""HTTP and gRPC over TLS: for clients that trust the certificate, with one of their own if the server asks for it."""
+
+import contextlib
+import dataclasses
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+
+import grpc
+import pytest
+import requests
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from export.client.access import Access
+from export.client.client import ServingClient
+from export.client.transports import ClientError
+from export.serve import app
+from export.server.options import ServerOptions
+from export.server.process import local_server
+from export.server.tls import Certificate
+from export.versions import ExportError
+from keras_transformer.errors import UserError
+from tests.support.certificates import Authority, Pair, openssl
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.echo import write_echo
+
+pytestmark = pytest.mark.slow  # openssl is a process
+LINES = ["a", "ü"]
+LONG = "x" * 200_000
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"), "our-authority")
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("stranger"), "another-authority")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "echo"
+    write_echo(folder / "1")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def options(authority):
+    pair = authority.pair("server")
+    return ServerOptions(port=0, grpc_port=0, tls_certificate=pair.certificate, tls_key=pair.key, poll_seconds=0.05)
+
+
+@pytest.fixture(scope="module")
+def server(folder, options):
+    with local_server(folder, options) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def strict(folder, options, authority):
+    """A server that asks for a certificate of the authority."""
+    with local_server(folder, dataclasses.replace(options, tls_client_ca=authority.certificate)) as address:
+        yield address
+
+
+def trusting(authority):
+    """A session that no variable of the environment tells to trust others."""
+    session = requests.Session()
+    session.trust_env, session.verify = False, str(authority.certificate)
+    return session
+
+
+def urls(server):
+    return [server.url, server.grpc_url]
+
+
+def texts(url, **access):
+    return [each.text for each in ServingClient(url, 20, attempts=2, access=Access(**access)).translate(LINES)]
+
+
+def test_the_addresses_say_that_there_is_tls(server):
+    assert (server.url[:8], server.grpc_url[:8]) == ("https://", "grpcs://")
+
+
+def test_a_client_that_trusts_the_authority_gets_answers(server, authority):
+    assert [texts(url, ca=authority.certificate) for url in urls(server)] == [LINES] * 2
+
+
+def test_a_client_that_trusts_another_authority_gets_none_and_asks_once(server, stranger):
+    for url in urls(server):
+        start = time.monotonic()
+        with pytest.raises(ClientError) as error:
+            ServingClient(url, 20, access=Access(ca=stranger.certificate)).translate(LINES)
+        assert not error.value.is_transient, (url, str(error.value))
+        assert "CERTIFICATE_VERIFY_FAILED" in str(error.value), time.monotonic() - start
+
+
+def test_without_tls_nobody_gets_an_answer(server):
+    with pytest.raises(requests.ConnectionError):
+        requests.get(f"http://{server.host}:{server.port}/", timeout=20)
+    with pytest.raises(ClientError):
+        ServingClient(f"grpc://{server.host}:{server.grpc_port}/echo", 5, attempts=1).translate(LINES)
+
+
+def test_the_page_the_status_and_the_metrics_are_there(server, authority):
+    with trusting(authority) as session:
+        assert b" https://localhost:" in session.get(server.page_url).content  # a line of curl: it has no options
+        assert session.get(server.url).json()["model_version_status"]
+        assert ":tensorflow:serving" in session.get(f"{server.page_url}monitoring/prometheus/metrics").text
+    credentials = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
+    with grpc.secure_channel(f"localhost:{server.grpc_port}", credentials) as channel:
+        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
+    assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_curl(server, authority, version):
+    if shutil.which("curl") is None:
+        pytest.skip("there is no curl here")
+    body = json.dumps({"inputs": [LONG]})
+    process = subprocess.run(
+        ["curl", "-sS", version, "--cacert", authority.certificate, "-d@-", f"{server.url}:predict"],
+        input=body, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert json.loads(process.stdout)["outputs"]["translation"] == [LONG], process.stderr
+
+
+def test_a_body_that_is_refused_is_read_so_that_the_client_gets_the_reason(server, authority):
+    body = b"x" * (ServerOptions().body_bytes + (2 << 20))
+    with trusting(authority) as session:
+        for _ in range(3):
+            assert session.post(f"{server.url}:predict", data=body, timeout=60).status_code == 413
+        assert session.post(f"{server.url}:predict", json={"inputs": LINES}, timeout=60).status_code == 200
+
+
+@pytest.mark.parametrize(("version", "is_taken"), [("TLSv1_1", False), ("TLSv1_2", True), ("TLSv1_3", True)])
+def test_tls_is_1_2_or_newer(server, authority, version, is_taken):
+    context = ssl.create_default_context(cafile=authority.certificate)
+    context.minimum_version = context.maximum_version = getattr(ssl.TLSVersion, version)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    for port in (server.port, server.grpc_port):
+        if port == server.grpc_port:
+            context.set_alpn_protocols(["h2"])
+        with socket.create_connection((server.host, port), timeout=20) as connection:
+            with contextlib.nullcontext() if is_taken else pytest.raises((ssl.SSLError, ConnectionError)):
+                with context.wrap_socket(connection, server_hostname="localhost") as wrapped:
+                    assert wrapped.version() == version.replace("_", ".")
+
+
+def test_a_handshake_that_does_not_end_is_given_up(folder, options):
+    with local_server(folder, dataclasses.replace(options, header_seconds=0.2)) as server:
+        for port in (server.port, server.grpc_port):
+            with socket.create_connection((server.host, port), timeout=20) as connection:
+                assert connection.recv(100) in (b"",) or port == server.grpc_port  # gRPC may send an alert first
+
+
+# certificates of clients
+
+
+def test_a_client_with_a_certificate_gets_answers(strict, authority):
+    pair = authority.pair("client")
+    mine = {"ca": authority.certificate, "certificate": pair.certificate, "key": pair.key}
+    assert [texts(url, **mine) for url in urls(strict)] == [LINES] * 2
+
+
+def test_a_client_without_one_or_with_that_of_a_stranger_gets_none(strict, authority, stranger):
+    pair = stranger.pair("client")
+    for mine in ({}, {"certificate": pair.certificate, "key": pair.key}):
+        for url in urls(strict):
+            with pytest.raises(ClientError):
+                texts(url, ca=authority.certificate, **mine)
+
+
+# other files at the same place
+
+
+def serial(server, ca, port):
+    context = ssl.create_default_context(cafile=ca)
+    context.set_alpn_protocols(["h2" if port == server.grpc_port else "http/1.1"])
+    with socket.create_connection((server.host, port), timeout=20) as connection:
+        with context.wrap_socket(connection, server_hostname="localhost") as wrapped:
+            return wrapped.getpeercert()["serialNumber"]
+
+
+def test_a_new_certificate_is_for_new_connections_and_a_damaged_one_for_none(folder, authority, caplog):
+    pair = authority.pair("rotated")
+    options = ServerOptions(port=0, grpc_port=0, tls_certificate=pair.certificate, tls_key=pair.key, poll_seconds=0.05)
+    with local_server(folder, options) as server, trusting(authority) as session:
+        ports = [server.port, server.grpc_port]
+        assert session.get(server.url).status_code == 200
+        [before] = {serial(server, authority.certificate, port) for port in ports}
+        pair.key.write_bytes(authority.pair("other").key.read_bytes())
+        until = time.monotonic() + 60
+        while "does not belong" not in caplog.text and time.monotonic() < until:
+            time.sleep(0.05)
+        assert {serial(server, authority.certificate, port) for port in ports} == {before}
+        authority.pair("rotated")
+        while "certificate changed" not in caplog.text and time.monotonic() < until:
+            time.sleep(0.05)
+        [after] = {serial(server, authority.certificate, port) for port in ports}
+        assert after != before
+        assert session.get(server.url).status_code == 200  # over the connection that was open
+    assert caplog.text.count("does not belong") == 1
+
+
+def test_another_authority_of_clients_replaces_the_first(authority, stranger, tmp_path):
+    """It is not added: whom the first one had signed is a stranger from then on."""
+    pair, client_ca = authority.pair("server"), tmp_path / "ca"
+    client_ca.write_bytes(authority.certificate.read_bytes())
+    certificate = Certificate(*pair, client_ca)
+    assert certificate.refresh() is False
+    client_ca.write_bytes(stranger.certificate.read_bytes())
+    assert certificate.refresh() is True
+    [known] = certificate.context.current.get_ca_certs()
+    assert dict(pairs[0] for pairs in known["subject"])["commonName"] == "another-authority"
+
+
+# mistakes
+
+
+def test_each_mistake_in_the_files_is_one_sentence(authority, tmp_path):
+    pair, other, nothing = authority.pair("server"), authority.pair("other"), tmp_path / "nothing"
+    nothing.write_text("")
+    damaged = tmp_path / "damaged"
+    damaged.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    secret = tmp_path / "secret"
+    openssl("ec", "-in", pair.key, "-aes128", "-passout", "pass:long enough", "-out", secret)
+    for files, reason in [
+        ((tmp_path / "none", pair.key), "none cannot be read"),
+        ((pair.certificate, tmp_path / "none"), "none cannot be read"),
+        ((pair.certificate, other.key), "does not belong to"),
+        ((pair.key, pair.certificate), "no certificate"),
+        ((pair.certificate, nothing), "no private key"),
+        ((damaged, pair.key), "cannot be used"),
+        ((pair.certificate, secret), "passphrase"),
+        ((*pair, tmp_path / "none"), "none cannot be read"),
+        ((*pair, nothing), "no certificate"),
+        ((*pair, damaged), "cannot be read"),
+    ]:
+        with pytest.raises(ExportError, match=reason) as error:
+            Certificate(*files)
+        assert "\n" not in str(error.value)
+
+
+def test_the_command_refuses_a_mistake_before_anything_listens(folder, authority):
+    pair, other = authority.pair("server"), authority.pair("other")
+    assert_one_sentence(invoke(app, folder, "--tls-certificate", pair.certificate), "tls_key")
+    assert_one_sentence(invoke(app, folder, "--tls-client-ca", authority.certificate), "tls_certificate")
+    mismatch = invoke(app, folder, "--tls-certificate", pair.certificate, "--tls-key", other.key)
+    assert_one_sentence(mismatch, "does not belong")
+
+
+def test_a_client_refuses_files_that_make_no_sense(authority, tmp_path):
+    pair = Pair(authority.certificate, authority.key)
+    with pytest.raises(UserError, match="both"):
+        Access(certificate=pair.certificate)
+    with pytest.raises(UserError, match="none cannot be read"):
+        Access(ca=tmp_path / "none")
+    for url in ("http://localhost:1/v1/models/m", "grpc://localhost:1/m"):
+        with pytest.raises(ClientError, match="s://"):
+            ServingClient(url, access=Access(ca=authority.certificate))
