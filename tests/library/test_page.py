@@ -202,32 +202,6 @@ def test_what_the_server_answers_is_drawn_as_the_same_in_a_file(served, file):
     assert [body["instances"] for body in served.asked] == [[{"text": "A dog runs", "n_best": 3}]] * 2
 
 
-def test_a_key_that_the_server_wants_is_asked_for_sent_and_shown_nowhere(served):
-    """Neither in the field, nor in the lines for programs, nor where the browser keeps something."""
-    key, sent = "the-key-of-the-server", []
-
-    def refuse(route):
-        sent.append(route.request.headers.get("authorization"))
-        is_right = sent[-1] == f"Bearer {key}"
-        route.fallback() if is_right else route.fulfill(status=401, json={"error": "This server wants an API key."})
-
-    served.route("**/*:predict", refuse)
-    assert not served.locator("#key").is_visible()
-    served.fill("#sentence", "A dog runs")
-    for typed in ("the wrong key", "another-key", key):
-        served.locator("#key").wait_for()
-        assert "API key" in served.locator("#error").inner_text()
-        served.fill("#key", typed)
-        served.press("#key", "Enter")
-    served.locator("#beam-tree .node").first.wait_for()
-    assert sent == [None, "Bearer another-key", f"Bearer {key}", f"Bearer {key}"]
-    assert not served.locator("#key").is_visible() and not served.locator("#error").is_visible()
-    kept = served.evaluate("[document.cookie, { ...localStorage }, { ...sessionStorage }, location.href]")
-    assert key not in served.content() + served.input_value("#key") + str(kept)
-    assert "$API_KEY" in served.locator("#curl").inner_text()
-    assert 'os.environ["API_KEY"]' in served.locator("#python").inner_text()
-
-
 def test_only_what_was_typed_last_is_shown(served):
     late = []
 
