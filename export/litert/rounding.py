@@ -24,12 +24,12 @@ def read_as_integers(model: keras.Model) -> Iterator[None]:
     """Let the embeddings of a model read rounded rows: q (V, d_model) int8 and s (V, 1), so that E is about s q."""
     layers = [layer for layer in model.layers if isinstance(layer, TokenEmbedding)]
     for layer in layers:
-        layer.embed = functools.partial(rounded_rows, *rounded(layer))
+        vars(layer)["embed"] = functools.partial(rounded_rows, *rounded(layer))
     try:
         yield
     finally:
         for layer in layers:
-            del layer.embed
+            del vars(layer)["embed"]
 
 
 def rounded(layer: TokenEmbedding) -> tuple[np.ndarray, np.ndarray]:

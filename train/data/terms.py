@@ -62,8 +62,8 @@ class Terms:
                 ids = [*self.tokenizer.encode(with_terms(source, terms)), EOS]
                 if len(ids) <= self.row_lengths.source:
                     sources[number] = ids
-        source = with_sentences(pairs.source, list(sources), list(sources.values()))
-        return EncodedPairs(source, pairs.target, pairs.skipped, pairs.keys)
+        with_their_terms = with_sentences(pairs.source, list(sources), list(sources.values()))
+        return EncodedPairs(with_their_terms, pairs.target, pairs.skipped, pairs.keys)
 
     def _word_pairs_of(self, pairs: EncodedPairs, gives_up: Callable[[], bool]) -> WordPairs:
         """Return which words of a shard belong together, learned from at most MOST_PAIRS, at equal distances."""

@@ -44,7 +44,7 @@ class WordPairs:
     ):
         self._probabilities = probabilities  # by source word in lower case, and target word
         self._counts = source_counts, target_counts
-        self._expected: dict[str, float] = collections.Counter()  # of each target word, from all source words
+        self._expected: dict[str, float] = collections.defaultdict(float)  # of each target word, from all source words
         for source, of_source in probabilities.items():
             for target, probability in of_source.items():
                 self._expected[target] += probability * source_counts[source]
@@ -60,11 +60,11 @@ class WordPairs:
         counts = [collections.Counter(word for words in side for word in words) for side in sides]
         known = [sorted(word for word, count in of_side.items() if count >= FEWEST) for of_side in counts]
         numbers = [{word: number for number, word in enumerate(words)} for words in known]
-        ids = (
+        source_ids, target_ids = (
             [[of_side[word] for word in words if word in of_side] for words in side]
             for side, of_side in zip(sides, numbers, strict=True)
         )
-        lexicon = learned_lexicon(*ids, vocab_size=max(map(len, known)) + 1)
+        lexicon = learned_lexicon(source_ids, target_ids, vocab_size=max(map(len, known)) + 1)
         probabilities: dict[str, dict[str, float]] = collections.defaultdict(dict)
         likely = lexicon.probabilities >= RELATED
         for source_id, target_id, probability in zip(*(column[likely].tolist() for column in lexicon), strict=True):
