@@ -24,12 +24,12 @@ def read_as_integers(model: keras.Model) -> Iterator[None]:
     """Let the embeddings of a model read rounded rows: q (V, d_model) int8 and s (V, 1), so that E is about s q."""
     layers = [layer for layer in model.layers if isinstance(layer, TokenEmbedding)]
     for layer in layers:
-        vars(layer)["embed"] = functools.partial(rounded_rows, *rounded(layer))
+        layer.__dict__["embed"] = functools.partial(rounded_rows, *rounded(layer))
     try:
         yield
     finally:
         for layer in layers:
-            del vars(layer)["embed"]
+            del layer.__dict__["embed"]
 
 
 def rounded(layer: TokenEmbedding) -> tuple[np.ndarray, np.ndarray]:
