@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import socket
-import ssl
 import sys
 import threading
 import urllib.parse
@@ -56,11 +55,16 @@ class Address(NamedTuple):
 class Uvicorn(uvicorn.Server):
     """A uvicorn server that leaves signals to `run_server`, and has TLS at ports but not at Unix sockets."""
 
-    def __init__(self, config: uvicorn.Config, context: ssl.SSLContext | None, seconds: float):
+    def __init__(self, config: uvicorn.Config, protocol: type[HttpConnection], secrets: Secrets, seconds: float):
         super().__init__(config)
+        self._protocol = protocol
         self._tls: dict[str, Any] = {}
-        if context is not None:
-            self._tls = {"ssl": context, "ssl_handshake_timeout": seconds, "ssl_shutdown_timeout": seconds}
+        if secrets.certificate is not None:
+            self._tls = {
+                "ssl": secrets.certificate.context,
+                "ssl_handshake_timeout": seconds,
+                "ssl_shutdown_timeout": seconds,
+            }
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -70,8 +74,8 @@ class Uvicorn(uvicorn.Server):
         """Accept connections: uvicorn's own `startup`, which has no time limit for handshakes."""
         loop, self.servers = asyncio.get_running_loop(), []
 
-        def connection() -> asyncio.Protocol:
-            return self.config.http_protocol_class(config=self.config, server_state=self.server_state, app_state={})
+        def connection() -> HttpConnection:
+            return self._protocol(config=self.config, server_state=self.server_state, app_state={})
 
         for listener in sockets or []:
             tls = {} if listener.family == socket.AF_UNIX else self._tls
@@ -98,19 +102,19 @@ async def run_server(
         for listener in listeners:
             listener.close()
         raise ExportError(str(error)) from None
+    protocol = HttpConnection.limited(options)
     config = uvicorn.Config(
         rest_application(dispatcher, secrets.keys),
-        http=HttpConnection.limited(options),
+        http=protocol,
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_keep_alive=options.idle_seconds,
+        timeout_keep_alive=options.idle_seconds,  # type: ignore[arg-type]  # uvicorn takes parts of a second too
         timeout_graceful_shutdown=LAST_ANSWERS,
     )
-    certificate = secrets.certificate
-    http = Uvicorn(config, certificate and certificate.context, options.header_seconds)
+    http = Uvicorn(config, protocol, secrets, options.header_seconds)
     await rpc.start()
     watches = models.watch(options.poll_seconds, options.models_poll_seconds), secrets.watch(options.poll_seconds)
     with removed_at_the_end(options.unix_socket, options.grpc_unix_socket):
@@ -120,7 +124,7 @@ async def run_server(
             await asyncio.sleep(0.01)
         await set_serving(health)
         port = listeners[0].getsockname()[1]
-        on_start(Address(models.names[0], options.host, port, grpc_port, certificate is not None))
+        on_start(Address(models.names[0], options.host, port, grpc_port, secrets.certificate is not None))
         await stop.wait()
         await health.enter_graceful_shutdown()
         is_answered = await dispatcher.drain()
