@@ -2,11 +2,10 @@
 
 import dataclasses
 import logging
-import re
 from collections.abc import Callable, Sequence
 
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
-from keras_transformer.text.placing import Alignment, Source, is_through, placed, replaced, text_of
+from keras_transformer.text.placing import LETTER, UNSPACED, Alignment, Source, is_through, placed, replaced, text_of
 from keras_transformer.text.spans import MARK, PLACEHOLDERS, SOFT_TERM, TAGS, Protection, Span
 from keras_transformer.text.tags import Stripped, Tag, tree_of, with_tags, without_tags
 from keras_transformer.text.terms import shown, without_signs
@@ -62,12 +61,31 @@ class ProtectedLine:
         return self.with_targets(text), tuple(self.with_targets(span.target) for span in unplaced)
 
     def with_targets(self, text: str) -> str:
-        """Return a text with what its placeholders stand for."""
+        """Return a text with what its placeholders stand for.
 
-        def target_of(symbol: re.Match) -> str:
-            return self.symbols[int(symbol[1]) - 1] if int(symbol[1]) <= len(self.symbols) else symbol[0]
+        A space parts one from a word, or from another one, that the model wrote without, unless the source has none.
+        """
+        written, reached = "", 0
+        for found in SYMBOL.finditer(text) if self.symbols else ():
+            number = int(found[1])
+            target = self.symbols[number - 1] if number <= len(self.symbols) else found[0]
+            before, after = self.neighbours(found[0])
+            written += text[reached : found.start()]
+            written += joint(written[-1:], target[:1], before) + target
+            reached = found.end()
+            written += joint(target[-1:], text[reached : reached + 1], after)
+        return written + text[reached:]
 
-        return SYMBOL.sub(target_of, text) if self.symbols else text
+    def neighbours(self, symbol: str) -> tuple[str, str]:
+        """Return the characters before and after a placeholder in the source."""
+        before, _, after = self.source.text.partition(symbol)
+        return before[-1:], after[:1]
+
+
+def joint(left: str, right: str, in_source: str) -> str:
+    """Return a space if two characters would make one word of two, and the source has none at this place."""
+    is_word = LETTER.match(left) and LETTER.match(right) and not UNSPACED.match(left) and not UNSPACED.match(right)
+    return "" if not is_word or LETTER.match(in_source) or in_source in ("\u27e6", "\u27e7") else " "
 
 
 def moved(span: Span, tags: Sequence[Span], stripped: Stripped) -> Span:

@@ -148,6 +148,19 @@ def test_protected_spans_come_through_a_model_of_random_weights(pair):
     assert translator.translate(lines, protect="")[0] == translator.translate(lines)[0]
 
 
+@pytest.mark.parametrize(
+    "line, translation, text",
+    [
+        ("A man with 23 dog", "Ein Mann mit⟦1⟧⟦2⟧und", "Ein Mann mit 23 Köter und"),
+        ("A man with 23 dog", "我有⟦1⟧只⟦2⟧。", "我有23只Köter。"),
+        ("a {x}3 or {z}px", "⟦1⟧⟦2⟧-⟦3⟧px", "{x}3-{z}px"),
+        ("3€px 4", "⟦1⟧px ⟦2⟧ ⟦9⟧", "3 px 4 ⟦9⟧"),
+    ],
+)
+def test_what_placeholders_stand_for_makes_no_word_of_two(line, translation, text):
+    assert ProtectedLine.of(line, EVERYTHING, placeholders=4).with_targets(translation) == text
+
+
 def test_without_spaces_a_sentence_is_one_word_and_nothing_is_lost():
     """Chinese, Japanese and Thai: so docs/text.md says."""
     assert restored("<b>狗</b>跑得快。", "犬は速く走る。", [(0, 0)]) == "<b>犬は速く走る。</b>"

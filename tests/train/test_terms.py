@@ -70,6 +70,15 @@ def test_a_tag_gets_no_term_and_neither_does_a_source_with_our_signs(tokenizer, 
     assert len(tagged) == 4 and all(text.startswith("<2de>the") and has_terms(text) for text in tagged)
 
 
+def test_a_tag_stays_one_piece_though_it_has_a_word_of_the_target(tokenizer):
+    tagged = [*TEXT, ("<dog>the cat sleeps", "der Hund und die Katze schläft")] * 4
+    sides = ([[*tokenizer.encode(text), EOS] for text in side] for side in zip(*tagged, strict=True))
+    pairs = EncodedPairs(*(Sentences.of(side, np.uint16) for side in sides), collections.Counter())
+    found = texts(tokenizer, drawn(tokenizer, pairs, tags=("<dog>",)).source)[len(TEXT) :: len(TEXT) + 1]
+    assert all(text.startswith("<dog>the") and has_terms(text) for text in found)
+    assert any("<dog¦" in text for text in texts(tokenizer, drawn(tokenizer, pairs, tags=()).source))
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_a_share_of_the_pairs_has_terms(tokenizer, pairs, share):
     count = sum(map(has_terms, texts(tokenizer, drawn(tokenizer, pairs, share).source)))
