@@ -277,6 +277,8 @@ def test_what_the_file_does_not_change_a_reload_by_rpc_does(tmp_path):
     models = opened(tmp_path, Model("mine", path))
 
     async def change():
+        written(models.file, Model("new", path))
+        await until(lambda: models.names == ["new"])
         await models.reload([Model("other", path)])
         await asyncio.sleep(0.1)
         assert models.names == ["other"]
