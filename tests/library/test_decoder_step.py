@@ -121,6 +121,17 @@ def test_a_step_adds_an_entry_per_hypothesis_and_the_memory_has_one_row_per_sent
     assert ((as_numpy(state.past.bias) == 0) == np.tile(np.eye(HYPOTHESES), (len(SOURCES), 1, 2))).all()
 
 
+def test_room_for_later_positions_changes_no_logits():
+    decoder = IncrementalDecoder(lively_transformer())
+    weights, start = decoder.step_weights(), decoder.start(SOURCES, HYPOTHESES)
+    growing, with_room = start, start.longer(3)
+    for position in range(2):
+        tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
+        expected, growing = decoder.step(weights, growing, tokens, position)
+        logits, with_room = decoder.step(weights, with_room, tokens, position, has_room=True)
+        assert_close(logits, expected)
+
+
 def after_two_steps(name="post_norm"):
     """A decoder and its state after two steps, in which hypothesis 0 has become the parent of all three."""
     decoder = IncrementalDecoder(lively_transformer(CONFIGS[name]))
