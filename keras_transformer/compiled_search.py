@@ -4,12 +4,16 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.short_vocabulary import ShortlistTable
+from keras_transformer.prefixes import NO_PREFIX, Prefix, rules_of_prefixes
+from keras_transformer.text.forbidden import Sequences, rule_of_forbidden
+from keras_transformer.text.required import Phrases, rule_of_required
 
 
 class SearchHow(NamedTuple):
@@ -21,24 +25,58 @@ class SearchHow(NamedTuple):
     shortlist: ShortlistTable | None
 
 
-def compiled_searches(how: SearchHow) -> tuple[Callable, Callable]:
-    """Return two compiled functions, of ids, and of ids, prefixes, endings and forbidden: see `search_results`."""
-    batch, rows = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None, None), tf.int32)
-    # A partial and not a lambda: TensorFlow counts the tracings of all functions that share their code, and warns of
-    # those that several Translators need
-    searched, searched_from = functools.partial(search_results, how), functools.partial(search_results, how)
-    return (
-        tf.function(searched, input_signature=[batch], autograph=False),
-        tf.function(searched_from, input_signature=[batch, batch, rows, rows], autograph=False),
-    )
+class Asked(NamedTuple):
+    """What a line asks of its search."""
+
+    prefix: Prefix = NO_PREFIX
+    forbidden: Sequences = ()
+    phrases: Phrases = ()
 
 
-def search_results(how: SearchHow, ids, prefixes=None, endings=None, forbidden=None) -> tuple:
+class CompiledSearch:
+    """The search of batches, compiled for lines that ask for nothing, for a beginning or sequences, and for phrases.
+
+    `word_edges` returns those of the vocabulary (text/required.py).
+    """
+
+    def __init__(self, how: SearchHow, word_edges: Callable[[], np.ndarray]):
+        batch, rows = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None, None), tf.int32)
+        edges = tf.TensorSpec((2, None), tf.bool)
+        self._word_edges = word_edges
+
+        def compiled(*inputs: tf.TensorSpec) -> Callable:
+            # A partial and not a lambda: TensorFlow counts the tracings of all functions that share their code, and
+            # warns of those that several Translators need
+            return tf.function(functools.partial(search_results, how), input_signature=inputs, autograph=False)
+
+        self._search = compiled(batch)
+        self._search_from = compiled(batch, batch, rows, rows)
+        self._search_with = compiled(batch, batch, rows, rows, rows, edges)
+
+    def __call__(self, ids: np.ndarray, asked: Sequence[Asked]) -> tuple:
+        """Return the leaves of the Hypotheses of a batch: ids int32 (B, S), and what each line asks."""
+        if all(line == Asked() for line in asked):
+            return self._search(ids)
+        rules = rules_of_prefixes([line.prefix for line in asked])
+        forbidden = rule_of_forbidden([line.forbidden for line in asked])
+        arguments = ids, rules["prefixes"], rules["endings"], forbidden
+        phrases = [line.phrases for line in asked]
+        if not any(phrases):
+            return self._search_from(*arguments)
+        return self._search_with(*arguments, rule_of_required(phrases), self._word_edges())
+
+
+def search_results(
+    how: SearchHow, ids, prefixes=None, endings=None, forbidden=None, required=None, word_edges=None
+) -> tuple:
     """Return the leaves of the Hypotheses of a search: see `search`, and rules.py for the rules.
 
-    Shapes: ids int32 (B, S), prefixes int32 (B, P), endings int32 (B, N, M), forbidden int32 (B, N', M').
+    Shapes: ids int32 (B, S), prefixes int32 (B, P), endings, forbidden and required int32 (B, N, M), each of its own N
+    and M, word_edges bool (2, V).
     """
     rules = rule_of_placeholders(how.placeholders, ids)
     if prefixes is not None:
         rules |= {"prefixes": prefixes, "endings": endings, "forbidden": forbidden}
+    if required is not None:
+        rules |= {"required": required, "word_edges": word_edges}
     return tuple(search(how.decoder, ids, how.options, rules=rules, shortlist=how.shortlist))

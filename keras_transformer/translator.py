@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_transformer.aligner import Aligner
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
-from keras_transformer.compiled_search import SearchHow, compiled_searches
+from keras_transformer.compiled_search import Asked, CompiledSearch, SearchHow
 from keras_transformer.confidence import Calibration, calibration_of, confidence_by
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import ON, RUN_OPTIONS, SearchOptions, check_coverage, check_options
@@ -23,7 +23,7 @@ from keras_transformer.kinds import config_of, joint_decoder
 from keras_transformer.parallel import map_batches
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.precision import in_precision
-from keras_transformer.prefixes import NO_PREFIX, Prefix, PrefixReader, rules_of_prefixes
+from keras_transformer.prefixes import NO_PREFIX, Prefix, PrefixReader
 from keras_transformer.presets import folder_of, save_with_tokenizer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_runs
@@ -39,10 +39,11 @@ from keras_transformer.sources import (
     padded,
 )
 from keras_transformer.text.documents import Document, DocumentTranslator
-from keras_transformer.text.forbidden import Sequences, rule_of_forbidden, search_without
+from keras_transformer.text.forbidden import Sequences, search_without
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.protected import translate_protected
+from keras_transformer.text.required import PhraseReader, Phrases, check_not_forbidden, with_missing
 from keras_transformer.text.spans import Protection
 from keras_transformer.text.terms import check_soft
 from keras_transformer.tokenizer import Tokenizer
@@ -114,7 +115,7 @@ class Translator:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
         self._placeholders = placeholders_in(tokenizer.pieces())
         how = SearchHow(decoder, options, self._placeholders, table_for(options, shortlist, tokenizer))
-        self._search, self._search_from = compiled_searches(how)
+        self._search = CompiledSearch(how, lambda: self._phrase_reader.word_edges)
 
     @classmethod
     def load(
@@ -182,17 +183,20 @@ class Translator:
         first_line: int = 1,
         prefixes: Iterable[str] | None = None,
         protect: Protection | str = "",
+        required: Iterable[Iterable[str]] | None = None,
     ) -> list[Translation]:
         """Return the best translation of each line, in the order of the lines.
 
         `first_line` is the number of the first line in warnings, for lines that are part of a longer text. `prefixes`
         are the texts with which the translations must begin, one per line; "" for none. `protect` is what must come
-        through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. Raises
-        ConfigError if there is not one prefix per line, for an unknown kind, or if the search writes trees only and
-        there are prefixes, and InputError if a prefix is longer than any translation, and for soft terms of a glossary
-        if the run was not trained with `data.terms`.
+        through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. `required`
+        are the phrases that the translations must have, a list per line; one that does not fit is in `unplaced` too.
+        Raises ConfigError if there is not one prefix, or list, per line, for an unknown kind, or if the search writes
+        trees only and there are prefixes or phrases, and InputError if they are longer than any translation, if there
+        is no piece for a phrase, if it is forbidden, and for soft terms of a glossary if the run was not trained with
+        `data.terms`.
         """
-        return [candidates[0] for candidates in self.translate_n_best(lines, first_line, prefixes, protect)]
+        return [best for best, *_ in self.translate_n_best(lines, first_line, prefixes, protect, required)]
 
     def translate_n_best(
         self,
@@ -200,6 +204,7 @@ class Translator:
         first_line: int = 1,
         prefixes: Iterable[str] | None = None,
         protect: Protection | str = "",
+        required: Iterable[Iterable[str]] | None = None,
     ) -> list[list[Translation]]:
         """Return up to `options.n_best` different translations of each line, best first.
 
@@ -207,13 +212,16 @@ class Translator:
         """
         lines, protection = list_of_lines(lines), Protection.of(protect)
         check_soft(protection.glossary.has_soft, self._inference.terms)
-        prefixes = None if prefixes is None else list_of_lines(prefixes, "Prefix")
+        begins = self._read_prefixes(prefixes, len(lines))
+        phrases = self._read_phrases(required, len(lines), first_line)
+        check_not_forbidden(phrases, protection.forbidden)
 
         def search(texts: list[str]) -> list[list[Translation]]:
-            return self._search_lines(texts, first_line, prefixes, protection.forbidden)
+            return self._search_lines(texts, first_line, begins, phrases, protection.forbidden)
 
         align = self._aligner.align_lines
-        return translate_protected(lines, protection, search, align, first_line, len(self._placeholders))
+        results = translate_protected(lines, protection, search, align, first_line, len(self._placeholders))
+        return with_missing(results, phrases, first_line)
 
     def translate_document(self, text: str, language: str = "en", protect: Protection | str = "") -> Document:
         """Return the translation of a text of many sentences, with its own spaces, line breaks and empty lines.
@@ -232,16 +240,15 @@ class Translator:
         return are_longer(self.tokenizer, lines, min(self.max_source_tokens, self.trained_tokens or LONGEST_SOURCE))
 
     def _search_lines(
-        self, lines: list[str], first_line: int, prefixes: list[str] | None, forbidden: Glossary
+        self, lines: list[str], first_line: int, prefixes: list[Prefix], phrases: list[Phrases], forbidden: Glossary
     ) -> list[list[Translation]]:
         encoded = list(encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line))
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)
-        read = None if prefixes is None else self._read_prefixes(prefixes, len(lines))
 
         def search(numbers: list[int], sequences: list[Sequences]) -> list[list[Translation]]:
-            chosen = None if read is None else [read[number] for number in numbers]
-            return self._search_ids([encoded[number] for number in numbers], chosen, sequences)
+            asked = [Asked(prefixes[n], tokens, phrases[n]) for n, tokens in zip(numbers, sequences, strict=True)]
+            return self._search_ids([encoded[number] for number in numbers], asked)
 
         results = search_without(search, len(lines), forbidden, self.tokenizer.decode, first_line)
         if lost := [number for number, translations in enumerate(results) if not translations]:
@@ -251,34 +258,37 @@ class Translator:
             )
         return results
 
-    def _search_ids(
-        self, sources: list[list[int]], prefixes: list[Prefix] | None, forbidden: list[Sequences]
-    ) -> list[list[Translation]]:
+    def _search_ids(self, sources: list[list[int]], asked: list[Asked]) -> list[list[Translation]]:
         blank = Translation("", 0.0, confidence=self._confidence(0.0, 0))
         results = [[] if ids else [blank] for ids in sources]
 
         def translate_batch(batch: list[int]) -> None:
             ids = padded([sources[index] for index in batch])
-            if prefixes is None and not any(forbidden):
-                hypotheses = self._search(ids)
-            else:
-                rules = rules_of_prefixes([prefixes[index] if prefixes else NO_PREFIX for index in batch])
-                sequences = rule_of_forbidden([forbidden[index] for index in batch])
-                hypotheses = self._search_from(ids, rules["prefixes"], rules["endings"], sequences)
+            hypotheses = self._search(ids, [asked[index] for index in batch])
             for index, *of_line in zip(batch, *(leaf.numpy() for leaf in hypotheses), strict=True):
                 results[index] = self._read(*of_line)
 
         map_batches(translate_batch, {index: len(ids) for index, ids in enumerate(sources) if ids}, self.batch_size)
         return results
 
-    def _read_prefixes(self, prefixes: list[str], lines: int) -> list[Prefix]:
-        """Return the Prefix of each text.
-
-        Raises ConfigError if there is not one per line, or none is allowed, and InputError if one is too long.
-        """
+    def _read_prefixes(self, texts: Iterable[str] | None, lines: int) -> list[Prefix]:
+        if texts is None:
+            return [NO_PREFIX] * lines
+        prefixes = list_of_lines(texts, "Prefix")
         if self.trees_only:
             raise ConfigError("trees_only and prefixes contradict each other: give one of them.")
         return self._prefix_reader.read_each(prefixes, lines, self._longest_output)
+
+    def _read_phrases(self, required: Iterable[Iterable[str]] | None, lines: int, first_line: int) -> list[Phrases]:
+        if required is None:
+            return [()] * lines
+        if self.trees_only:
+            raise ConfigError("trees_only and required contradict each other: give one of them.")
+        return self._phrase_reader.read_each(required, lines, self._longest_output, first_line)
+
+    @functools.cached_property
+    def _phrase_reader(self) -> PhraseReader:
+        return PhraseReader(self.tokenizer)
 
     @functools.cached_property
     def _prefix_reader(self) -> PrefixReader:

@@ -1,4 +1,4 @@
-"""The texts with which translations must begin: one for all lines of an input, or one per line from a file."""
+"""What translations must begin with or have: texts for all lines of an input, or a file with a line for each."""
 
 import collections
 import pathlib
@@ -23,9 +23,11 @@ class TargetPrefixes:
     Raises ConfigError if both are given, and OSError if the file cannot be opened.
     """
 
+    options, what = ("--target-prefix", "--target-prefixes"), "prefix"  # in errors
+
     def __init__(self, prefix: str, path: pathlib.Path | None):
         if prefix and path is not None:
-            raise ConfigError("--target-prefix and --target-prefixes contradict each other: give one of them.")
+            raise ConfigError(f"{' and '.join(self.options)} contradict each other: give one of them.")
         self.prefix, self.path = prefix, path
         self._of_file = None if path is None else read_lines(open(path, "rb"), path)
         self._waiting, self._first = collections.deque(), 1  # that line's is the first of those that wait
@@ -45,21 +47,24 @@ class TargetPrefixes:
             yield line
         if next(self._of_file, None) is not None:
             raise InputError(
-                f"{self.path} has more than {count:,} lines, and the input has {count:,}: give one prefix per line of "
-                "input, an empty line for none."
+                f"{self.path} has more than {count:,} lines, and the input has {count:,}: give one {self.what} per "
+                "line of input, an empty line for none."
             )
 
     def _checked(self, prefix: str | None, number: int, translator: "Translator") -> str:
         if prefix is None:
             raise InputError(
-                f"{self.path} has {number - 1:,} lines, and the input has more: give one prefix per line of input, an "
-                "empty line for none."
+                f"{self.path} has {number - 1:,} lines, and the input has more: give one {self.what} per line of "
+                "input, an empty line for none."
             )
         try:
-            translator.check_prefix(prefix)
+            self._check(prefix, translator)
         except InputError as error:
             raise InputError(f"{self.path}, line {number:,}: {error}") from None
         return prefix
+
+    def _check(self, prefix: str, translator: "Translator") -> None:
+        translator.check_prefix(prefix)
 
     def of_next(self, count: int, first_line: int = 1) -> list[str] | None:
         """Return the prefixes of so many lines from `first_line` on, passing those before; None if no line has any."""
@@ -70,3 +75,17 @@ class TargetPrefixes:
             self._waiting.popleft()
         self._first += count
         return [self._waiting.popleft() for _ in range(count)]
+
+
+class RequiredPhrases(TargetPrefixes):
+    """Reads a file of phrases, with tabs between those of a line, as TargetPrefixes reads one of prefixes."""
+
+    options, what = ("--require", "--required"), "list of phrases"
+
+    def _check(self, prefix: str, translator: "Translator") -> None:
+        """The Translator itself names the line of a phrase that no translation can have."""
+
+    def lists_of_next(self, count: int, first_line: int = 1) -> list[list[str]] | None:
+        """Return the phrases of so many lines: see `of_next`."""
+        texts = self.of_next(count, first_line)
+        return None if texts is None else [text.split("\t") for text in texts]

@@ -45,6 +45,8 @@ from keras_transformer.commands.options import (
     Precision,
     PrefixFile,
     Protect,
+    Require,
+    RequiredFile,
     RunName,
     SearchArguments,
     TargetPrefix,
@@ -54,7 +56,7 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
-from keras_transformer.commands.target_prefixes import TargetPrefixes
+from keras_transformer.commands.target_prefixes import RequiredPhrases, TargetPrefixes
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import sha256_of
 from keras_transformer.model_config import ConfigError
@@ -77,12 +79,14 @@ def translate(
     ensemble: Ensemble,
     files: FileArguments,
     search: SearchArguments,
+    require: Require,
     target_prefix: TargetPrefix = "",
     target_prefixes: PrefixFile = None,
     protect: Protect = "",
     keep: KeepFile = None,
     glossary: GlossaryFile = None,
     forbid: ForbidFile = None,
+    required: RequiredFile = None,
     scores: WithScores = False,
     confidence: WithConfidence = False,
     batch_size: BatchSize = BATCH_SIZE,
@@ -109,13 +113,16 @@ def translate(
         if constrained:
             outputs.check_constrained(target_prefix or target_prefixes)
         prefixes = TargetPrefixes(target_prefix, target_prefixes)
+        phrases = RequiredPhrases("\t".join(require), required)
         protection = Protection.read(protect, keep, glossary, forbid)
         if protection:
             outputs.check_text("Leave out --protect, --keep, --glossary and --forbid.")
+        if require or required is not None:
+            outputs.check_text("Leave out --require and --required.")
         options = SearchOptions(**search.with_run_defaults(outputs.search))
         if files.format != LINES:
             outputs.check_text(f"Leave out --format {files.format}.")
-            of_lines = scores or confidence or bool(target_prefix) or target_prefixes is not None
+            of_lines = scores or confidence or bool(target_prefix or require) or {target_prefixes, required} != {None}
             check_one_text(options.n_best > 1 or of_lines)
         if draw:
             outputs.check_drawn(options.n_best == 1 and not scores)
@@ -131,8 +138,8 @@ def translate(
         cut_lines = CutLines("line" if files.format == LINES else "sentence")
 
         def output_lines(lines, first_line):
-            of_lines = prefixes.of_next(len(lines), first_line)
-            hypotheses = translator.translate_n_best(outputs.read(lines), first_line, of_lines, protection)
+            begins, musts = (each(len(lines), first_line) for each in (prefixes.of_next, phrases.lists_of_next))
+            hypotheses = translator.translate_n_best(outputs.read(lines), first_line, begins, protection, musts)
             translated = outputs.written(lines, hypotheses, first_line)
             cut_lines.note(translated, first_line)
             if draw:
@@ -146,12 +153,13 @@ def translate(
             ]
 
         def checked(lines):
-            return prefixes.beside(lines, translator)
+            return phrases.beside(prefixes.beside(lines, translator), translator)
 
         def work():
             typed = {
                 "scores": scores,
                 "target_prefix": target_prefix,
+                "require": require,
                 "draw": draw,
                 "constrained": constrained,
             }
@@ -193,8 +201,8 @@ def check_one_text(asks_for_more: bool) -> None:
     """Raises ConfigError for options that are for lines."""
     if asks_for_more:
         raise ConfigError(
-            "--n-best, --scores, --confidence, --target-prefix and --target-prefixes are for lines: leave them out, or "
-            "give --format lines."
+            "--n-best, --scores, --confidence, --target-prefix, --target-prefixes, --require and --required are for "
+            "lines: leave them out, or give --format lines."
         )
 
 

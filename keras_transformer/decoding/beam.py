@@ -7,7 +7,7 @@ from keras import ops
 from keras_transformer.decoding.continuations import best_continuations
 from keras_transformer.decoding.gather import at_columns, rows_at
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.rules import is_cut_now, is_drawing
+from keras_transformer.decoding.rules import OF_ALL, is_cut_now, is_drawing
 from keras_transformer.decoding.scores import NEVER, UNFINISHED, length_penalty
 from keras_transformer.decoding.state import (
     BeamState,
@@ -199,7 +199,7 @@ def of_sentences(state: BeamState, rows) -> BeamState:
         log_probs=chosen(state.log_probs),
         is_cut=chosen(state.is_cut),
         free=chosen(state.free),
-        rules={name: chosen(rule) for name, rule in state.rules.items()},
+        rules={name: rule if name in OF_ALL else chosen(rule) for name, rule in state.rules.items()},
         finished=Hypotheses(*map(chosen, state.finished)),
         decoder=state.decoder.of_sentences(rows),
     )

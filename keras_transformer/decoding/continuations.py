@@ -2,10 +2,12 @@
 
 from keras import ops
 
+from keras_transformer.decoding.banks import best_of_banks, has_phrases
 from keras_transformer.decoding.endings import is_any_inside_ending
 from keras_transformer.decoding.forbidden import is_any_forbidden
 from keras_transformer.decoding.gather import at_columns
 from keras_transformer.decoding.placeholders import is_any_wanted, is_placeholder
+from keras_transformer.decoding.required import is_any_required
 from keras_transformer.decoding.rules import CHANGING, changed_log_probs, drawn, forced_tokens, is_changing, is_drawing
 from keras_transformer.decoding.scores import NEVER, log_normaliser
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
@@ -25,6 +27,8 @@ def best_continuations(state: BeamState, logits) -> Candidates:
         needs_all.append(is_any_forbidden(state))
     if "placeholders" in state.rules:
         needs_all.append(is_any_wanted(state))
+    if "required" in state.rules:
+        needs_all.append(is_any_required(state.rules))
     if "endings" in state.rules:
         needs_all.append(is_any_inside_ending(state))
     if not needs_all:
@@ -80,11 +84,18 @@ def best_by_rules(state: BeamState, logits) -> Candidates:
     log_probs = changed_log_probs(state, logits)
     totals = ops.reshape(ops.expand_dims(state.log_probs, 2) + log_probs, (-1, ops.shape(logits)[-1]))
     candidates = best_of_siblings(*selected(totals, at_most_all(beam_size, logits)), state)
+    if "required" in state.rules:
+        of_banks = best_of_banks(state, logits, log_probs, at_most_all(beam_size, logits))
+        candidates = chosen_by(has_phrases(state), of_banks, candidates)
     if "temperatures" not in state.rules:
         return candidates
-    draws = ops.expand_dims(is_drawing(state.rules), 1)
-    pairs = zip(drawn(state, log_probs), candidates, strict=True)
-    return Candidates(*(ops.where(draws, draw, candidate) for draw, candidate in pairs))
+    return chosen_by(is_drawing(state.rules), drawn(state, log_probs), candidates)
+
+
+def chosen_by(condition, some: Candidates, others: Candidates) -> Candidates:
+    """Return `some` of the sentences of which the condition is true, bool (B,), else the `others`."""
+    condition = ops.expand_dims(condition, 1)
+    return Candidates(*(ops.where(condition, *pair) for pair in zip(some, others, strict=True)))
 
 
 def best_of_siblings(log_probs, tokens, state: BeamState) -> Candidates:

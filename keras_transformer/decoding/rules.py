@@ -1,13 +1,15 @@
 """What each sentence may ask of the search, and how likely each next token is under those rules.
 
 Rules are tensors by name. A rule that no sentence can ask for is absent, and costs nothing. Each option that names a
-rule (decoding/options.py) has one value per sentence, (B,), int32 or float32. There are five more:
+rule (decoding/options.py) has one value per sentence, (B,), int32 or float32. There are seven more:
 
     limits    int32 (B,)     tokens of the longest output, EOS included; always there
     prefixes  int32 (B, P)   how the output must begin, then PAD
     endings   int32 (B, N, M)   with which of N sequences it must go on then (decoding/endings.py)
     forbidden  int32 (B, N, M)   sequences that it must not have (decoding/forbidden.py)
     placeholders  int32 (B, N, 2)   tokens, and how often each must come (decoding/placeholders.py)
+    required  int32 (B, N, M)   phrases that it must have (decoding/required.py)
+    word_edges  bool (2, V)   of the vocabulary, for `required`; the same for all sentences
 
 Sentences that draw do so from P^(1 / temperature), with 0.001 for a temperature below it. What is drawn is a function
 of seed, hypothesis, position and probabilities; `search` makes the seed one of the source too (`of_sources`).
@@ -20,11 +22,13 @@ from keras_transformer.decoding.endings import allowed_by_endings, is_inside_end
 from keras_transformer.decoding.forbidden import allowed_by_forbidden
 from keras_transformer.decoding.options import LONGEST_NGRAM, OPTIONS, SearchOptions
 from keras_transformer.decoding.placeholders import allowed_by_placeholders
+from keras_transformer.decoding.required import allowed_by_required
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
 from keras_transformer.tokens import EOS, PAD, SPECIAL
 
 OF_SEARCH = ("beam_sizes", "length_penalties", "n_best")  # if absent, `beam_search` reads its options
+OF_ALL = ("word_edges",)  # the same for all sentences
 CHANGING = ("no_repeat_ngram_sizes", "repetition_penalties", "temperatures")  # rules that need every probability
 
 
@@ -131,6 +135,8 @@ def changed_log_probs(state: BeamState, logits):
         is_allowed = allowed_by_forbidden(state, ops.broadcast_to(is_allowed, ops.shape(log_probs)))
     if "placeholders" in rules:
         is_allowed = allowed_by_placeholders(state, ops.broadcast_to(is_allowed, ops.shape(log_probs)))
+    if "required" in rules:
+        is_allowed = allowed_by_required(state, ops.broadcast_to(is_allowed, ops.shape(log_probs)))
     if "endings" in rules:
         is_allowed = allowed_by_endings(state, ops.broadcast_to(is_allowed, ops.shape(log_probs)))
     forced = of_each(forced_tokens(state))

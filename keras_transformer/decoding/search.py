@@ -11,6 +11,7 @@ from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.continuations import LOOKED_AT
 from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.placeholders import all_of
+from keras_transformer.decoding.required import tokens_of_phrases
 from keras_transformer.decoding.rules import of_sources, rules_of
 from keras_transformer.decoding.short_vocabulary import (
     ShortlistTable,
@@ -21,6 +22,8 @@ from keras_transformer.decoding.short_vocabulary import (
 from keras_transformer.decoding.state import DecoderState, Hypotheses, Rules
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.tokens import PAD
+
+FORCED = {"prefixes", "endings", "placeholders", "required"}  # rules by which an output must have tokens
 
 
 def search(
@@ -40,7 +43,7 @@ def search(
     `rules`: per-sentence settings (rules.py); they override `options`, but `limits` can only lower the longest output.
     A prefix, with the longest of its endings, is never cut by the limit, except by the number of learned positions:
     there EOS replaces its last token.
-    Nor are placeholders, which the output has as its source has them.
+    Nor are placeholders, which the output has as its source has them, and required phrases.
     Sentences draw independently of each other, whatever their seeds, unless they have the same source and seed.
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.
@@ -94,18 +97,10 @@ def start_search(
         rules["seeds"] = of_sources(rules["seeds"], source_ids)
     if "limits" in rules:
         limits = ops.minimum(limits, rules["limits"])
-    if "prefixes" in rules:
-        prefix_lengths, longest = ops.sum(ops.cast(rules["prefixes"] != PAD, "int32"), axis=1), 0
-        if "endings" in rules:
-            longest = ops.shape(rules["endings"])[2]
-            prefix_lengths += ops.max(ops.sum(ops.cast(rules["endings"] > PAD, "int32"), axis=2), axis=1)
-        if "placeholders" in rules:
-            prefix_lengths += all_of(rules)
-        limits = ops.maximum(limits, ops.where(lengths > 0, prefix_lengths + 1, 1))
-        longest += 0 if "placeholders" not in rules else ops.shape(source_ids)[1]
-        max_length = larger(max_length, ops.shape(rules["prefixes"])[1] + longest + 1)
-    if "placeholders" in rules:
-        limits = ops.where(lengths > 0, ops.maximum(limits, all_of(rules) + 1), 1)
+    if FORCED & set(rules):
+        needed, longest = forced_tokens_in(rules, ops.shape(source_ids)[1])
+        limits = ops.where(lengths > 0, ops.maximum(limits, needed + 1), 1)
+        max_length = larger(max_length, longest + 1)
     if decoder.config.position_limit is not None:
         limits = ops.minimum(limits, decoder.config.position_limit)
     vocabulary = None
@@ -117,3 +112,21 @@ def start_search(
     check_coverage(decoder.config, options.coverage_penalty)
     start = decoder.start(source_ids, options.beam_size, counts_attention=options.coverage_penalty > 0)
     return SearchStart(step, start, {**rules, "limits": limits}, max_length, vocabulary)
+
+
+def forced_tokens_in(rules: Rules, source_tokens):
+    """Return how many tokens the output of each sentence must have by its rules, int32 (B,), and a bound on it."""
+    counts, longest = [], 0
+    if "prefixes" in rules:
+        counts.append(ops.sum(ops.cast(rules["prefixes"] != PAD, "int32"), axis=1))
+        longest += ops.shape(rules["prefixes"])[1]
+    if "endings" in rules:
+        counts.append(ops.max(ops.sum(ops.cast(rules["endings"] > PAD, "int32"), axis=2), axis=1))
+        longest += ops.shape(rules["endings"])[2]
+    if "placeholders" in rules:
+        counts.append(all_of(rules))
+        longest += source_tokens - 1  # a source ends with EOS
+    if "required" in rules:
+        counts.append(tokens_of_phrases(rules))
+        longest += ops.shape(rules["required"])[1] * ops.shape(rules["required"])[2]
+    return sum(counts[1:], counts[0]), longest

@@ -65,6 +65,9 @@ class ShortVocabulary(NamedTuple):
         if "placeholders" in rules:
             tokens, counts = (rules["placeholders"][:, :, part] for part in range(2))
             changed["placeholders"] = ops.stack([of_pieces(tokens), counts], axis=2)
+        if "required" in rules:
+            changed["required"] = of_pieces(rules["required"])
+            changed["word_edges"] = ops.take(rules["word_edges"], self.pieces, axis=1)
         return {**rules, **changed}
 
     def in_pieces(self, columns):
@@ -77,8 +80,8 @@ def short_vocabulary(
 ) -> ShortVocabulary:
     """Return the columns of a batch: the pieces in the lists of its source pieces, in `always`, and in its rules.
 
-    The pieces that a sentence must begin with, by the rules `prefixes` and `endings`, are possible in it, and so are
-    all placeholders.
+    The pieces that a sentence must begin with or have, by the rules `prefixes`, `endings` and `required`, are possible
+    in it, and so are all placeholders.
 
     Shapes: source_ids int32 (B, S). C is a multiple of WIDTH and at least `least`. If shapes are static, it is as many
     as B sentences of S tokens could need; otherwise no more than are needed.
@@ -120,7 +123,7 @@ def possible_pieces(table: ShortlistTable, source_ids, rules: Rules):
         ops.reshape(ops.take(table.lists, source_ids, axis=0), (sentences, -1)),
         ops.broadcast_to(ops.expand_dims(always, 0), (sentences, always.shape[0])),
     ]
-    forced = [rules[name] for name in ("prefixes", "endings") if name in rules]
+    forced = [rules[name] for name in ("prefixes", "endings", "required") if name in rules]
     if "placeholders" in rules:
         forced.append(rules["placeholders"][:, :, 0])
     parts += [ops.reshape(ops.maximum(ops.cast(pieces, "int32"), PAD), (sentences, -1)) for pieces in forced]

@@ -1,0 +1,145 @@
+"""Phrases that a translation must have: from texts to the rule `required` of a search (decoding/required.py)."""
+
+import itertools
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_transformer.errors import InputError
+from keras_transformer.model_config import ConfigError
+from keras_transformer.normalization import SPACE
+from keras_transformer.prefixes import GUARD
+from keras_transformer.text.glossary import Glossary
+from keras_transformer.text.placeholders import SYMBOL
+from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import PAD, UNK
+from keras_transformer.translation import Translation
+
+log = logging.getLogger("keras_transformer")
+
+# Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and Chinese
+SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+LETTER = rf"[^\W{SPACELESS}]"  # of a word that ends where another character follows
+ATTACHED = rf"[{SPACELESS},.;:!?)\]}}]"  # a phrase that begins with it stands behind a word without a space
+_BEGINS_INSIDE, _ENDS_IN_WORD = re.compile(LETTER), re.compile(rf".*{LETTER}\Z", re.DOTALL)
+
+
+class Phrase(NamedTuple):
+    """A phrase as the tokenizer writes it, and its tokens inside a sentence."""
+
+    text: str
+    tokens: tuple[int, ...]
+
+
+Phrases = tuple[Phrase, ...]
+
+
+class PhraseReader:
+    """Turns texts into Phrases, with `encode_target` of a tokenizer."""
+
+    def __init__(self, tokenizer: Tokenizer):
+        self.tokenizer, self.guard = tokenizer, tokenizer.encode_target(GUARD)
+        self.word_edges = word_edges(tokenizer.surfaces())
+
+    def read(self, texts: Iterable[str], longest: int) -> Phrases:
+        """Return the different phrases of a line; blank texts are none.
+
+        Raises InputError if there is no piece for a part of one, or if they have `longest` tokens or more.
+        """
+        if isinstance(texts, str):
+            raise ConfigError(f"The phrases of a line are the text {texts[:60]!r}: give a list of texts per line.")
+        phrases = tuple(dict.fromkeys(self._phrase(text) for text in texts if text.strip()))
+        if (count := sum(len(phrase.tokens) for phrase in phrases)) >= longest:
+            raise InputError(
+                f"The phrases {', '.join(repr(phrase.text[:60]) for phrase in phrases[:3])} have {count} tokens; at "
+                f"most {longest - 1} are possible: give fewer."
+            )
+        return phrases
+
+    def _phrase(self, text: str) -> Phrase:
+        text = " ".join(text.split())
+        begin = GUARD if re.match(ATTACHED, text) else f"{GUARD} "
+        tokens = self.tokenizer.encode_target(begin + text)
+        if tokens[: len(self.guard)] != self.guard:  # it is one piece with what follows it
+            tokens = [*self.guard, *self.tokenizer.encode_target(text)]
+        tokens = tokens[len(self.guard) :]
+        if UNK in tokens or not tokens:
+            raise InputError(
+                f"The phrase {text[:60]!r} has characters for which this model has no piece, so no translation has it: "
+                "leave it out."
+            )
+        if SYMBOL.search(text):
+            raise InputError(f"The phrase {text[:60]!r} has a placeholder of a protected span: leave it out.")
+        return Phrase(self.tokenizer.decode(tokens).strip(), tuple(tokens))
+
+    def read_each(self, required: Iterable[Iterable[str]], lines: int, longest: int, first_line: int) -> list[Phrases]:
+        """Return the phrases of each line. Raises ConfigError if there are not as many as lines, and as `read`."""
+        phrases = []
+        for number, texts in enumerate(required, first_line):
+            try:
+                phrases.append(self.read(texts, longest))
+            except InputError as error:
+                raise InputError(f"Line {number}: {error}") from None
+        if len(phrases) != lines:
+            raise ConfigError(
+                f"There are phrases for {len(phrases)} lines, and {lines} lines: give a list of phrases per line."
+            )
+        return phrases
+
+
+def check_not_forbidden(phrases: Iterable[Phrases], forbidden: Glossary) -> None:
+    """Raises InputError if a phrase that must come has one that must not."""
+    for phrase in itertools.chain.from_iterable(phrases) if forbidden.terms else ():
+        if found := next(forbidden.matches(phrase.text), None):
+            raise InputError(
+                f"The phrase {phrase.text[:60]!r} must come, and {phrase.text[slice(*found[:2])]!r} must not: keep one."
+            )
+
+
+def rule_of_required(phrases: Sequence[Phrases]) -> np.ndarray:
+    """Return the rule `required` of a search: int32 (B, N, M)."""
+    longest = max((len(phrase.tokens) for of_line in phrases for phrase in of_line), default=1)
+    rule = np.full((len(phrases), max(map(len, phrases)), longest), PAD, np.int32)
+    for rows, of_line in zip(rule, phrases, strict=True):
+        for row, phrase in zip(rows, of_line, strict=False):
+            row[: len(phrase.tokens)] = phrase.tokens
+    return rule
+
+
+def word_edges(surfaces: Sequence[bytes]) -> np.ndarray:
+    """Return which pieces begin inside a word, and which end with a letter: bool (2, V).
+
+    A byte that is no character may be a part of a letter.
+    """
+    texts = [surface.decode("utf-8", "replace").replace("\ufffd", GUARD).replace(SPACE, " ") for surface in surfaces]
+    return np.array([[bool(edge.match(text)) for text in texts] for edge in (_BEGINS_INSIDE, _ENDS_IN_WORD)])
+
+
+def has_phrase(text: str, phrase: str) -> bool:
+    """Return whether a text has a phrase that is not a part of longer words."""
+    begin = rf"(?<!{LETTER})" if _BEGINS_INSIDE.match(phrase) else ""
+    end = rf"(?!{LETTER})" if _ENDS_IN_WORD.match(phrase) else ""
+    return re.search(begin + re.escape(phrase) + end, text) is not None
+
+
+def with_missing(
+    results: list[list[Translation]], phrases: Sequence[Phrases], first_line: int = 1
+) -> list[list[Translation]]:
+    """Return the translations of lines with the phrases that are missing among their `unplaced`.
+
+    Those of a best translation are logged with the number of the line.
+    """
+
+    def checked(number: int, rank: int, translation: Translation) -> Translation:
+        missing = tuple(each.text for each in phrases[number] if not has_phrase(translation.text, each.text))
+        if missing and rank == 0:
+            log.warning("line %d: %s did not fit into its translation", first_line + number, ", ".join(missing))
+        return translation._replace(unplaced=translation.unplaced + missing)
+
+    return [
+        [checked(number, rank, translation) for rank, translation in enumerate(translations)]
+        for number, translations in enumerate(results)
+    ]

@@ -1,0 +1,148 @@
+"""Phrases that a translation must have: as a rule of the search, and as texts."""
+
+import logging
+import re
+
+import numpy as np
+import pytest
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.errors import UserError
+from keras_transformer.model import Transformer
+from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.placeholders import symbols_of
+from keras_transformer.text.required import has_phrase, word_edges
+from keras_transformer.text.spans import Protection
+from keras_transformer.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.tokens import EOS, PAD
+from keras_transformer.translator import Translator
+from tests.support.models import as_numpy
+from tests.support.runs import SENTENCES
+from tests.support.tables import LENGTH, OUTPUTS, VOCABULARY, A, B, decoder_of, random_tables, ranked_outputs, tokens_of
+
+WIDE = len(OUTPUTS)  # a beam that holds every output
+REQUIRED = [(), ((A,),), ((A, B),), ((A, A),), ((B, A, A),), ((A,), (B,)), ((B, B), (A,)), ((A, B, B),)]
+OF_WORDS = [(), ((A,),), ((A, B),), ((A, A),), ((A, B, B),), ((A, B), (A,)), ((A, B, A),)]
+NO_WORDS, SUFFIX_B = np.zeros((2, VOCABULARY), bool), np.zeros((2, VOCABULARY), bool)
+SUFFIX_B[:, B] = SUFFIX_B[1, A] = True  # B goes on with the word that A begins
+
+
+def rule_of(sentences):
+    most, longest = max(1, *map(len, sentences)), max(len(phrase) for each in sentences for phrase in each)
+    rule = np.full((len(sentences), most, longest), PAD, np.int32)
+    for rows, phrases in zip(rule, sentences, strict=True):
+        for row, phrase in zip(rows, phrases, strict=False):
+            row[: len(phrase)] = phrase
+    return rule
+
+
+def outputs(tables, beam_size, required, word_edges=NO_WORDS, static=False, **rules):
+    """Every sentence's outputs as a list of (score, tokens), best first."""
+    rules = {name: np.full(len(tables), rule, "int32") for name, rule in ({"limits": LENGTH} | rules).items()}
+    rules |= {"required": rule_of(required), "word_edges": word_edges}
+    options = SearchOptions(beam_size, 0.0, n_best=beam_size)
+    found = beam_search(*decoder_of(tables, beam_size), rules, LENGTH, options, static_shapes=static)
+    pairs = zip(as_numpy(found.ids), as_numpy(found.scores), strict=True)
+    return [[(s, tokens_of(row)) for s, row in zip(*pair[::-1], strict=True) if s > NEVER / 2] for pair in pairs]
+
+
+def has(tokens, phrase, word_edges=NO_WORDS):
+    goes_on, is_word_end = word_edges
+    return any(
+        tokens[n : n + len(phrase)] == phrase and not (is_word_end[phrase[-1]] and goes_on[tokens[n + len(phrase)]])
+        for n in range(len(tokens) - len(phrase))
+    )
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize(
+    ("required", "word_edges"), [(REQUIRED, NO_WORDS), (OF_WORDS, SUFFIX_B)], ids=["tokens", "words"]
+)
+def test_the_outputs_are_all_those_that_have_the_phrases(required, word_edges, static):
+    tables = random_tables(len(required))
+    ranked = outputs(tables, WIDE, required, word_edges, static)
+    for table, phrases, found in zip(tables, required, ranked, strict=True):
+        expected = [p for p in ranked_outputs(table, 0.0) if all(has(p[1], each, word_edges) for each in phrases)]
+        assert [tokens for _, tokens in found] == [tokens for _, tokens in expected]
+        np.testing.assert_allclose([score for score, _ in found], [score for score, _ in expected], atol=1e-4)
+
+
+@pytest.mark.parametrize("rules", [{}, {"no_repeat_ngram_sizes": 1}, {"min_lengths": LENGTH}])
+@pytest.mark.parametrize("beam_size", [1, 2])
+def test_a_narrow_beam_has_them_too_whatever_the_model_prefers(beam_size, rules):
+    tables = random_tables(2 * len(REQUIRED))
+    tables[: len(REQUIRED), :, EOS] += 20.0
+    for phrases, found in zip(2 * REQUIRED, outputs(tables, beam_size, 2 * REQUIRED, **rules), strict=True):
+        assert found and all(has(tokens, phrase) for _, tokens in found for phrase in phrases)
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    """A Translator of random weights that draws, whose tokenizer has few pieces and two placeholders."""
+    path = tmp_path_factory.mktemp("required") / "tokenizer.model"
+    train_tokenizer(SENTENCES, path, 300, symbols_of(2))
+    tokenizer = Tokenizer(path)
+    config = TransformerConfig(
+        vocab_size=tokenizer.vocab_size, encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, num_heads=2
+    )
+    options = SearchOptions(beam_size=2, n_best=2, extra_length=3, temperature=2.0, seed=1)
+    return Translator(Transformer(config), tokenizer, options)
+
+
+LINES = ["the fox {a} sees {b}", "", "the dog", "a hen", "the fox"]
+PHRASES = [["red dog", "fox"], [], ["the hen sees the fox and the dog", "dog"], [" ", "犬", "犬が", "?!"], []]
+
+
+def test_any_model_has_every_phrase_beside_placeholders_and_prefixes(translator):
+    prefixes = ["the do", "", "", "a h", ""]
+    ways = [{}, {"protect": "placeholders"}, {"prefixes": prefixes}, {"prefixes": prefixes, "protect": "placeholders"}]
+    for how in ways:
+        results = translator.translate_n_best(LINES, required=PHRASES, **how)
+        for number, (translations, phrases) in enumerate(zip(results, PHRASES, strict=True)):
+            for translation in translations:
+                assert all(has_phrase(translation.text, phrase.strip()) for phrase in phrases)
+                assert translation.text.startswith(how.get("prefixes", [""] * 5)[number])
+                assert translation.unplaced == ()
+                if "protect" in how:
+                    assert all(translation.text.count(each) == LINES[number].count(each) for each in ("{a}", "{b}"))
+
+
+def test_a_line_without_phrases_is_translated_as_without_the_option(translator):
+    alone = translator.translate(LINES)
+    assert translator.translate(LINES, required=[[]] * 5) == alone
+    assert translator.translate(LINES, required=PHRASES)[4].text == alone[4].text
+
+
+def test_a_phrase_that_finds_no_place_is_reported(translator, caplog):
+    with caplog.at_level(logging.WARNING):
+        assert translator.translate([""], 7, required=[["the dog"]])[0].unplaced == ("the dog",)
+    assert "line 7: the dog did not fit into its translation" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("required", "sentence"),
+    [
+        (["fox"], "The phrases of a line are the text 'fox': give a list of texts per line."),
+        ([], "There are phrases for 0 lines, and 1 lines: give a list of phrases per line."),
+        ([["fox"] * 2, ["dog"]], "There are phrases for 2 lines, and 1 lines: give a list of phrases per line."),
+        ([["fox", "dog " * 200]], "Line 3: The phrases 'fox', 'dog dog"),
+        ([["fox \u27e61\u27e7"]], "has a placeholder of a protected span: leave it out."),
+        ([["Fox"]], "The phrase 'Fox' must come, and 'Fox' must not: keep one."),
+    ],
+)
+def test_phrases_that_no_translation_can_have_are_one_sentence(translator, required, sentence):
+    forbidden = Protection(forbidden=Glossary([Term("fox", "fox")]))
+    protection = forbidden if "must not" in sentence else ""
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        translator.translate(["the dog"], 3, protect=protection, required=required)
+
+
+def test_phrases_are_whole_words_where_words_have_spaces():
+    assert has_phrase("der Hund.", "Hund") and not has_phrase("der Hunde", "Hund") and not has_phrase("aHund", "Hund")
+    assert has_phrase("大きな犬が", "犬") and has_phrase("a, b", ",") and has_phrase("z.B.", "z.")
+    goes_on, is_word_end = word_edges(["\u2581a".encode(), b"a", b".", b"", "\u2581".encode(), b"\xc3", "犬".encode()])
+    assert goes_on.tolist() == [False, True, False, False, False, True, False]
+    assert is_word_end.tolist() == [True, True, False, False, False, True, False]
