@@ -115,6 +115,7 @@ class Translator:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
         self._placeholders = placeholders_in(tokenizer.pieces())
         how = SearchHow(decoder, options, self._placeholders, table_for(options, shortlist, tokenizer))
+        self._phrase_reader = PhraseReader(tokenizer)
         self._search = CompiledSearch(how, lambda: self._phrase_reader.word_edges)
 
     @classmethod
@@ -192,9 +193,8 @@ class Translator:
         through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. `required`
         are the phrases that the translations must have, a list per line; one that does not fit is in `unplaced` too.
         Raises ConfigError if there is not one prefix, or list, per line, for an unknown kind, or if the search writes
-        trees only and there are prefixes or phrases, and InputError if they are longer than any translation, if there
-        is no piece for a phrase, if it is forbidden, and for soft terms of a glossary if the run was not trained with
-        `data.terms`.
+        trees only and there are prefixes or phrases, and InputError if they are longer than any translation, for a
+        phrase without pieces, and for soft terms of a glossary if the run was not trained with `data.terms`.
         """
         return [best for best, *_ in self.translate_n_best(lines, first_line, prefixes, protect, required)]
 
@@ -285,10 +285,6 @@ class Translator:
         if self.trees_only:
             raise ConfigError("trees_only and required contradict each other: give one of them.")
         return self._phrase_reader.read_each(required, lines, self._longest_output, first_line)
-
-    @functools.cached_property
-    def _phrase_reader(self) -> PhraseReader:
-        return PhraseReader(self.tokenizer)
 
     @functools.cached_property
     def _prefix_reader(self) -> PrefixReader:

@@ -1,5 +1,6 @@
 """Phrases that a translation must have: from texts to the rule `required` of a search (decoding/required.py)."""
 
+import functools
 import itertools
 import logging
 import re
@@ -42,7 +43,11 @@ class PhraseReader:
 
     def __init__(self, tokenizer: Tokenizer):
         self.tokenizer, self.guard = tokenizer, tokenizer.encode_target(GUARD)
-        self.word_edges = word_edges(tokenizer.surfaces())
+
+    @functools.cached_property
+    def word_edges(self) -> np.ndarray:
+        """The rule `word_edges` of a search."""
+        return word_edges(self.tokenizer.surfaces())
 
     def read(self, texts: Iterable[str], longest: int) -> Phrases:
         """Return the different phrases of a line; blank texts are none.
