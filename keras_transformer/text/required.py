@@ -42,7 +42,12 @@ class PhraseReader:
     """Turns texts into Phrases, with `encode_target` of a tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer):
-        self.tokenizer, self.guard = tokenizer, tokenizer.encode_target(GUARD)
+        self.tokenizer = tokenizer
+
+    @functools.cached_property
+    def guard(self) -> list[int]:
+        """The tokens of what stands in front of a phrase while it is divided into pieces."""
+        return self.tokenizer.encode_target(GUARD)
 
     @functools.cached_property
     def word_edges(self) -> np.ndarray:

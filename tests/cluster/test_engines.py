@@ -26,8 +26,9 @@ def test_the_reason_is_the_sentence_of_the_graph(message, reason):
     assert reason_in(message) == reason
 
 
-def test_a_process_opens_the_export_that_spark_sent_once_whatever_parts_it_computes(monkeypatch):
+def test_a_process_opens_the_export_that_spark_sent_once_whatever_parts_it_computes(monkeypatch, caplog):
     folders = []
+    caplog.set_level("INFO", "keras_transformer")  # so that the level that it sets ends with this test
     files = types.SimpleNamespace(get=lambda name: f"/files/{name}")
     monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(SparkFiles=files))
     monkeypatch.setitem(ENGINES, "graph", lambda folder, threads: folders.append((folder, threads)))

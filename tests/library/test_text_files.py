@@ -33,7 +33,7 @@ class Capitals:
         self.seen += lines
         return [Translation(capitals(line), -0.25) for line in lines]
 
-    def translate_n_best(self, lines, first_line, prefixes, protection=()):
+    def translate_n_best(self, lines, first_line, prefixes, protection=(), required=None):
         return [[each] for each in self.translate(lines)]
 
     def are_too_long(self, lines):
@@ -82,7 +82,8 @@ def test_a_broken_line_ends_the_command_after_those_before_it(run):
         (["--format", "jsonl"], "--format jsonl needs the fields that are translated"),
         (
             ["--paragraphs", "--n-best", "2"],
-            "--n-best, --scores, --confidence, --target-prefix and --target-prefixes are for lines",
+            "--n-best, --scores, --confidence, --target-prefix, --target-prefixes, --require and --required are for "
+            "lines",
         ),
         (["--paragraphs", "--scores"], "are for lines"),
         (["--input", "nowhere.txt"], "nowhere.txt: No such file or directory"),

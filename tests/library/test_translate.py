@@ -29,7 +29,7 @@ class Shouter:
         self.run, self.options, self.settings = run, options, settings
         return self
 
-    def translate_n_best(self, lines, first_line, prefixes, protection):
+    def translate_n_best(self, lines, first_line, prefixes, protection, required):
         self.first_lines.append(first_line)
         self.prefixes = prefixes
         count = self.options.n_best
@@ -181,7 +181,7 @@ class Echo:
     load = classmethod(lambda cls, *arguments, **settings: cls())
     longer_than_trained = 0
 
-    def translate_n_best(self, lines, first_line, prefixes, protection):
+    def translate_n_best(self, lines, first_line, prefixes, protection, required):
         return [[types.SimpleNamespace(text=line, score=0.0, is_cut=None)] for line in lines]
 
 
