@@ -165,7 +165,7 @@ def places_of(line: Line, translation: str) -> list[tuple[int, int]]:
 
     A mark that began, ended or divided words does so again, as near as possible to where it stood in proportion.
     """
-    places, previous, reached = [], -1, 0
+    places, previous, reached = [], -1, 0  # previous: where the last mark ends in the line; reached: in the translation
     for mark in line.marks:
         ideal = mark.start * len(translation) / len(line.text)
         candidates = [place for place in candidates_of(line.text, mark, translation) if place[0] >= reached]
@@ -173,7 +173,7 @@ def places_of(line: Line, translation: str) -> list[tuple[int, int]]:
         candidates = further or candidates or [(len(translation), len(translation))]
         place = min(candidates, key=lambda place: abs(place[0] - ideal))
         places.append(place)
-        previous, reached = mark.start, place[1]
+        previous, reached = mark.start + mark.length, place[1]
     return places
 
 
