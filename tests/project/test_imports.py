@@ -28,9 +28,8 @@ FORBIDDEN = {
     "export": {"train", "cluster", "benchmarks"},
     "cluster": {"train", "export", "benchmarks"},
 }
-ROOMS = (  # of train/, in the direction of imports
-    *("config", "workers", "data", "step", "loop", "scoring", "record", "validation", "cost", "report", "top"),
-)
+# of train/, in the direction of imports
+ROOMS = "config", "workers", "data", "step", "loop", "scoring", "record", "validation", "cost", "report", "top"
 EXPORT_ROOMS = (  # of export/, likewise
     *("versions", "job", "client", "graph", "server", "certificate", "ctranslate2", "litert", "huggingface", "top"),
 )
@@ -80,6 +79,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "forks": "tests/support/forks.py",
     "front_door": "import keras_transformer",
     "imported_run": "an imported model through every door of a run",
+    "handed_on": "options that functions hand on",
     "imports": "the map of the folders",
     "keras_hooks": "docs/keras_hooks.md",
     "korean": "the pages in Korean",
