@@ -195,13 +195,19 @@ def as_markdown(measurements: Sequence[Measurement], corpus: Corpus) -> str:
             "|---|---:|---:|---:|---:|---:|",
             *rows,
             "",
-            f"On two workers a line takes {percent:.0f} per cent longer than by the export alone; the bar of "
+            f"On two workers a line takes {compared(percent)} by the export alone; the bar of "
             f"{MOST_OVERHEAD} per cent is {'kept' if percent <= MOST_OVERHEAD else 'missed'}.",
             "",
             f"`{command_line('speed.cluster')}`",
             "",
         ]
     )
+
+
+def compared(percent: float) -> str:
+    """Return so many per cent more time, or less if it is negative, as words before what it is compared with."""
+    rounded = round(percent)
+    return f"{abs(rounded)} per cent {'longer' if rounded > 0 else 'less'} than" if rounded else "as long as"
 
 
 def mebibytes(count: int) -> str:

@@ -18,14 +18,23 @@ def test_a_way_that_needs_10_seconds_and_a_tenth_of_one_per_line_is_told_so():
         CORPUS.measurement("a way", 3, 3)
 
 
-@pytest.mark.parametrize(("seconds", "word"), [(110, "kept"), (120, "missed")])
-def test_the_overhead_is_that_of_the_most_workers_without_their_start(seconds, word):
+@pytest.mark.parametrize(
+    ("seconds", "compared", "word"),
+    [
+        (110, "10 per cent longer than", "kept"),
+        (120, "20 per cent longer than", "missed"),
+        (100, "as long as", "kept"),
+        (99, "1 per cent less than", "kept"),
+    ],
+)
+def test_the_overhead_is_that_of_the_most_workers_without_their_start(seconds, compared, word):
     alone = CORPUS.measurement("alone", 5 + 100, 5 + 10)
     one = CORPUS.measurement("one", 300, 60)
     two = CORPUS.measurement("two", 40 + seconds, 40 + seconds / 10, python=2**30, java=2**29)
     assert overhead([alone, one, two]) == pytest.approx(seconds - 100)
     page = as_markdown([alone, one, two], CORPUS)
-    assert f"the bar of 15 per cent is {word}" in page and "| 1,024 MiB | 512 MiB |" in page
+    assert f"a line takes {compared} by the export alone; the bar of 15 per cent is {word}" in page
+    assert "| 1,024 MiB | 512 MiB |" in page
     assert json.loads(as_json([alone, one, two], CORPUS))["ways"][2]["start"] == pytest.approx(40)
 
 
