@@ -16,10 +16,10 @@ from cluster.job import Request, check_lines, job_of, parts_of
 from cluster.part import Job
 from cluster.storage import StoredFile
 from cluster.works import Clean
-from export.graph.exported import ExportedTranslator
+from export.litert.write import write_model
 from keras_transformer.lite.translator import LiteTranslator
+from keras_transformer.saved_run import load_run
 from tests.support.exports import write_version
-from tests.support.places import ROOT
 from tests.support.processes import end, wait_until
 from tests.support.runs import SENTENCES, random_run
 from tests.support.spark import spark_cluster, start_cluster_command
@@ -34,16 +34,26 @@ def cluster():
 
 
 @pytest.fixture(scope="module")
-def export(tmp_path_factory):
+def exports(tmp_path_factory):
+    """A folder with one run as a SavedModel, in versions/1, and as a LiteRT model, which starts sooner, in lite."""
     folder = tmp_path_factory.mktemp("export")
-    run = random_run(folder / "run")
-    write_version(run, folder / "versions" / "1", names=("serving_default", "translate", "score"))
-    return folder / "versions"
+    run, names = random_run(folder / "run"), ("serving_default", "translate", "score")
+    translator = write_version(run, folder / "versions" / "1", max_source_tokens=30, names=names)
+    write_model(load_run(run)[0], translator, folder / "lite", "model", None)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def expected(export):
-    return [translation.text for translation in ExportedTranslator(export).translate(LINES)]
+def export(exports):
+    return exports / "versions"
+
+
+@pytest.fixture(scope="module")
+def expected(exports):
+    lines = sorted(set(LINES))
+    translations = LiteTranslator(exports / "lite", threads=1).translate(lines)
+    text_of = {line: translation.text for line, translation in zip(lines, translations, strict=True)}
+    return [text_of[line] for line in LINES]
 
 
 @pytest.fixture(scope="module")
@@ -142,12 +152,12 @@ def executors(cluster):
     return [int(pid) for pid in found.stdout.split() if str(cluster.folder) in os.path.realpath(f"/proc/{pid}/cwd")]
 
 
-def test_whatever_is_killed_nothing_is_lost_or_done_twice(cluster, export, corpus, expected, tmp_path):
+def test_whatever_is_killed_nothing_is_lost_or_done_twice(cluster, exports, corpus, expected, tmp_path):
     """The driver, by SIGKILL; the driver, by SIGTERM; an executor; a worker, whose executor ends with it."""
     out = tmp_path / "out"
 
     def translating_until_attempt_has_parts(number):
-        driver = translating(cluster, export, corpus, out, part_bytes=2000)
+        driver = translating(cluster, exports / "lite", corpus, out, part_bytes=1000)
         wait_until(lambda: any(path.stat().st_size for path in parts_in(out / "_unfinished" / number)), [driver])
         return driver
 
@@ -168,13 +178,6 @@ def test_whatever_is_killed_nothing_is_lost_or_done_twice(cluster, export, corpu
     finished_parts = [int(line.split()[3]) for line in log.splitlines() if line.endswith("of them finished")]
     assert finished_parts[0] == 0 < len(first) <= finished_parts[1] < finished_parts[2] < len(parts_in(out))
     assert {name: (out / name).stat().st_ino for name in first} == first  # the same files, only renamed
-
-
-def test_a_lite_model_translates_in_an_executor_as_here(cluster, tmp_path):
-    lite = ROOT / "presets" / "multi30k_en_de" / "litert"
-    (tmp_path / "in.txt").write_text("\n".join(LINES[:40]), encoding="utf-8")
-    finished(translating(cluster, lite, tmp_path / "in.txt", tmp_path / "out"), tmp_path / "out")
-    assert lines_in(tmp_path / "out") == [each.text for each in LiteTranslator(lite, threads=1).translate(LINES[:40])]
 
 
 def test_a_hundred_thousand_pairs_keep_their_order_and_the_second_of_equals_is_found(cluster, tmp_path):
@@ -219,11 +222,11 @@ def test_a_full_disk_and_a_damaged_part_are_one_sentence_after_which_the_command
         subprocess.run(["umount", "--lazy", disk], check=True)
 
 
-def test_a_line_that_cannot_be_translated_has_its_error_in_its_row(cluster, export, expected, tmp_path):
+def test_a_line_that_cannot_be_translated_has_its_error_in_its_row(cluster, exports, expected, tmp_path):
     lines = [json.dumps({"id": number, "text": text}).encode() for number, text in enumerate(LINES[:40])]
     lines[7], lines[9], lines[11] = b"{", b'{"id": 9, "text": "K\xfcche"}', b'{"id": 11}'
     (tmp_path / "in.jsonl").write_bytes(b"\n".join(lines))
-    log = finished(translating(cluster, export, tmp_path / "in.jsonl", tmp_path / "out"), tmp_path / "out")
+    log = finished(translating(cluster, exports / "lite", tmp_path / "in.jsonl", tmp_path / "out"), tmp_path / "out")
     rows = list(map(json.loads, lines_in(tmp_path / "out")))
     assert [number for number, row in enumerate(rows) if row["error"]] == [7, 9, 11] and len(rows) == 40
     assert [row["translation"] for row in rows if not row["error"]] == [
