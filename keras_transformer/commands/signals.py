@@ -4,10 +4,12 @@ A command calls this before its other imports, which take a second, so nothing s
 """
 
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import NoReturn
 
 
 def end_on_interrupt() -> None:
@@ -16,9 +18,21 @@ def end_on_interrupt() -> None:
     Python would raise KeyboardInterrupt: not at all during a long compilation, and lost if it happens inside a callback
     of the garbage collector. JAX, which keras-hub imports, has one, and imports collect often; so a command that was
     interrupted while it started could run on to its end.
+
+    The first process of a container gets handlers for SIGTERM and Ctrl-C: Linux keeps from it what it has no handler
+    for, and a container that is stopped while it starts would run on until it is killed.
     """
+    if os.getpid() == 1:
+        for number in signals_to_handle():
+            signal.signal(number, end_at_once)
+        return
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise this process was started to ignore it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
+    """End the process with the code by which a shell reports one that was ended by this signal."""
+    os._exit(128 + number)
 
 
 def end_on_signals() -> None:

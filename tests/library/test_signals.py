@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from keras_transformer.commands.signals import end_on_interrupt, end_on_signals, signals_raise
-from tests.support.processes import python
+from tests.support.processes import HEARS_CTRL_C, python, start_python
 from tests.support.runs import write_config
 
 # Runs a module as `python -m` does and interrupts it when it imports something: at once, or inside a callback of the
@@ -49,6 +49,27 @@ def test_ctrl_c_ends_a_command_that_is_starting(tmp_path, module, moment, place)
     process = python("-c", INTERRUPTED, module, moment, place, *arguments)
     assert process.returncode == -signal.SIGINT, process.stderr
     assert "Traceback" not in process.stderr
+
+
+FIRST_PROCESS = """
+import os, time
+os.getpid = lambda: 1
+from keras_transformer.commands.signals import end_on_interrupt
+end_on_interrupt()
+print(flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_container_that_is_stopped_while_it_starts_ends_at_once(number):
+    """Its first process has a handler, without which Linux would ignore the signal."""
+    with start_python("-c", HEARS_CTRL_C, "-c", FIRST_PROCESS) as process:
+        process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(timeout=30) == 128 + number, process.stderr.read()
 
 
 @pytest.fixture
