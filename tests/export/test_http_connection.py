@@ -5,6 +5,7 @@ import http.client
 import json
 import socket
 import time
+from unittest import mock
 
 import pytest
 import requests
@@ -280,3 +281,20 @@ def test_an_answer_does_not_wait_until_its_headers_are_acknowledged(server, monk
     monkeypatch.setattr(HttpConnection, "connection_made", record)
     assert requests.get(server.url).status_code == 200
     assert delays and all(delays)
+
+
+def test_a_closed_connection_ends_although_its_client_reads_nothing():
+    """What is left of an answer has `seconds` for each part of it; then the connection is aborted."""
+    timers = []
+    unread, aborted = iter([9, 9, 4, 4, 4]), []
+    connection = HttpConnection.__new__(HttpConnection)
+    connection.loop, connection._reader_timer = mock.Mock(call_later=lambda *timer: timers.append(timer) or timer), None
+    connection._socket = mock.Mock(
+        get_write_buffer_size=lambda: next(unread), abort=lambda: aborted.append(len(timers))
+    )
+    connection._close()  # with 9 bytes unread
+    connection._watch_reader()  # a second time: nothing more
+    for seconds, check, before in timers:
+        assert seconds == connection.seconds
+        check(before)
+    assert aborted == [2] and connection.is_ending  # after 4 bytes were left twice

@@ -9,6 +9,7 @@ from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.text.forbidden import rule_of_forbidden, search_without
+from keras_transformer.text.forbidden import tokens_of as tokens_that_wrote
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.translation import Translation
 from tests.support.models import as_numpy
@@ -73,3 +74,9 @@ def test_what_cannot_be_avoided_is_logged(caplog):
     with caplog.at_level(logging.WARNING):
         search_without(search, 1, Glossary([Term("the", "-")]), decode, first_line=7)
     assert "line 7: its translation has a phrase that is forbidden" in caplog.text
+
+
+@pytest.mark.parametrize("phrase, tokens", [("the", (0,)), ("dog", (1,)), ("the dog", (0, 1)), ("dog fox", (1, 3))])
+def test_the_tokens_that_wrote_a_phrase_are_those_and_no_others(phrase, tokens):
+    translation = Translation("the dog fox", 0.0, (0, 1, 3))
+    assert tokens_that_wrote(translation, Glossary([Term(phrase, "-")]), decode) == [tokens]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from keras_transformer.errors import InputError, UserError
 from keras_transformer.text.formats import FORMATS
 from keras_transformer.text.formats.parts import TranslatedError
+from keras_transformer.text.formats.subtitles import balanced, laid_out
 from tests.support.documents import capitals, texts_of, through
 
 FILES = {
@@ -93,6 +94,7 @@ def test_what_stands_between_sentences_keeps_its_notation():
         == '{"text": "say \\"x\\"\\\\\\u000asay \\"x\\"\\\\\\n", "z": 1}\n'
     )
     assert through("html", "<p>One.&#32;Two &amp;c.", lambda text: "1 < 2") == "<p>1 &lt; 2&#32;1 &lt; 2"
+    assert through("html", "<p>One.", lambda text: 'say "x"') == '<p>say "x"'
     assert through("tsv", "a\tb\n", lambda text: "x\ty", ["2"]) == "a\tx y\n"
 
 
@@ -188,6 +190,14 @@ def test_pysubs2_reads_the_same_times_and_the_translations(name, text):
     assert after.events
 
 
+@pytest.mark.parametrize(
+    "words, lines", [("a bb c", ["a bb", "c"]), ("a bbb c", ["a bbb", "c"]), ("aa b", ["aa", "b"])]
+)
+def test_a_word_is_in_the_line_that_has_room_for_half_of_it(words, lines):
+    assert balanced(words.split(), 2) == lines
+    assert laid_out(f"{words}\n{words}cc", len(words), "\n").count("\n") > 1  # one line that is too long is enough
+
+
 # XLIFF
 
 UNITS = (
@@ -205,6 +215,20 @@ def test_units_without_a_target_get_one():
     ) == UNITS  # fmt: skip
     [first, _] = re.findall("<target[^>]*>(.*?)</target>", output)
     assert first == 'A <g id="1">BIG</g> DOG &amp; <x id="2"/> <ph id="3">{0}</ph>CAT. TWO.'
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("<source>a</source><target></target>", "<source>a</source><target>A</target>"),
+        ("<source>a</source>", "<source>a</source><target>A</target>"),
+        ("x\n <source>a</source>\n", "x\n <source>a</source>\n <target>A</target>\n"),
+        ("<source>a</source><seg-source/>.", "<source>a</source><seg-source/><target>A</target>."),
+    ],
+)
+def test_a_unit_gets_one_target_behind_its_source_and_nothing_else(before, after):
+    file = "<xliff version='2.0'><file><unit id='1'><segment>{}</segment></unit></file></xliff>"
+    assert through("xliff", file.format(before), capitals) == file.format(after)
 
 
 @pytest.mark.release
@@ -265,6 +289,8 @@ def test_records_need_fields(name):
     if name == "tsv":
         with pytest.raises(UserError, match="there is no field 0"):
             list(FORMATS[name](io.BytesIO(b"a"), "file", ["0"]))
+        with pytest.raises(InputError, match="line 1 has no field '1'; it has text"):  # with a name, all are names
+            list(FORMATS[name](io.BytesIO(b"text\na\n"), "file", ["text", "1"]))
 
 
 def test_a_file_of_one_paragraph_is_read_in_parts():

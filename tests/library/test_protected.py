@@ -35,6 +35,7 @@ def restored(line, translation, alignment=DIAGONAL, protection=EVERYTHING):
         ("Visit https://x.org.", "Besuchen https://x.org.", "Besuchen https://x.org."),
         ("Visit us at https://x.org.", "Besuchen Sie uns.", "Besuchen Sie uns https://x.org."),
         ("{count}-fold", "{zahl}-fach", "{count}-fold"),
+        ("see {a}{b} now", "sieh {b} jetzt", "sieh {b} {a} jetzt"),
         ("<b>Dogs</b> run.", "Hunde laufen.", "<b>Hunde</b> laufen."),
         ("We saw (<b>it</b>).", "Wir sahen (es).", "Wir sahen (<b>es</b>)."),
         ("<p>All of it.</p>", "Alles davon jetzt.", "<p>Alles davon jetzt.</p>"),
@@ -53,6 +54,7 @@ def test_tags_follow_their_words_to_another_place():
 
 def test_a_further_copy_is_taken_out_but_not_that_of_a_number():
     assert restored("Hi {name}", "Hi {name} {name}") == "Hi {name}"
+    assert restored("Hi {name}", "Hi {name}{name}{name}") == "Hi {name}"
     assert restored("Hi 2", "Hi 2 2") == "Hi 2 2"
 
 
