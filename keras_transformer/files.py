@@ -91,9 +91,15 @@ def read_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str
 def read_whole_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str]:
     r"""Yield the lines of a binary stream of UTF-8 with their ends, and the first one with its byte order mark.
 
-    "\n" alone ends a line. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8.
+    "\n" alone ends a line. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8, and
+    for a first line that is UTF-16 without a mark.
     """
     for number, line in enumerate(stream, start=1):
+        if number == 1 and (encoding := _unmarked_utf_16(line)):
+            raise InputError(
+                f"{name}, line 1 is not UTF-8: every second byte is 0. It is {encoding}: convert it first, for example "
+                f"with `iconv -f {encoding} -t UTF-8`."
+            )
         try:
             yield line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -119,6 +125,15 @@ def packer_of(beginning: bytes) -> str | None:
     return next((program for start, program in COMPRESSED.items() if beginning.startswith(start)), None)
 
 
+def _unmarked_utf_16(line: bytes) -> str | None:
+    """Return the encoding of a first line that would be UTF-8 with a NUL at every second place, else None."""
+    odd, even = line.removesuffix(b"\n")[1::2], line.removesuffix(b"\n")[::2]
+    for encoding, high, low in (("UTF-16LE", odd, even), ("UTF-16BE", even, odd)):
+        if min(len(high), len(low)) > 1 and not any(high) and all(low):
+            return encoding
+    return None
+
+
 def _remedy(line: bytes, number: int) -> str:
     """Return what to do about a line that is not UTF-8."""
     if number == 1 and (program := packer_of(line)):
@@ -127,4 +142,6 @@ def _remedy(line: bytes, number: int) -> str:
         return "It is compressed with gzip: unpack it first, for example with `gunzip -c`."
     if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "It is UTF-16: convert it first, for example with `iconv -f UTF-16 -t UTF-8`."
+    if b"\0" in line:
+        return "It has bytes that are 0, as no text has: give a file of text."
     return "Convert it first, for example with `iconv -f LATIN1 -t UTF-8`."

@@ -28,6 +28,9 @@ def test_bytes_that_are_not_utf_8_are_named_by_line_and_byte():
         (gzip.compress(b"a line", mtime=0), "gzip"),
         ("a line".encode("utf-16"), "UTF-16"),
         (b"\xfe\xff\x00a", "UTF-16"),
+        ("für\n".encode("utf-16-le"), "UTF-16LE"),
+        ("a line".encode("utf-16-be"), "UTF-16BE"),
+        (b"\x7fELF\x02\x01\x00\x00\xf0", "no text"),
         (b"caf\xe9", "LATIN1"),
         (lzma.compress(b"a line"), "unxz"),
         (bz2.compress(b"a line"), "bunzip2"),
@@ -51,6 +54,11 @@ def test_a_text_whose_lines_end_in_cr_alone_is_refused(content, lines):
 @pytest.mark.parametrize("content", [b"one\r", b"one\r\n", b"one\r\r\n", b"one\rtwo\n"])
 def test_a_cr_beside_a_line_feed_is_a_character_of_a_line(content):
     assert list(read_lines([content], "in.txt")) == [content.decode().removesuffix("\n").removesuffix("\r")]
+
+
+def test_a_nul_here_and_there_is_a_character_of_a_line():
+    for line in ("\0", "a\0", "\0a", "a\0b", "\0a\0\0", "\0\0\0\0"):
+        assert list(read_lines([line.encode(), b"x\0y\0"], "in.txt")) == [line, "x\0y\0"]
 
 
 def test_lines_before_an_invalid_one_are_read():
