@@ -24,11 +24,11 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
     `write` is the content (a str is written as UTF-8), or a function that writes it to a binary file. The content is
     flushed to the disk beside `path` under the name `path.part`, which is then renamed. On failure nothing stays. What
     lies at `path.part` is removed first, so a link there is not followed. The new file has the permissions of the old
-    one. Raises what the file system raises, as OSError with the name of the file.
+    one. Raises what the file system raises, as OSError with the name of the file, and OSError for a path that is not a
+    file's.
     """
     path = pathlib.Path(path)
-    if path.is_dir():  # so is ".", which `with_name` below refuses
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    check_replaceable(path)
     part = path.with_name(path.name + ".part")
     permissions = permissions_of(path)
 
@@ -52,6 +52,14 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
         if isinstance(error, OSError) and error.filename in (None, str(part)):  # a full disk names no file
             error.filename = str(path)
         raise
+
+
+def check_replaceable(path: pathlib.Path) -> None:
+    """Raises OSError if there is something at `path` that is no file: root could replace /dev/null by one."""
+    if path.is_dir():  # so is ".", which has no name
+        raise IsADirectoryError(errno.EISDIR, "This is a folder: name a file", str(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "This is a device or a pipe, and would be replaced: name a file", str(path))
 
 
 def permissions_of(path: pathlib.Path) -> int | None:

@@ -18,7 +18,7 @@ from keras_transformer.commands.options import in_place_of
 from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
 from keras_transformer.durations import duration
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_lines
+from keras_transformer.files import check_replaceable, read_lines
 from keras_transformer.model_config import ConfigError
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS, WITH_FIELDS
@@ -115,13 +115,20 @@ def file_arguments(
     input: pathlib.Path | None,
     output: pathlib.Path | None,
 ) -> FileArguments:
-    """Return the options as FileArguments. Raises ConfigError if some contradict each other."""
+    """Return the options as FileArguments.
+
+    Raises ConfigError if some contradict each other, and, like OSError, if the output cannot be a file there.
+    """
     if paragraphs and format not in (LINES, TEXT):
         raise ConfigError(f"--paragraphs is --format text, and contradicts --format {format}: give one of them.")
     if fields and format not in WITH_FIELDS:
         raise ConfigError(f"--field is for --format {' and '.join(WITH_FIELDS)}: leave it out.")
-    if output is not None and input is not None and output.exists() and os.path.samefile(input, output):
-        raise ConfigError(f"--output is the file that is read, {input}: give another one.")
+    if output is not None:
+        check_replaceable(output)
+        if not output.parent.is_dir():
+            raise ConfigError(f"There is no folder {output.parent} for --output {output}: make it first.")
+        if input is not None and output.exists() and os.path.samefile(input, output):
+            raise ConfigError(f"--output is the file that is read, {input}: give another one.")
     return FileArguments(TEXT if paragraphs else format, tuple(fields), language, input, output)
 
 

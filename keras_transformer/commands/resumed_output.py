@@ -1,5 +1,6 @@
 """The output of a command that may be killed: it goes on after what is written when the same command is run again."""
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -8,7 +9,7 @@ import pathlib
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, UserError
 from keras_transformer.files import write_atomically
 from keras_transformer.locks import locked
 from keras_transformer.model_config import ConfigError
@@ -42,7 +43,8 @@ class ResumedOutput:
 
     def close(self) -> None:
         """Let others have the files."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # what could not be written, of which `write` has told
+            self._file.close()
 
     def _read(self) -> dict[str, Any]:
         """Return the journal. If there is none, or less output than it says, the work begins anew."""
@@ -97,10 +99,20 @@ class ResumedOutput:
         self.done += 1
 
     def write(self, parts: Iterable[str], texts: Iterable[str]) -> None:
-        """Write the output of the parts that come next."""
-        self._file.write("".join(texts).encode("utf-8"))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Write the output of the parts that come next. Raises UserError if it cannot be written: the disk is full."""
+        content = "".join(texts).encode("utf-8")
+        try:
+            self._file.write(content)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._write_journal(parts)
+        except OSError as error:
+            raise UserError(
+                f"{self.unfinished} cannot be written: {error.strerror}. The same command goes on there once it can."
+            ) from None
+
+    def _write_journal(self, parts: Iterable[str]) -> None:
+        """Write down that the output of these parts is there."""
         for part in parts:
             self._note(part)
         journal = {

@@ -176,3 +176,13 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, mode):
     write_atomically(fresh, "x")
     (tmp_path / "other").write_text("x")
     assert fresh.stat().st_mode == (tmp_path / "other").stat().st_mode  # of the umask
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+def test_a_folder_and_a_device_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for path, sentence in ((tmp_path, "a folder"), (tmp_path / "pipe", "a pipe"), (tmp_path / "link", "a pipe")):
+        with pytest.raises(OSError, match=sentence):
+            write_atomically(path, "x")
+    assert (tmp_path / "pipe").is_fifo() and (tmp_path / "link").is_symlink()

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import resource
 
 import pytest
 
@@ -13,7 +14,7 @@ from keras_transformer.commands.translate import app
 from keras_transformer.inference import Inference
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
-from tests.support.commands import invoke
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.documents import capitals
 
 
@@ -87,7 +88,8 @@ def test_a_broken_line_ends_the_command_after_those_before_it(run):
         ),
         (["--paragraphs", "--scores"], "are for lines"),
         (["--input", "nowhere.txt"], "nowhere.txt: No such file or directory"),
-        (["--output", "nowhere/out.txt"], "nowhere/out.txt.unfinished: No such file or directory"),
+        (["--output", "nowhere/out.txt"], "There is no folder nowhere for --output nowhere/out.txt: make it first"),
+        (["--output", "/"], "/: This is a folder: name a file"),
     ],
 )
 def test_options_that_make_no_sense_are_one_sentence(run, arguments, sentence):
@@ -206,6 +208,15 @@ def test_html_that_does_not_close_is_translated_and_reported(run, paths):
     assert "in.txt, line 2: <div> is not closed. The output has all translations" in result.stderr
 
 
+def test_the_output_does_not_replace_a_device(run, paths):
+    source, target = paths
+    source.write_text("a\n")
+    os.mkfifo(target)
+    result = translate(run, "--input", source, "--output", target)
+    assert_one_sentence(result, f"{target}: This is a device or a pipe, and would be replaced: name a file")
+    assert target.is_fifo()
+
+
 def test_the_output_is_not_the_input(run, paths):
     source, _ = paths
     source.write_text("a\n")
@@ -213,6 +224,21 @@ def test_the_output_is_not_the_input(run, paths):
     assert (
         result.exit_code == 1 and "--output is the file that is read" in result.stderr and source.read_text() == "a\n"
     )
+
+
+def test_an_output_without_room_is_one_sentence_after_which_the_command_goes_on(run, paths):
+    source, target = paths
+    source.write_text("".join(f"{n}{'x' * 4000}\n" for n in range(4)))
+    command = ["--input", source, "--output", target, "--batch-size", "1"]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        result = translate(run, *command)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert_one_sentence(result, f"{target}.unfinished cannot be written: File too large", "The same command goes on")
+    assert translate(run, *command).exit_code == 0 and target.read_text() == source.read_text().upper()
+    assert 0 < len(run.seen) < 4
 
 
 def test_progress_tells_how_much_is_done_and_how_long_the_rest_takes(run, paths, monkeypatch, caplog):
