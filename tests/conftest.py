@@ -51,6 +51,26 @@ def pair(random_folder):
     return load_run(random_folder)
 
 
+@pytest.fixture(scope="session")
+def whole_version(tmp_path_factory):
+    """A version with every signature, of random weights in 2 and 3 layers. One process writes it for all."""
+    from tests.support.exports import write_version
+    from tests.support.once import made_once
+    from tests.support.runs import random_run
+
+    def write(folder):
+        run = random_run(folder / "run", encoder_layers=2, decoder_layers=3)
+        write_version(run, folder / "1", max_source_tokens=60, names=())
+
+    return made_once(tmp_path_factory, "whole_version", write) / "1"
+
+
+@pytest.fixture
+def brief_latencies(monkeypatch):
+    """A certificate measures the latency of each length for a moment, not for seconds."""
+    monkeypatch.setattr("export.certificate.latency.MOST_SECONDS", 0.1)
+
+
 @pytest.fixture
 def bfloat16_by_default():
     """Keras as somebody has it who set the type of its variables and computations for all that follows."""

@@ -10,7 +10,6 @@ from export.server.version import Version, warm_up_requests
 from export.versions import CERTIFICATE
 from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
-from tests.support.exports import write_version
 
 LINES = ["one", "two", "three", "four", "five"]
 
@@ -65,25 +64,17 @@ def test_batches_have_so_many_lines():
     assert sizes == [2, 2, 1]
 
 
-@pytest.fixture(scope="module")
-def whole(random_folder, tmp_path_factory):
-    """A version with every signature."""
-    version = tmp_path_factory.mktemp("exports") / "1"
-    write_version(random_folder, version, names=())
-    return version
-
-
 @pytest.mark.slow
-def test_every_operation_of_an_export_is_known_and_functions_are_no_operations(whole):
-    operations = operations_in(meta_graph(whole))
+def test_every_operation_of_an_export_is_known_and_functions_are_no_operations(whole_version):
+    operations = operations_in(meta_graph(whole_version))
     assert operations <= OF_OLDEST and {"While", "SentencepieceOp", "TopKV2"} <= operations
 
 
 @pytest.mark.release
-def test_every_signature_is_warmed_up_and_answers_its_requests(whole):
-    asked = [request.model_spec.signature_name for request in warm_up_requests(whole)]
+def test_every_signature_is_warmed_up_and_answers_its_requests(whole_version):
+    asked = [request.model_spec.signature_name for request in warm_up_requests(whole_version)]
     assert set(asked) == {"serving_default", "translate", "score", "tokenize", "explain"}
-    assert Version(whole).warm_up() == len(asked)
+    assert Version(whole_version).warm_up() == len(asked)
 
 
 @pytest.mark.slow

@@ -52,13 +52,14 @@ def served(run, tmp_path_factory):
 
 
 @pytest.mark.release
+@pytest.mark.usefixtures("brief_latencies")
 def test_versions_are_numbered_and_compared_on_the_sentences_of_the_run(run, tmp_path):
     folder = tmp_path / "made" / "for it"
-    first = run_export(run, "--to", folder)
+    first = run_export(run, "--to", folder, *ALONE)
     assert first.exit_code == 0
     certificate = json.loads((folder / "1" / CERTIFICATE).read_text())
     assert first.stdout == f"{summary(certificate)}\n{folder / '1'}\n"
-    second = run_export(run, "--to", folder, "--no-check")
+    second = run_export(run, "--to", folder, "--no-check", *ALONE)
     assert second.stdout == f"{folder / '2'}\n"
     assert names_in(folder) == ["1", "2"]
     assert names_in(folder / "1") == sorted([*names_in(folder / "2"), CERTIFICATE])
@@ -180,7 +181,7 @@ def test_the_signatures_that_are_named_are_written_with_their_warm_up_requests(r
 def test_a_run_folder_may_have_the_name_of_a_command(run, tmp_path):
     shutil.copytree(run, tmp_path / "translate")
     script = f"import os; from export.__main__ import main; os.chdir({str(tmp_path)!r}); main()"
-    process = fork_python("-c", script, "translate", "--to", "exports", "--no-check")
+    process = fork_python("-c", script, "translate", "--to", "exports", "--no-check", *ALONE)
     assert (process.returncode, process.stdout) == (0, "exports/1\n"), process.stderr
 
 
@@ -230,7 +231,7 @@ def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path, mo
         made(self, transformer, tokenizer, options, max_source_tokens, *others)
 
     monkeypatch.setattr(served_graph.ServedGraph, "__init__", record)
-    assert run_export(run, "--to", tmp_path / "exports", *ALONE).exit_code == 0
+    assert run_export(run, "--to", tmp_path / "exports", "--no-check", *ALONE).exit_code == 0
     assert received == [9]
     exported_translator = exported.ExportedTranslator(tmp_path / "exports")
     long = SENTENCES[1]
@@ -257,7 +258,7 @@ def test_help_names_both_commands_and_imports_no_tensorflow():
 
 @pytest.mark.release
 def test_an_export_prints_the_comparison_and_the_version_but_no_notice_of_a_library(run, tmp_path):
-    process = python("-m", "export", run, "--to", tmp_path, *SEARCH)
+    process = python("-m", "export", run, "--to", tmp_path, *SEARCH, *ALONE)
     assert process.returncode == 0, process.stderr
     assert process.stdout.splitlines()[-1] == str(tmp_path / "1")
     assert "LOG(INFO)" not in process.stderr and "INFO: written; comparing" in process.stderr

@@ -27,6 +27,7 @@ OPTIONS = SearchOptions(beam_size=3, extra_length=9, shortlist="on")
 LINES = [*SENTENCES, "", "a cat", "Küche , Männer"]
 LONGEST = 14  # tokens of a source
 BEST = 4
+ALONE = ("--signature", "serving_default")  # the others take most of the time
 
 
 def with_shortlist(folder):
@@ -93,8 +94,9 @@ def test_a_litert_model_translates_as_the_run_does(run, translator, expected, tm
 
 
 @pytest.mark.release
+@pytest.mark.usefixtures("brief_latencies")
 def test_the_default_of_a_run_is_exported_and_the_certificate_says_so(run, tmp_path):
-    result = invoke(command.app, run, "--to", tmp_path / "export", "--max-source-tokens", LONGEST)
+    result = invoke(command.app, run, "--to", tmp_path / "export", "--max-source-tokens", LONGEST, *ALONE)
     assert result.exit_code == 0, result.output
     certificate = json.loads((tmp_path / "export" / "1" / "certificate.json").read_text(encoding="utf-8"))
     assert set(certificate["search"]) == set(RUN_OPTIONS) and certificate["search"]["shortlist"] == "on"

@@ -8,30 +8,45 @@ import numpy as np
 import pytest
 
 from export import __main__ as command
-from export.litert.write import write_model
+from export.certificate import latency
 from export.server import few_sentences
 from export.server.signature import Signature
 from export.server.version import Version
 from export.versions import CERTIFICATE, LITERT
 from keras_transformer.confidence import Calibration
-from keras_transformer.saved_run import load_run
+from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
-from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
 
+ALONE = ("--signature", "serving_default")  # the others take most of the time
 LONGEST = 24  # tokens of a source, and bytes of a text that LiteRT is given
 REQUESTS = [[text] for text in (*SENTENCES, "", "  \u200b", "a" * 40, "two\nlines")] + [SENTENCES[4:6], SENTENCES[4:7]]
 
 
 @pytest.fixture(scope="module")
 def version(tmp_path_factory):
-    """A version folder with a LiteRT model inside."""
+    """A version folder with a LiteRT model inside, of a calibrated run."""
     folder = tmp_path_factory.mktemp("few")
     run = random_run(folder / "run")
-    curve = Calibration((-2.0, -1.0, -0.1), (0.1, 0.4, 0.9), "a measure", 100)
-    translator = write_version(run, folder / "model" / "1", max_source_tokens=LONGEST, calibration=curve)
-    write_model(load_run(run)[0], translator, folder / "model" / "1" / LITERT, "model", None)
+    Calibration((-2.0, -1.0, -0.1), (0.1, 0.4, 0.9), "a measure", 100).save(RunFolder(run).calibration)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(latency, "MOST_SECONDS", 0.1)  # of what no test here reads
+        result = invoke(command.app, run, "--to", folder / "model", "--litert", *ALONE, "--max-source-tokens", LONGEST)
+    assert result.exit_code == 0, result.output
     return folder / "model" / "1"
+
+
+@pytest.fixture(scope="module")
+def loaded(version):
+    return Version(version)
+
+
+@pytest.fixture(scope="module")
+def graph(version):
+    """The version without its LiteRT model."""
+    graph = Version(version)
+    graph._few = None
+    return graph
 
 
 def answer(version, texts):
@@ -41,11 +56,9 @@ def answer(version, texts):
 
 
 @pytest.mark.release
-def test_few_sentences_get_the_answer_of_the_graph(version):
-    with_litert, graph = Version(version), Version(version)
-    graph._few = None
+def test_few_sentences_get_the_answer_of_the_graph(loaded, graph):
     for texts in REQUESTS:
-        ours, theirs = answer(with_litert, texts), answer(graph, texts)
+        ours, theirs = answer(loaded, texts), answer(graph, texts)
         assert ours["translation"].tolist() == theirs["translation"].tolist()
         assert ours["is_cut"].tolist() == theirs["is_cut"].tolist()
         np.testing.assert_allclose(ours["score"], theirs["score"], atol=1e-4)
@@ -54,36 +67,33 @@ def test_few_sentences_get_the_answer_of_the_graph(version):
 
 
 @pytest.mark.release
-def test_what_litert_cannot_take_goes_to_the_graph(version):
-    loaded = Version(version)
+def test_what_litert_cannot_take_goes_to_the_graph(loaded, graph, monkeypatch):
     few, taken = loaded._few, []
-    loaded._few = type("Witness", (), {"can_run": few.can_run, "run": lambda _, *arguments: taken.append(arguments)})()
-    for texts in REQUESTS:
-        answer(loaded, texts)
+    witness = type("Witness", (), {"can_run": few.can_run, "run": lambda _, *arguments: taken.append(arguments)})()
+    with monkeypatch.context() as patch:
+        patch.setattr(loaded, "_few", witness)
+        for texts in REQUESTS:
+            answer(loaded, texts)
     assert [inputs["text"].tolist() for _, inputs in taken] == [
         [text.encode() for text in texts]
         for texts in REQUESTS
         if len(texts) < 3 and all(len(text.encode()) < LONGEST and "\n" not in text for text in texts)
     ]
-    loaded._few = few
-    graph = Version(version)
-    graph._few = None
     assert answer(loaded, [b"\xff cat"])["translation"] == answer(graph, [b"\xff cat"])["translation"]
 
 
 @pytest.mark.release
-def test_a_damaged_litert_model_is_logged_and_the_graph_answers(version, tmp_path, caplog):
+def test_a_damaged_litert_model_is_logged_and_the_graph_answers(version, graph, tmp_path, caplog):
     folder = tmp_path / "1"
     folder.symlink_to(version)
-    expected = answer(Version(folder), SENTENCES[:1])
     (version / LITERT / "litert.json").rename(tmp_path / "litert.json")
     (version / LITERT / "litert.json").write_text("{}")
     try:
-        loaded = Version(folder)
+        damaged = Version(folder)
     finally:
         (tmp_path / "litert.json").replace(version / LITERT / "litert.json")
     assert "litert.json is damaged" in caplog.text
-    assert answer(loaded, SENTENCES[:1])["translation"] == expected["translation"]
+    assert answer(damaged, SENTENCES[:1])["translation"] == answer(graph, SENTENCES[:1])["translation"]
 
 
 def test_a_litert_model_beside_a_graph_in_bfloat16_is_refused(tmp_path):
@@ -99,11 +109,8 @@ def test_without_litert_nothing_is_exported_that_it_would_have_to_run(tmp_path, 
 
 
 @pytest.mark.release
-def test_an_export_with_a_litert_model_is_compared_with_it(tmp_path):
-    run = random_run(tmp_path / "run")
-    result = invoke(command.app, run, "--to", tmp_path / "exports", "--litert", "--max-source-tokens", LONGEST)
-    assert result.exit_code == 0, result.output
-    certificate = json.loads((tmp_path / "exports" / "1" / CERTIFICATE).read_text())
+def test_an_export_with_a_litert_model_is_compared_with_it(version):
+    certificate = json.loads((version / CERTIFICATE).read_text())
     by_litert = [check for check in certificate["equality"] if check["runtime"].endswith("by LiteRT")]
     assert len(by_litert) == 2 and all(check["same"] == len(SENTENCES) for check in by_litert)
 

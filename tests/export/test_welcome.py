@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import shutil
 import subprocess
 import urllib.parse
 
@@ -20,8 +21,8 @@ from keras_transformer.decoding.options import OPTIONS as TABLE
 from keras_transformer.decoding.options import SearchOptions
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
 from tests.support.echo import write_echo
-from tests.support.exports import OPTIONS, write_version
-from tests.support.runs import SENTENCES, random_run
+from tests.support.exports import OPTIONS
+from tests.support.runs import SENTENCES
 from tests.support.searches import OTHER_VALUES
 
 CHANGES = {name: OTHER_VALUES[name] for name in OTHER_VALUES if not TABLE[name].not_served}
@@ -66,11 +67,10 @@ def test_a_model_without_options_has_a_line_for_a_shell(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served(whole_version, tmp_path_factory):
     """A served model with random weights."""
     folder = tmp_path_factory.mktemp("served")
-    run = random_run(folder / "run", encoder_layers=2, decoder_layers=3)
-    write_version(run, folder / "a model" / "1", names=())
+    shutil.copytree(whole_version, folder / "a model" / "1")
     certificate = json.dumps({"example": SENTENCES[0]})
     (folder / "a model" / "1" / CERTIFICATE).write_text(certificate, encoding="utf-8")
     with local_server(folder / "a model", SERVER) as server:
