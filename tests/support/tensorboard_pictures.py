@@ -64,15 +64,18 @@ def tensorboard(folder: pathlib.Path) -> Iterator[str]:
             end([process])
 
 
-def open_tab(page, url: str, tab: Tab) -> None:
-    """Show a tab and wait for what it should show. Raises AssertionError if it says that there is no data."""
+def open_tab(page, url: str, tab: Tab, pause: int = 0) -> None:
+    """Show a tab and wait for what it should show, then for `pause` ms, since curves and pictures appear one by one.
+
+    Raises AssertionError if it says that there is no data.
+    """
     page.goto("about:blank")  # an address that differs after "#" alone would not load again
     page.goto(url + tab.address)
     for selector in tab.shows:
         wait_for(page, tab, selector)
     if tab.click:
         page.locator(tab.click).first.click()
-    page.wait_for_timeout(2_000)  # curves and pictures appear one after the other
+    page.wait_for_timeout(max(pause, PAUSE))
     assert (said := empty_texts(page)) == [], f"{tab.address}: {said}"
 
 
@@ -105,11 +108,11 @@ def empty_texts(page) -> list[str]:
     raise AssertionError(f"The frames of {page.url} do not come to rest.")
 
 
-def take(folder: pathlib.Path, pictures: pathlib.Path, tabs: dict[str, Tab] = TABS) -> None:
-    """Write a picture of each tab, `tensorboard_<name>.png`."""
+def take(folder: pathlib.Path, pictures: pathlib.Path, tabs: dict[str, Tab] = TABS, pause: int = 0) -> None:
+    """Write a picture of each tab, `tensorboard_<name>.png`; `pause` as for `open_tab`."""
     with tensorboard(folder) as url, chromium() as browser, visit(browser, url, viewport=WINDOW) as page:
         for name, tab in tabs.items():
-            open_tab(page, url, tab)
+            open_tab(page, url, tab, pause)
             path = pictures / f"tensorboard_{name}.png"
             page.screenshot(path=path)
             with_palette(Image.open(path).convert("RGB")).save(path, optimize=True)
@@ -118,4 +121,4 @@ def take(folder: pathlib.Path, pictures: pathlib.Path, tabs: dict[str, Tab] = TA
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    take(pathlib.Path(sys.argv[1]), FOLDER, TABS | PROFILE)
+    take(pathlib.Path(sys.argv[1]), FOLDER, TABS | PROFILE, pause=2_000)
