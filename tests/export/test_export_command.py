@@ -177,7 +177,6 @@ def test_the_signatures_that_are_named_are_written_with_their_warm_up_requests(r
 
 
 @pytest.mark.release
-@pytest.mark.slow
 def test_a_run_folder_may_have_the_name_of_a_command(run, tmp_path):
     shutil.copytree(run, tmp_path / "translate")
     script = f"import os; from export.__main__ import main; os.chdir({str(tmp_path)!r}); main()"
