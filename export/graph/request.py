@@ -23,6 +23,8 @@ class Input(NamedTuple):
 
 
 PREFIX = Input("target_prefix", "", tf.string, 0, 0, "prefixes", TARGET_PREFIX, OUTPUT)
+REQUIRED_HELP = "Phrases that a translation must have, one per line of this text."
+REQUIRED = Input("required", "", tf.string, 0, 0, "required", REQUIRED_HELP, OUTPUT)
 
 
 def inputs_of(options: SearchOptions, longest_output: int) -> list[Input]:

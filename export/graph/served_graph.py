@@ -27,8 +27,9 @@ from keras_transformer.tokens import PAD
 from ..versions import ExportError
 from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
-from .prefixes import GraphPrefixReader, padded_endings
-from .request import PREFIX, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
+from .phrases import GraphPhraseReader, LineRules
+from .prefixes import GraphPrefixReader
+from .request import PREFIX, REQUIRED, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import first_bytes, in_slices, lengths_of, padded, with_end
 from .text_outputs import EMPTY, OF_SEARCH, alignments, checked_layer, fill_up, joined, without_duplicates, written
 
@@ -72,6 +73,7 @@ class ServedGraph(tf.Module):
         self.weights = {weight.path: weight.value for weight in transformer.weights}
         self.tokenizer = graph_tokenizer(tokenizer.model_bytes)
         self._prefixes = GraphPrefixReader(tokenizer, self.tokenizer.encode_target)
+        self._phrases = GraphPhraseReader(tokenizer, self.tokenizer.encode_target)
         self._placeholders = functools.partial(rule_of_placeholders, placeholders_in(tokenizer.pieces()))
         self.options, self.max_source_tokens = options, max_source_tokens
         self._confidences = Confidences(calibration, options)
@@ -91,10 +93,10 @@ class ServedGraph(tf.Module):
         translation = tf.TensorSpec([None], tf.string, name="translation")
         return {
             "serving_default": signature(self.translate_best, [text]),
-            "translate": signature(self.translate, [text], [*self._inputs, PREFIX]),
+            "translate": signature(self.translate, [text], [*self._inputs, PREFIX, REQUIRED]),
             "score": signature(self.score, [text, translation], [alpha_of(self._inputs)]),
             "tokenize": signature(self.tokenize, [text]),
-            "explain": signature(self.explain, [text], [*self._inputs, PREFIX]),
+            "explain": signature(self.explain, [text], [*self._inputs, PREFIX, REQUIRED]),
         }
 
     def translate_best(self, text) -> dict:
@@ -142,15 +144,12 @@ class ServedGraph(tf.Module):
         """
         ids, truncated = self.encode(text, self.max_source_tokens)
         lines = tf.size(text)
-        rules, prefixes, endings, is_cut = self.rules_and_prefixes(inputs, lines, self.max_source_tokens)
+        rules, is_cut = self.rules_of_lines(inputs, lines, self.max_source_tokens)
         truncated |= is_cut
 
         def run(indices) -> dict:
-            slice_rules = {name: tf.gather(rule, indices) for name, rule in rules.items()}
-            slice_rules["prefixes"] = tf.gather(prefixes, indices).to_tensor(PAD)
-            slice_rules["endings"] = padded_endings(tf.gather(endings, indices))
             source_ids = padded(tf.gather(ids, indices))
-            slice_rules |= self._placeholders(source_ids)
+            slice_rules = rules.of(indices) | self._placeholders(source_ids)
             hypotheses = search(self._decoder, source_ids, self.options, rules=slice_rules, shortlist=self._table)
             return self.outputs_of(source_ids, hypotheses, slice_rules)
 
@@ -158,10 +157,13 @@ class ServedGraph(tf.Module):
         nothing = {name: tf.fill([lines, self.options.beam_size], value) for name, value in empty.items()}
         return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
 
-    def rules_and_prefixes(self, inputs: dict, lines, most: int):
-        """Return the rules of B lines by name, each (B,), and what `GraphPrefixReader.read` makes of their prefixes."""
+    def rules_of_lines(self, inputs: dict, lines, most: int):
+        """Return the LineRules of B lines, and whether their prefixes were cut: bool (B,)."""
         rules = agreeing({each.rule: checked(each, inputs[each.name], lines) for each in self._inputs})
-        return rules, *self._prefixes.read(of_each_line(PREFIX.name, inputs[PREFIX.name], lines), most)
+        texts = (of_each_line(each.name, inputs[each.name], lines) for each in (PREFIX, REQUIRED))
+        prefixes, endings, is_cut = self._prefixes.read(next(texts), most)
+        required = self._phrases.read(next(texts), most)
+        return LineRules(rules, prefixes, endings, required, self._phrases.word_edges), is_cut
 
     def explain(self, text, **inputs) -> dict:
         """Show how the best translation of each line comes about: attention, and the beam as a tree.
@@ -173,16 +175,13 @@ class ServedGraph(tf.Module):
         message = f"explain takes at most {EXPLAINED_LINES} lines."
         with tf.control_dependencies([tf.debugging.Assert(lines <= EXPLAINED_LINES, [message, lines])]):
             ids, truncated = self.encode(text, min(EXPLAINED_TOKENS, self.max_source_tokens))
-        rules, prefixes, endings, is_cut = self.rules_and_prefixes(inputs, lines, EXPLAINED_TOKENS)
-        rules["limits"] = tf.minimum(rules["limits"], EXPLAINED_TOKENS)
+        rules, is_cut = self.rules_of_lines(inputs, lines, EXPLAINED_TOKENS)
+        rules.rules["limits"] = tf.minimum(rules.rules["limits"], EXPLAINED_TOKENS)
         truncated |= is_cut
 
         def explain_line(line) -> dict:
-            line_rules = {name: rule[line : line + 1] for name, rule in rules.items()}
-            line_rules["prefixes"] = prefixes[line : line + 1].to_tensor(PAD)
-            line_rules["endings"] = padded_endings(endings[line : line + 1])
             source_ids = padded(ids[line : line + 1])
-            line_rules |= self._placeholders(source_ids)
+            line_rules = rules.of(line[tf.newaxis]) | self._placeholders(source_ids)
             parts = self._decoder, self._forced, self.pieces_of
             return tf.cond(
                 tf.size(ids[line]) > 0,

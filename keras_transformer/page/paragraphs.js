@@ -28,7 +28,7 @@ function isWrapped(text, start, end) {
 
 /** Return whether a text is translated in parts, and not as one sentence with all its alternatives. */
 function hasParagraphs(text, options) {
-  if (!data.has_paragraphs || !("Segmenter" in Intl) || options.target_prefix) return false;
+  if (!data.has_paragraphs || !("Segmenter" in Intl) || options.target_prefix || options.required) return false;
   return partsOf(text).length > 1 || /\n/.test(text.trim());
 }
 

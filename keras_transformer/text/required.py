@@ -25,6 +25,7 @@ log = logging.getLogger("keras_transformer")
 SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 LETTER = rf"[^\W{SPACELESS}]"  # of a word that ends where another character follows
 ATTACHED = rf"[{SPACELESS},.;:!?)\]}}]"  # a phrase that begins with it stands behind a word without a space
+NO_PIECES_FOR_IT = "has characters for which this model has no piece, so no translation has it: leave it out."
 _BEGINS_INSIDE, _ENDS_IN_WORD = re.compile(LETTER), re.compile(rf".*{LETTER}\Z", re.DOTALL)
 
 
@@ -77,10 +78,7 @@ class PhraseReader:
             tokens = [*self.guard, *self.tokenizer.encode_target(text)]
         tokens = tokens[len(self.guard) :]
         if UNK in tokens or not tokens:
-            raise InputError(
-                f"The phrase {text[:60]!r} has characters for which this model has no piece, so no translation has it: "
-                "leave it out."
-            )
+            raise InputError(f"The phrase {text[:60]!r} {NO_PIECES_FOR_IT}")
         if SYMBOL.search(text):
             raise InputError(f"The phrase {text[:60]!r} has a placeholder of a protected span: leave it out.")
         return Phrase(self.tokenizer.decode(tokens).strip(), tuple(tokens))

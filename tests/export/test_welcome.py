@@ -26,7 +26,13 @@ from tests.support.runs import SENTENCES
 from tests.support.searches import OTHER_VALUES
 
 CHANGES = {name: OTHER_VALUES[name] for name in OTHER_VALUES if not TABLE[name].not_served}
-CHANGES |= {"target_prefix": "der Küche", "protect": "numbers,urls", "keep": "two", "glossary": "two\tzwo"}
+CHANGES |= {
+    "target_prefix": "der Küche",
+    "required": "zwei\nHunde",
+    "protect": "numbers,urls",
+    "keep": "two",
+    "glossary": "two\tzwo",
+}
 NEEDED = {name: {"temperature": 0.5} for name in ("top_k", "top_p")}  # without which the graph refuses it
 QUOTED = """It's "forty\\-one" $HOME `dogs` & Männer; \u2028 {{ data }} </script>"""
 SERVER = ServerOptions(port=0, grpc_port=0, workers=1)

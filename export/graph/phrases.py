@@ -1,0 +1,83 @@
+"""Phrases that a translation must have, inside a graph: as keras_transformer/text/required.py finds them in Python."""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_transformer.normalization import BLANK
+from keras_transformer.prefixes import GUARD
+from keras_transformer.text.required import ATTACHED, NO_PIECES_FOR_IT, word_edges
+from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import PAD, UNK
+
+from .prefixes import padded_endings, places_in
+
+
+class GraphPhraseReader:
+    """Turns texts into the rule `required` of a search.
+
+    `encode` is `encode_target` of a graph tokenizer: string (B,) -> int32 RaggedTensor (B, None).
+    """
+
+    def __init__(self, tokenizer: Tokenizer, encode):
+        self.encode, self.guard = encode, tokenizer.encode_target(GUARD)
+        with tf.init_scope():
+            self.word_edges = tf.constant(word_edges(tokenizer.surfaces()))
+
+    def read(self, texts, most: int):
+        """Return the tokens of the phrases of each line, one phrase per line of its text; blank ones are none.
+
+        Shapes: texts string (B,) -> int32 RaggedTensor (B, None, None). The graph fails if the tokenizer has no piece
+        for a part of a phrase, or if the phrases of a line have `most` tokens or more.
+        """
+        phrases = tf.strings.split(texts, "\n")
+        phrases = tf.ragged.boolean_mask(phrases, ~tf.ragged.map_flat_values(is_blank, phrases))
+        words = tf.strings.strip(tf.strings.regex_replace(phrases.flat_values, r"\s+", " "))
+        tokens = self.tokens_of(words)
+        is_unknown = tf.reduce_any(tokens == UNK, axis=1)
+        counts = tf.reduce_sum(phrases.with_values(tf.cast(tokens.row_lengths(), tf.int32)), axis=1)
+        message = f"The required phrases of a line must have fewer than {most} tokens."
+        unknown = f"A required phrase {NO_PIECES_FOR_IT}"
+        checks = [
+            tf.debugging.Assert(~tf.reduce_any(is_unknown), [unknown, words[is_unknown][:1]]),
+            tf.debugging.Assert(tf.reduce_all(counts < most), [message, counts]),
+        ]
+        with tf.control_dependencies(checks):
+            return phrases.with_values(tf.identity(tokens))
+
+    def tokens_of(self, words):
+        """Return the tokens of phrases inside a sentence: string (N,) -> int32 RaggedTensor (N, None)."""
+        is_attached = tf.strings.regex_full_match(words, f"(?s){ATTACHED}.*")
+        inside = self.encode(tf.strings.join([tf.where(is_attached, GUARD, f"{GUARD} "), words]))
+        size = len(self.guard)
+        guards = inside[:, :size].to_tensor(PAD, shape=[None, size])
+        is_apart = tf.reduce_all(guards == self.guard, axis=1, keepdims=True)  # else it is one piece with the guard
+        inside = tf.ragged.boolean_mask(inside, (places_in(inside) >= size) & is_apart)
+        alone = self.encode(words)
+        alone = tf.ragged.boolean_mask(alone, (places_in(alone) >= 0) & ~is_apart)
+        return tf.concat([inside, alone], axis=1)
+
+
+def is_blank(texts):
+    """Return which texts have nothing but white space: string (N,) -> bool (N,)."""
+    return tf.strings.regex_full_match(texts, BLANK)
+
+
+class LineRules(NamedTuple):
+    """The rules of the search for B lines, some of them ragged."""
+
+    rules: dict[str, Any]  # each (B,), by name
+    prefixes: Any  # int32 RaggedTensor (B, None)
+    endings: Any  # int32 RaggedTensor (B, None, None)
+    required: Any  # int32 RaggedTensor (B, None, None)
+    word_edges: Any  # bool (2, V)
+
+    def of(self, lines) -> dict[str, Any]:
+        """Return the rules of some of the lines, int (R,), as a search takes them."""
+        chosen = {name: tf.gather(rule, lines) for name, rule in self.rules.items()}
+        return chosen | {
+            "prefixes": tf.gather(self.prefixes, lines).to_tensor(PAD),
+            "endings": padded_endings(tf.gather(self.endings, lines)),
+            "required": tf.gather(self.required, lines).to_tensor(PAD),
+            "word_edges": self.word_edges,
+        }
