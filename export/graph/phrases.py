@@ -6,11 +6,14 @@ import tensorflow as tf
 
 from keras_transformer.normalization import BLANK
 from keras_transformer.prefixes import GUARD
-from keras_transformer.text.required import ATTACHED, NO_PIECES_FOR_IT, word_edges
+from keras_transformer.text.placeholders import SYMBOL
+from keras_transformer.text.required import ATTACHED, HAS_SYMBOL, NO_PIECES_FOR_IT, SPACES_IN, word_edges
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD, UNK
 
 from .prefixes import padded_endings, places_in
+
+PHRASE = "A required phrase"
 
 
 class GraphPhraseReader:
@@ -27,23 +30,27 @@ class GraphPhraseReader:
     def read(self, texts, most: int):
         """Return the tokens of the phrases of each line, one phrase per line of its text; blank ones are none.
 
-        Shapes: texts string (B,) -> int32 RaggedTensor (B, None, None). The graph fails if the tokenizer has no piece
-        for a part of a phrase, or if the phrases of a line have `most` tokens or more.
+        Of phrases that are the same, the first one is kept. Shapes: texts string (B,) -> int32 RaggedTensor (B, None,
+        None). The graph fails if the tokenizer has no piece for a part of a phrase, if one has a placeholder, and if
+        the phrases of a line have `most` tokens or more.
         """
         phrases = tf.strings.split(texts, "\n")
         phrases = tf.ragged.boolean_mask(phrases, ~tf.ragged.map_flat_values(is_blank, phrases))
-        words = tf.strings.strip(tf.strings.regex_replace(phrases.flat_values, r"\s+", " "))
+        words = tf.strings.strip(tf.strings.regex_replace(phrases.flat_values, SPACES_IN, " "))
         tokens = self.tokens_of(words)
-        is_unknown = tf.reduce_any(tokens == UNK, axis=1)
-        counts = tf.reduce_sum(phrases.with_values(tf.cast(tokens.row_lengths(), tf.int32)), axis=1)
+        is_unknown = tf.reduce_any(tokens == UNK, axis=1) | (tokens.row_lengths() == 0)
+        is_symbol = tf.strings.regex_full_match(words, f"(?s).*{SYMBOL.pattern}.*")
+        of_lines = phrases.with_values(tokens)
+        required = tf.ragged.boolean_mask(of_lines, phrases.with_values(is_first(tokens, phrases.value_rowids())))
+        counts = tf.reduce_sum(tf.ones_like(required), axis=(1, 2))
         message = f"The required phrases of a line must have fewer than {most} tokens."
-        unknown = f"A required phrase {NO_PIECES_FOR_IT}"
         checks = [
-            tf.debugging.Assert(~tf.reduce_any(is_unknown), [unknown, words[is_unknown][:1]]),
+            tf.debugging.Assert(~tf.reduce_any(is_unknown), [f"{PHRASE} {NO_PIECES_FOR_IT}", words[is_unknown][:1]]),
+            tf.debugging.Assert(~tf.reduce_any(is_symbol), [f"{PHRASE} {HAS_SYMBOL}", words[is_symbol][:1]]),
             tf.debugging.Assert(tf.reduce_all(counts < most), [message, counts]),
         ]
         with tf.control_dependencies(checks):
-            return phrases.with_values(tf.identity(tokens))
+            return required.with_flat_values(tf.identity(required.flat_values))
 
     def tokens_of(self, words):
         """Return the tokens of phrases inside a sentence: string (N,) -> int32 RaggedTensor (N, None)."""
@@ -61,6 +68,17 @@ class GraphPhraseReader:
 def is_blank(texts):
     """Return which texts have nothing but white space: string (N,) -> bool (N,)."""
     return tf.strings.regex_full_match(texts, BLANK)
+
+
+def is_first(tokens, lines):
+    """Return which phrases are the first with their tokens in their line.
+
+    Shapes: tokens int32 RaggedTensor (N, None), lines int64 (N,) -> bool (N,).
+    """
+    written = tf.strings.reduce_join(tf.strings.as_string(tokens), axis=1, separator=" ")
+    _, numbers = tf.unique(tf.strings.join([tf.strings.as_string(lines), written], ":"))
+    places = tf.range(tf.size(numbers))
+    return tf.gather(tf.math.unsorted_segment_min(places, numbers, tf.size(numbers)), numbers) == places
 
 
 class LineRules(NamedTuple):

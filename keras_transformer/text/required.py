@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_transformer.errors import InputError
 from keras_transformer.model_config import ConfigError
-from keras_transformer.normalization import SPACE
+from keras_transformer.normalization import SPACE, SPACES, is_blank
 from keras_transformer.prefixes import GUARD
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.placeholders import SYMBOL
@@ -26,6 +26,8 @@ SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\u
 LETTER = rf"[^\W{SPACELESS}]"  # of a word that ends where another character follows
 ATTACHED = rf"[{SPACELESS},.;:!?)\]}}]"  # a phrase that begins with it stands behind a word without a space
 NO_PIECES_FOR_IT = "has characters for which this model has no piece, so no translation has it: leave it out."
+HAS_SYMBOL = "has a placeholder of a protected span: leave it out."
+SPACES_IN = f"[{SPACES}]+"  # for re and for RE2
 _BEGINS_INSIDE, _ENDS_IN_WORD = re.compile(LETTER), re.compile(rf".*{LETTER}\Z", re.DOTALL)
 
 
@@ -62,7 +64,7 @@ class PhraseReader:
         """
         if isinstance(texts, str):
             raise ConfigError(f"The phrases of a line are the text {texts[:60]!r}: give a list of texts per line.")
-        phrases = tuple(dict.fromkeys(self._phrase(text) for text in texts if text.strip()))
+        phrases = tuple(dict.fromkeys(self._phrase(text) for text in texts if not is_blank(text)))
         if (count := sum(len(phrase.tokens) for phrase in phrases)) >= longest:
             raise InputError(
                 f"The phrases {', '.join(repr(phrase.text[:60]) for phrase in phrases[:3])} have {count} tokens; at "
@@ -71,7 +73,7 @@ class PhraseReader:
         return phrases
 
     def _phrase(self, text: str) -> Phrase:
-        text = " ".join(text.split())
+        text = re.sub(SPACES_IN, " ", text).strip(" ")
         begin = GUARD if re.match(ATTACHED, text) else f"{GUARD} "
         tokens = self.tokenizer.encode_target(begin + text)
         if tokens[: len(self.guard)] != self.guard:  # it is one piece with what follows it
@@ -80,7 +82,7 @@ class PhraseReader:
         if UNK in tokens or not tokens:
             raise InputError(f"The phrase {text[:60]!r} {NO_PIECES_FOR_IT}")
         if SYMBOL.search(text):
-            raise InputError(f"The phrase {text[:60]!r} has a placeholder of a protected span: leave it out.")
+            raise InputError(f"The phrase {text[:60]!r} {HAS_SYMBOL}")
         return Phrase(self.tokenizer.decode(tokens).strip(), tuple(tokens))
 
     def read_each(self, required: Iterable[Iterable[str]], lines: int, longest: int, first_line: int) -> list[Phrases]:

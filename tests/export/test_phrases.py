@@ -15,6 +15,7 @@ from tests.support.marian import pair_tokenizer
 from tests.support.runs import SENTENCES
 
 PHRASES = [[], ["the fox", "zwei"], [", the", "fox!", " a \t hen "], [SENTENCES[0]], ["(the", "a"], ["\u732b", "the"]]
+PHRASES += [["a", "a ", "the", "a"], ["the\u3000fox", "\u200b"], [" ", "\xa0a\u2028b"]]
 
 
 @pytest.mark.slow
@@ -38,5 +39,9 @@ def test_a_served_graph_translates_with_phrases_as_the_translator_does(pair):
     found = ask("translate", lines, required=["\n".join(of_line) for of_line in phrases])["translations"][:, 0]
     expected = Translator(*pair, options, max_source_tokens=40).translate(lines, required=phrases)
     assert [text.decode() for text in found] == [translation.text for translation in expected]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must have fewer than 40 tokens"):
-        ask("translate", ["a"], required="a " * 40)
+    for phrase, sentence in [
+        ("a " * 40, "must have fewer than 40 tokens"),
+        ("the \u27e61\u27e7", "has a placeholder of a protected span: leave it out"),
+    ]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=sentence):
+            ask("translate", ["a"], required=phrase)
