@@ -39,7 +39,8 @@ def best_of_banks(state: BeamState, logits, log_probs, per_hypothesis: int) -> C
     highest = ops.max(logits[:, max(SPECIAL) + 1 :], axis=1)
     would_end = ops.reshape(logits[:, EOS] >= highest, (*ops.shape(state.log_probs), 1))
     is_late = ops.logical_and(ops.logical_and(would_end, tokens != EOS), after <= before)
-    return shared(scores, ops.where(is_late, scores - LATER, scores), tokens, after)
+    _, count, longest = ops.shape(state.rules["required"])
+    return shared(scores, ops.where(is_late, scores - LATER, scores), tokens, after, count * longest + 1)
 
 
 def is_new(more, tokens, progress: Progress):
@@ -73,15 +74,15 @@ def progress_after(state: BeamState, progress: Progress, tokens):
     return progress.tokens_in(is_had) + ops.max(ops.where(is_had, 0, reached), axis=3)
 
 
-def shared(scores, ranked, tokens, banks) -> Candidates:
-    """Select K of C continuations of each hypothesis, by `ranked`. Shapes: all (B, K, C)."""
+def shared(scores, ranked, tokens, banks, count) -> Candidates:
+    """Select K of C continuations of each hypothesis, by `ranked`, of `count` banks. Shapes: all (B, K, C)."""
     _, hypotheses, width = ops.shape(scores)
     scores, ranked, tokens, banks = (
         ops.reshape(each, (-1, hypotheses * width)) for each in (scores, ranked, tokens, banks)
     )
     ranked, order = selected(ranked, hypotheses * width)  # (B, K C)
     banks = at_columns(banks, order)
-    is_in_bank = ops.expand_dims(banks, 2) == ops.arange(ops.max(banks) + 1)  # (B, K C, banks)
+    is_in_bank = ops.expand_dims(banks, 2) == ops.arange(count)  # (B, K C, banks)
     is_in_bank = ops.cast(is_in_bank, "int32")
     before = ops.cumsum(is_in_bank, axis=1) - is_in_bank
     rounds = ops.sum(before * is_in_bank, axis=2)  # (B, K C): better ones of the same bank

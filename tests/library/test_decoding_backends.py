@@ -6,7 +6,7 @@ import pytest
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.step import IncrementalDecoder
-from tests.support.models import as_numpy, lively_transformer, sources
+from tests.support.models import LIVELY, as_numpy, lively_transformer, sources
 from tests.support.processes import run_without_tensorflow
 
 pytestmark = pytest.mark.release
@@ -18,12 +18,18 @@ OPTIONS = {
     "greedy": SearchOptions(1, extra_length=4),
     "drawn": SearchOptions(3, n_best=3, extra_length=4, temperature=1.0, seed=-7),
     "prefix": SearchOptions(beam_size=2, n_best=2, extra_length=4),
+    "phrases": SearchOptions(beam_size=3, n_best=3, extra_length=4),
 }
 RULES = {
+    "phrases": {
+        "required": np.array([[[6, 5], [8, 0]], [[10, 9], [0, 0]], [[0, 0], [0, 0]]], "int32"),
+        "word_edges": np.arange(2 * LIVELY.vocab_size).reshape(2, -1) % 2 == 1,
+        "forbidden": np.array([[[0, 9]], [[5, 5]], [[0, 10]]], "int32"),
+    },
     "prefix": {
         "prefixes": np.array([[5, 6], [7, 0], [0, 0]], "int32"),
         "endings": np.array([[[5, 6], [7, 0]], [[0, 0], [-1, -1]], [[6, 5], [6, 7]]], "int32"),
-    }
+    },
 }
 
 
