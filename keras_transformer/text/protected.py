@@ -1,6 +1,7 @@
 """Translation of lines with protected spans, by anything that translates and aligns lines."""
 
 import dataclasses
+import functools
 import logging
 from collections.abc import Callable, Sequence
 
@@ -163,6 +164,8 @@ def translate_protected(
     ]
     pairs = [(texts[number], results[number][rank]) for number, rank in waiting]
     alignments = dict(zip(waiting, align(pairs) if pairs else [], strict=True))
+    if any(not alignments[number, rank] and MARK.search(lines[number]) for number, rank in waiting):
+        warn_of_proportion()
 
     def restored(number: int, rank: int, translation: Translation) -> Translation:
         if not is_asked[number]:
@@ -181,3 +184,9 @@ def translate_protected(
         [restored(number, rank, translation) for rank, translation in enumerate(translations)]
         for number, translations in enumerate(results)
     ]
+
+
+@functools.cache
+def warn_of_proportion() -> None:
+    """Warn, once in a process, that tags of a file are not placed by words."""
+    log.warning("tags inside of sentences keep their place in proportion, since the model does not align words")

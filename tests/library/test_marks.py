@@ -14,7 +14,7 @@ from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.parts import Field
 from keras_transformer.text.formats.xliff import xliff_parts
 from keras_transformer.text.marks import taken_apart, with_signs
-from keras_transformer.text.protected import translate_protected
+from keras_transformer.text.protected import translate_protected, warn_of_proportion
 from keras_transformer.text.spans import LEFT, RIGHT, Protection
 from keras_transformer.translation import Translation
 from tests.library.test_protected import ALIGNMENTS, ELEMENTS, parents_in, written
@@ -83,8 +83,17 @@ def test_elements_of_xliff_are_too_and_halves_that_belong_together(source, expec
     assert f">{expected}</target>" in translated(XLIFF.format(source), xliff_parts)
 
 
-def test_without_an_alignment_tags_stand_in_proportion():
-    assert translated("<p>A <b>big</b> dog runs.</p>", alignment=lambda line: []) == "<p><b>RUNS</b> DOG BIG A.</p>"
+def test_without_an_alignment_tags_stand_in_proportion_which_is_logged_once(caplog):
+    warn_of_proportion.cache_clear()
+    translated("<p>A <b>big</b> dog runs.</p>")
+    translated("<p>A {x} runs.</p>", alignment=lambda line: [], kinds=("placeholders",))
+    assert "proportion" not in caplog.text
+    for _ in range(2):
+        result = translated("<p>A <b>big</b> dog runs.</p>", alignment=lambda line: [])
+        assert result == "<p><b>RUNS</b> DOG BIG A.</p>"
+    assert [
+        message for message in caplog.messages if "in proportion, since the model does not align words" in message
+    ] == ["tags inside of sentences keep their place in proportion, since the model does not align words"]
 
 
 def test_tags_in_the_text_stay_text_and_spans_of_other_kinds_come_through():
