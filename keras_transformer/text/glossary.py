@@ -118,7 +118,8 @@ class Glossary:
             names.append(f"{name}, line {number:,}")
             if SOFT in own.split():
                 raise InputError(f"{names[-1]} has the flag {SOFT!r}, which is for terms with a translation.")
-            target = r"\g<0>" if REGEX in own.split() else word
+            as_written = CASE in flags or CASE in own.split()
+            target = r"\g<0>" if REGEX in own.split() else word if as_written else lower(word)
             terms.append(Term(word, target, (*flags, *own.split())))
         return cls(terms, names)
 
@@ -155,7 +156,11 @@ class Glossary:
     ) -> Iterator[Match]:
         for length in lengths:
             found = self._of_key.get((is_exact, written[start : start + length]))
-            if found and (PART in found[1].flags or is_whole(text, start, start + length)):
+            if (
+                found
+                and start + length <= len(text)
+                and (PART in found[1].flags or is_whole(text, start, start + length))
+            ):
                 yield Match(start, start + length, found[1].target, SOFT in found[1].flags)
                 return
 

@@ -73,3 +73,14 @@ def test_of_ten_thousand_terms_each_is_found():
     glossary = Glossary([Term(f"word{number}", str(number)) for number in numbers])
     text = " ".join(f"Word{number}," for number in numbers[:1000])
     assert [match.target for match in glossary.matches(text)] == [str(number) for number in numbers[:1000]]
+
+
+def test_a_term_at_the_end_of_a_text_ends_there_although_a_longer_one_does_not_fit():
+    terms = Glossary([Term("dog food", "Hundefutter"), Term("dog", "Hund")])
+    assert [match[:3] for match in terms.matches("a dog")] == [(2, 5, "Hund")]
+
+
+def test_words_have_their_own_flags_beside_those_of_all():
+    words = Glossary.of_words(["Apple\tpart", "AB-\\d\tregex", "Pear"], "words.txt")
+    assert [term.flags for term in words.terms] == [("case", "part"), ("case", "regex"), ("case",)]
+    assert [match[:3] for match in words.matches("apples Apples Pears")] == [(7, 12, "Apple")]

@@ -51,7 +51,7 @@ def test_a_long_line_of_openings_takes_no_time_that_grows_with_its_square():
 
 
 def test_words_of_files_are_kept_as_they_are_written_and_forbidden_however_they_are(tmp_path):
-    for name, word in (("keep", "Apple"), ("forbid", "Pear")):
+    for name, word in (("keep", "Apple"), ("forbid", "Pear\npear")):
         (tmp_path / name).write_text(f"{word}\n")
     (tmp_path / "terms").write_text("dog\tHund\n")
     protection = Protection.read("numbers", tmp_path / "keep", tmp_path / "terms", tmp_path / "forbid")
