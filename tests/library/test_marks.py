@@ -13,7 +13,7 @@ from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.parts import Field
 from keras_transformer.text.formats.xliff import xliff_parts
-from keras_transformer.text.marks import taken_apart, with_signs
+from keras_transformer.text.marks import paired, taken_apart, with_signs
 from keras_transformer.text.protected import translate_protected, warn_of_proportion
 from keras_transformer.text.spans import LEFT, RIGHT, Protection
 from keras_transformer.translation import Translation
@@ -81,6 +81,19 @@ def test_tags_of_html_are_around_the_words_to_which_those_inside_are_aligned(tex
 )
 def test_elements_of_xliff_are_too_and_halves_that_belong_together(source, expected):
     assert f">{expected}</target>" in translated(XLIFF.format(source), xliff_parts)
+
+
+@pytest.mark.parametrize(
+    "halves, pairs",
+    [
+        (['<bx id="1" rid="7"/>', '<ex id="2" rid="7"/>'], {0: 1}),
+        (['<bpt id="1">', '<ept id="1">'], {0: 1}),
+        (['<sc id="1"/>', '<ec id="2" startRef="1"/>'], {0: 1}),
+        (['<bx id="1" rid="7"/>', '<ex id="1" rid="8"/>'], {}),
+    ],
+)
+def test_halves_of_a_pair_are_known_by_their_common_attribute(halves, pairs):
+    assert paired(halves) == pairs
 
 
 def test_without_an_alignment_tags_stand_in_proportion_which_is_logged_once(caplog):
