@@ -39,7 +39,7 @@ from keras_transformer.sources import (
     padded,
 )
 from keras_transformer.text.documents import Document, DocumentTranslator
-from keras_transformer.text.forbidden import Sequences, search_without
+from keras_transformer.text.forbidden import Sequences, search_without, warn_of_remaining
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.protected import translate_protected
@@ -221,6 +221,7 @@ class Translator:
 
         align = self._aligner.align_lines
         results = translate_protected(lines, protection, search, align, first_line, len(self._placeholders))
+        warn_of_remaining(results, protection.forbidden, first_line)
         return with_missing(results, phrases, first_line)
 
     def translate_document(self, text: str, language: str = "en", protect: Protection | str = "") -> Document:
@@ -250,7 +251,7 @@ class Translator:
             asked = [Asked(prefixes[n], tokens, phrases[n]) for n, tokens in zip(numbers, sequences, strict=True)]
             return self._search_ids([encoded[number] for number in numbers], asked)
 
-        results = search_without(search, len(lines), forbidden, self.tokenizer.decode, first_line)
+        results = search_without(search, len(lines), forbidden, self.tokenizer.decode)
         if lost := [number for number, translations in enumerate(results) if not translations]:
             raise UserError(
                 f"Line {first_line + lost[0]} {NAN_PROBABILITIES} Take an earlier checkpoint, or train again at a "

@@ -1,5 +1,6 @@
 """Phrases that a translation must have, inside a graph: as keras_transformer/text/required.py finds them in Python."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -11,9 +12,11 @@ from keras_transformer.text.required import ATTACHED, HAS_SYMBOL, NO_PIECES_FOR_
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD, UNK
 
+from .forbidden import matches
 from .prefixes import padded_endings, places_in
 
 PHRASE = "A required phrase"
+CONTRADICTION = "A required phrase has a forbidden one: keep one."
 
 
 class GraphPhraseReader:
@@ -68,6 +71,22 @@ class GraphPhraseReader:
 def is_blank(texts):
     """Return which texts have nothing but white space: string (N,) -> bool (N,)."""
     return tf.strings.regex_full_match(texts, BLANK)
+
+
+def check_not_forbidden(required, forbidden, decode: Callable):
+    """Return the operation that fails if a phrase that must come has one that must not.
+
+    Shapes: required int32 RaggedTensor (B, None, None), forbidden likewise, of characters; decode: ids (N, L) ->
+    string (N,).
+    """
+    lines, texts = required.value_rowids(), decode(required.values)
+    lines, texts = tf.cast(lines, tf.int32), tf.strings.strip(texts)
+
+    def is_forbidden(number):
+        return tf.shape(matches(texts[number], forbidden[lines[number]]))[0] > 0
+
+    wrong = tf.map_fn(is_forbidden, tf.range(tf.size(texts)), fn_output_signature=tf.bool, parallel_iterations=1)
+    return tf.debugging.Assert(~tf.reduce_any(wrong), [CONTRADICTION, tf.boolean_mask(texts, wrong)[:1]])
 
 
 def is_first(tokens, lines):

@@ -25,6 +25,9 @@ class Input(NamedTuple):
 PREFIX = Input("target_prefix", "", tf.string, 0, 0, "prefixes", TARGET_PREFIX, OUTPUT)
 REQUIRED_HELP = "Phrases that a translation must have, one per line of this text."
 REQUIRED = Input("required", "", tf.string, 0, 0, "required", REQUIRED_HELP, OUTPUT)
+FORBIDDEN_HELP = "Words and phrases that no translation may have, one per line of this text; capitals do not count."
+TEXT = "Text"  # the group on the page, of inputs that `explain` does not have
+FORBIDDEN = Input("forbidden", "", tf.string, 0, 0, "forbidden", FORBIDDEN_HELP, TEXT)
 
 
 def inputs_of(options: SearchOptions, longest_output: int) -> list[Input]:

@@ -14,7 +14,6 @@ from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.short_vocabulary import ShortlistTable, table_for
-from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.kinds import incremental_decoder
@@ -27,11 +26,12 @@ from keras_transformer.tokens import PAD
 from ..versions import ExportError
 from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
-from .phrases import GraphPhraseReader, LineRules
+from .forbidden import Found, found_in, read_forbidden, search_without
+from .phrases import GraphPhraseReader, LineRules, check_not_forbidden
 from .prefixes import GraphPrefixReader
-from .request import PREFIX, REQUIRED, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
+from .request import FORBIDDEN, PREFIX, REQUIRED, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import first_bytes, in_slices, lengths_of, padded, with_end
-from .text_outputs import EMPTY, OF_SEARCH, alignments, checked_layer, fill_up, joined, without_duplicates, written
+from .text_outputs import EMPTY, OF_SEARCH, alignments, checked_layer, fill_up, joined, written
 
 
 class ServedGraph(tf.Module):
@@ -93,7 +93,7 @@ class ServedGraph(tf.Module):
         translation = tf.TensorSpec([None], tf.string, name="translation")
         return {
             "serving_default": signature(self.translate_best, [text]),
-            "translate": signature(self.translate, [text], [*self._inputs, PREFIX, REQUIRED]),
+            "translate": signature(self.translate, [text], [*self._inputs, PREFIX, REQUIRED, FORBIDDEN]),
             "score": signature(self.score, [text, translation], [alpha_of(self._inputs)]),
             "tokenize": signature(self.tokenize, [text]),
             "explain": signature(self.explain, [text], [*self._inputs, PREFIX, REQUIRED]),
@@ -147,11 +147,22 @@ class ServedGraph(tf.Module):
         rules, is_cut = self.rules_of_lines(inputs, lines, self.max_source_tokens)
         truncated |= is_cut
 
+        forbidden = read_forbidden(of_each_line(FORBIDDEN.name, inputs[FORBIDDEN.name], lines))
+        with tf.control_dependencies([check_not_forbidden(rules.required, forbidden, self.tokenizer.decode)]):
+            forbidden = forbidden.with_flat_values(tf.identity(forbidden.flat_values))
+
         def run(indices) -> dict:
             source_ids = padded(tf.gather(ids, indices))
-            slice_rules = rules.of(indices) | self._placeholders(source_ids)
-            hypotheses = search(self._decoder, source_ids, self.options, rules=slice_rules, shortlist=self._table)
-            return self.outputs_of(source_ids, hypotheses, slice_rules)
+
+            def search_rows(rows, sequences) -> Found:
+                of_rows, slice_ids = rules.of(tf.gather(indices, rows)), tf.gather(source_ids, rows)
+                of_rows |= self._placeholders(slice_ids) | {"forbidden": sequences}
+                hypotheses = search(self._decoder, slice_ids, self.options, rules=of_rows, shortlist=self._table)
+                return found_in(hypotheses, of_rows["n_best"], self.tokenizer.decode)
+
+            phrases = tf.gather(forbidden, indices)
+            found = search_without(search_rows, phrases, self.tokenizer.decode, self.options.beam_size)
+            return self.outputs_of(source_ids, found, rules.of(indices))
 
         empty = EMPTY | self._confidences.of_nothing
         nothing = {name: tf.fill([lines, self.options.beam_size], value) for name, value in empty.items()}
@@ -193,14 +204,9 @@ class ServedGraph(tf.Module):
         outputs = tf.map_fn(explain_line, tf.range(lines), fn_output_signature=specs, parallel_iterations=1)
         return outputs | {"truncated": truncated}
 
-    def outputs_of(self, source_ids, hypotheses: Hypotheses, rules: dict) -> dict:
+    def outputs_of(self, source_ids, found: Found, rules: dict) -> dict:
         """Return the outputs of `translate` for a slice: R sentences, source_ids (R, S), rules (R, ...) -> (R, K)."""
-        n_best = rules["n_best"]
-        ids, scores, is_cut = hypotheses
-        texts = tf.reshape(self.tokenizer.decode(tf.reshape(ids, [-1, tf.shape(ids)[2]])), tf.shape(scores))
-        ids, scores, texts, is_cut = without_duplicates(ids, scores, texts, is_cut)
-        is_wanted = (tf.range(self.options.beam_size) < n_best[:, tf.newaxis]) & (scores > NEVER / 2)
-        ids = tf.where(is_wanted[..., tf.newaxis], ids, PAD)
+        n_best, ids = rules["n_best"], found.ids
         source_pieces = self.pieces_of(source_ids)
 
         def outputs_of_rank(rank):
@@ -220,15 +226,11 @@ class ServedGraph(tf.Module):
         rows = tf.map_fn(outputs_of_rank, ranks, fn_output_signature=specs, parallel_iterations=1)  # (n, R)
         missing = self.options.beam_size - tf.size(ranks)
         columns = {
-            name: tf.where(is_wanted, fill_up(tf.transpose(values), missing, EMPTY[name]), EMPTY[name])
+            name: tf.where(found.is_wanted, fill_up(tf.transpose(values), missing, EMPTY[name]), EMPTY[name])
             for name, values in rows.items()
         }
-        columns |= self._confidences.of_all(scores, ids, rules[alpha_of(self._inputs).rule])
-        return columns | {
-            "translations": tf.where(is_wanted, texts, EMPTY["translations"]),
-            "scores": tf.where(is_wanted, scores, EMPTY["scores"]),
-            "is_cut": is_wanted & is_cut,
-        }
+        columns |= self._confidences.of_all(found.scores, ids, rules[alpha_of(self._inputs).rule])
+        return columns | {"translations": found.texts, "scores": found.scores, "is_cut": found.is_cut}
 
     def alignments_of(self, forced: Forced, source_pieces, target_pieces):
         """Align the words of R sentences and their outputs: string (R, S), string (R, T) -> string (R,)."""

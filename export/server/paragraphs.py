@@ -14,7 +14,9 @@ from keras_transformer.errors import UserError
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.translation import Translation
 
+from ..graph.request import REQUIRED
 from .errors import invalid
+from .protection import OF_PHRASES
 from .signature import Arrays, Signature, Tensor
 
 PARAGRAPHS, LANGUAGE = "paragraphs", "language"
@@ -47,12 +49,14 @@ def run_paragraphs(compute: Compute, outputs: tuple[str, ...], inputs: Arrays) -
     """Return the outputs of a batch of lines, some of which are texts.
 
     compute: from names of outputs, and the other inputs, to these outputs. Of a text there is the best translation
-    alone: its score is the mean of those of its sentences, its log-probability their sum; what concerns pieces is
-    empty. Raises RequestError for a text of too many sentences.
+    alone: its score is the mean of those of its sentences, its log-probability their sum; OF_PHRASES are those of all;
+    what concerns pieces is empty. Raises RequestError for a text of too many sentences, or with `required`.
     """
     rows = len(inputs["text"])
     wide = {name: np.repeat(values, rows) if len(values) == 1 else values for name, values in inputs.items()}
     is_text, languages = wide.pop(PARAGRAPHS), wide.pop(LANGUAGE)
+    if REQUIRED.name in wide and any(wide[REQUIRED.name][is_text]):
+        raise invalid("required is for sentences, and paragraphs is true: send sentences as lines, each with its own.")
     names, answers = tuple(name for name in outputs if name != SPANS), [{}] * rows
     lines = np.flatnonzero(~is_text)
     if len(lines):
@@ -131,6 +135,8 @@ def with_first(value: Any, best: Any, rest: Any) -> Any:
 def joined(name: str, values: list[Any]) -> Any:
     """Return an output of a text from those of its sentences: whether of any, the sum or the mean."""
     best = [first(value) for value in values]
+    if name in OF_PHRASES:
+        return with_first(values[0], b"\n".join(filter(None, best)), b"")
     if isinstance(best[0], bytes):
         return with_first(values[0], b"", b"")
     if np.asarray(best).dtype == bool:

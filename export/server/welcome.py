@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.page import content_security_policy, page
 
-from ..graph.request import PREFIX, REQUIRED, Input, inputs_of
+from ..graph.request import FORBIDDEN, PREFIX, REQUIRED, Input, inputs_of
 from .paragraphs import PARAGRAPHS
 from .protection import GLOSSARY, INPUTS, KEEP, PROTECT
 from .signature import Arrays, Signature
@@ -20,6 +20,7 @@ from .signature import Arrays, Signature
 NEEDED = "beam_size", "max_length"  # from their defaults follow the bounds of all options
 EXAMPLES = {
     REQUIRED.name: "Hund",
+    FORBIDDEN.name: "Kater",
     KEEP.name: "Firefox",
     GLOSSARY.name: "dog = Hund",
 }  # of texts that have several lines
@@ -71,7 +72,7 @@ def given_by(defaults: Arrays) -> list[Input]:
     beam_size, longest = (int(plain(defaults[name])) for name in NEEDED)
     known = inputs_of(SearchOptions(beam_size=beam_size), longest)
     there = [each._replace(default=plain(defaults[each.name])) for each in known if each.name in defaults]
-    return there + [each for each in (PREFIX, REQUIRED, *INPUTS) if each.name in defaults]
+    return there + [each for each in (PREFIX, REQUIRED, FORBIDDEN, *INPUTS) if each.name in defaults]
 
 
 def plain(array: np.ndarray) -> int | float:

@@ -85,11 +85,20 @@ def best_by_rules(state: BeamState, logits) -> Candidates:
     totals = ops.reshape(ops.expand_dims(state.log_probs, 2) + log_probs, (-1, ops.shape(logits)[-1]))
     candidates = best_of_siblings(*selected(totals, at_most_all(beam_size, logits)), state)
     if "required" in state.rules:
-        of_banks = best_of_banks(state, logits, log_probs, at_most_all(beam_size, logits))
-        candidates = chosen_by(has_phrases(state), of_banks, candidates)
+        candidates = with_banks(candidates, state, logits, log_probs)
     if "temperatures" not in state.rules:
         return candidates
     return chosen_by(is_drawing(state.rules), drawn(state, log_probs), candidates)
+
+
+def with_banks(candidates: Candidates, state: BeamState, logits, log_probs) -> Candidates:
+    """Return the candidates of sentences without phrases, and of the others those of banks: see `best_of_banks`."""
+
+    def of_banks() -> tuple:
+        best = best_of_banks(state, logits, log_probs, at_most_all(state.log_probs.shape[1], logits))
+        return tuple(chosen_by(has_phrases(state), best, candidates))
+
+    return Candidates(*ops.cond(is_any_required(state.rules), of_banks, lambda: tuple(candidates)))
 
 
 def chosen_by(condition, some: Candidates, others: Candidates) -> Candidates:

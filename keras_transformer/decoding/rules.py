@@ -22,7 +22,7 @@ from keras_transformer.decoding.endings import allowed_by_endings, is_inside_end
 from keras_transformer.decoding.forbidden import allowed_by_forbidden
 from keras_transformer.decoding.options import LONGEST_NGRAM, OPTIONS, SearchOptions
 from keras_transformer.decoding.placeholders import allowed_by_placeholders
-from keras_transformer.decoding.required import allowed_by_required
+from keras_transformer.decoding.required import allowed_by_required, is_any_required
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState, Candidates, Rules
 from keras_transformer.tokens import EOS, PAD, SPECIAL
@@ -136,7 +136,8 @@ def changed_log_probs(state: BeamState, logits):
     if "placeholders" in rules:
         is_allowed = allowed_by_placeholders(state, ops.broadcast_to(is_allowed, ops.shape(log_probs)))
     if "required" in rules:
-        is_allowed = allowed_by_required(state, ops.broadcast_to(is_allowed, ops.shape(log_probs)))
+        may_come = ops.broadcast_to(is_allowed, ops.shape(log_probs))
+        is_allowed = ops.cond(is_any_required(rules), lambda: allowed_by_required(state, may_come), lambda: may_come)
     if "endings" in rules:
         is_allowed = allowed_by_endings(state, ops.broadcast_to(is_allowed, ops.shape(log_probs)))
     forced = of_each(forced_tokens(state))

@@ -24,7 +24,8 @@ function fromTranslate(row, source, options) {
       pieces: itemsOf(row.pieces[rank]),
       piece_log_probabilities: numbersOf(row.piece_log_probabilities[rank]),
       is_cut: row.is_cut?.[rank] ?? false, // older exports do not tell
-      unplaced: row.unplaced?.[rank] ?? "", // only if something was to be protected
+      unplaced: row.unplaced?.[rank] ?? "", // only if something was to be protected or required
+      remaining: row.remaining?.[rank] ?? "", // only if something was forbidden
       confidence: row.confidences?.[rank] ?? null,
     }))
     .filter((translation) => !isMissing(translation.score));

@@ -171,8 +171,9 @@ function noteOf(best) {
   if (!best) return "nothing to translate";
   const cut = best.is_cut ? " \u00b7 cut at its limit: its end may be missing" : "";
   const missing = best.unplaced ? ` \u00b7 without ${best.unplaced.replaceAll("\n", ", ")}, which has no place` : "";
+  const forbidden = best.remaining ? ` \u00b7 with ${best.remaining.replaceAll("\n", ", ")}, though forbidden` : "";
   const confidence = best.confidence == null ? "" : `confidence ${percent(best.confidence)} \u00b7 `;
-  return `${confidence}score ${fixed(best.score, 2)}${cut}${missing}`;
+  return `${confidence}score ${fixed(best.score, 2)}${cut}${missing}${forbidden}`;
 }
 
 /** Show an explanation, or as much of it as there is. */

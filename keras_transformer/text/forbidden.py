@@ -18,13 +18,12 @@ Search = Callable[[list[int], list[Sequences]], list[list[Translation]]]
 
 
 def search_without(
-    search: Search, lines: int, phrases: Glossary, decode: Callable[[Sequence[int]], str], first_line: int = 1
+    search: Search, lines: int, phrases: Glossary, decode: Callable[[Sequence[int]], str]
 ) -> list[list[Translation]]:
     """Return the translations of lines, none of which has one of the phrases.
 
     A line whose translations have none is searched once, as without phrases. If one has a phrase, the tokens that wrote
-    it are forbidden for this line, and it is searched again. If one still has one after ROUNDS searches, that is
-    logged, with the number of the line.
+    it are forbidden for this line, and it is searched again. One may still have one after ROUNDS searches.
 
     search: from numbers of lines, and sequences of tokens that each must not have, to translations, best first.
     decode: from tokens to their text.
@@ -42,10 +41,14 @@ def search_without(
             return results
         for number, translations in zip(again, search(again, [forbidden[number] for number in again]), strict=True):
             results[number] = translations
-    for number, translations in enumerate(results):
+    return results
+
+
+def warn_of_remaining(results: list[list[Translation]], phrases: Glossary, first_line: int = 1) -> None:
+    """Log the number of each line of which a translation has a phrase all the same, as from a protected span."""
+    for number, translations in enumerate(results) if phrases.terms else ():
         if has_any(translations, phrases):
             log.warning("line %d: its translation has a phrase that is forbidden", first_line + number)
-    return results
 
 
 def has_any(translations: Sequence[Translation], phrases: Glossary) -> bool:

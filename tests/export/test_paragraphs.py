@@ -35,6 +35,7 @@ class Graph:
             "translations": best, "scores": numbers, "log_probabilities": numbers, "pieces": best,
             "is_cut": np.array([[line.startswith("It"), False] for line in lines]),
             "truncated": np.array([len(line) > 20 for line in lines]),
+            "unplaced": np.array([[b"{x}" if "It" in line else b"", b""] for line in lines], object),
         }  # fmt: skip
         return {name: found[name] for name in names}
 
@@ -53,6 +54,7 @@ def test_a_text_keeps_all_but_its_sentences():
     spans = np.array(answer[SPANS][0].decode().split(), int).reshape(-1, 4)
     assert [TEXT[start:end] for start, end, *_ in spans] == ["A dog runs.", "It is", "brown.", "The end."]
     assert (spans[:, :2] == spans[:, 2:]).all()
+    assert ask([TEXT * 2], outputs=("unplaced",))["unplaced"][0].tolist() == [b"{x}\n{x}", b""]
     lengths = [11, 5, 6, 8]
     assert answer["scores"][0].tolist() == [-np.mean(lengths), -1e9]
     assert answer["log_probabilities"][0].tolist() == [-sum(lengths), -1e9]
@@ -113,3 +115,14 @@ def test_as_many_sentences_as_are_possible_are_translated_and_a_text_in_another_
             "text": np.array([b"\xff"], object), "beam_size": np.array([4]), "paragraphs": np.array([True]),
             "language": np.array([b"en"], object),
         })  # fmt: skip
+
+
+def test_a_text_takes_no_required_phrases():
+    inputs = {
+        "text": np.array([b"a", b"A dog."], object),
+        "paragraphs": np.array([False, True]),
+        "beam_size": np.array([4]),
+    }
+    inputs |= {"language": np.array([b"en"], object), "required": np.array([b"", b"Hund"], object)}
+    with pytest.raises(RequestError, match="required is for sentences, and paragraphs is true"):
+        run_paragraphs(Graph(), RANKED, inputs)

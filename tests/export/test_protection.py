@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from export.server.errors import RequestError
-from export.server.protection import INPUTS, UNPLACED, answered, run_protected, with_protection
+from export.server.protection import INPUTS, REMAINING, UNPLACED, answered, run_protected, with_protection
 from export.server.signature import Signature, Tensor
 from export.server.version import knows_terms
 from export.versions import INFERENCE
@@ -31,7 +31,7 @@ def capitals(names, inputs):
         for name, column in columns.items()
     }
     found["scores"] = np.array([[-1.0, -1e9]] * len(texts))
-    assert set(inputs) == {"text"}
+    assert set(inputs) <= {"text", "required", "forbidden"}
     return {name: found[name] for name in names}  # fmt: skip
 
 
@@ -40,6 +40,8 @@ def ask(lines, outputs=("translations", UNPLACED, "scores"), placeholders=0, kno
     for each in INPUTS:
         values = asked.get(each.name, [""])
         inputs[each.name] = np.array([value.encode() for value in values], object)
+    for name in {"required", "forbidden"} & set(asked):
+        inputs[name] = np.array([value.encode() for value in asked[name]], object)
     return run_protected(capitals, outputs, inputs, placeholders, knows_terms)
 
 
@@ -85,6 +87,15 @@ def test_a_version_says_whether_its_model_has_learned_terms(tmp_path, caplog):
     assert not knows_terms(tmp_path) and "inference.json is damaged" in caplog.text
 
 
+def test_phrases_that_a_term_replaced_are_named_and_those_that_it_brought():
+    asked = {"glossary": ["dog\tK\u00f6ter"], "required": ["dog\nRuns ", "", "cat"], "forbidden": ["k\u00f6ter"]}
+    answer = ask(["a dog runs", "a dog", ""], outputs=(REMAINING, UNPLACED), **asked)
+    assert firsts(answer[UNPLACED]) == ["dog", "", "cat"] and firsts(answer[REMAINING]) == ["K\u00f6ter"] * 2 + [""]
+    assert answer[UNPLACED][:, 1].tolist() == [b""] * 3
+    nothing = ask(["a dog"], outputs=(REMAINING, UNPLACED), glossary=["dog\tK\u00f6ter"])
+    assert firsts(nothing[UNPLACED]) == firsts(nothing[REMAINING]) == [""]
+
+
 def test_each_line_may_ask_for_its_own():
     answer = ask(["a dog", "a dog"], glossary=["dog\tHund", "dog\tKöter"])
     assert firsts(answer["translations"]) == ["A Hund", "A Köter"]
@@ -125,3 +136,8 @@ def test_only_translate_has_these_inputs_and_answers_as_before_without_them():
     names = extended.output_names([])
     assert answered(names, inputs, is_named=False) == tuple(sorted(OUTPUTS))
     assert answered(names, inputs | {"protect": np.array([b"urls"], object)}, is_named=False) == names
+    names = with_protection(GRAPH._replace(inputs=GRAPH.inputs | {"forbidden": GRAPH.inputs["text"]})).output_names([])
+    assert set(names) == {*OUTPUTS, UNPLACED, REMAINING}
+    for name, output in {"required": UNPLACED, "forbidden": REMAINING}.items():
+        asked = answered(names, inputs | {name: np.array([b"", b"a"], object)}, is_named=False)
+        assert set(asked) == {*OUTPUTS, output}

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import tensorflow as tf
 
-from export.graph.request import PREFIX, REQUIRED, checked, inputs_of
+from export.graph.request import FORBIDDEN, PREFIX, REQUIRED, checked, inputs_of
 from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import OPTIONS as TABLE
@@ -32,6 +32,7 @@ def test_the_document_has_the_options_of_an_export_with_the_defaults_of_its_comm
         *rows,
         f'| `target_prefix` | "" | | {PREFIX.help} |',
         f'| `required` | "" | | {REQUIRED.help} |',
+        f'| `forbidden` | "" | | {FORBIDDEN.help} |',
     ]
 
 

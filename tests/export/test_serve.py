@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 
+import numpy as np
 import pytest
 import requests
 
@@ -16,7 +17,9 @@ from export.server.process import Address
 from export.server.welcome import welcome
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.echo import write_echo
+from tests.support.exports import write_version
 from tests.support.processes import start_python
+from tests.support.runs import SENTENCES, random_run
 
 SLOW = 1.0  # seconds of work
 
@@ -74,6 +77,29 @@ def test_a_new_version_that_cannot_be_loaded_is_logged_while_the_old_one_is_serv
             time.sleep(0.05)
         process.terminate()
     assert "echo/2 cannot be loaded" in log.read_text()
+
+
+@pytest.mark.release
+def test_a_process_answers_texts_of_sentences_alike_by_grpc_and_by_http(tmp_path):
+    write_version(random_run(tmp_path / "run"), tmp_path / "model" / "1", max_source_tokens=60, names=("translate",))
+    log, text = tmp_path / "log", f"{SENTENCES[0]}.  {SENTENCES[1]}: {{x}}.\r\n\r\n - {SENTENCES[2]}."
+    with start_python("-m", "export.serve", tmp_path / "model", "--port", 0, "--grpc-port", 0, log=log) as process:
+        while not (found := re.findall(r"(http\S+):predict|(grpc:\S+)\n", log.read_text())) or len(found) < 2:
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        asked = {
+            "text": [text, text],
+            "paragraphs": [True, False],
+            "protect": ["placeholders"] * 2,
+            "forbidden": ["the"] * 2,
+        }
+        by_http, by_grpc = (ServingClient(url).predict(asked, "translate", {}) for url in (found[0][0], found[1][1]))
+        process.terminate()
+    assert by_grpc.keys() == by_http.keys() >= {"translations", "spans", "unplaced", "remaining"}
+    for name, values in by_http.items():
+        assert np.array_equal(np.array(by_grpc[name]), np.array(values)), name
+    assert "\r\n\r\n - " in by_grpc["translations"][0][0] and "{x}" in by_grpc["translations"][0][0]
+    assert by_grpc["spans"][0] and not by_grpc["spans"][1]
 
 
 @pytest.mark.slow

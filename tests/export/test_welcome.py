@@ -29,6 +29,7 @@ CHANGES = {name: OTHER_VALUES[name] for name in OTHER_VALUES if not TABLE[name].
 CHANGES |= {
     "target_prefix": "der Küche",
     "required": "zwei\nHunde",
+    "forbidden": "drei",
     "protect": "numbers,urls",
     "keep": "two",
     "glossary": "two\tzwo",

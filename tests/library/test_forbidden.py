@@ -8,7 +8,7 @@ import pytest
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.text.forbidden import rule_of_forbidden, search_without
+from keras_transformer.text.forbidden import rule_of_forbidden, search_without, warn_of_remaining
 from keras_transformer.text.forbidden import tokens_of as tokens_that_wrote
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.translation import Translation
@@ -72,8 +72,9 @@ def test_lines_without_a_phrase_are_searched_once():
 
 def test_what_cannot_be_avoided_is_logged(caplog):
     with caplog.at_level(logging.WARNING):
-        search_without(search, 1, Glossary([Term("the", "-")]), decode, first_line=7)
-    assert "line 7: its translation has a phrase that is forbidden" in caplog.text
+        results = search_without(search, 2, Glossary([Term("the", "-")]), decode)
+        warn_of_remaining(results[:1] + [[Translation("a hen", 0.0)]], Glossary([Term("the", "-")]), first_line=7)
+    assert caplog.messages == ["line 7: its translation has a phrase that is forbidden"]
 
 
 @pytest.mark.parametrize("phrase, tokens", [("the", (0,)), ("dog", (1,)), ("the dog", (0, 1)), ("dog fox", (1, 3))])

@@ -14,10 +14,11 @@ from keras_transformer.errors import UserError
 from keras_transformer.model import Transformer
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import symbols_of
-from keras_transformer.text.required import has_phrase, word_edges
+from keras_transformer.text.required import Phrase, has_phrase, with_missing, word_edges
 from keras_transformer.text.spans import Protection
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.tokens import EOS, PAD
+from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.models import as_numpy
 from tests.support.runs import SENTENCES
@@ -120,6 +121,18 @@ def test_a_phrase_that_finds_no_place_is_reported(translator, caplog):
     with caplog.at_level(logging.WARNING):
         assert translator.translate([""], 7, required=[["the dog"]])[0].unplaced == ("the dog",)
     assert "line 7: the dog did not fit into its translation" in caplog.text
+
+
+def test_what_a_glossary_put_in_place_of_a_phrase_is_reported(translator, caplog):
+    terms = Glossary([Term("dog", "K\u00f6ter"), Term("the fox", "Fuchs")])
+    protection = Protection(glossary=terms, forbidden=Glossary([Term("fuchs", "-")]))
+    phrases = [["k\u00f6ter the", "fox"], ["red"]]
+    results = translator.translate(["the fox dog", "the dog"], 3, protect=protection, required=phrases)
+    for best, of_line in zip(results, phrases, strict=True):
+        assert best.unplaced == tuple(phrase for phrase in of_line if not has_phrase(best.text, phrase))
+    assert "line 3: its translation has a phrase that is forbidden" in caplog.messages
+    missing = with_missing([[Translation("der K\u00f6ter", -1.0)]], [(Phrase("Hund", (5,)), Phrase("der", (6,)))], 9)
+    assert missing[0][0].unplaced == ("Hund",) and "line 9: Hund did not fit" in caplog.text
 
 
 @pytest.mark.parametrize(

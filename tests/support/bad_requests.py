@@ -190,7 +190,12 @@ MESSAGES = st.one_of(predict_requests(), damaged(predict_requests()), st.binary(
 NUMBERS = st.one_of(
     st.integers(-2, 9), st.integers(-(2**31), 2**31 - 1), st.floats(-1, 2, width=32), st.floats(width=32)
 )
-OPTION_NAMES = (*(name for name, option in OPTIONS.items() if not option.not_served), "target_prefix", "required")
+OPTION_NAMES = (
+    *(name for name, option in OPTIONS.items() if not option.not_served),
+    "target_prefix",
+    "required",
+    "forbidden",
+)
 JSON_OPTIONS = st.dictionaries(
     st.sampled_from([*OPTION_NAMES, "beam", ""]),
     st.one_of(NUMBERS, st.text(max_size=9), st.none(), st.booleans(), st.lists(NUMBERS, max_size=3)),

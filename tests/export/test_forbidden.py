@@ -1,0 +1,96 @@
+"""Forbidden phrases inside a graph: where they are, and translations without them, the same as in Python."""
+
+import pytest
+import tensorflow as tf
+
+from export.graph.forbidden import matches, places_of_tokens, read_forbidden
+from export.graph.served_graph import ServedGraph
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.graph_tokenizer import graph_tokenizer
+from keras_transformer.text.forbidden import tokens_of
+from keras_transformer.text.glossary import Glossary
+from keras_transformer.text.spans import Protection
+from keras_transformer.translation import Translation
+from keras_transformer.translator import Translator
+from tests.support.exports import asker
+from tests.support.runs import SENTENCES
+
+TEXTS = [
+    "", "a", "The dog, the Dog and dogs", "Straße STRASSE straße", "dog_s dog-s dog's", "İstanbul und İ", "ΟΔΟΣ ΟΔΟΣΑ",
+    "e\u0301te x² 犬が犬", "the big  dog", "B.C. b.c",
+]  # fmt: skip
+PHRASES = [
+    "dog",
+    "the dog",
+    " Dog \n\n the ",
+    "straße",
+    "İ\nistanbul",
+    "οδος",
+    "e\nx",
+    "犬\nbig  dog",
+    "b.c.\nb\n.",
+    "a",
+]
+
+
+def python_matches(text, phrases):
+    return sorted({match[:2] for match in Glossary.of_words(phrases.split("\n"), "x", ()).matches(text)})
+
+
+def test_a_graph_finds_phrases_where_python_does():
+    read = read_forbidden(tf.constant(PHRASES))
+    for number, phrases in enumerate(PHRASES):
+        for text in TEXTS:
+            found = matches(tf.constant(text), read[number]).numpy().tolist()
+            assert [tuple(place) for place in found] == python_matches(text, phrases), (text, phrases)
+
+
+def test_phrases_that_are_too_long_or_have_flags_are_refused():
+    assert read_forbidden(tf.constant(["a" * 1000])).row_lengths().numpy().tolist() == [1]
+    for phrases, sentence in [
+        ("a" * 500 + "\n" + "b" * 501, "may have 1000 characters together"),
+        ("a\tregex", "has a tab"),
+    ]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=sentence):
+            read_forbidden(tf.constant(["b", phrases]))
+
+
+def test_the_tokens_of_a_phrase_are_those_of_python(pair):
+    tokenizer = pair[1]
+    graph = graph_tokenizer(tokenizer.model_bytes)
+    for sentence in [*SENTENCES[:4], "aé\U0001f600b the"]:
+        ids = tokenizer.encode(sentence)
+        text = tokenizer.decode(ids)
+        for phrases in ("the", "a\nfox", text, "\U0001f600", "é"):
+            glossary = Glossary.of_words(phrases.split("\n"), "x", ("part",))
+            expected = tokens_of(Translation(text, 0.0, tuple(ids)), glossary, tokenizer.decode)
+            spans = [match[:2] for match in glossary.matches(text)]
+            places = places_of_tokens(tf.constant(ids), tf.reshape(tf.constant(spans, tf.int32), [-1, 2]), graph.decode)
+            assert [tuple(ids[first:end]) for first, end in places.numpy()] == expected
+
+
+@pytest.mark.slow
+def test_a_served_graph_avoids_phrases_as_the_translator_does(pair):
+    lines, options = [*SENTENCES[:4], "", SENTENCES[0]], SearchOptions(beam_size=4, n_best=2, extra_length=6)
+    ask, translator = (
+        asker(ServedGraph(*pair, options, max_source_tokens=40)),
+        Translator(*pair, options, max_source_tokens=40),
+    )
+    texts = [best.text.split() for best in translator.translate(lines)]
+    phrases = ["\n".join(words[:2]).upper() for words in texts]
+    phrases[1:3] = "", " ".join(texts[2][-2:])
+    answer = ask("translate", lines, forbidden=phrases)
+    required = ["" if n else "zwei" for n in range(len(lines))]
+    both = ask("translate", lines, forbidden=phrases, required=required)
+    for number, line in enumerate(lines):
+        protection = Protection(forbidden=Glossary.of_words(phrases[number].split("\n"), "x", ()))
+        for found, of_line in ((answer, [[]]), (both, [[required[number]]])):
+            [expected] = translator.translate_n_best([line], protect=protection, required=of_line)
+            expected = expected if line else []
+            best = zip(found["translations"][number], found["scores"][number], strict=True)
+            best = [(text.decode(), score) for text, score in best if score > -1e8]
+            assert [text for text, _ in best] == [translation.text for translation in expected]
+            assert [score for _, score in best] == pytest.approx([each.score for each in expected], abs=1e-4)
+    assert (answer["translations"][1] == ask("translate", lines[1:2])["translations"][0]).all()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="A required phrase has a forbidden one: keep one"):
+        ask("translate", ["a"], required="the Fox", forbidden="fox")
