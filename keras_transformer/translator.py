@@ -215,10 +215,9 @@ class Translator:
         begins = self._read_prefixes(prefixes, len(lines))
         phrases = self._read_phrases(required, len(lines), first_line)
         check_not_forbidden(phrases, protection.forbidden)
-
-        def search(texts: list[str]) -> list[list[Translation]]:
-            return self._search_lines(texts, first_line, begins, phrases, protection.forbidden)
-
+        search = functools.partial(
+            self._search_lines, first_line=first_line, prefixes=begins, phrases=phrases, forbidden=protection.forbidden
+        )
         align = self._aligner.align_lines
         results = translate_protected(lines, protection, search, align, first_line, len(self._placeholders))
         warn_of_remaining(results, protection.forbidden, first_line)
