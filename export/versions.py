@@ -11,6 +11,8 @@ import uuid
 from collections.abc import Iterator
 
 from keras_transformer.errors import UserError
+from keras_transformer.lite.folder import is_lite_folder
+from keras_transformer.run_folder import RunFolder
 
 SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
 HIGHEST = 2**63 - 1  # the highest version that the messages of TensorFlow Serving can hold
@@ -60,6 +62,15 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
         return folder
     complete = [path for path in numbered_versions(folder).values() if is_version(path)]
     if not complete:
+        if RunFolder(folder).model.exists():
+            raise ExportError(
+                f"{folder} is a run folder, not an export: `keras-transformer export {folder} --to FOLDER` writes one."
+            )
+        if is_lite_folder(folder):
+            raise ExportError(
+                f"{folder} is a LiteRT model alone, which servers do not read: `keras-transformer export RUN --to "
+                "FOLDER --litert` puts one beside the graph that they read."
+            )
         raise ExportError(
             f"{folder} holds no exported version. `keras-transformer export RUN --to {folder}` writes one."
         )

@@ -10,6 +10,7 @@ from keras_transformer.model_config import ConfigError
 CHECKPOINTS = f"step-{8 * '[0-9]'}.npz"  # a pattern: one that was put aside has another name
 RUN_MODEL, PRESET_MODEL = "model.json", "config.json"  # which model it is, in a run and in a preset
 REGISTERED_NAME = "registered_name"  # the key that tells Keras' config.json from those of other libraries
+EXPORTED = "saved_model.pb", "litert.json"  # one of them is in every export
 TOKENIZER_ASSETS = "assets/tokenizer"  # of a preset
 
 
@@ -57,6 +58,11 @@ class RunFolder:
         self.check_exists()
         for file in files:
             if not file.exists():
+                if holds_export(self.path):
+                    raise ConfigError(
+                        f"{self.path} is an export, not a run folder: `keras-transformer translate-export {self.path}` "
+                        "translates with it; for all else, give the run that it was made of."
+                    )
                 raise ConfigError(
                     f"{self.path} has no {file.relative_to(self.path)}: it is not a run folder, or its training has "
                     "not finished. `keras-transformer train CONFIG` finishes it."
@@ -99,6 +105,11 @@ class RunFolder:
     def has_begun(self) -> bool:
         """Return whether there is a checkpoint to continue from."""
         return any(self.checkpoints.glob(CHECKPOINTS))
+
+
+def holds_export(path: pathlib.Path) -> bool:
+    """Return whether a folder is a version, a folder of versions, or a LiteRT model, as `export` writes them."""
+    return any((place / name).is_file() for place in (path, *path.glob("[0-9]*")) for name in EXPORTED)
 
 
 def holds_preset(path: pathlib.Path) -> bool:

@@ -130,10 +130,10 @@ class Translator:
         Without `options`, it searches as the inference.json of the first folder says, which commands do too. A
         shortlist is that of the first folder.
 
-        Raises UserError if a file is missing or damaged, as before training has finished, or if the folders have
-        different tokenizers.
+        Raises UserError if a file is missing or damaged, as before training has finished, or if the tokenizers differ.
         """
         folders = [run_folder] if isinstance(run_folder, str | os.PathLike) else list(run_folder)
+        models, tokenizer = load_runs(folders)
         inferences = [RunFolder(folder).inference() for folder in folders]
         longest = [length for inference in inferences if (length := inference.longest_source) is not None]
         options = options or inferences[0].options()
@@ -142,7 +142,7 @@ class Translator:
             "calibration": calibration_of(RunFolder(folders[0])) if len(folders) == 1 else None,
             "shortlist": shortlist_of(RunFolder(folders[0]), options),
         }
-        translator = cls(*load_runs(folders), options, **of_run | kwargs)
+        translator = cls(models, tokenizer, options, **of_run | kwargs)
         translator._inference = inferences[0]._replace(terms=all(each.terms for each in inferences))
         return translator
 

@@ -30,7 +30,15 @@ def test_the_newest_complete_version_is_sent(versions, tmp_path):
 def test_a_folder_without_an_export_is_named(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
-    for name, reason in (("file", "is a file"), ("none", "does not exist"), ("empty", "holds no exported version")):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.json").touch()
+    reasons = {
+        "file": "is a file",
+        "none": "does not exist",
+        "empty": "holds no exported version",
+        "run": "is a run folder, not an export: `keras-transformer export",
+    }
+    for name, reason in reasons.items():
         with pytest.raises(ClusterError, match=f"{tmp_path / name} {reason}"):
             found_export(tmp_path / name)
 

@@ -33,6 +33,19 @@ def test_only_a_complete_version_is_found(tmp_path):
     assert names_in(tmp_path) == ["7", "8", "notes"]
 
 
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        ("model.json", "is a run folder, not an export: `keras-transformer export"),
+        ("litert.json", "a LiteRT model alone"),
+    ],
+)
+def test_a_folder_of_another_kind_is_told_so(tmp_path, file, sentence):
+    (tmp_path / file).touch()
+    with pytest.raises(ExportError, match=f"{tmp_path} is .*{sentence.removeprefix('is ')}"):
+        find_version(tmp_path)
+
+
 def test_two_exports_at_the_same_time_get_two_numbers(tmp_path, monkeypatch):
     with unfinished_version(tmp_path) as one, unfinished_version(tmp_path) as other:
         (one / "saved_model.pb").touch()
