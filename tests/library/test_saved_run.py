@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
-from export.__main__ import app as export_app
 from keras_transformer import saved_run
 from keras_transformer.explainer import Explainer
 from keras_transformer.files import write_atomically
@@ -18,7 +17,6 @@ from keras_transformer.recurrent.model import RecurrentModel
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.scorer import Scorer
 from keras_transformer.tokenizer import train_tokenizer
-from tests.support.commands import invoke
 from tests.support.models import randomise
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run
 
@@ -169,15 +167,6 @@ def test_a_run_of_the_training_command_is_not_overwritten(tokenizer, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["config.toml"]
 
 
-@pytest.mark.release
-@pytest.mark.slow
-def test_export_needs_no_further_option(tokenizer, tmp_path):
-    kt.save_run(transformer_of(tokenizer), tokenizer, tmp_path / "run", check_lines=SENTENCES)
-    result = invoke(export_app, tmp_path / "run", "--to", tmp_path / "exports")
-    assert result.exit_code == 0, result.output
-    assert [path.name for path in (tmp_path / "exports").iterdir() if path.name.isdigit()] == ["1"]
-
-
 # What is not loaded
 
 
@@ -192,6 +181,16 @@ def test_a_missing_file_is_named(random_folder, tmp_path, name):
     (tmp_path / "run" / name).unlink()
     with pytest.raises(kt.ConfigError, match=f"has no {name}"):
         kt.load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("names", [["litert.json", "calibration.json", "tokenizer.model"], ["12/saved_model.pb"]])
+def test_an_export_is_told_from_a_run(tmp_path, names):
+    (tmp_path / "12").mkdir()
+    for name in names:
+        (tmp_path / name).write_text("{}")
+    for load in (kt.load_run, kt.Translator.load):
+        with pytest.raises(kt.ConfigError, match="is an export, not a run folder: `keras-transformer translate-export"):
+            load(tmp_path)
 
 
 def test_a_tokenizer_of_another_size_is_refused(random_folder, tmp_path):

@@ -1,4 +1,7 @@
-"""Every example runs in its short form, from a folder of its own; the notebook prints what it was committed with."""
+"""Every example runs in its short form, from a folder of its own; the notebook prints what it was committed with.
+
+fit.py runs in test_wheel.py, away from the checkout.
+"""
 
 import json
 import re
@@ -11,7 +14,7 @@ import keras_transformer as kt
 from tests.support.models import randomise
 from tests.support.places import ROOT
 from tests.support.processes import fork_python
-from tests.support.runs import random_run
+from tests.support.runs import SENTENCES, random_run
 
 EXAMPLES = ROOT / "examples"
 NOTEBOOK = EXAMPLES / "paper.ipynb"
@@ -47,18 +50,11 @@ def test_an_example_for_keras_io_has_its_fields_and_sections(name):
 
 
 @pytest.mark.release
-def test_serve_exports_and_asks_a_server_that_answers_as_the_run_does(tmp_path):
-    process = fork_python(EXAMPLES / "serve.py", random_run(tmp_path / "run"), tmp_path / "export", **SHORT)
+def test_serve_exports_what_save_run_wrote_and_asks_a_server_that_answers_as_the_run_does(tmp_path):
+    """The export has no further option."""
+    kt.save_run(*kt.load_run(random_run(tmp_path / "random")), tmp_path / "run", check_lines=SENTENCES)
+    process = fork_python(EXAMPLES / "serve.py", tmp_path / "run", tmp_path / "export", **SHORT)
     assert last_line(process) == "3 of 3 answers of the server are right"
-
-
-@pytest.mark.release
-def test_fit_leaves_a_run_folder_that_translates(tmp_path):
-    run = tmp_path / "run"
-    assert re.fullmatch(
-        r"\d+ of 100 unseen numbers are right", last_line(fork_python(EXAMPLES / "fit.py", run, **SHORT))
-    )
-    assert len(kt.Translator.load(run).translate(["twenty-one", "seven hundred"])) == 2
 
 
 @pytest.mark.release
