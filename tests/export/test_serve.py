@@ -22,6 +22,7 @@ from tests.support.processes import start_python
 from tests.support.runs import SENTENCES, random_run
 
 SLOW = 1.0  # seconds of work
+NAMES = ("serving_default", "translate")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def test_a_new_version_that_cannot_be_loaded_is_logged_while_the_old_one_is_serv
 
 @pytest.mark.release
 def test_a_process_answers_texts_of_sentences_alike_by_grpc_and_by_http(tmp_path):
-    write_version(random_run(tmp_path / "run"), tmp_path / "model" / "1", max_source_tokens=60, names=("translate",))
+    write_version(random_run(tmp_path / "run"), tmp_path / "model" / "1", max_source_tokens=60, names=NAMES)
     log, text = tmp_path / "log", f"{SENTENCES[0]}.  {SENTENCES[1]}: {{x}}.\r\n\r\n - {SENTENCES[2]}."
     with start_python("-m", "export.serve", tmp_path / "model", "--port", 0, "--grpc-port", 0, log=log) as process:
         while not (found := re.findall(r"(http\S+):predict|(grpc:\S+)\n", log.read_text())) or len(found) < 2:
