@@ -1,0 +1,60 @@
+"""Dynamic beam allocation: which continuations are candidates, their banks, and how a beam is shared among these."""
+
+import numpy as np
+
+from keras_transformer.decoding.banks import best_of_banks, is_new, progress_after, shared
+from keras_transformer.decoding.required import progress_of
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.state import BeamState
+from keras_transformer.tokens import EOS, SPECIAL
+from tests.support.models import as_numpy
+
+WORDS = 14
+
+
+def state_of(outputs, phrases):
+    """K outputs of one sentence, equally long, the first one the most probable; phrases of equally many tokens."""
+    ids = np.array([outputs], "int32")
+    rules = {"required": np.array([phrases], "int32"), "word_edges": np.zeros((2, WORDS), bool)}
+    log_probs = -np.arange(len(outputs), dtype="float32")[np.newaxis]
+    rules["limits"] = np.array([99], "int32")
+    return BeamState(np.int32(ids.shape[2]), None, ids, log_probs, None, None, rules, None, None)
+
+
+def chosen(state, best):
+    """(parent, token) of the continuations, if the model prefers the tokens `best` in this order, all else equally."""
+    logits = np.full((state.ids.shape[1], WORDS), -9.0, "float32")
+    logits[:, best] = -np.arange(len(best), dtype="float32")
+    log_probs = logits.copy()
+    log_probs[:, [*SPECIAL, EOS]] = NEVER  # the sentence may not end before it has its phrases
+    found = best_of_banks(state, logits, log_probs[np.newaxis], 2)
+    return list(zip(as_numpy(found.parents)[0].tolist(), as_numpy(found.tokens)[0].tolist(), strict=True))
+
+
+def test_a_token_of_a_phrase_has_a_place_however_improbable_it_is():
+    assert chosen(state_of([[5], [6]], [[9, 10]]), [7, 8]) == [(0, 7), (0, 9)]
+    assert chosen(state_of([[9], [6]], [[9, 10]]), [7, 8]) == [(0, 7), (0, 10)]
+
+
+def test_where_the_model_would_end_what_goes_on_with_no_phrase_comes_last():
+    assert chosen(state_of([[5], [6]], [[9, 10]]), [EOS, 7, 8]) == [(0, 9), (0, 7)]
+
+
+def test_a_beam_is_shared_among_banks_the_best_of_each_first():
+    scores = np.array([[[-1, -2, -9], [-3, -4, -5]]], "float32")
+    tokens, banks = np.arange(6).reshape(1, 2, 3), np.array([[[0, 0, 1], [0, 0, 2]]], "int32")
+    found = shared(scores, scores, tokens, banks, 3)
+    assert as_numpy(found.tokens).tolist() == [[0, 5]] and as_numpy(found.parents).tolist() == [[0, 1]]
+    assert as_numpy(found.log_probs).tolist() == [[-1, -5]]
+
+
+def test_a_token_may_end_one_phrase_and_begin_another_one():
+    state = state_of([[9]], [[9, 10], [10, 11]])
+    tokens = np.array([[[10, 9, 7]]], "int32")
+    assert as_numpy(progress_after(state, progress_of(state), tokens)).tolist() == [[[3, 1, 0]]]
+
+
+def test_a_token_that_goes_on_with_phrases_is_one_more_candidate_once():
+    progress = progress_of(state_of([[5]], [[9, 10], [9, 11], [7, 8]]))
+    more, candidates = np.array([[[9, 9, 7]]], "int32"), np.array([[[7, 12]]], "int32")
+    assert as_numpy(is_new(more, candidates, progress)).tolist() == [[[True, False, False]]]
