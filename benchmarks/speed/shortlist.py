@@ -2,16 +2,16 @@
 
 WORK is multi30k, a trained run on test_2016 with the shortlist of its training text: the table of speed, the share of
 translations that stay the same, and BLEU. Or it is a size, with random weights and a random shortlist: 6000, 10000, or
-opus_mt, the shape of OPUS-MT's models with 58,101 pieces, which takes 2 GB.
+opus_mt, the shape of OPUS-MT's models with 58,101 pieces, which takes 8 GB.
 
-The table has milliseconds of processor time per sentence, beam 4. Without and with the shortlist take turns, and a cell
-is the median of them.
+The table has milliseconds of processor time per sentence, beam 4, beside CTranslate2 without and with the same lists,
+as its vmap. All engines, without and with the shortlist, take turns, and a cell is the median of them.
 """
 
 import pathlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,13 +30,17 @@ SIZES = {
     "opus_mt": base.replace(vocab_size=58_101, activation="swish", attention_bias=True, logits_bias=True),
 }
 BEST, FREQUENT = 100, 100  # of the random shortlist, as the command has them
+ZIPF = 1.4, 10  # exponent and shift of the chances of its pieces, so that lists overlap as those of real text do
 BATCHES = {"one a call": 1, "many a call": 32}  # sentences of a batch
-ENGINES = ("translator", "saved_model", "litert", "litert_int8")
 FORMATS = {
     "saved_model": ["--signature", "serving_default"],
     "litert": ["--format", "litert"],
     "litert_int8": ["--format", "litert", "--quantization", "int8"],
+    "ctranslate2": ["--format", "ctranslate2"],
+    "ctranslate2_int8": ["--format", "ctranslate2", "--quantization", "int8"],
 }
+ENGINES = ("translator", *FORMATS)
+PEERS = {True: "ctranslate2_int8", False: "ctranslate2"}  # by whether an engine has weights of 8 bits
 Translate = Callable[[list[str]], list[Any]]
 
 
@@ -72,8 +76,8 @@ def main(
             lines = prepare_random(folder, SIZES[work], sentences)
             task = Task(folder, lines, TARGET_TOKENS - SOURCE_TOKENS, SOURCE_TOKENS)
         print(f"{processor_and_cores()}; {work}\n\n{HEAD}", flush=True)
-        for name in engine or ENGINES:
-            for row in rows(name, task, rounds):
+        for batch_size in BATCHES:
+            for row in rows(engine or ENGINES, task, batch_size, rounds):
                 print(row, flush=True)
 
 
@@ -97,7 +101,9 @@ def prepare_random(folder: pathlib.Path, config: TransformerConfig, count: int) 
 
     write_random_run(folder / "run", config)
     run, pieces = RunFolder(folder / "run"), config.vocab_size
-    targets = np.random.default_rng(2).integers(4, pieces, (pieces, BEST))
+    exponent, shift = ZIPF
+    chances = np.cumsum((np.arange(pieces - 4) + shift) ** -exponent)
+    targets = 4 + np.searchsorted(chances[:-1] / chances[-1], np.random.default_rng(2).random((pieces, BEST)))
     keys = np.unique(np.arange(pieces)[:, np.newaxis] * pieces + targets)
     lexicon = Lexicon(*np.divmod(keys, pieces), np.ones(len(keys)))
     build(lexicon, np.arange(4, 4 + FREQUENT), BEST, pieces, sum_of(open_tokenizer(run.tokenizer))).save(run.shortlist)
@@ -119,17 +125,22 @@ def quality(run: pathlib.Path, sources: list[str], references: list[str]) -> str
     return f"the same translation: {same:.1%}; BLEU {bleu[OFF]:.2f} without, {bleu[ON]:.2f} with the shortlist"
 
 
-HEAD = "| engine | sentences | without, ms | with, ms | ratio |\n|---|---|---:|---:|---:|"
+HEAD = (
+    "| engine | sentences | without, ms | with, ms | without : with | CTranslate2 : with | its vmap : with |\n"
+    "|---|---|---:|---:|---:|---:|---:|"
+)
 
 
-def rows(engine: str, task: Task, rounds: int) -> Iterator[str]:
-    """Measure an engine without and with the shortlist, and yield its rows of the table."""
-    for name, batch_size in BATCHES.items():
-        works = {}
+def rows(engines: Sequence[str], task: Task, batch: str, rounds: int) -> Iterator[str]:
+    """Let engines take turns without and with the shortlist, and yield their rows of the table."""
+    works = {}
+    for engine in engines:
         for shortlist in (OFF, ON):
-            translate = opened(engine, task, shortlist, batch_size)
-            works[shortlist] = translated(translate, task.lines, batch_size), len(task.lines)
-        yield row(engine, name, take_turns(works, rounds))
+            translate = opened(engine, task, shortlist, BATCHES[batch])
+            works[engine, shortlist] = translated(translate, task.lines, BATCHES[batch]), len(task.lines)
+    seconds = {key: used for key, (_, used) in take_turns(works, rounds).items()}
+    for engine in engines:
+        yield row(engine, batch, seconds)
 
 
 def translated(translate: Translate, lines: list[str], batch_size: int) -> Callable[[], None]:
@@ -153,6 +164,8 @@ def opened(engine: str, task: Task, shortlist: str, batch_size: int) -> Translat
     if not place.exists():
         search = ["--extra-length", task.extra_length, "--shortlist", shortlist, "--max-source-tokens", task.longest]
         python("-m", "export", task.folder / "run", "--to", place, "--no-check", *search, *FORMATS[engine])
+    if engine.startswith("ctranslate2"):
+        return opened_ctranslate2(place, task.longest + task.extra_length, shortlist, batch_size)
     if engine == "saved_model":
         from export.graph.exported import ExportedTranslator
 
@@ -162,10 +175,33 @@ def opened(engine: str, task: Task, shortlist: str, batch_size: int) -> Translat
     return LiteTranslator(place, threads=1).translate
 
 
-def row(engine: str, name: str, seconds: Mapping[str, tuple[float, float]]) -> str:
-    """Return a row of the table; the ratio is how many times faster the shortlist makes it."""
-    without, with_it = (1e3 * seconds[shortlist][1] for shortlist in (OFF, ON))
-    return f"| {engine} | {name} | {without:.2f} | {with_it:.2f} | {without / with_it:.2f} |"
+def opened_ctranslate2(place: pathlib.Path, longest: int, shortlist: str, batch_size: int) -> Translate:
+    """Return the function `translate` of CTranslate2, with its vmap if the shortlist is on; longest: of outputs."""
+    import ctranslate2
+    import sentencepiece
+
+    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(place / "tokenizer.model"))
+    translator = ctranslate2.Translator(str(place), inter_threads=1, intra_threads=1)
+
+    def translate(lines: list[str]) -> list[Any]:
+        return translator.translate_batch(
+            tokenizer.encode(lines, out_type=str),
+            max_batch_size=batch_size,
+            beam_size=SearchOptions.beam_size,
+            length_penalty=SearchOptions.length_penalty,
+            max_decoding_length=longest,
+            use_vmap=shortlist == ON,
+        )
+
+    return translate
+
+
+def row(engine: str, batch: str, seconds: Mapping[tuple[str, str], float]) -> str:
+    """Return a row of the table: how many times faster an engine with the shortlist is than what else was measured."""
+    with_it, peer = seconds[engine, ON], PEERS[engine.endswith("int8")]
+    others = [seconds.get(key) for key in ((engine, OFF), (peer, OFF), (peer, ON))]
+    ratios = " | ".join("" if other is None else f"{other / with_it:.2f}" for other in others)
+    return f"| {engine} | {batch} | {1e3 * seconds[engine, OFF]:.2f} | {1e3 * with_it:.2f} | {ratios} |"
 
 
 if __name__ == "__main__":
