@@ -1,12 +1,14 @@
 """`python -m benchmarks.speed.engines`: a model in every engine, one line at a time and many, on one core and on all.
 
 Translates the same lines with the Translator, the exported graph, LiteRT and CTranslate2, in turns, with a beam of 4.
-With `--student` there are more models: their BLEU and speed stand in the same tables and in one picture.
+With `--student` there are more models: their BLEU and speed stand in the same tables and in one picture. If pymarian is
+installed, Marian itself stands beside them, on a small model that it trained.
 """
 
 import contextlib
 import os
 import pathlib
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NamedTuple
@@ -18,13 +20,15 @@ from benchmarks.result_files import RESULTS, command_line
 from benchmarks.speed.engines_table import write_results
 from benchmarks.speed.processes import ContestantProcess
 from benchmarks.speed.translate import exports_for, note, works_folder
-from benchmarks.speed.translate_work import Work, export, test_lines
+from benchmarks.speed.translate_work import Work, export, python, test_lines
 from benchmarks.speed.translate_worker import Translating, available
-from benchmarks.speed.translators import Setting
+from benchmarks.speed.translators import MARIAN, Setting
 from keras_transformer.commands.console import exit_codes
 from keras_transformer.machine import package_versions, processor_and_cores, processor_cores
 
 ENGINES = ("ours", "saved_model", "litert_float32", "litert_int8", "ctranslate2_float32", "ctranslate2_int8")
+EVERY = (*ENGINES, *MARIAN)
+MARIAN_MODEL = pathlib.Path(__file__).parents[2] / "tests/data/marian"
 PACKAGES = "tensorflow", "keras", "ai-edge-litert", "ctranslate2", "numpy"
 BEAM = 4
 MODES = {"one": 1, "many": None}  # lines per call
@@ -38,7 +42,7 @@ def main(
     ),
     student: Annotated[list[pathlib.Path] | None, typer.Option(help="Another run folder of the same pair.")] = None,
     data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k.")] = pathlib.Path("data/multi30k"),
-    engines: Annotated[str, typer.Option(help="Separated by commas.")] = ",".join(ENGINES),
+    engines: Annotated[str, typer.Option(help="Separated by commas.")] = ",".join(EVERY),
     one: Annotated[int, typer.Option(min=1, help="Lines that are translated one at a time.")] = 100,
     many: Annotated[int, typer.Option(min=1, help="Lines of test_2016 in one call; 1,000 are all.")] = 1000,
     rounds: Annotated[int, typer.Option(min=1, help="Turns of each engine; the median counts.")] = 5,
@@ -52,14 +56,21 @@ def main(
 ) -> None:
     """Print milliseconds per sentence of each engine, by the clock and of the processor, and how they compare."""
     with exit_codes():
-        names, numbers = names_in(engines, ENGINES, "engine"), {"missing": {}, "points": []}
+        names, numbers = names_in(engines, EVERY, "engine"), {"missing": {}, "points": []}
         numbers |= {"command": command_line("speed.engines"), "rounds": rounds, "lines": {"one": one, "many": many}}
         numbers |= {"machine": processor_and_cores(), "versions": package_versions(PACKAGES)}
         names = available(names, numbers["missing"])
         effort = Effort({"one": one, "many": many}, rounds, cores or sorted({1, processor_cores()}))
-        for folder in (run, *(student or ())):
-            numbers["points"] += measure(folder, data, names, effort, numbers["missing"])
-        is_whole = set(names) == set(ENGINES) and many >= 1000 and cores is None
+        ours = [name for name in names if name not in MARIAN]
+        for folder in (run, *(student or ())) if ours else ():
+            with works_folder() as place:
+                numbers["points"] += measure(
+                    prepared(place, folder, data, max(one, many)), ours, effort, numbers["missing"]
+                )
+        if ours != names:
+            with works_folder() as place:
+                numbers["points"] += measure(prepared_marian(place), names, effort, numbers["missing"])
+        is_whole = set(ENGINES) <= set(names) and many >= 1000 and cores is None
     print(write_results(numbers, results or (RESULTS if is_whole else None)))
 
 
@@ -71,19 +82,15 @@ class Effort(NamedTuple):
     cores: list[int]
 
 
-def measure(
-    run: pathlib.Path, data: pathlib.Path, names: list[str], effort: Effort, missing: dict[str, str]
-) -> list[dict[str, Any]]:
+def measure(work: Work, names: list[str], effort: Effort, missing: dict[str, str]) -> list[dict[str, Any]]:
     """Let the engines translate with a model. Returns a row for each number of cores, engine and mode: see `row`."""
-    with works_folder() as folder:
-        work = prepared(folder, run, data, max(effort.lines.values()))
-        note(f"{work.name}: exporting for {', '.join(names)}")
-        missing |= {f"{work.name}, {name}": reason for name, reason in export(work, exports_of(names)).items()}
-        rows = []
-        for cores in effort.cores:
-            with engines_on(cores, names, work, missing) as workers:
-                rows += take_turns(workers, work, cores, effort)
-        return rows
+    note(f"{work.name}: exporting for {', '.join(names)}")
+    missing |= {f"{work.name}, {name}": reason for name, reason in export(work, exports_of(names)).items()}
+    rows = []
+    for cores in effort.cores:
+        with engines_on(cores, names, work, missing) as workers:
+            rows += take_turns(workers, work, cores, effort)
+    return rows
 
 
 def take_turns(workers: list[ContestantProcess], work: Work, cores: int, effort: Effort) -> list[dict[str, Any]]:
@@ -106,6 +113,19 @@ def prepared(folder: pathlib.Path, run: pathlib.Path, data: pathlib.Path, limit:
         raise BenchmarkError(f"There is no trained run in {run}: name one with --run.")
     (folder / "run").symlink_to(run.absolute())
     return Work(run.name, folder, *(test_lines(data, language)[:limit] for language in ("en", "de")))
+
+
+def prepared_marian(folder: pathlib.Path) -> Work:
+    """Return the test text of the model that Marian trained as work, with the run that is imported from it."""
+    model = folder / "marian"
+    model.mkdir()
+    for name in ("vocab.yml", "source.spm", "target.spm"):
+        shutil.copy(MARIAN_MODEL / name, model)
+    shutil.copy(MARIAN_MODEL / "self-attention.npz", model / "model.npz")
+    python("-m", "keras_transformer", "import", MARIAN_MODEL / "self-attention.npz", folder / "run")
+    return Work(
+        "Marian's", folder, *((MARIAN_MODEL / f"test.{side}").read_text("utf-8").splitlines() for side in ("en", "de"))
+    )
 
 
 def exports_of(names: list[str]) -> list[str]:

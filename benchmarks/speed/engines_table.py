@@ -7,21 +7,22 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.result_files import write_result
-from benchmarks.speed.translators import CONTESTANTS
+from benchmarks.speed.translators import ALL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PEERS = {"float32": "ctranslate2_float32", "int8": "ctranslate2_int8"}
 TITLES = {"one": "one line at a time", "many": "many lines in one call"}
-MARKERS = dict(zip(CONTESTANTS, "osDvP^X*<", strict=True))
+MARKERS = dict(zip(ALL, "osDvP^X*<>h", strict=True))
 NOTES = """\
 The lines are the first of test_2016, the beam is 4, and an engine is a process that may use so many cores. The engines
 take turns; a number is the median of its turns. "ms" is milliseconds per sentence by the clock, "processor" those of
 all its threads. "CTranslate2 : engine" is how much faster than CTranslate2 of the same precision the engine is, by
 processor time and by the clock: above 1 it is faster. On a machine that others use too, only processor time counts.
 Each engine has the fastest of its settings, tried in this run. "same" is the share of lines with the Translator's text:
-CTranslate2 divides by another length penalty and stops as it does by default."""
+CTranslate2 divides by another length penalty and stops as it does by default. Marian, pymarian's decoder in the same
+process, has a model of numbers in words that it trained (tests/data/marian): the others have it imported."""
 
 
 def write_results(numbers: dict[str, Any], folder: pathlib.Path | None) -> str:
@@ -65,7 +66,7 @@ def table_row(point: dict[str, Any], peer: dict[str, Any] | None) -> str:
     ratios = [median(peer[name]) / median(point[name]) for name in ("processor_seconds", "seconds")] if peer else []
     same = "" if point["same"] is None else f"{point['same']:.1%}"
     setting = ", ".join(f"{name} {value}" for name, value in point["setting"].items())
-    title = f"{point['model']}, {CONTESTANTS[point['engine']].title}"
+    title = f"{point['model']}, {ALL[point['engine']].title}"
     shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     return f"| {title} | {clock} | {used} | {shown} | {point['bleu']:.2f} | {same} | {setting} |"
 
@@ -101,7 +102,7 @@ def draw_points(figure: "Figure", points: list[dict[str, Any]]) -> None:
         model, engine = point["model"], point["engine"]
         used = median(point["processor_seconds"])
         axes, speed = (left, 1e3 * used) if point["mode"] == "one" else (right, 1 / used)
-        label = f"{model}, {CONTESTANTS[engine].title}" if axes is right else None
+        label = f"{model}, {ALL[engine].title}" if axes is right else None
         quality = bleu.get((model, engine), point["bleu"])  # of as many lines as there are
         axes.plot([speed], [quality], MARKERS[engine], color=f"C{models.index(model)}", label=label, linestyle="")
     for axes, steps in ((left, (2, 3, 5, 7, 10, 15, 20, 30)), (right, (100, 150, 200, 300, 400, 500, 700, 1000))):

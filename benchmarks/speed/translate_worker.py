@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from benchmarks.errors import BenchmarkError
 from benchmarks.speed.processes import ContestantProcess, peak_bytes, prepare_for_cpu
 from benchmarks.speed.translate_work import Work
-from benchmarks.speed.translators import CONTESTANTS, Setting
+from benchmarks.speed.translators import ALL, MARIAN, Setting
 
 SIZE, PRODUCTS = 2048, 8  # of the matrix product that measures the machine
 
@@ -18,9 +18,10 @@ SIZE, PRODUCTS = 2048, 8  # of the matrix product that measures the machine
 def available(names: list[str], missing: dict[str, str]) -> list[str]:
     """The contestants whose packages are installed; the reasons for the others go into `missing`."""
     for name in names:
-        package = CONTESTANTS[name].package
+        package = ALL[name].package
         if package and importlib.util.find_spec(package) is None:
-            missing[name] = f"needs {package}, which is not installed: run `make peers`."
+            how = f"pip install {package}" if name in MARIAN else "make peers"
+            missing[name] = f"needs {package}, which is not installed: run `{how}`."
     return [name for name in names if name not in missing]
 
 

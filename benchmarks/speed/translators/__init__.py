@@ -49,16 +49,21 @@ CONTESTANTS = {
     "ctranslate2_int8": Contestant("CTranslate2, int8", "ctranslate2_model", {"compute_type": "int8"}, "ctranslate2"),
     "marian": Contestant("`MarianMTModel.generate`, PyTorch", "marian", {}, "transformers"),
 }
+MARIAN = {  # which translates with models that it trained
+    "marian_float32": Contestant("Marian, float32", "marian_decoder", {"precision": "float32"}, "pymarian"),
+    "marian_int8": Contestant("Marian, int8", "marian_decoder", {"precision": "int8"}, "pymarian"),
+}
+ALL = CONTESTANTS | MARIAN
 
 
 def module_of(name: str):
     """The module of a contestant, imported."""
-    return importlib.import_module(f"benchmarks.speed.translators.{CONTESTANTS[name].module}")
+    return importlib.import_module(f"benchmarks.speed.translators.{ALL[name].module}")
 
 
 def load(name: str, folder: pathlib.Path) -> Translates:
     """The contestant, loaded from the folder that `benchmarks.speed.translate_work` prepared."""
-    return module_of(name).load(folder, **CONTESTANTS[name].options)
+    return module_of(name).load(folder, **ALL[name].options)
 
 
 def in_batches(lines: list[str], size: int, translate: Callable[[list[str]], list[str]]) -> list[str]:

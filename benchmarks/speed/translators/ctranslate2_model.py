@@ -27,18 +27,20 @@ def settings(cores: int) -> list[Setting]:
 class CTranslate2:
     def __init__(self, folder: pathlib.Path, compute_type: str):
         self.path, self.compute_type = str(folder / f"ctranslate2_{compute_type}"), compute_type
-        self.tokenizer = sentencepiece.SentencePieceProcessor(model_file=os.path.join(self.path, "tokenizer.model"))
+        files = [os.path.join(self.path, name) for name in ("tokenizer.model", "source.spm", "target.spm")]
+        models = [sentencepiece.SentencePieceProcessor(model_file=file) for file in files if os.path.exists(file)]
+        self.source, self.target = models[0], models[-1]
 
     def translate(self, lines: list[str], beam_size: int, forced: int | None, setting: Setting) -> list[str]:
         length = {"max_decoding_length": forced, "min_decoding_length": forced} if forced else {}
         results = self.translator(*setting["threads"]).translate_batch(
-            self.tokenizer.encode(lines, out_type=str),
+            self.source.encode(lines, out_type=str),
             max_batch_size=setting["batch_size"],
             beam_size=beam_size,
             length_penalty=SearchOptions.length_penalty,
             **length,
         )
-        return self.tokenizer.decode([result.hypotheses[0] for result in results])
+        return self.target.decode([result.hypotheses[0] for result in results])
 
     @functools.lru_cache(maxsize=1)  # noqa: B019  (one object per process; the weights of another setting are freed)
     def translator(self, workers: int, threads: int) -> ctranslate2.Translator:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from benchmarks.speed import engines as program
 from benchmarks.speed.engines_table import as_markdown, draw_points, peer_of, table_row
+from benchmarks.speed.translate_worker import available
 from tests.support.runs import SENTENCES, random_run
 
 
@@ -48,6 +49,13 @@ def test_the_picture_has_milliseconds_on_one_side_and_sentences_per_second_on_th
     left, right = figure.axes
     assert [line.get_xdata()[0] for line in left.lines] == pytest.approx([9, 2, 18, 3])
     assert [(*line.get_xdata(), *line.get_ydata()) for line in right.lines] == [(pytest.approx(200), 41.0)]
+
+
+def test_marian_is_left_out_with_a_line_if_it_is_not_installed(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda package: None if package == "pymarian" else package)
+    missing = {}
+    assert available(["ours", "marian_float32", "ctranslate2_int8"], missing) == ["ours", "ctranslate2_int8"]
+    assert missing == {"marian_float32": "needs pymarian, which is not installed: run `pip install pymarian`."}
 
 
 def invoke(*arguments):
