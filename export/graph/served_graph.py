@@ -78,7 +78,7 @@ class ServedGraph(tf.Module):
         self.options, self.max_source_tokens = options, max_source_tokens
         self._confidences = Confidences(calibration, options)
         table = table_for(options, shortlist, tokenizer)
-        self._table = table and ShortlistTable(*(tf.Variable(part, False) for part in table))  # saved once
+        self._table = table and ShortlistTable(*(tf.Variable(part, False) for part in table[:2]))  # saved once
         self._decoder = incremental_decoder(transformer)
         self.alignment_layer = checked_layer(alignment_layer, transformer.model_config.memory_attentions)
         self._forced = ForcedDecoder(transformer)

@@ -13,6 +13,7 @@ from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.placeholders import all_of
 from keras_transformer.decoding.required import tokens_of_phrases
 from keras_transformer.decoding.rules import of_sources, rules_of
+from keras_transformer.decoding.scores import UNFINISHED
 from keras_transformer.decoding.short_vocabulary import (
     ShortlistTable,
     ShortVocabulary,
@@ -50,12 +51,13 @@ def search(
     `shortlist`: search over the pieces that it lists for a sentence, and the pieces of its prefix, alone. Probabilities
     and scores are then over them.
     `static_shapes`: no shape changes from step to step, as XLA needs it. None means True on the JAX backend alone.
-    `positions`: of static shapes, search for outputs of at most so many tokens; see `beam_search`.
+    `positions`: of static shapes, search for outputs of at most so many tokens; see `beam_search`. With a shortlist,
+    a sentence then has `usual_columns`, and every score of one that needs more is UNFINISHED.
     Returns ids (B, K, S + extra_length), or longer if a prefix is, scores (B, K) and is_cut (B, K).
     """
     if static_shapes is None:
         static_shapes = keras.backend.backend() == "jax"
-    start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist)
+    start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist, positions is not None)
     return start.in_pieces(beam_search(*start[:4], options, static_shapes, positions))
 
 
@@ -77,7 +79,10 @@ class SearchStart(NamedTuple):
         """Return what a search found, with pieces in place of columns."""
         if self.vocabulary is None:
             return hypotheses
-        return hypotheses._replace(ids=self.vocabulary.in_pieces(hypotheses.ids))
+        ids, scores, is_cut = hypotheses
+        if self.vocabulary.fits is not None:
+            scores = ops.where(ops.expand_dims(self.vocabulary.fits, 1), scores, UNFINISHED)
+        return Hypotheses(self.vocabulary.in_pieces(ids), scores, is_cut)
 
 
 def start_search(
@@ -87,8 +92,9 @@ def start_search(
     static_shapes: bool,
     rules: Rules | None,
     shortlist: ShortlistTable | None = None,
+    usual: bool = False,
 ) -> SearchStart:
-    """Run the encoder and settle how long outputs may become; arguments as for `search`."""
+    """Run the encoder and settle how long outputs may become; arguments as for `search` and `short_vocabulary`."""
     lengths = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)
     limits = ops.where(lengths > 0, lengths + options.extra_length, 1)
     max_length = ops.shape(source_ids)[1] + options.extra_length
@@ -106,7 +112,9 @@ def start_search(
     vocabulary = None
     if shortlist is not None:
         looked_at = LOOKED_AT + (rules["placeholders"].shape[1] if "placeholders" in rules else 0)
-        vocabulary = short_vocabulary(shortlist, source_ids, rules, options.beam_size + looked_at, static_shapes)
+        usual = usual and "required" not in rules  # `word_edges` are the same for all sentences
+        least = options.beam_size + looked_at
+        vocabulary = short_vocabulary(shortlist, source_ids, rules, least, static_shapes, usual)
         decoder, rules = over_columns(decoder, vocabulary), vocabulary.in_columns(rules)
     step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)
     check_coverage(decoder.config, options.coverage_penalty)

@@ -82,7 +82,7 @@ class IncrementalDecoder:
     def step_weights(self, tokens=None) -> StepWeights:
         """Return weights in the form that is fastest for products of few rows.
 
-        With `tokens` int (C,), a step computes the logits of these alone, in this order.
+        With `tokens` int (C,), or (B, C) of each sentence, a step computes the logits of these alone, in this order.
         """
         return StepWeights(tuple(map(self.past.projection_of, self.blocks)), self.logits.output_weights(tokens))
 

@@ -12,8 +12,8 @@ from keras_transformer.decoding.gather import rows_at
 class OutputWeights(NamedTuple):
     """What makes logits of states, of C tokens, in the compute dtype of the layer."""
 
-    kernel: Any  # (d_model, C): columns of E^T
-    bias: Any  # (C,), or None
+    kernel: Any  # (d_model, C): columns of E^T; (B, d_model, C) if each of B sentences has its own
+    bias: Any  # (C,) or (B, C); or None
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -67,7 +67,7 @@ class TokenEmbedding(keras.layers.Layer):
         return logits_by(self.output_weights(), ops.cast(states, self.compute_dtype))
 
     def output_weights(self, tokens=None) -> OutputWeights:
-        """Return the weights of the logits of all tokens, or of `tokens` int (C,) alone, in this order.
+        """Return the weights of the logits of all tokens, or of `tokens` alone, in this order: int (C,) or (B, C).
 
         Decoding computes them once per search.
         """
@@ -76,7 +76,8 @@ class TokenEmbedding(keras.layers.Layer):
             weight = ops.convert_to_tensor(weight)
             return ops.cast(weight if tokens is None else ops.take(weight, tokens, axis=0), self.compute_dtype)
 
-        return OutputWeights(ops.transpose(of_tokens(self.matrix)), None if self.bias is None else of_tokens(self.bias))
+        kernel = ops.swapaxes(of_tokens(self.matrix), -1, -2)
+        return OutputWeights(kernel, None if self.bias is None else of_tokens(self.bias))
 
     def in_compute_dtype(self):
         """E in the compute dtype."""
@@ -99,7 +100,15 @@ class TokenEmbedding(keras.layers.Layer):
 
 
 def logits_by(weights: OutputWeights, states):
-    """The logits of C tokens: states (..., d_model) in the compute dtype -> (..., C)"""
+    """The logits of C tokens: states (..., d_model) in the compute dtype -> (..., C)
+
+    If each of B sentences has its own tokens, states are (B * K, d_model), those of a sentence one after the other.
+    """
+    if len(weights.kernel.shape) == 3:
+        sentences, d_model, tokens = weights.kernel.shape
+        logits = ops.matmul(ops.reshape(states, (sentences, -1, d_model)), weights.kernel)
+        logits = logits if weights.bias is None else logits + ops.expand_dims(weights.bias, 1)
+        return ops.reshape(logits, (-1, tokens))
     logits = ops.matmul(states, weights.kernel)
     return logits if weights.bias is None else logits + weights.bias
 

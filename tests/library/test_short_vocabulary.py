@@ -8,9 +8,10 @@ import tensorflow as tf
 from keras import ops
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.decoding import short_vocabulary as module
 from keras_transformer.decoding.ensemble import EnsembleDecoder
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.scores import NEVER, UNFINISHED
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.short_vocabulary import WIDTH, ShortlistTable, short_vocabulary
 from keras_transformer.decoding.trace import traced_search
@@ -49,8 +50,9 @@ def everything():
     return Shortlist(np.zeros(PIECES + 1, np.int32), numbers[:0], numbers, "")
 
 
-def table_of(shortlist):
-    return ShortlistTable(shortlist.table(), shortlist.always)
+def table_of(shortlist, most=2.0):
+    """By default columns are chosen, whatever their number."""
+    return ShortlistTable(shortlist.table(), shortlist.always, most)
 
 
 class Masked:
@@ -111,6 +113,22 @@ def test_a_shortlist_of_everything_changes_nothing(rules, static_shapes):
     options = SearchOptions(4, n_best=4, extra_length=4, **rules)
     with_all = found(decoders()[0], options=options, static_shapes=static_shapes, shortlist=everything())
     assert_same_hypotheses(with_all, found(decoders()[0], options=options, static_shapes=static_shapes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [0.0, 2.0], ids=["all pieces", "columns of each"])
+@pytest.mark.parametrize("rules", [{}, {"prefixes": np.full((len(SOURCES), 1), 77, np.int32)}], ids=["free", "prefix"])
+def test_a_bound_on_the_columns_changes_no_translation_that_has_enough(rules, most, monkeypatch):
+    shortlist, longest = random_shortlist(), SOURCES.shape[1] + BEAM.extra_length
+    expected = found(decoders()[0], shortlist=shortlist, rules=rules)
+    bounded = search(decoders()[0], SOURCES, BEAM, True, rules, longest, table_of(shortlist, most))
+    assert_same_hypotheses(bounded, expected)
+    monkeypatch.setattr(module, "WIDTH", 1)  # 37 columns, which are too few for long sentences
+    bounded = search(decoders()[0], SOURCES, BEAM, True, rules, longest, table_of(shortlist, most))
+    is_done = as_numpy(bounded.scores)[:, 0] != UNFINISHED
+    assert 0 < is_done.sum() < len(SOURCES) or most == 0
+    assert_close(as_numpy(bounded.scores)[is_done], as_numpy(expected.scores)[is_done], atol=1e-4)
+    assert (as_numpy(bounded.scores)[~is_done] == UNFINISHED).all()
 
 
 @pytest.mark.slow
@@ -194,12 +212,12 @@ def test_a_graph_that_knows_no_sizes_finds_the_same(rules):
 def test_the_columns_are_the_union_of_the_sentences_and_no_more(count, static_shapes):
     shortlist, rows = random_shortlist(), SOURCES[:count]
     vocabulary = short_vocabulary(table_of(shortlist), rows, {}, 8, static_shapes)
-    pieces, is_listed = (as_numpy(leaf).astype(int) for leaf in (vocabulary.pieces, vocabulary.is_listed))
+    pieces, is_listed = as_numpy(vocabulary.pieces).astype(int), as_numpy(vocabulary.bias) == 0
     union = sorted(set().union(*(shortlist.of(row[row != PAD].tolist()) for row in rows)))
     assert pieces[: len(union)].tolist() == union and not pieces[len(union) :].any()
     assert not len(pieces) % WIDTH and (static_shapes or len(pieces) - len(union) < WIDTH)
     for row, listed in zip(rows, is_listed, strict=True):
-        assert pieces[listed == 1].tolist() == sorted(shortlist.of(row[row != PAD].tolist()))
+        assert pieces[listed].tolist() == sorted(shortlist.of(row[row != PAD].tolist()))
     assert as_numpy(vocabulary.columns).astype(int)[union].tolist() == list(range(len(union)))
 
 

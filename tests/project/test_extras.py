@@ -21,6 +21,7 @@ OPTIONAL = {
 }  # fmt: skip
 # what the requirements bring and the project imports too
 BROUGHT = {
+    "flatbuffers": "tensorflow",
     "google": "tensorflow",
     "h5py": "keras",
     "numpy": "keras",

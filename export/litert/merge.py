@@ -1,0 +1,98 @@
+"""LiteRT files of one signature each, put together as one file that has equal weights once.
+
+The converter takes all signatures at once too, but then from a SavedModel that has the weights once per signature, and
+TensorFlow writes no graph of more than 2 GiB.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import flatbuffers
+import numpy as np
+from tensorflow.lite.python import schema_py_generated as schema
+
+ALIGNMENT = 16  # of the data of a buffer, in bytes: that of the schema
+IDENTIFIER = b"TFL3"
+NOTHING = b""
+SUBGRAPHS = ("condSubgraphIndex", "bodySubgraphIndex", "thenSubgraphIndex", "elseSubgraphIndex")  # that operators call
+
+
+class AlignedBuffer(schema.BufferT):
+    """A buffer whose data begins at a multiple of ALIGNMENT, which flatbuffers' Python does not see to."""
+
+    def Pack(self, builder: flatbuffers.Builder) -> int:  # noqa: N802  (the name in the schema)
+        content = None if self.data is None else self.data.tobytes()
+        if content:
+            builder.StartVector(1, len(content), ALIGNMENT)
+            start = builder.Head() - len(content)
+            builder.Bytes[start : builder.Head()] = content
+            builder.head = start
+            vector = builder.EndVector()
+        schema.BufferStart(builder)
+        if content:
+            schema.BufferAddData(builder, vector)
+        return schema.BufferEnd(builder)
+
+
+def merged(files: Iterable[bytes]) -> bytes:
+    """Return one file with the signatures of all `files`, in their order; what else they say is that of the first."""
+    buffers, operators = Numbers(), Numbers()
+    buffers.number(NOTHING, schema.BufferT())  # the first one has no data
+    model, subgraphs, signatures = None, [], []
+    for file in files:
+        part = schema.ModelT.InitFromPackedBuf(file, 0)
+        places = [buffers.number(digest(buffer), buffer) for buffer in part.buffers]
+        codes = [operators.number(astuple(code), code) for code in part.operatorCodes]
+        renumber(part, places, codes, len(subgraphs))
+        subgraphs += part.subgraphs
+        signatures += part.signatureDefs
+        model = model or part
+    model.subgraphs, model.signatureDefs, model.operatorCodes = subgraphs, signatures, operators.items
+    model.buffers = [AlignedBuffer(data=buffer.data) for buffer in buffers.items]
+    builder = flatbuffers.Builder(2**20)
+    builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
+    return bytes(builder.Output())
+
+
+class Numbers:
+    """Items in the order in which they came, equal ones once."""
+
+    def __init__(self):
+        self.items: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+
+    def number(self, key: Any, item: Any) -> int:
+        """Return the number of the item with this key, which is added if there is none."""
+        if key not in self._numbers:
+            self._numbers[key] = len(self.items)
+            self.items.append(item)
+        return self._numbers[key]
+
+
+def renumber(part: Any, places: list[int], codes: list[int], first: int) -> None:
+    """Change a model to the numbers that its buffers and operator codes now have, and its subgraphs from `first` on."""
+    for metadata in part.metadata or ():
+        metadata.buffer = places[metadata.buffer]
+    for subgraph in part.subgraphs:
+        for tensor in subgraph.tensors:
+            tensor.buffer = places[tensor.buffer]
+        for operator in subgraph.operators:
+            operator.opcodeIndex = codes[operator.opcodeIndex]
+            for name in SUBGRAPHS:
+                if hasattr(operator.builtinOptions, name):
+                    setattr(operator.builtinOptions, name, getattr(operator.builtinOptions, name) + first)
+    for signature in part.signatureDefs:
+        signature.subgraphIndex += first
+
+
+def digest(buffer: Any) -> bytes:
+    """Return what equal buffers have in common, NOTHING if there is no data."""
+    if buffer.data is None or not len(buffer.data):
+        return NOTHING
+    return hashlib.sha256(np.ascontiguousarray(buffer.data)).digest()
+
+
+def astuple(code: Any) -> tuple:
+    """Return the fields of an operator code."""
+    return code.builtinCode, code.deprecatedBuiltinCode, code.customCode, code.version
