@@ -1,9 +1,13 @@
-"""`python -m benchmarks.speed.serve EXPORT`: the local server under 1, 8 and 64 clients, and beyond its queue."""
+"""`python -m benchmarks.speed.serve EXPORT`: the local server under 1, 8 and 64 clients, and beyond its queue.
+
+An export that holds a LiteRT model (`keras-transformer export RUN --litert`) is measured without it too.
+"""
 
 import contextlib
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +23,7 @@ from benchmarks.result_files import RESULTS, command_line
 from benchmarks.speed.serve_client import Expected, Load, ask_for, expected_answers
 from benchmarks.speed.serve_table import summary, write_results
 from benchmarks.speed.translate_work import test_lines
+from export.versions import LITERT, find_version
 from keras_transformer.commands.console import exit_codes
 
 PATIENCE = 300  # seconds for a server to start, on a busy machine
@@ -57,16 +62,34 @@ def main(
         numbers: dict[str, Any] = {"command": command_line("speed.serve"), "loads": []}
         numbers["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
         numbers["seconds"], numbers["sentences"], numbers["small_queue"] = seconds, len(sentences), SMALL_QUEUE
-        with server(export) as (url, process):
-            note(f"asking for {len(sentences)} sentences one by one")
-            expected = expected_answers(url, sentences)
-            for count in counts:
-                note(f"{count} clients for {seconds:g} seconds")
-                numbers["loads"].append(measured(url, process, expected, count, seconds))
+        with engines_of(export) as engines:
+            for engine, folder in engines.items():
+                with server(folder) as (url, process):
+                    note(f"{engine}: asking for {len(sentences)} sentences one by one")
+                    expected = expected_answers(url, sentences)
+                    for count in counts:
+                        note(f"{engine}: {count} clients for {seconds:g} seconds")
+                        load = measured(url, process, expected, count, seconds)
+                        numbers["loads"].append({"engine": engine, **load})
         with server(export, "--queue-rows", str(SMALL_QUEUE)) as (url, process):
             note(f"{max(counts)} clients on a queue of {SMALL_QUEUE}")
             numbers["beyond"] = measured(url, process, expected, max(counts), seconds)
         print(write_results(summary(numbers), results))
+
+
+@contextlib.contextmanager
+def engines_of(export: pathlib.Path) -> Iterator[dict[str, pathlib.Path]]:
+    """The folder to serve by the name of what translates. Raises what `find_version` raises."""
+    version = find_version(export.resolve())
+    if not (version / LITERT).exists():
+        yield {"graph": export}
+        return
+    with tempfile.TemporaryDirectory() as place:
+        bare = pathlib.Path(place) / version.parent.name / version.name
+        shutil.copytree(
+            version, bare, ignore=shutil.ignore_patterns(pathlib.PurePath(LITERT).name), copy_function=os.symlink
+        )
+        yield {"graph": bare.parent, "graph and LiteRT": export}
 
 
 @contextlib.contextmanager

@@ -54,14 +54,15 @@ def heading(results: dict[str, Any]) -> Iterator[str]:
 
 def table(results: dict[str, Any]) -> Iterator[str]:
     yield (
-        "| clients | requests | requests/s | p50 (ms) | p95 | p99 | ties | wrong | errors | refused | memory (MiB) "
-        "| CPU s |"
+        "| engine | clients | requests | requests/s | p50 (ms) | p95 | p99 | ties | wrong | errors | refused "
+        "| memory (MiB) | CPU s |"
     )
-    yield "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for load in results["loads"]:
         answers, memory = load["latencies"], [size / 2**20 for _, size in load["memory"]]
         cells = [
-            load["clients"], answers["count"], f"{answers['per_second']:.1f}", *map(milliseconds, times(answers)),
+            load["engine"], load["clients"], answers["count"], f"{answers['per_second']:.1f}",
+            *map(milliseconds, times(answers)),
             load["ties"], len(load["wrong"]), len(load["errors"]), load["refusals"]["count"],
             f"{memory[0]:,.0f} to {max(memory):,.0f}", f"{load['cpu']:.1f}",
         ]  # fmt: skip
@@ -105,13 +106,16 @@ def draw(results: dict[str, Any], path: pathlib.Path) -> None:
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    clients = [str(load["clients"]) for load in results["loads"]]
-    for name in ("p50", "p95", "p99"):
-        left.plot(clients, [(load["latencies"][name] or 0) * 1e3 for load in results["loads"]], marker="o", label=name)
+    for engine, style in zip(dict.fromkeys(load["engine"] for load in results["loads"]), ("-", "--"), strict=False):
+        loads = [load for load in results["loads"] if load["engine"] == engine]
+        clients = [str(load["clients"]) for load in loads]
+        for number, name in enumerate(("p50", "p95", "p99")):
+            values = [(load["latencies"][name] or 0) * 1e3 for load in loads]
+            left.plot(clients, values, f"C{number}{style}", marker="o", label=f"{engine}, {name}")
     left.set(xlabel="clients", ylabel="milliseconds", ylim=(0, None))
     for load in results["loads"]:
         right.plot(*zip(*((when, size / 2**20) for when, size in load["memory"]), strict=True), label=load["clients"])
     right.set(xlabel="seconds", ylabel="MiB held by the server", ylim=(0, None))
     left.legend()
-    right.legend(title="clients")
+    right.legend(title="clients", fontsize="x-small")
     figure.savefig(path, dpi=120)

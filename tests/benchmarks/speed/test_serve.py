@@ -10,6 +10,7 @@ from benchmarks.speed import serve, serve_table
 from benchmarks.speed.serve_client import ask_for, expected_answers
 from export.server.options import ServerOptions
 from export.server.process import local_server
+from export.versions import LITERT
 from keras_transformer.translation import Translation
 from tests.support.echo import write_echo
 
@@ -52,6 +53,19 @@ def test_percentiles():
     assert serve_table.percentiles([]) == dict.fromkeys(("p50", "p95", "p99", "max"))
 
 
+def test_an_export_with_litert_is_served_without_it_too(tmp_path):
+    for path in ("saved_model.pb", f"{LITERT}/search.tflite", "assets.extra/inference.json"):
+        (tmp_path / "export" / "2" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "export" / "2" / path).write_text(path, encoding="utf-8")
+    with serve.engines_of(tmp_path / "export") as engines:
+        bare = engines["graph"] / "2"
+        assert {str(path.relative_to(bare)) for path in bare.rglob("*") if path.is_file()} == {
+            "saved_model.pb", "assets.extra/inference.json",
+        }  # fmt: skip
+        assert (bare / "saved_model.pb").read_text(encoding="utf-8") == "saved_model.pb"
+        assert engines["graph and LiteRT"] == tmp_path / "export"
+
+
 @pytest.mark.release
 def test_the_smallest_measurement_writes_its_results(folder, tmp_path):
     (tmp_path / "lines").write_text("\n".join(SENTENCES), encoding="utf-8")
@@ -63,7 +77,7 @@ def test_the_smallest_measurement_writes_its_results(folder, tmp_path):
         assert load["latencies"]["count"] > 0 and load["wrong"] == load["errors"] == []
     assert [load["clients"] for load in found["loads"]] == [1, 4]
     page = (tmp_path / "serve_load.md").read_text()
-    assert "| 4 | " in page and "refused with 503" in page and (tmp_path / "serve_load.png").stat().st_size > 0
+    assert "| graph | 4 | " in page and "refused with 503" in page and (tmp_path / "serve_load.png").stat().st_size > 0
 
 
 @pytest.mark.parametrize("clients", ["one", "", "1,,2", "0", "1;2"])
