@@ -21,6 +21,11 @@ SUBGRAPHS = ("condSubgraphIndex", "bodySubgraphIndex", "thenSubgraphIndex", "els
 class AlignedBuffer(schema.BufferT):
     """A buffer whose data begins at a multiple of ALIGNMENT, which flatbuffers' Python does not see to."""
 
+    @classmethod
+    def copy_of(cls, buffer: Any) -> "AlignedBuffer":
+        """Return a copy whose data does not keep the file alive that it was read from."""
+        return cls(data=None if digest(buffer) == NOTHING else np.array(buffer.data))
+
     def Pack(self, builder: flatbuffers.Builder) -> int:  # noqa: N802  (the name in the schema)
         content = None if self.data is None else self.data.tobytes()
         if content:
@@ -38,18 +43,19 @@ class AlignedBuffer(schema.BufferT):
 def merged(files: Iterable[bytes]) -> bytes:
     """Return one file with the signatures of all `files`, in their order; what else they say is that of the first."""
     buffers, operators = Numbers(), Numbers()
-    buffers.number(NOTHING, schema.BufferT())  # the first one has no data
-    model, subgraphs, signatures = None, [], []
+    buffers.number(NOTHING, AlignedBuffer())  # the first one has no data
+    model: Any = None
+    subgraphs, signatures = [], []
     for file in files:
         part = schema.ModelT.InitFromPackedBuf(file, 0)
-        places = [buffers.number(digest(buffer), buffer) for buffer in part.buffers]
+        places = [buffers.number(digest(buffer), AlignedBuffer.copy_of(buffer)) for buffer in part.buffers]
         codes = [operators.number(astuple(code), code) for code in part.operatorCodes]
         renumber(part, places, codes, len(subgraphs))
         subgraphs += part.subgraphs
         signatures += part.signatureDefs
         model = model or part
     model.subgraphs, model.signatureDefs, model.operatorCodes = subgraphs, signatures, operators.items
-    model.buffers = [AlignedBuffer(data=buffer.data) for buffer in buffers.items]
+    model.buffers = buffers.items
     builder = flatbuffers.Builder(2**20)
     builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
     return bytes(builder.Output())
@@ -58,7 +64,7 @@ def merged(files: Iterable[bytes]) -> bytes:
 class Numbers:
     """Items in the order in which they came, equal ones once."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.items: list[Any] = []
         self._numbers: dict[Any, int] = {}
 
@@ -90,7 +96,7 @@ def digest(buffer: Any) -> bytes:
     """Return what equal buffers have in common, NOTHING if there is no data."""
     if buffer.data is None or not len(buffer.data):
         return NOTHING
-    return hashlib.sha256(np.ascontiguousarray(buffer.data)).digest()
+    return hashlib.sha256(np.ascontiguousarray(buffer.data).tobytes()).digest()
 
 
 def astuple(code: Any) -> tuple:
