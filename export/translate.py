@@ -39,7 +39,7 @@ from keras_transformer.lite.folder import is_lite_folder
 from keras_transformer.model_config import ConfigError
 from keras_transformer.text.documents import DocumentTranslator
 
-from .versions import find_version
+from .versions import ExportError, find_version
 
 if TYPE_CHECKING:
     from keras_transformer.lite.translator import LiteTranslator
@@ -95,6 +95,8 @@ def translate(
 
 def translator_of(folder: pathlib.Path, batch_size: int) -> "ExportedTranslator | LiteTranslator":
     """Return what translates with an export: a LiteRT model, or a SavedModel. Raises UserError if there is none."""
+    if batch_size < 1:  # which a LiteRT model does not ask for
+        raise ExportError(f"--batch-size is {batch_size}; it must be at least 1.")
     is_lite = is_lite_folder(folder)
     version = folder if is_lite else find_version(folder)
     with quiet_imports(without=UNUSED_IN_TRANSLATION):

@@ -11,9 +11,11 @@ import pytest
 from export import translate as translate_command
 from export.graph import exported
 from keras_transformer.commands.console import BATCHES_AT_ONCE
+from keras_transformer.errors import UserError
 from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
+from tests.support.places import ROOT
 from tests.support.processes import python, start_python
 from tests.support.runs import SENTENCES, random_run
 
@@ -85,7 +87,10 @@ def test_every_option_that_changes_the_output_is_recorded(tmp_path, monkeypatch)
 
 
 def test_a_batch_size_of_0_is_refused(served):
-    assert_one_sentence(run_translate(served[0], "--batch-size", "0"), "batch_size is 0")
+    for export in (served[0], ROOT / "presets" / "multi30k_en_de" / "litert"):
+        assert_one_sentence(run_translate(export, "--batch-size", 0, text=b"a\n"), "--batch-size is 0")
+    with pytest.raises(UserError, match="batch_size is 0"):
+        exported.ExportedTranslator(served[0], 0)
 
 
 def test_one_string_is_not_a_list_of_lines(served):
