@@ -13,7 +13,7 @@ CALLED_BY_OTHERS = {  # functions whose parameters are not ours to choose: those
     "on_train_batch_end on_epoch_end update_state make_train_function _maybe_symbolic_build first_bias orthogonal",
     "Python's parsers of HTML and XML": "handle_data handle_entityref handle_charref handle_comment handle_decl "
     "handle_pi unknown_decl check_encoding",
-    "signals, logging and with": "exit_process stop _make handleError __exit__",
+    "signals, logging and with": "end_at_once exit_process stop _make handleError __exit__",
     "TensorFlow's loops": "is_any_left is_left",
     "pydantic": "__get_pydantic_core_schema__",
     "the table of rules of cleaning": "is_identical has_other_numbers is_mostly_markup",
@@ -121,14 +121,20 @@ def functions():
                 yield module, node
 
 
+@functools.cache
+def methods():
+    classes = (node for tree in MODULES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return {each for node in classes for each in node.body if isinstance(each, FUNCTION)}
+
+
 def test_every_parameter_is_read():
-    """By this function or, if several classes have one of this name, by one of them."""
+    """By this function or, if several classes have a method of this name, by one of them."""
     read, unread = collections.defaultdict(set), {}
     for module, function in functions():
         names = names_in(function.body, ast.Load)
         for name in every_parameter(function):
             if name in names:
-                read[function.name].add(name)
+                read[function.name] |= {name} if function in methods() else set()
             elif not is_abstract(function) and not name.startswith("_") and function.name not in FOREIGN:
                 unread[function.name, name] = f"{module}, line {function.lineno}"
     assert {key: place for key, place in unread.items() if key[1] not in read[key[0]]} == {}
@@ -136,7 +142,7 @@ def test_every_parameter_is_read():
 
 @functools.cache
 def signatures(with_fields=True):
-    """From the name of a function or class to its parameters (by position, optional), if only one has the name.
+    """From the name of functions or classes to the parameters (by position, optional) of each that has the name.
 
     with_fields: also of a class that has fields in place of `__init__`.
     """
@@ -153,7 +159,7 @@ def signatures(with_fields=True):
                 elif fields and with_fields:
                     optional = [each.target.id for each in fields if each.value is not None]
                     found[node.name].append(([each.target.id for each in fields], optional))
-    return {name: each[0] for name, each in found.items() if len(each) == 1}
+    return found
 
 
 def name_called(node):
@@ -200,9 +206,9 @@ def test_an_option_that_is_at_hand_is_handed_on():
     for module, call, at_hand in calls():
         name, count, names = given(call)
         if names is not None and name in signatures():
-            by_position, optional = signatures()[name]
-            missing = (set(optional) & at_hand) - names - set(by_position[:count]) - KEPT.get(name, set())
-            if missing:
+            options = set.intersection(*(set(optional) for _, optional in signatures()[name]))
+            names = names.union(*(by_position[:count] for by_position, _ in signatures()[name]))
+            if missing := (options & at_hand) - names - KEPT.get(name, set()):
                 forgotten[f"{module}, line {call.lineno}: {name}"] = missing
     assert forgotten == {}, "hand it on, or add it to KEPT with the reason"
 
@@ -217,10 +223,9 @@ def test_every_option_is_used_by_somebody():
         open_calls |= {name} if names is None else set()
     users = {*MODULE_OF, *FOREIGN, *open_calls, *commands()}
     unused = {}
-    for name, (by_position, optional) in signatures(with_fields=False).items():
-        if name not in users:
-            left = set(optional) - used[name] - set(by_position[: counts[name]])
-            if left:
+    for name, ((by_position, optional), *others) in signatures(with_fields=False).items():
+        if name not in users and not others:
+            if left := set(optional) - used[name] - set(by_position[: counts[name]]):
                 unused[name] = left
     assert unused == FOR_SCRIPTS_AND_TESTS
 
