@@ -194,6 +194,17 @@ def test_a_sentence_that_does_not_end_within_its_room_is_searched_again_in_one_f
     assert translator.tokenizer.decode(last[1][0]) == lines[-1].strip()
 
 
+def test_an_interpreter_is_made_when_it_is_needed_and_then_used_again(monkeypatch):
+    made = []
+    monkeypatch.setattr(lite, "interpreter", lambda model: made.append(model) or object())
+    pool = lite.SearchPool("model", 3)
+    assert made == ["model"]
+    for _ in range(2):
+        with pool._taken() as first, pool._taken() as second:
+            assert first is not second
+    assert len(made) == 2
+
+
 @pytest.mark.parametrize("extra_length", [1, 50])
 @pytest.mark.parametrize("longest", [16, 20, 512])
 def test_every_sentence_has_a_room_for_any_output_and_one_with_a_bound(longest, extra_length):

@@ -233,3 +233,36 @@ def test_every_option_is_used_by_somebody():
 def commands():
     """The functions that are commands of the program."""
     return {node.name for _, node in functions() if any("command" in ast.unparse(each) for each in node.decorator_list)}
+
+
+# names that mean several things, or the same thing with a reason for another default
+SEVERAL_DEFAULTS = set(
+    "attributes best_metric confidence count decoder_layers default dropout dtype encoder_layers input_feeding inputs "
+    "keep kept key label_smoothing language languages leaves model most n_best name normalization options outputs "
+    "overrides paired_test placeholders positions prefix prog_name rows seconds seed shards skipped source_language "
+    "step tags target_language terms text threads undefined xla".split()
+)
+
+
+def defaults_in(node):
+    """The name and the default of each option that a function or a class has; those of DEFAULTS are looked up there."""
+    if isinstance(node, FUNCTION):
+        arguments = node.args
+        by_position = arguments.posonlyargs + arguments.args
+        yield from zip(by_position[len(by_position) - len(arguments.defaults) :], arguments.defaults, strict=True)
+        yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    elif isinstance(node, ast.ClassDef):
+        fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+        yield from ((ast.arg(each.target.id), each.value) for each in fields if isinstance(each.value, ast.Constant))
+
+
+def test_an_option_has_the_same_default_wherever_it_is():
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    for module, tree in MODULES.items():
+        for node in ast.walk(tree):
+            for option, default in defaults_in(node):
+                if default is not None and not ast.unparse(default).startswith("DEFAULTS."):
+                    found[option.arg][ast.unparse(default)].append(f"{module}.{node.name}")
+    several = {name: dict(defaults) for name, defaults in found.items() if len(defaults) > 1}
+    assert {name: several[name] for name in several.keys() - SEVERAL_DEFAULTS} == {}
+    assert SEVERAL_DEFAULTS <= several.keys()
