@@ -68,7 +68,6 @@ FOR_SCRIPTS_AND_TESTS = {  # options that only they give: a user in Python, or a
     "ask": {"signature_name"},
     "choice": {"group"},
     "commit": {"checkout"},
-    "join": {"seconds"},
     "largest_differences": {"count"},
     "learned_lexicon": {"iterations"},
     "lists_of_next": {"first_line"},
