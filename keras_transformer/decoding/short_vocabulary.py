@@ -164,7 +164,7 @@ def usual_columns(table: ShortlistTable, tokens: int) -> int:
         always + USUAL N sqrt(tokens)        N: pieces of the longest list
 
     Of Multi30k's validation set, with lists of 101 pieces, no sentence of up to 16, 24 and 32 tokens needs more than
-    685, 866 and 895; this allows 710, 847 and 962.
+    685, 866 and 895; the next multiples of WIDTH are 768, 896 and 1,024.
     """
     return table.always.shape[0] + math.ceil(USUAL * table.lists.shape[1] * math.sqrt(tokens))
 
