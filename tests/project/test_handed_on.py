@@ -48,7 +48,6 @@ KEPT = {  # a call that leaves an option at its default although something of th
     "read_curves": {"last_step"},
     "save_weights": {"dtype"},
     "scan": {"collected"},
-    "search_results": {"word_edges"},  # an argument of the graph
     "serve": {"models", "port", "grpc_port"},  # uvicorn's
 }
 FOR_SCRIPTS_AND_TESTS = {  # options that only they give: a user in Python, or a law
@@ -75,7 +74,6 @@ FOR_SCRIPTS_AND_TESTS = {  # options that only they give: a user in Python, or a
     "matrix_flops": {"seconds", "size"},
     "padded_batches": {"length_step"},
     "reliability": {"bins"},
-    "search_results": {"endings", "forbidden", "prefixes", "required", "word_edges"},  # the graph's own
     "translate_document": {"language", "protect"},
     "wait_for_others": {"patience", "pause"},
     "warn_of_unused_gpu": {"driver"},
@@ -168,8 +166,8 @@ def name_called(node):
 def given(call):
     """The name of what is called, how many arguments it has by position, and the names of the others; None: unknown."""
     name, arguments = name_called(call.func), call.args
-    if name == "partial" and arguments:
-        name, arguments = name_called(arguments[0]), arguments[1:]
+    if name == "partial" and arguments:  # which gives the rest later
+        return name_called(arguments[0]), 0, None
     is_open = any(each.arg is None for each in call.keywords) or any(
         isinstance(each, ast.Starred) for each in arguments
     )
