@@ -86,8 +86,8 @@ def with_placeholder(line: str) -> str:
 def ways_of(translator: Translates, lines: list[str], references: Sequence[str]) -> list[Way]:
     """Return the ways that any model has."""
     nothing: list[list[str]] = [[]] * len(lines)
-    words = Counter(word for reference in references for word in WORD.findall(reference))
-    forbidden = Glossary([Term(word.lower(), word) for word, _ in words.most_common(FORBIDDEN)])
+    words = Counter(word for reference in references for word in WORD.findall(reference.lower()))
+    forbidden = Glossary([Term(word, word) for word, _ in words.most_common(FORBIDDEN)])
     asked = {"nothing": nothing, "one phrase": drawn(references, 1), "three phrases": drawn(references, 3)}
     ways = [Way(name, translator, lines, required, references=references) for name, required in asked.items()]
     without = Protection(forbidden=forbidden)

@@ -14,7 +14,7 @@ from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.translation import Translation
 from tests.support.runs import SENTENCES
 
-LINES = ["a small dog runs over the field.", "two men are cooking a meal.", "it is he"]
+LINES = ["Over a field a small dog runs over the field.", "two men are cooking a meal.", "it is he"]
 
 
 class Copying:
