@@ -1,6 +1,7 @@
 // A text of several sentences: its parts are asked one after the other, and pointing at a sentence shows its partner.
 
 const ABBREVIATION = /(?:^|[\s(])\p{L}{1,4}\.\s*$/u; // what may be none: then the server, which knows more, decides
+const INSIDE = /[.?!]$/; // a stop without a space behind it may be inside a URL: the server decides here too
 const WORD = /[\p{L}\p{N}]/u;
 
 /** Return the parts of a text as [start, end], each one sentence or more; the server finds the sentences inside. */
@@ -12,6 +13,7 @@ function partsOf(text) {
     const end = index + segment.length;
     const endsLine = /\n\s*$/.test(segment);
     if (ABBREVIATION.test(segment) && !endsLine && end < text.length) continue;
+    if (INSIDE.test(segment) && end < text.length) continue;
     if (endsLine && isWrapped(text, start, end)) continue;
     if (WORD.test(text.slice(start, end))) parts.push([start, end]);
     start = end;

@@ -1,16 +1,19 @@
 """Where the sentences of a text begin and end. All between is structure: spaces, line breaks, empty lines, bullets."""
 
+import bisect
 import itertools
 import re
 from collections.abc import Iterator
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import BYTE_ORDER_MARK
+from keras_transformer.text.spans import PATTERNS, PLACEHOLDERS, TAGS
 
 Span = tuple[int, int]  # start and end in a text
 
 LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 BULLET = re.compile(r"[ \t]*(?:[-*+>#|\u2022\u2023\u25e6\u2013\u2014]+[ \t]+)*")
+WHOLE = ("urls", "emails", PLACEHOLDERS, TAGS)  # kinds of spans inside which no sentence ends
 NARROWEST = 40  # characters: a paragraph whose lines are all shorter is not wrapped text, but a list, verse or address
 
 
@@ -28,7 +31,7 @@ def sentences_of(text: str, language: str) -> list[Span]:
     """Return where each sentence of a text begins and ends, without the white space around it.
 
     A sentence ends where sentencex ends it in this language, a code such as "de", and at each line break but that of
-    a wrapped line. What has no letter or digit is no sentence.
+    a wrapped line, but never inside a span of WHOLE. What has no letter or digit is no sentence.
     """
     from sentencex import segment
 
@@ -37,12 +40,25 @@ def sentences_of(text: str, language: str) -> list[Span]:
         run = text[start:end]
         joined = LINE_END.sub(lambda found: " " * len(found[0]), run)  # as long as the run
         reached = start
-        for part in segment(language, joined):
-            spans.append(trimmed(text, reached, reached + len(part)))
-            reached += len(part)
+        for length in undivided(joined, list(map(len, segment(language, joined)))):
+            spans.append(trimmed(text, reached, reached + length))
+            reached += length
         if reached != end:  # sentencex keeps every character, but is a stranger
             spans = [span for span in spans if span[0] < start] + [trimmed(text, start, end)]
     return [span for span in spans if any(map(str.isalnum, text[slice(*span)]))]
+
+
+def undivided(text: str, lengths: list[int]) -> Iterator[int]:
+    """Yield the lengths of the parts of a text, two as one if a span of WHOLE would be divided between them."""
+    ends = list(itertools.accumulate(lengths))
+    inside: set[int] = set()
+    for match in itertools.chain.from_iterable(PATTERNS[kind].finditer(text) for kind in WHOLE):
+        inside.update(ends[bisect.bisect_right(ends, match.start()) : bisect.bisect_left(ends, match.end())])
+    start = 0
+    for end in ends:
+        if end not in inside or not text[end - 1].isascii():  # a URL may touch a stop of Chinese and what follows
+            yield end - start
+            start = end
 
 
 def trimmed(text: str, start: int, end: int) -> Span:

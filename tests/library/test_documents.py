@@ -112,3 +112,25 @@ def test_without_sentencex_it_is_one_sentence(monkeypatch):
     with pytest.raises(UserError, match=r"needs? the package sentencex.*keras-transformer-mt\[text\]"):
         translator(str)
     assert sentences.NARROWEST  # the module itself is there without it
+
+
+WHOLE = [
+    "https://x.org/a?with=things&and=more", "a.b@x.org", "{user.Name!r}", "www.x.org/?Is=It!No",
+    "<a title='Who? Me. Yes'>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["en", "de", "zh"])
+@pytest.mark.parametrize("span", WHOLE)
+def test_no_sentence_ends_inside_a_span(span, language):
+    text = f"See {span} today. Ask {span}. It is {span} there?\n{span}"
+    found = [text[start:end] for start, end in sentences.sentences_of(text, language)]
+    assert found == [f"See {span} today.", f"Ask {span}.", f"It is {span} there?", span]
+
+
+def test_a_stop_of_chinese_behind_a_url_ends_a_sentence():
+    text = "看 https://x.org/a。他走了。"
+    assert [text[start:end] for start, end in sentences.sentences_of(text, "zh")] == [
+        "看 https://x.org/a。",
+        "他走了。",
+    ]

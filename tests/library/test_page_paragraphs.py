@@ -98,6 +98,6 @@ def test_one_sentence_has_its_alternatives_as_before(writing):
         "**/*:predict",
         lambda route: route.fulfill(json={"predictions": [answers[route.request.post_data_json["signature_name"]]]}),
     )
-    writing.fill("#sentence", "A dog runs")
+    writing.fill("#sentence", "A dog runs to https://x.org/a?with=b now")
     writing.locator("#beam-tree .node").first.wait_for()
     assert writing.locator("#mirror").text_content() == "" and "paragraphs" not in writing.locator("#curl").inner_text()
