@@ -39,6 +39,12 @@ def test_a_served_graph_translates_with_phrases_as_the_translator_does(pair):
     found = ask("translate", lines, required=["\n".join(of_line) for of_line in phrases])["translations"][:, 0]
     expected = Translator(*pair, options, max_source_tokens=40).translate(lines, required=phrases)
     assert [text.decode() for text in found] == [translation.text for translation in expected]
+    begins = ["the", "a hen", "", ""]
+    found = ask("translate", lines, required=["\n".join(each) for each in phrases], target_prefix=begins)[
+        "translations"
+    ]
+    expected = Translator(*pair, options, max_source_tokens=40).translate(lines, prefixes=begins, required=phrases)
+    assert [text.decode() for text in found[:, 0]] == [translation.text for translation in expected]
     for phrase, sentence in [
         ("a " * 40, "must have fewer than 40 tokens"),
         ("the \u27e61\u27e7", "has a placeholder of a protected span: leave it out"),

@@ -169,6 +169,24 @@ def test_prefixes_and_endings_are_possible_whatever_is_listed(static_shapes):
 
 
 @pytest.mark.slow
+def test_required_phrases_are_possible_whatever_is_listed():
+    shortlist, rows = random_shortlist(), SOURCES[:3]
+    outside = np.flatnonzero(~possible_in(shortlist).any(axis=0))
+    one, other, third = outside[outside > EOS][:3].tolist()
+    word_edges = np.random.default_rng(5).uniform(size=(2, PIECES)) < 0.5
+    word_edges[0, [one, third]], word_edges[1, other] = False, True  # a phrase begins with a word
+    rules = {
+        "required": np.tile(np.array([[[one, other], [third, PAD]]], np.int32), (3, 1, 1)),
+        "word_edges": word_edges,
+    }
+    possible = possible_in(shortlist, rows, more=(one, other, third))
+    hypotheses = found(decoders()[0], rows, shortlist=shortlist, rules=rules)
+    assert_same_hypotheses(hypotheses, found(Masked(decoders()[0], possible), rows, static_shapes=True, rules=rules))
+    for ids in as_numpy(hypotheses.ids).astype(int)[:, 0].tolist():
+        assert third in ids and ids[ids.index(one) + 1] == other and not word_edges[0, ids[ids.index(other) + 1]]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_recurrent_model_and_one_with_a_bias_of_logits_have_shortlists_too(bias, static_shapes):
     if bias:
