@@ -69,7 +69,7 @@ def test_the_tokens_of_a_phrase_are_those_of_python(pair):
             assert [tuple(ids[first:end]) for first, end in places.numpy()] == expected
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_served_graph_avoids_phrases_as_the_translator_does(pair):
     lines, options = [*SENTENCES[:4], "", SENTENCES[0]], SearchOptions(beam_size=4, n_best=2, extra_length=6)
     ask, translator = (
