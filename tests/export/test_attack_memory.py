@@ -24,7 +24,7 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.echo import write_echo
 from tests.support.held import Probe, held_bodies, held_streams, unread_answers, unread_call
-from tests.support.processes import start_python, wait_until
+from tests.support.processes import start_fork, wait_until
 
 pytestmark = pytest.mark.release
 
@@ -43,7 +43,7 @@ def server(request, tmp_path):
     write_echo(tmp_path / "echo" / "1")
     log = tmp_path / "server.log"
     options = ["--port", 0, "--grpc-port", 0, *getattr(request, "param", [])]
-    process = start_python("-m", "export.serve", tmp_path / "echo", *options, log=log)
+    process = start_fork("-m", "export.serve", tmp_path / "echo", *options, log=log)
     try:
         wait_until(lambda: "gRPC" in log.read_text(), [process])
         port, grpc_port = map(int, re.findall(r"://[^:/]+:(\d+)/(?:v1/models/)?echo", log.read_text()))
