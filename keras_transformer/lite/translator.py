@@ -121,9 +121,9 @@ class SearchPool:
     def __init__(self, model: pathlib.Path, size: int):
         self._model, self._size = model, size
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
-        self._idle.put(interpreter(model))
         for _ in range(size - 1):
             self._idle.put(None)  # made when it is needed
+        self._idle.put(interpreter(model))  # on top: it is taken first
 
     def prepare(self, room: Room) -> None:
         """Reserve the memory of a room in one interpreter, so that the first sentence does not wait for it."""

@@ -215,6 +215,10 @@ def test_every_sentence_has_a_room_for_any_output_and_one_with_a_bound(longest, 
     assert all(room.outputs is None or room.tokens < room.outputs <= room.tokens + extra_length for room in rooms)
 
 
+def test_the_names_of_searches_stay_those_of_files_that_exist():
+    assert [Room(1, 64).signature, Room(8, 32, 12).signature] == ["translate_1x64", "translate_8x32_to_12"]
+
+
 def test_a_quantization_that_litert_lacks_is_refused(run, tmp_path):
     result = run_export(run, tmp_path / "model", "--quantization", "int4")
     assert_one_sentence(result, "int4", "int8")

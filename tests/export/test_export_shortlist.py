@@ -1,11 +1,13 @@
 """An export of a run with a shortlist searches over it, as the Translator of the run does."""
 
 import json
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from export import __main__ as command
+from export.ctranslate2.convert import write_vocabulary_map
 from export.graph.exported import ExportedTranslator
 from export.graph.operations import refuse_xla
 from export.litert import convert
@@ -123,3 +125,11 @@ def test_the_vocabulary_map_of_ctranslate2_has_the_lists_and_it_translates_with_
         [result] = opened.translate_batch([[pieces[number] for number in tokenizer.encode(line)]],
             use_vmap=True, max_decoding_length=20)  # fmt: skip
         assert set(result.hypotheses[0]) <= {pieces[number] for number in shortlist.of(tokenizer.encode(line))}
+
+
+def test_the_vocabulary_map_has_each_piece_that_a_text_can_have_once(tmp_path):
+    pieces = ["<pad>", "<unk>", "<s>", "</s>", "a", "b"]
+    shortlist = mock.Mock(always=np.array([3, 4]), list_of=lambda number: [number])
+    write_vocabulary_map(shortlist, mock.Mock(pieces=lambda: pieces), tmp_path)
+    assert (tmp_path / "vmap.txt").read_text(encoding="utf-8") == "\t</s> a\na\ta\nb\tb\n"
+    assert shortlist.check_tokenizer.called

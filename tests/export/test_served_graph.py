@@ -202,6 +202,8 @@ def test_what_fills_a_limit_is_whole_and_one_piece_more_is_cut(pair, eager, monk
 
 
 def test_lines_are_tokenized_as_the_model_reads_them(pair, ask):
+    [cut] = ask("tokenize", ["a " * LONGEST])["ids"]
+    assert len(cut.split()) == LONGEST
     found = ask("tokenize", LINES)
     for line, pieces, ids in zip(LINES, found["pieces"], found["ids"], strict=True):
         expected = [*pair[1].encode(line), 3] if line.strip() else []

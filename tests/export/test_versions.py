@@ -6,9 +6,11 @@ import psutil
 import pytest
 
 from export.versions import (
+    HIGHEST,
     SAVED_MODEL,
     ExportError,
     find_version,
+    is_number,
     numbered_versions,
     publish,
     refuse_version,
@@ -127,3 +129,8 @@ def test_of_two_names_of_a_number_the_plain_one_is_the_version(tmp_path, names):
     for name in names:
         (tmp_path / name).mkdir()
     assert numbered_versions(tmp_path) == {7: tmp_path / "7"}
+
+
+def test_a_version_is_a_number_of_ascii_digits():
+    names = ["3", "007", "0", "\u0663", "\u00b2", "-1", "1.0", "", str(HIGHEST), str(HIGHEST + 1)]
+    assert [name for name in names if is_number(name)] == ["3", "007", "0", str(HIGHEST)]

@@ -15,7 +15,7 @@ from keras_transformer.errors import InputError, UserError
 from keras_transformer.inspection.attention import LONGEST, AttentionReader, PairAttention, head_measures
 from keras_transformer.inspection.callbacks import AttentionPictures
 from keras_transformer.inspection.event_file import EventFile
-from keras_transformer.inspection.pictures import CELL, WIDEST, Grid, draw_attention, labels, picture_summary
+from keras_transformer.inspection.pictures import CELL, WIDEST, Grid, cells_for, draw_attention, labels, picture_summary
 from keras_transformer.model import Transformer
 from tests.support.events import read_pictures
 from tests.support.models import assert_close
@@ -244,3 +244,7 @@ def test_an_inspection_writes_curves_per_head_and_pictures_per_sentence_and_kind
     names = [f"attention_pictures/{kind}_sentence_{number}" for kind in ("1_memory", "2_encoder", "3_decoder")
              for number in (1, 2)]  # fmt: skip
     assert log.pictures == [("validation", 40, name) for name in names]
+
+
+def test_a_picture_has_room_for_its_longest_text():
+    assert cells_for(["a", "b" * 30, "c"]) == cells_for(["b" * 30]) > cells_for(["a"])

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -9,12 +10,14 @@ import pytest
 
 import keras_transformer as kt
 from keras_transformer import saved_run
+from keras_transformer.config import ConfigError
 from keras_transformer.explainer import Explainer
 from keras_transformer.files import write_atomically
 from keras_transformer.model import Transformer, with_attention
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.model import RecurrentModel
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.saved_run import check_finite
 from keras_transformer.scorer import Scorer
 from keras_transformer.tokenizer import train_tokenizer
 from tests.support.models import randomise
@@ -275,3 +278,12 @@ def test_a_file_of_weights_that_are_not_finite_is_refused(random_folder, tmp_pat
     transformer.save_weights(tmp_path / "run" / "model.weights.h5")
     with pytest.raises(kt.ConfigError, match=f"model.weights.h5 is damaged: {weight.path}"):
         kt.load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_the_largest_value_of_a_type_is_one_of_it(dtype):
+    largest = np.finfo(dtype).max
+    check_finite(SimpleNamespace(weights=[SimpleNamespace(path="w", value=np.array([largest, -largest]))]), dtype)
+    if dtype == "float16":
+        with pytest.raises(ConfigError, match="w has values that are too large for float16"):
+            check_finite(SimpleNamespace(weights=[SimpleNamespace(path="w", value=np.array([-65_520.0]))]), dtype)

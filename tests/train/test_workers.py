@@ -66,6 +66,15 @@ def test_a_single_worker_sends_nothing(wire, tmp_path):
     assert wire.sums == []
 
 
+def test_waiting_is_a_sum_in_which_every_worker_takes_part(wire):
+    Workers(wire, Worker(0, 2)).wait()
+    assert wire.sums
+    other = wire.of_the_other()
+    other.wait()
+    with pytest.raises(StopIteration):  # it has taken all
+        other.wait()
+
+
 def test_the_chief_alone_does_what_is_done_once():
     chief, other = Workers(None, Worker(0, 2)), Workers(None, Worker(1, 2))
     assert (chief.only_chief(max, 1, 2), other.only_chief(max, 1, 2)) == (2, None)
