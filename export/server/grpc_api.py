@@ -30,6 +30,7 @@ from .errors import Code, RequestError, invalid
 from .inference import refuse, refuse_multi_inference
 from .models_config import models_of
 from .options import ServerOptions, in_url
+from .own_host import is_peer_here
 from .protobuf_codec import ProtobufCodec
 from .protocol import metadata_of, status_of
 from .secrets import Secrets
@@ -39,6 +40,8 @@ from .tls import Certificate
 STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == code.number) for code in Code}
 SLACK = 1 << 16  # bytes of a message beside its tensors
 ARRIVING = 16  # messages that are read at the same time; one that takes longer than PATIENCE makes place for another
+
+INSTEAD = "Ask through 127.0.0.1 or the Unix socket of gRPC, or change the file of models."
 
 SERVICES = ("tensorflow.serving.PredictionService", "tensorflow.serving.ModelService")  # whose health can be asked for
 
@@ -157,7 +160,7 @@ def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Ser
         },
         "ModelService": {
             "GetModelStatus": method(dispatcher, arriving, GetModelStatusRequest, api.status),
-            "HandleReloadConfigRequest": method(dispatcher, arriving, ReloadConfigRequest, api.reload),
+            "HandleReloadConfigRequest": method(dispatcher, arriving, ReloadConfigRequest, api.reload, only_here=True),
         },
     }
     server.add_generic_rpc_handlers(
@@ -208,8 +211,9 @@ def method(
     arriving: asyncio.Semaphore,
     request_type: type[Message],
     answer: Callable[[Message, Share, float], Awaitable[bytes]],
+    only_here: bool = False,
 ) -> grpc.RpcMethodHandler:
-    """Return a handler that reads and parses the request itself.
+    """Return a handler that reads and parses the request itself. only_here: it refuses those from other machines.
 
     So the server decides when a message is read, and a body that is no message is the client's error. To the client,
     the method has one request and one answer.
@@ -221,6 +225,8 @@ def method(
     async def call(messages: object, context: grpc.aio.ServicerContext) -> None:
         try:
             with dispatcher.request("GRPC", name) as until, dispatcher.bytes_in_flight.share() as share:
+                if only_here and not is_peer_here(context.peer()):
+                    raise RequestError(Code.PERMISSION_DENIED, f"{name} is for this machine alone. {INSTEAD}")
                 remaining = context.time_remaining()
                 if remaining is not None:
                     until = min(until, time.monotonic() + remaining)

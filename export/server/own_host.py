@@ -38,6 +38,15 @@ def is_this_machine(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+def is_peer_here(peer: str) -> bool:
+    """Return whether a peer, as gRPC names it (ipv4:127.0.0.1:5000, ipv6:[::1]:5000, unix:), is on this machine."""
+    kind, _, address = peer.partition(":")
+    if kind == "unix":
+        return True
+    parts = urlsplit(f"//{urllib.parse.unquote(address)}")
+    return kind in ("ipv4", "ipv6") and parts is not None and is_this_machine(parts.hostname or "")
+
+
 def refusal(headers: Headers, origins: Sequence[str] = ()) -> str | None:
     """Return why a request with these headers is refused; None if it is not."""
     hosts = headers.getlist("host")

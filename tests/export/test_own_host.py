@@ -5,7 +5,7 @@ import requests
 from starlette.datastructures import Headers
 
 from export.server.options import ServerOptions
-from export.server.own_host import OwnHost, refusal
+from export.server.own_host import OwnHost, is_peer_here, refusal
 from export.server.process import local_server
 from export.versions import ExportError
 from tests.support.bad_requests import send
@@ -36,6 +36,26 @@ def test_other_names_are_refused(host):
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "", "http://localhost:3000", "http://[", "evil"])
 def test_pages_of_other_sites_are_refused(origin):
     assert refusal(headers(("host", "localhost:8501"), ("origin", origin))) is not None
+
+
+@pytest.mark.parametrize(
+    ("peer", "is_here"),
+    [
+        ("ipv4:127.0.0.1:5000", True),
+        ("ipv6:%5B::1%5D:5000", True),
+        ("ipv6:[::1]:5000", True),
+        ("unix:", True),
+        ("unix:/run/server", True),
+        ("ipv4:10.0.0.1:5000", False),
+        ("ipv4:128.127.0.1:5000", False),
+        ("ipv6:%5B2001:db8::1%5D:5000", False),
+        ("ipv6:[", False),
+        ("vsock:127.0.0.1:1", False),
+        ("", False),
+    ],
+)
+def test_a_caller_of_grpc_is_on_this_machine_or_not(peer, is_here):
+    assert is_peer_here(peer) is is_here
 
 
 def test_two_hosts_are_refused_and_none_is_not():

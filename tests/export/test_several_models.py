@@ -166,6 +166,14 @@ def reload(server, config):
     return server.models.HandleReloadConfigRequest(request, 60)
 
 
+def test_another_machine_may_ask_but_not_reload(server, monkeypatch):
+    monkeypatch.setattr("export.server.grpc_api.is_peer_here", lambda peer: False)
+    with pytest.raises(grpc.RpcError) as error:
+        reload(server, "")
+    assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED and "127.0.0.1" in error.value.details()
+    assert over_grpc(server, name="one") == ("bx", 7)
+
+
 def test_a_reload_by_rpc_changes_models_versions_and_labels(server):
     """Last, since it changes what is served, and back."""
     before = CONFIG.format(server.folder)
