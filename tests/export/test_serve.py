@@ -103,6 +103,40 @@ def test_a_process_answers_texts_of_sentences_alike_by_grpc_and_by_http(tmp_path
     assert by_grpc["spans"][0] and not by_grpc["spans"][1]
 
 
+MODELS = """model_config_list {{
+  config {{ name: "one" base_path: "{0}/echo" model_platform: "tensorflow" }}
+  config {{ name: "{1}" base_path: "{0}/echo" model_platform: "tensorflow" }}
+}}"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
+def test_a_file_of_models_is_served_and_read_again_until_the_end(folder, tmp_path):
+    file, log = tmp_path / "models.config", tmp_path / "log"
+    file.write_text(MODELS.format(folder.parent, "two"))
+    options = ["--port", 0, "--grpc-port", 0, "--models-poll-seconds", 0.1]
+    with start_python("-m", "keras_transformer", "serve", "--models", file, *options, log=log) as process:
+        while log.read_text().count("gRPC") < 2:
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        home = re.search(r"page  (\S+)/\n", log.read_text())[1]
+
+        def ask(name):
+            return requests.post(f"{home}/v1/models/{name}:predict", json={"inputs": ["a"]}, timeout=60)
+
+        assert [ask(name).json()["outputs"]["translation"] for name in ("one", "two")] == [["a"]] * 2
+        new = tmp_path / "new"
+        new.write_text(MODELS.format(folder.parent, "three"))
+        new.replace(file)
+        while ask("three").status_code == 404:
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        assert ask("one").ok and ask("three").ok and ask("two").status_code == 404
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0, log.read_text()
+    assert "the model two is no longer served" in log.read_text() and "Traceback" not in log.read_text()
+
+
 @pytest.mark.slow
 def test_a_second_signal_ends_the_server_at_once(folder, tmp_path):
     log = tmp_path / "log"
