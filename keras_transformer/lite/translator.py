@@ -17,6 +17,7 @@ from keras_transformer.decoding.options import LONGEST_OUTPUT, SearchOptions
 from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.hypotheses import translations_in
 from keras_transformer.lite.folder import Description, LiteFolder, Room
+from keras_transformer.lite.notice import without_notice
 from keras_transformer.machine import processor_cores
 from keras_transformer.model_config import ConfigError
 from keras_transformer.pair_tokenizer import open_tokenizer
@@ -123,7 +124,7 @@ class SearchPool:
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
         for _ in range(size - 1):
             self._idle.put(None)  # made when it is needed
-        self._idle.put(interpreter(model))  # on top: it is taken first
+        self._idle.put(first_interpreter(model))  # on top: it is taken first
 
     def prepare(self, room: Room) -> None:
         """Reserve the memory of a room in one interpreter, so that the first sentence does not wait for it."""
@@ -167,6 +168,20 @@ def require_litert() -> None:
         )
 
 
+def first_interpreter(model: pathlib.Path) -> Any:
+    """Return an interpreter that has its memory: LiteRT's notice comes then, and only for the first one of a process.
+
+    Raises ConfigError as `interpreter` does.
+    """
+    with without_notice():
+        first = interpreter(model)
+        try:
+            first.allocate_tensors()
+        except (ValueError, RuntimeError) as error:
+            raise cannot_be_opened(model, error) from None
+    return first
+
+
 def interpreter(model: pathlib.Path) -> Any:
     """Return an interpreter with one thread. Raises ConfigError if the file is damaged or LiteRT is not installed."""
     require_litert()
@@ -175,4 +190,9 @@ def interpreter(model: pathlib.Path) -> Any:
     try:
         return Interpreter(model_path=str(model), num_threads=1)
     except (ValueError, RuntimeError) as error:
-        raise ConfigError(f"{model} cannot be opened: {first_line_of(error)} Export the run again.") from None
+        raise cannot_be_opened(model, error) from None
+
+
+def cannot_be_opened(model: pathlib.Path, error: Exception) -> ConfigError:
+    """Return the error of a file that LiteRT refuses."""
+    return ConfigError(f"{model} cannot be opened: {first_line_of(error)} Export the run again.")
