@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
+from keras_transformer.commands.console import (
+    UNUSED_IN_TRANSLATION,
+    command_app,
+    exit_codes,
+    prepare_process,
+    quiet_imports,
+)
 
 from .server.options import ServerOptions
 from .versions import ExportError, find_version
@@ -125,7 +131,7 @@ def serve(
         from .server.secrets import Secrets
 
         Secrets(options)  # a mistake in them shows before the model is loaded
-        with quiet_imports():
+        with quiet_imports(without=UNUSED_IN_TRANSLATION):
             from .server.models import Models
             from .server.process import run_until_signal
 

@@ -1,10 +1,13 @@
 """One version of a SavedModel in memory: a session that computes its signatures, as in a C++ server."""
 
 import contextlib
+import ctypes
 import functools
+import gc
 import json
 import logging
 import pathlib
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -52,6 +55,8 @@ class Version:
         threads = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, use_per_session_threads=True
         )
+        # Only of the graph around the functions, which does nothing: a function is optimized at its first call.
+        threads.graph_options.rewrite_options.disable_meta_optimizer = True
         self._session = tf.compat.v1.Session(graph=graph, config=threads)
         try:
             definitions = meta_graph(path).signature_def
@@ -126,11 +131,26 @@ class Version:
                 count += 1
         except (RequestError, tf.errors.OpError, DecodeError) as error:  # then the first requests are slower
             log.warning("%s: warm-up ended after %d requests: %a", self.path, count, first_line_of(error))
+        return_freed_memory()
         return count
 
     def close(self) -> None:
-        """Free the memory. All requests must have ended."""
+        """Free the memory, in a thread of its own. All requests must have ended."""
         self._session.close()
+        del self._session  # a session that is closed still holds the graph
+        threading.Thread(target=collect_graphs, name="freed memory", daemon=True).start()
+
+
+def collect_graphs() -> None:
+    """Free graphs that nobody uses: they are circles of references, 0.1 GB each, which Python might keep for long."""
+    gc.collect()
+    return_freed_memory()
+
+
+def return_freed_memory() -> None:
+    """Give the system what this process has freed: glibc would keep the 0.1 GB or more that loading a graph frees."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # musl has none
+        trim(0)
 
 
 def example_of(path: pathlib.Path) -> str:
