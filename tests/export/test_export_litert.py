@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -196,7 +197,7 @@ def test_a_sentence_that_does_not_end_within_its_room_is_searched_again_in_one_f
 
 def test_an_interpreter_is_made_when_it_is_needed_and_then_used_again(monkeypatch):
     made = []
-    monkeypatch.setattr(lite, "interpreter", lambda model: made.append(model) or object())
+    monkeypatch.setattr(lite, "interpreter", lambda model: made.append(model) or mock.Mock())
     pool = lite.SearchPool("model", 3)
     assert made == ["model"]
     for _ in range(2):
