@@ -134,7 +134,9 @@ def test_every_parameter_is_read():
                 read[function.name] |= {name} if function in methods() else set()
             elif not is_abstract(function) and not name.startswith("_") and function.name not in FOREIGN:
                 unread[function.name, name] = f"{module}, line {function.lineno}"
-    assert {key: place for key, place in unread.items() if key[1] not in read[key[0]]} == {}
+    assert {key: place for key, place in unread.items() if key[1] not in read[key[0]]} == {}, (
+        "read it, take it away or, if others choose the parameters, add the function to CALLED_BY_OTHERS"
+    )
 
 
 @functools.cache
@@ -224,7 +226,9 @@ def test_every_option_is_used_by_somebody():
         if name not in users and not others:
             if left := set(optional) - used[name] - set(by_position[: counts[name]]):
                 unused[name] = left
-    assert unused == FOR_SCRIPTS_AND_TESTS
+    assert unused == FOR_SCRIPTS_AND_TESTS, (
+        "let somebody give it, take it away, or say in FOR_SCRIPTS_AND_TESTS who does"
+    )
 
 
 def commands():
@@ -261,5 +265,7 @@ def test_an_option_has_the_same_default_wherever_it_is():
                 if default is not None and not ast.unparse(default).startswith("DEFAULTS."):
                     found[option.arg][ast.unparse(default)].append(f"{module}.{node.name}")
     several = {name: dict(defaults) for name, defaults in found.items() if len(defaults) > 1}
-    assert {name: several[name] for name in several.keys() - SEVERAL_DEFAULTS} == {}
-    assert SEVERAL_DEFAULTS <= several.keys()
+    assert {name: several[name] for name in several.keys() - SEVERAL_DEFAULTS} == {}, (
+        "give it the default that it has elsewhere, another name, or a place in SEVERAL_DEFAULTS"
+    )
+    assert SEVERAL_DEFAULTS <= several.keys(), "no longer needed there"
