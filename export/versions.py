@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from keras_transformer.errors import UserError
 from keras_transformer.lite.folder import is_lite_folder
-from keras_transformer.run_folder import RunFolder
 
 SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
 HIGHEST = 2**63 - 1  # the highest version that the messages of TensorFlow Serving can hold
@@ -62,6 +61,8 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
         return folder
     complete = [path for path in numbered_versions(folder).values() if is_version(path)]
     if not complete:
+        from keras_transformer.run_folder import RunFolder  # not needed to translate
+
         if RunFolder(folder).model.exists():
             raise ExportError(
                 f"{folder} is a run folder, not an export: `keras-transformer export {folder} --to FOLDER` writes one."

@@ -25,9 +25,9 @@ OF_OLDEST = frozenset(
     RaggedTensorFromVariant RaggedTensorToVariant StaticRegexReplace UnicodeDecode UnicodeEncode Unique
     Pad Split ZerosLike
     HashTableV2 LookupTableFindV2 LookupTableImportV2 StaticRegexReplace
-    GatherNd PadV2 StringLower UnsortedSegmentMin
+    DenseBincount GatherNd Min PadV2 StringLower StringSplitV2 UnsortedSegmentJoin UnsortedSegmentMin
     """.split()
-)  # those of the last three lines are of TensorFlow 1
+)  # those of the last three lines are of TensorFlow 2.4 or older
 
 
 def refuse_xla(version: pathlib.Path) -> None:

@@ -163,7 +163,7 @@ class Echo:
         return [types.SimpleNamespace(text=line, score=0.0, is_cut=None) for line in lines]
 
 sys.modules["export.graph.exported"] = types.SimpleNamespace(open_quietly=lambda version, batch_size: Echo())
-sys.modules["export.versions"] = types.SimpleNamespace(find_version=pathlib.Path)
+sys.modules["export.versions"] = types.SimpleNamespace(find_version=pathlib.Path, ExportError=None)
 sys.argv = ["translate", "folder", "--batch-size", "1"]
 runpy.run_module("export.translate", run_name="__main__")
 """
