@@ -114,7 +114,8 @@ def draw(results: dict[str, Any], path: pathlib.Path) -> None:
             left.plot(clients, values, f"C{number}{style}", marker="o", label=f"{engine}, {name}")
     left.set(xlabel="clients", ylabel="milliseconds", ylim=(0, None))
     for load in results["loads"]:
-        right.plot(*zip(*((when, size / 2**20) for when, size in load["memory"]), strict=True), label=load["clients"])
+        label = f"{load['engine']}, {load['clients']}"
+        right.plot(*zip(*((when, size / 2**20) for when, size in load["memory"]), strict=True), label=label)
     right.set(xlabel="seconds", ylabel="MiB held by the server", ylim=(0, None))
     left.legend()
     right.legend(title="clients", fontsize="x-small")
