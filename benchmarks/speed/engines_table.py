@@ -22,7 +22,8 @@ all its threads. "CTranslate2 : engine" is how much faster than CTranslate2 of t
 processor time and by the clock: above 1 it is faster. On a machine that others use too, only processor time counts.
 Each engine has the fastest of its settings, tried in this run. "same" is the share of lines with the Translator's text:
 CTranslate2 divides by another length penalty and stops as it does by default. Marian, pymarian's decoder in the same
-process, has a model of numbers in words that it trained (tests/data/marian): the others have it imported."""
+process, has a model of numbers in words that it trained (tests/data/marian): the others have it imported.
+It has no BLEU, since a number is one word in German."""
 
 
 def write_results(numbers: dict[str, Any], folder: pathlib.Path | None) -> str:
@@ -68,7 +69,8 @@ def table_row(point: dict[str, Any], peer: dict[str, Any] | None) -> str:
     setting = ", ".join(f"{name} {value}" for name, value in point["setting"].items())
     title = f"{point['model']}, {ALL[point['engine']].title}"
     shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-    return f"| {title} | {clock} | {used} | {shown} | {point['bleu']:.2f} | {same} | {setting} |"
+    bleu = f"{point['bleu']:.2f}" if point["bleu"] else ""
+    return f"| {title} | {clock} | {used} | {shown} | {bleu} | {same} | {setting} |"
 
 
 def peer_of(point: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -92,8 +94,9 @@ def draw(numbers: dict[str, Any], path: pathlib.Path) -> None:
 def draw_points(figure: "Figure", points: list[dict[str, Any]]) -> None:
     """Draw BLEU against what a sentence takes one at a time, and against sentences per second of many.
 
-    Both are by processor time. A colour is a model, a marker an engine.
+    Both are by processor time. A colour is a model, a marker an engine. A model without BLEU is left out.
     """
+    points = [point for point in points if point["bleu"]]
     left = figure.add_subplot(1, 2, 1, xlabel="milliseconds per sentence, one at a time", ylabel="BLEU")
     right = figure.add_subplot(1, 2, 2, xlabel="sentences per second and core, many lines", ylabel="BLEU")
     bleu = {(point["model"], point["engine"]): point["bleu"] for point in points if point["mode"] == "many"}
