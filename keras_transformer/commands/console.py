@@ -14,6 +14,7 @@ import typer
 
 from keras_transformer.errors import InputError, Interrupted, UserError, first_line_of
 from keras_transformer.files import read_lines
+from keras_transformer.stderr import stderr_into
 from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
@@ -71,23 +72,19 @@ def quiet_imports(without: Sequence[str] = ()) -> Iterator[None]:
 
     TensorFlow 2.21 prints lines at its import that no log level silences.
     """
-    sys.stderr.flush()
-    stderr, was_collecting = os.dup(2), gc.isenabled()
+    was_collecting = gc.isenabled()
     gc.disable()
     with tempfile.TemporaryFile() as held, unavailable(without):
-        os.dup2(held.fileno(), 2)
         try:
-            yield
+            with stderr_into(held):
+                yield
         except (UserError, ModuleNotFoundError):
             raise
-        except Exception:
+        except Exception:  # any: it is raised again
             held.seek(0)
-            os.write(stderr, held.read())
+            os.write(2, held.read())
             raise
         finally:
-            sys.stderr.flush()
-            os.dup2(stderr, 2)
-            os.close(stderr)
             gc.freeze()  # what was imported stays: later searches for garbage need not look at it
             if was_collecting:
                 gc.enable()

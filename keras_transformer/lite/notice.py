@@ -6,6 +6,8 @@ import tempfile
 import threading
 from collections.abc import Iterator
 
+from keras_transformer.stderr import stderr_into
+
 NOTICE = b"INFO: Created TensorFlow Lite XNNPACK delegate for CPU."
 
 lock = threading.Lock()  # two threads that redirect stderr at once would not find it again
@@ -17,19 +19,11 @@ def without_notice() -> Iterator[None]:
 
     LiteRT's C++ has a log level, its Python has none (ai-edge-litert 2.3.0).
     """
-    with lock, contextlib.ExitStack() as stack:
+    with lock, tempfile.TemporaryFile() as held:
         try:
-            stderr = os.dup(2)
-        except OSError:  # a service manager closed it
-            yield
-            return
-        held = stack.enter_context(tempfile.TemporaryFile())
-        os.dup2(held.fileno(), 2)
-        try:
-            yield
+            with stderr_into(held):
+                yield
         finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
             held.seek(0)
             for line in held:
                 if line.rstrip() != NOTICE:
