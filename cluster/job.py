@@ -187,7 +187,7 @@ def stopped_by_signals(target: str) -> Iterator[threading.Event]:
     with handling(stop):
         try:
             yield stopped
-        except Exception:
+        except Exception:  # any: what is raised because of the signal is of the signal; else it is raised again
             if stopped.is_set():
                 raise Interrupted(reason) from None
             raise

@@ -8,11 +8,9 @@ import zipfile
 import keras_transformer
 from keras_transformer.files import sha256_of
 from keras_transformer.lite.folder import is_lite_folder
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.run_folder import SAVED_MODEL, refuse_run
 
 from .errors import ClusterError
-
-SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
 
 
 def found_export(folder: str | os.PathLike) -> pathlib.Path:
@@ -30,10 +28,7 @@ def found_export(folder: str | os.PathLike) -> pathlib.Path:
         return folder
     versions = [path for path in folder.iterdir() if path.name.isdecimal() and (path / SAVED_MODEL).is_file()]
     if not versions:
-        if RunFolder(folder).model.exists():
-            raise ClusterError(
-                f"{folder} is a run folder, not an export: `keras-transformer export {folder} --to FOLDER` writes one."
-            )
+        refuse_run(folder, ClusterError)
         raise ClusterError(
             f"{folder} holds no exported version. `keras-transformer export RUN --to {folder}` writes one."
         )

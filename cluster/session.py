@@ -134,7 +134,7 @@ def try_a_worker(context: Any, task: Callable[[int], Any]) -> Any:
     timer.start()
     try:
         return context.parallelize([0], 1).map(task).collect()[0]
-    except Exception:
+    except Exception:  # any of Spark's; if it is not of `give_up`, it is raised again
         if late.is_set():
             raise ClusterError(
                 f"No worker took a task within {SECONDS_TO_START} seconds: the cluster has none, or none with as many "

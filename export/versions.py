@@ -61,12 +61,9 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
         return folder
     complete = [path for path in numbered_versions(folder).values() if is_version(path)]
     if not complete:
-        from keras_transformer.run_folder import RunFolder  # not needed to translate
+        from keras_transformer.run_folder import refuse_run  # not needed to translate
 
-        if RunFolder(folder).model.exists():
-            raise ExportError(
-                f"{folder} is a run folder, not an export: `keras-transformer export {folder} --to FOLDER` writes one."
-            )
+        refuse_run(folder, ExportError)
         if is_lite_folder(folder):
             raise ExportError(
                 f"{folder} is a LiteRT model alone, which servers do not read: `keras-transformer export RUN --to "

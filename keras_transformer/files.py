@@ -1,12 +1,14 @@
-"""Reading lines of text and replacing files atomically: the same for every file of this project."""
+"""Reading lines of text, replacing files atomically, stderr into a file: the same for every file of this project."""
 
 import codecs
+import contextlib
 import errno
 import gzip
 import hashlib
 import os
 import pathlib
 import stat
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
@@ -153,3 +155,29 @@ def _remedy(line: bytes, number: int) -> str:
     if b"\0" in line:
         return "It has bytes that are 0, as no text has: give a file of text."
     return "Convert it first, for example with `iconv -f LATIN1 -t UTF-8`."
+
+
+@contextlib.contextmanager
+def stderr_into(file: BinaryIO) -> Iterator[None]:
+    """Within, what is written to stderr, by native libraries too, goes into a file. Without a stderr nothing does.
+
+    A process has one stderr: threads must not do this at once.
+    """
+    try:
+        stderr = os.dup(2)
+    except OSError:  # a service manager closed it
+        yield
+        return
+    _flush_stderr()
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        _flush_stderr()
+        os.dup2(stderr, 2)
+        os.close(stderr)
+
+
+def _flush_stderr() -> None:
+    if sys.stderr is not None:  # as after a start without one
+        sys.stderr.flush()

@@ -3,14 +3,16 @@
 import os
 import pathlib
 
+from keras_transformer.errors import UserError
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.inference import Inference, inference_in_config
+from keras_transformer.lite.folder import is_lite_folder
 from keras_transformer.model_config import ConfigError
 
 CHECKPOINTS = f"step-{8 * '[0-9]'}.npz"  # a pattern: one that was put aside has another name
 RUN_MODEL, PRESET_MODEL = "model.json", "config.json"  # which model it is, in a run and in a preset
 REGISTERED_NAME = "registered_name"  # the key that tells Keras' config.json from those of other libraries
-EXPORTED = "saved_model.pb", "litert.json"  # one of them is in every export
+SAVED_MODEL = "saved_model.pb"  # what makes a folder a version of an export
 TOKENIZER_ASSETS = "assets/tokenizer"  # of a preset
 
 
@@ -109,7 +111,13 @@ class RunFolder:
 
 def holds_export(path: pathlib.Path) -> bool:
     """Return whether a folder is a version, a folder of versions, or a LiteRT model, as `export` writes them."""
-    return any((place / name).is_file() for place in (path, *path.glob("[0-9]*")) for name in EXPORTED)
+    return any((place / SAVED_MODEL).is_file() or is_lite_folder(place) for place in (path, *path.glob("[0-9]*")))
+
+
+def refuse_run(path: pathlib.Path, error: type[UserError]) -> None:
+    """Raise `error` if a folder that has to be an export is a run folder."""
+    if RunFolder(path).model.exists():
+        raise error(f"{path} is a run folder, not an export: `keras-transformer export {path} --to FOLDER` writes one.")
 
 
 def holds_preset(path: pathlib.Path) -> bool:

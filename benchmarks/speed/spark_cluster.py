@@ -32,7 +32,7 @@ class SparkCluster:
             self._start("master", ["master.Master", *ADDRESS, free_port(), "--port", port], "elected leader")
             for number in range(workers):
                 self.start_worker(f"worker{number}")
-        except BaseException:
+        except BaseException:  # any: no process is to be left; it is raised again
             self.end()
             raise
 

@@ -25,7 +25,7 @@ class GraphPhraseReader:
     `encode` is `encode_target` of a graph tokenizer: string (B,) -> int32 RaggedTensor (B, None).
     """
 
-    def __init__(self, tokenizer: Tokenizer, encode):
+    def __init__(self, tokenizer: Tokenizer, encode: Callable):
         self.encode, self.guard = encode, tokenizer.encode_target(GUARD)
         with tf.init_scope():
             self.word_edges = tf.constant(word_edges(tokenizer.surfaces()))

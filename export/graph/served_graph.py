@@ -17,7 +17,6 @@ from keras_transformer.decoding.short_vocabulary import ShortlistTable, table_fo
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.kinds import incremental_decoder
-from keras_transformer.normalization import BLANK
 from keras_transformer.shortlist.shortlist import Shortlist
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.tokenizer import Tokenizer
@@ -27,7 +26,7 @@ from ..versions import ExportError
 from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .forbidden import Found, found_in, read_forbidden, search_without
-from .phrases import GraphPhraseReader, LineRules, check_not_forbidden
+from .phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_blank
 from .prefixes import GraphPrefixReader
 from .request import FORBIDDEN, PREFIX, REQUIRED, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import first_bytes, in_slices, lengths_of, padded, with_end
@@ -288,7 +287,7 @@ class ServedGraph(tf.Module):
         Shapes: text string (B,) -> int32 RaggedTensor (B, None), at most `most` tokens each; bool (B,).
         """
         longest = most * BYTES_PER_TOKEN
-        has_text = tf.logical_not(tf.strings.regex_full_match(text, BLANK))
+        has_text = ~is_blank(text)
         pieces = self.tokenizer.encode(tf.where(has_text, first_bytes(text, longest), ""))
         is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) >= most)
         ids = with_end(pieces[:, : most - 1])

@@ -13,8 +13,7 @@ from typing import BinaryIO, TextIO
 import typer
 
 from keras_transformer.errors import InputError, Interrupted, UserError, first_line_of
-from keras_transformer.files import read_lines
-from keras_transformer.stderr import stderr_into
+from keras_transformer.files import read_lines, stderr_into
 from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")

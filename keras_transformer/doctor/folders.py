@@ -7,9 +7,7 @@ from keras_transformer.doctor.exports import ctranslate2_model, lite_model, mari
 from keras_transformer.doctor.finding import Finding, missing, ok
 from keras_transformer.doctor.runs import run
 from keras_transformer.lite.folder import is_lite_folder
-from keras_transformer.run_folder import RunFolder, holds_preset
-
-SAVED_MODEL = "saved_model.pb"  # as TensorFlow names it
+from keras_transformer.run_folder import SAVED_MODEL, RunFolder, holds_preset
 
 
 def folder(path: pathlib.Path) -> Iterator[Finding]:

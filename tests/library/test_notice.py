@@ -5,6 +5,7 @@ import os
 import pytest
 
 from keras_transformer.lite.notice import NOTICE, without_notice
+from tests.support.processes import python
 
 
 def test_the_notice_alone_is_left_out(capfd):
@@ -27,3 +28,19 @@ def test_no_file_is_left_open():
         with without_notice():
             pass
     assert len(os.listdir("/proc/self/fd") if before else []) == len(before)
+
+
+WITHOUT_STDERR = """
+import os
+from keras_transformer.lite.notice import without_notice
+os.close(2)
+with without_notice():
+    os.write(2, b"to nobody\\n")
+print("done")
+"""
+
+
+@pytest.mark.slow
+def test_a_process_without_stderr_goes_on():
+    process = python("-c", WITHOUT_STDERR)
+    assert (process.returncode, process.stdout) == (0, "done\n")
