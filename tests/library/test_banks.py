@@ -40,6 +40,10 @@ def test_where_the_model_would_end_what_goes_on_with_no_phrase_comes_last():
     assert chosen(state_of([[5], [6]], [[9, 10]]), [EOS, 7, 8]) == [(0, 9), (0, 7)]
 
 
+def test_the_bank_of_those_that_have_all_phrases_is_one_of_the_banks():
+    assert chosen(state_of([[9, 10], [5, 6]], [[9, 10]]), [7, 8]) == [(0, 7), (1, 7)]
+
+
 def test_a_beam_is_shared_among_banks_the_best_of_each_first():
     scores = np.array([[[-1, -2, -9], [-3, -4, -5]]], "float32")
     tokens, banks = np.arange(6).reshape(1, 2, 3), np.array([[[0, 0, 1], [0, 0, 2]]], "int32")

@@ -37,15 +37,17 @@ def test_a_ratio_is_of_medians_and_with_the_same_precision_and_model():
 
 
 def test_a_table_has_a_row_for_each_model_and_engine_and_names_who_is_missing():
-    numbers = {"points": POINTS, "missing": {"b, litert_int8": "cannot"}, "rounds": 3, "command": "c", "machine": "m"}
+    points = [*POINTS, point("without BLEU", "ours", [1, 1, 1], bleu=0.0)]
+    numbers = {"points": points, "missing": {"b, litert_int8": "cannot"}, "rounds": 3, "command": "c", "machine": "m"}
     page = as_markdown(numbers | {"lines": {"one": 1, "many": 2}, "versions": {"python": "3"}})
+    assert "| without BLEU, Translator, float32 | 1.00 | 1.00 |  |  |  |" in page
     assert page.count("\n## ") == 2 and page.count("| a, ") == 4 and page.count("| b, ") == 1
     assert "Not measured: b, litert_int8: cannot" in page
 
 
 def test_the_picture_has_milliseconds_on_one_side_and_sentences_per_second_on_the_other():
     figure = pytest.importorskip("matplotlib.figure").Figure()
-    draw_points(figure, POINTS)
+    draw_points(figure, [*POINTS, point("without BLEU", "ours", [1, 1, 1], bleu=0.0)])
     left, right = figure.axes
     assert [line.get_xdata()[0] for line in left.lines] == pytest.approx([9, 2, 18, 3])
     assert [(*line.get_xdata(), *line.get_ydata()) for line in right.lines] == [(pytest.approx(200), 41.0)]
