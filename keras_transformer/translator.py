@@ -223,17 +223,20 @@ class Translator:
         warn_of_remaining(results, protection.forbidden, first_line)
         return with_missing(results, phrases, first_line)
 
-    def translate_document(self, text: str, language: str = "en", protect: Protection | str = "") -> Document:
+    def translate_document(
+        self, text: str, language: str = "en", protect: Protection | str = "", prefix: str = ""
+    ) -> Document:
         """Return the translation of a text of many sentences, with its own spaces, line breaks and empty lines.
 
             translator.translate_document("A dog runs. It is brown.\n\nThe end.").text
 
         `language` is the code of the text's language, such as "de", by which its sentences are found; `protect` as for
-        `translate`. A sentence that is longer than the model takes is translated in parts. Raises UserError if the
-        package sentencex is not installed.
+        `translate`; `prefix` is the text with which the translation of the first sentence begins. A sentence that is
+        longer than the model takes is translated in parts. Raises UserError if the package sentencex is not installed,
+        and as `translate` does.
         """
         translate = functools.partial(self.translate, protect=protect)
-        return DocumentTranslator(translate, language, self.are_too_long).document(text)
+        return DocumentTranslator(translate, language, self.are_too_long).document(text, prefix)
 
     def are_too_long(self, lines: list[str]) -> list[bool]:
         """Return of each line whether it has more tokens than the model takes, or than it was trained on."""

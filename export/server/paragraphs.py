@@ -3,7 +3,7 @@
 These inputs and this output are those of the local server, and not of TensorFlow Serving, which runs the graph alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.translation import Translation
 
-from ..graph.request import REQUIRED
+from ..graph.request import PREFIX, REQUIRED
 from .errors import invalid
 from .protection import OF_PHRASES
 from .signature import Arrays, Signature, Tensor
@@ -50,7 +50,8 @@ def run_paragraphs(compute: Compute, outputs: tuple[str, ...], inputs: Arrays) -
 
     compute: from names of outputs, and the other inputs, to these outputs. Of a text there is the best translation
     alone: its score is the mean of those of its sentences, its log-probability their sum; OF_PHRASES are those of all;
-    what concerns pieces is empty. Raises RequestError for a text of too many sentences, or with `required`.
+    what concerns pieces is empty. PREFIX begins its first sentence. Raises RequestError for a text of too many
+    sentences, or with `required`.
     """
     rows = len(inputs["text"])
     wide = {name: np.repeat(values, rows) if len(values) == 1 else values for name, values in inputs.items()}
@@ -80,34 +81,40 @@ def as_array(values: list) -> np.ndarray:
 
 def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language: bytes) -> dict[str, Any]:
     """Return the outputs of one text, without the dimension of rows."""
-    known: dict[str, dict[str, Any]] = {}  # the outputs of each sentence
+    known: dict[tuple[str, str], dict[str, Any]] = {}  # the outputs of each sentence with its prefix
     asked = tuple(dict.fromkeys([*names, TEXTS, TRUNCATED]))
 
-    def outputs_of(lines: list[str]) -> list[dict[str, Any]]:
-        new = [line for line in dict.fromkeys(lines) if line not in known]
+    def outputs_of(lines: list[str], prefixes: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        pairs = list(zip(lines, prefixes or [""] * len(lines), strict=True))
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         if len(known) + len(new) > MOST_SENTENCES:
             raise invalid(f"A text has more than {MOST_SENTENCES} sentences, the most here: send it in parts.")
         for start in range(0, len(new), ROWS_AT_ONCE):
             part = new[start : start + ROWS_AT_ONCE]
             batch = {name: np.repeat(values, len(part)) for name, values in inputs.items()}
-            found = compute(asked, batch | {"text": as_array([line.encode() for line in part])})
-            known.update((line, {name: found[name][row] for name in found}) for row, line in enumerate(part))
-        return [known[line] for line in lines]
+            of_pairs = ("text", PREFIX.name)[: 1 + (PREFIX.name in inputs)]
+            batch |= {
+                name: as_array([each.encode() for each in column])
+                for name, column in zip(of_pairs, zip(*part, strict=True), strict=False)
+            }
+            found = compute(asked, batch)
+            known.update((pair, {name: found[name][row] for name in found}) for row, pair in enumerate(part))
+        return [known[pair] for pair in pairs]
 
     def are_too_long(lines: list[str]) -> list[bool]:
         return [bool(of_line[TRUNCATED]) for of_line in outputs_of(lines)]
 
     used: list[dict[str, Any]] = []
 
-    def translate(lines: list[str]) -> list[Translation]:
-        used.extend(outputs_of(lines))
+    def translate(lines: list[str], prefixes: Sequence[str] | None = None) -> list[Translation]:
+        used.extend(outputs_of(lines, prefixes))
         return [Translation(first(of_line[TEXTS]).decode(), 0.0) for of_line in used]
 
     try:
-        text = inputs["text"][0].decode()
-        document = DocumentTranslator(translate, language.decode(), are_too_long).document(text)
+        text, prefix = inputs["text"][0].decode(), inputs.get(PREFIX.name, [b""])[0].decode()
+        document = DocumentTranslator(translate, language.decode(), are_too_long).document(text, prefix)
     except UnicodeDecodeError:
-        raise invalid("The text is not UTF-8.") from None
+        raise invalid(f"The text, or its {PREFIX.name}, is not UTF-8.") from None
     except UserError as error:
         raise invalid(str(error)) from None
     used = used or outputs_of([""])

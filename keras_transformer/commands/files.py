@@ -154,16 +154,25 @@ def road_of_lines(
     )
 
 
-def road_of_files(files: FileArguments, translator: DocumentTranslator) -> Road:
-    """Return the road of a format."""
+def road_of_files(files: FileArguments, translator: DocumentTranslator, prefix: str = "") -> Road:
+    """Return the road of a format. `prefix` begins the translation of the first sentence of the file."""
+    numbers_of_texts: list[int] = []  # the number of the first part that has a sentence
+
+    def noted_parts(stream: BinaryIO, name: str) -> Iterator[Part]:
+        for number, part in enumerate(FORMATS[files.format](stream, name, files.fields), start=1):
+            if not numbers_of_texts and isinstance(part, Field) and any(map(str.isalpha, part.passage.text)):
+                numbers_of_texts.append(number)
+            yield part
 
     def rendered(parts: list[Part], first: int) -> Iterator[str]:
-        documents = iter(translator.documents(part.passage for part in parts if isinstance(part, Field)))
+        is_begin = bool(numbers_of_texts) and numbers_of_texts[0] in range(first, first + len(parts))
+        passages = (part.passage for part in parts if isinstance(part, Field))
+        documents = iter(translator.documents(passages, prefix if is_begin else ""))
         for part in parts:
             yield part.laid_out(next(documents).text) if isinstance(part, Field) else part
 
     return Road(
-        lambda stream, name: FORMATS[files.format](stream, name, files.fields),
+        noted_parts,
         rendered,
         lambda part: part.passage.raw if isinstance(part, Field) else part,
         lambda part: len(part.passage.text) / SENTENCE if isinstance(part, Field) else 0,
@@ -171,13 +180,13 @@ def road_of_files(files: FileArguments, translator: DocumentTranslator) -> Road:
 
 
 def noted(
-    translate: Callable[[list[str]], Sequence[Translation]], cut_sentences: CutLines
-) -> Callable[[list[str]], Sequence[Translation]]:
+    translate: Callable[..., Sequence[Translation]], cut_sentences: CutLines
+) -> Callable[..., Sequence[Translation]]:
     """Return `translate`, which then notes the sentences whose translation was cut, by their numbers from 1."""
     numbers = itertools.count(1)
 
-    def translate_sentences(lines: list[str]) -> Sequence[Translation]:
-        translations = translate(lines)
+    def translate_sentences(lines: list[str], **begins: list[str]) -> Sequence[Translation]:
+        translations = translate(lines, **begins)
         for translation in translations:
             cut_sentences.note([[translation]], next(numbers))
         return translations

@@ -27,6 +27,7 @@ from keras_transformer.commands.console import (
 )
 from keras_transformer.commands.files import (
     LINES,
+    TEXT,
     FileArguments,
     noted,
     road_of_files,
@@ -122,8 +123,8 @@ def translate(
         options = SearchOptions(**search.with_run_defaults(outputs.search))
         if files.format != LINES:
             outputs.check_text(f"Leave out --format {files.format}.")
-            of_lines = scores or confidence or bool(target_prefix or require) or {target_prefixes, required} != {None}
-            check_one_text(options.n_best > 1 or of_lines)
+            of_lines = scores or confidence or bool(require) or {target_prefixes, required} != {None}
+            check_one_text(options.n_best > 1 or of_lines, bool(target_prefix) and files.format != TEXT)
         if draw:
             outputs.check_drawn(options.n_best == 1 and not scores)
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
@@ -180,7 +181,7 @@ def translate(
             with_marks = dataclasses.replace(protection, has_marks=True)
             translate_sentences = noted(functools.partial(translator.translate, protect=with_marks), cut_lines)
             documents = DocumentTranslator(translate_sentences, files.language, translator.are_too_long, True)
-            translate_files(road_of_files(files, documents), files, batch_size, work)
+            translate_files(road_of_files(files, documents, target_prefix), files, batch_size, work)
         cut_lines.warn("raise --max-length or --extra-length")
         if translator.longer_than_trained:
             log.warning(
@@ -197,13 +198,15 @@ def description_of(runs: Sequence[pathlib.Path], options: SearchOptions, files: 
     return {"weights": weights, **kept, **dataclasses.asdict(options)}
 
 
-def check_one_text(asks_for_more: bool) -> None:
-    """Raises ConfigError for options that are for lines."""
+def check_one_text(asks_for_more: bool, has_prefix: bool) -> None:
+    """Raises ConfigError for options that are for lines, and for a prefix of what is not one text."""
     if asks_for_more:
         raise ConfigError(
-            "--n-best, --scores, --confidence, --target-prefix, --target-prefixes, --require and --required are for "
-            "lines: leave them out, or give --format lines."
+            "--n-best, --scores, --confidence, --target-prefixes, --require and --required are for lines: leave them "
+            "out, or give --format lines."
         )
+    if has_prefix:
+        raise ConfigError("--target-prefix is for lines and for --format text: leave it out.")
 
 
 def n_best_line(number: int, translation: Translation, with_confidence: bool) -> str:

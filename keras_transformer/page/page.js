@@ -169,11 +169,16 @@ function showError(sentence) {
 /** Return what stands below the best translation. */
 function noteOf(best) {
   if (!best) return "nothing to translate";
-  const cut = best.is_cut ? " \u00b7 cut at its limit: its end may be missing" : "";
-  const missing = best.unplaced ? ` \u00b7 without ${best.unplaced.replaceAll("\n", ", ")}, which has no place` : "";
-  const forbidden = best.remaining ? ` \u00b7 with ${best.remaining.replaceAll("\n", ", ")}, though forbidden` : "";
   const confidence = best.confidence == null ? "" : `confidence ${percent(best.confidence)} \u00b7 `;
-  return `${confidence}score ${fixed(best.score, 2)}${cut}${missing}${forbidden}`;
+  return `${confidence}score ${fixed(best.score, 2)}${troubleOf(best)}`;
+}
+
+/** Return what a reader must know of a translation: whether it was cut, what is missing, what came all the same. */
+function troubleOf({ is_cut, unplaced, remaining }) {
+  const cut = is_cut ? " \u00b7 cut at its limit: its end may be missing" : "";
+  const missing = unplaced ? ` \u00b7 without ${unplaced.replaceAll("\n", ", ")}, which has no place` : "";
+  const forbidden = remaining ? ` \u00b7 with ${remaining.replaceAll("\n", ", ")}, though forbidden` : "";
+  return `${cut}${missing}${forbidden}`;
 }
 
 /** Show an explanation, or as much of it as there is. */

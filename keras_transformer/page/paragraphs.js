@@ -2,7 +2,7 @@
 
 const ABBREVIATION = /(?:^|[\s(])\p{L}{1,4}\.\s*$/u; // what may be none: then the server, which knows more, decides
 const INSIDE = /[.?!]$/; // a stop without a space behind it may be inside a URL: the server decides here too
-const WORD = /[\p{L}\p{N}]/u;
+const WORD = /\p{L}/u; // what has none is no sentence to the server
 
 /** Return the parts of a text as [start, end], each one sentence or more; the server finds the sentences inside. */
 function partsOf(text) {
@@ -30,22 +30,29 @@ function isWrapped(text, start, end) {
 
 /** Return whether a text is translated in parts, and not as one sentence with all its alternatives. */
 function hasParagraphs(text, options) {
-  if (!data.has_paragraphs || !("Segmenter" in Intl) || options.target_prefix || options.required) return false;
+  if (!data.has_paragraphs || !("Segmenter" in Intl) || options.required) return false;
   return partsOf(text).length > 1 || /\n/.test(text.trim());
 }
 
 /** Translate the parts of a text, and show each when it is ready. */
 async function askParts(text, options, signal) {
   const begin = performance.now(), view = drawParts(text, partsOf(text));
-  const { n_best, ...others } = { ...options, paragraphs: true };
+  const { n_best, target_prefix, ...others } = { ...options, paragraphs: true };
+  const unplaced = new Set(), remaining = new Set();
+  let isCut = false;
   for (const [number, [start, end]] of view.parts.entries()) {
     const part = text.slice(start, end).trim();
-    const known = JSON.stringify([part, others]);
-    if (!answered.has(known)) answered.set(known, await patiently(ask(url, bodyOf(SIGNATURE, part, { ...others, n_best: 1 }), signal)));
+    const asked = { ...others, n_best: 1, ...(target_prefix && number === 0 ? { target_prefix } : {}) };
+    const known = JSON.stringify([part, asked]);
+    if (!answered.has(known)) answered.set(known, await patiently(ask(url, bodyOf(SIGNATURE, part, asked), signal)));
     const row = answered.get(known);
+    for (const [phrases, of] of [[unplaced, row.unplaced], [remaining, row.remaining]])
+      for (const phrase of (of?.[0] ?? "").split("\n").filter(Boolean)) phrases.add(phrase);
+    isCut ||= Boolean(row.is_cut?.[0]);
     view.fill(number, row.translations[0], pairsOf(row.spans));
     const share = number + 1 < view.parts.length ? `${number + 1} of ${view.parts.length} parts` : `${view.sentences()} sentences`;
-    byId("answer-note").textContent = `${share} \u00b7 ${Math.round(performance.now() - begin)} ms`;
+    const trouble = troubleOf({ is_cut: isCut, unplaced: [...unplaced].join(", "), remaining: [...remaining].join(", ") });
+    byId("answer-note").textContent = `${share}${trouble} \u00b7 ${Math.round(performance.now() - begin)} ms`;
   }
 }
 

@@ -35,13 +35,14 @@ class Document(NamedTuple):
 class DocumentTranslator:
     """Translates texts sentence by sentence, whatever translates the sentences.
 
-    translate: returns the translation of each line. language: the code of the language of the texts, such as "de", for
+    translate: returns the translation of each line; of `prefixes`, with which translations begin, one per line, only if
+    a document is asked for with one. language: the code of the language of the texts, such as "de", for
     its abbreviations and ends of sentences. are_too_long: returns of each line whether it is longer than the model
     takes, so that it is split; None: not known. reads_marks: whether `translate` puts the signs of marks.py, one for
     each tag inside of a sentence, around the words of the translation. Raises UserError if sentencex is not installed.
     """
 
-    translate: Callable[[list[str]], Sequence[Translation]]
+    translate: Callable[..., Sequence[Translation]]
     language: str = "en"
     are_too_long: Callable[[list[str]], Sequence[bool]] | None = None
     reads_marks: bool = False
@@ -49,13 +50,15 @@ class DocumentTranslator:
     def __post_init__(self):
         require_sentencex()
 
-    def document(self, text: str) -> Document:
-        """Return the translation of a text."""
-        [document] = self.documents([Passage([Token(text, text)])])
+    def document(self, text: str, prefix: str = "") -> Document:
+        """Return the translation of a text, whose first sentence begins with `prefix`."""
+        [document] = self.documents([Passage([Token(text, text)])], prefix)
         return document
 
-    def documents(self, passages: Iterable[Passage]) -> list[Document]:
+    def documents(self, passages: Iterable[Passage], prefix: str = "") -> list[Document]:
         """Return the translation of each passage as it is written there; all their sentences are translated at once.
+
+        The translation of the first sentence of all begins with `prefix`.
 
         `source_start` and `source_end` are places in the `text` of a passage, those of targets in how it is written.
         """
@@ -66,7 +69,8 @@ class DocumentTranslator:
             for passage, of_passage in zip(passages, spans, strict=True)
         ]
         asked = [line.with_signs if self.reads_marks else line.text for line in itertools.chain(*lines)]
-        translations = iter(self.translate(asked))
+        begins = {"prefixes": [prefix, *[""] * (len(asked) - 1)]} if prefix and asked else {}
+        translations = iter(self.translate(asked, **begins))
         documents = []
         for passage, of_passage, its_lines in zip(passages, spans, lines, strict=True):
             parts, sentences, reached, length = [], [], 0, 0

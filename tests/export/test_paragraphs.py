@@ -68,6 +68,27 @@ def test_a_sentence_that_is_too_long_is_split_and_no_sentence_is_translated_twic
     assert len(graph.seen) == len(set(graph.seen)) == 3
 
 
+def test_a_prefix_begins_the_first_sentence_of_a_text_alone():
+    """Of a line it begins the line; a sentence that comes again is translated again without it."""
+
+    def graph(names, inputs):
+        pairs = zip(inputs["target_prefix"], inputs["text"], strict=True)
+        found = {
+            "translations": np.array([[begin + text, b""] for begin, text in pairs] + [[b"", b""]], object)[:-1],
+            "truncated": np.array([len(text) > 12 for text in inputs["text"]]),
+        }
+        return {name: found[name] for name in names}
+
+    inputs = {
+        "text": np.array([b"a. b.", b"A dog. A cat. A dog.", b"\n***", b"A dog runs and a cat"], object),
+        "paragraphs": np.array([False, True, True, True]), "language": np.array([b"en"], object),
+        "target_prefix": np.array([b"1:", b"2:", b"3:", b""], object),
+    }  # fmt: skip
+    assert run_paragraphs(graph, ("translations",), inputs)["translations"][:, 0].tolist() == [
+        b"1:a. b.", b"2:A dog. A cat. A dog.", b"\n***", b"A dog runs and a cat",
+    ]  # fmt: skip
+
+
 def test_lines_and_texts_in_one_request_keep_their_rows():
     answer = ask(["a. b.", "A dog. A cat.", ""], paragraphs=(False, True, True))
     assert answer["translations"][:, 0].tolist() == [b"A. B.", b"A DOG. A CAT.", b""]

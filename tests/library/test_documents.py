@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from keras_transformer.errors import UserError
 from keras_transformer.text import sentences
+from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.translation import Translation
 from tests.support.documents import capitals, translator
 
 TEXT = """Heading
@@ -101,6 +103,18 @@ def test_a_document_knows_which_sentence_became_which():
         ".snur god A", ".nworb si tI", ".dne ehT"
     ]  # fmt: skip
     assert {s.translation.score for s in document.sentences} == {-0.5}
+
+
+def test_a_prefix_begins_the_first_sentence_alone():
+    """And nothing of a text without sentences: what translates is then not asked for one."""
+
+    def begun(lines, prefixes=None):
+        begins = prefixes or [""] * len(lines)
+        return [Translation(begin + line, 0.0) for begin, line in zip(begins, lines, strict=True)]
+
+    documents = DocumentTranslator(begun)
+    assert documents.document("\n***\nA dog. A cat.\n\nThe end.", ">").text == "\n***\n>A dog. A cat.\n\nThe end."
+    assert documents.document("\n***\n", ">").text == "\n***\n"
 
 
 def test_line_breaks_in_a_translation_become_spaces():

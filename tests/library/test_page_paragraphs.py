@@ -90,6 +90,28 @@ def test_a_part_that_is_not_ready_is_pale_and_those_before_it_are_there(writing)
     assert pale > 1 and writing.locator("#translation .awaited").count() == 0
 
 
+def test_a_prefix_is_asked_of_the_first_part_and_what_is_missing_in_any_part_is_named(writing):
+    writing.unroute("**/*:predict")
+    asked = []
+
+    def answer(route):
+        [instance] = route.request.post_data_json["instances"]
+        asked.append(instance)
+        text, has_cat = instance["text"], "cat" in instance["text"]
+        row = {"translations": [text], "scores": [-1.0], "spans": f"0 {len(text)} 0 {len(text)}"}
+        row |= {"unplaced": ["{x}\n<b>" if has_cat else "<b>"], "is_cut": [has_cat]}
+        route.fulfill(json={"predictions": [row]})
+
+    writing.route("**/*:predict", answer)
+    writing.evaluate("document.getElementById('options').open = true")
+    writing.fill("#option-target_prefix", "Ein")
+    writing.fill("#sentence", "Some dogs run across.\nAll cats sleep.")
+    writing.get_by_text("2 sentences").wait_for()
+    assert [each.get("target_prefix") for each in asked] == ["Ein", None]
+    note = writing.locator("#answer-note").inner_text()
+    assert "its end may be missing" in note and "without <b>, {x}, which has no place" in note
+
+
 def test_one_sentence_has_its_alternatives_as_before(writing):
     assert writing.evaluate("document.getElementById('results').hidden")
     writing.unroute("**/*:predict")

@@ -32,7 +32,8 @@ class Capitals:
         if self.fails_at in lines:
             raise KeyboardInterrupt
         self.seen += lines
-        return [Translation(capitals(line), -0.25) for line in lines]
+        begins = prefixes or [""] * len(lines)
+        return [Translation(begin + capitals(line), -0.25) for begin, line in zip(begins, lines, strict=True)]
 
     def translate_n_best(self, lines, first_line, prefixes, protection=(), required=None):
         return [[each] for each in self.translate(lines)]
@@ -83,10 +84,10 @@ def test_a_broken_line_ends_the_command_after_those_before_it(run):
         (["--format", "jsonl"], "--format jsonl needs the fields that are translated"),
         (
             ["--paragraphs", "--n-best", "2"],
-            "--n-best, --scores, --confidence, --target-prefix, --target-prefixes, --require and --required are for "
-            "lines",
+            "--n-best, --scores, --confidence, --target-prefixes, --require and --required are for lines",
         ),
         (["--paragraphs", "--scores"], "are for lines"),
+        (["--format", "srt", "--target-prefix", "a"], "--target-prefix is for lines and for --format text"),
         (["--input", "nowhere.txt"], "nowhere.txt: No such file or directory"),
         (["--output", "nowhere/out.txt"], "There is no folder nowhere for --output nowhere/out.txt: make it first"),
         (["--output", "/"], "/: This is a folder: name a file"),
@@ -124,6 +125,20 @@ def test_a_killed_command_goes_on_where_it_was(run, paths, form, fails_at):
     assert (result.exit_code, target.read_text()) == (0, source.read_text().upper()), result.stderr
     assert [line for line in first + run.seen if line] == [f"dog {n}." for n in range(20)]
     assert sorted(os.listdir(target.parent)) == ["in.txt", "out.txt", "run"]
+
+
+@pytest.mark.parametrize("fails_at", [None, "dog 0.", "dog 7."])
+def test_a_prefix_begins_the_first_sentence_of_a_file_and_no_other_after_a_kill(run, paths, fails_at):
+    source, target = paths
+    source.write_text("\n***\n\n" + "".join(f"dog {n}.\n\n" for n in range(20)))
+    command = ["--paragraphs", "--target-prefix", ">", "--input", source, "--output", target, "--batch-size", "2"]
+    run.fails_at = fails_at
+    if fails_at:
+        assert translate(run, *command).exit_code != 0
+    run.fails_at = None
+    result = translate(run, *command)
+    expected = source.read_text().upper().replace("DOG 0.", ">DOG 0.")
+    assert (result.exit_code, target.read_text()) == (0, expected), result.stderr
 
 
 def test_after_a_correction_it_goes_on_at_the_line(run, paths):

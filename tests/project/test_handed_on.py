@@ -74,7 +74,7 @@ FOR_SCRIPTS_AND_TESTS = {  # options that only they give: a user in Python, or a
     "matrix_flops": {"seconds", "size"},
     "padded_batches": {"length_step"},
     "reliability": {"bins"},
-    "translate_document": {"language", "protect"},
+    "translate_document": {"language", "prefix", "protect"},
     "wait_for_others": {"patience", "pause"},
     "warn_of_unused_gpu": {"driver"},
 }
