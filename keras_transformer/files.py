@@ -86,16 +86,20 @@ def read_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str
     beginning is skipped. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8, and
     for a text whose lines all end in "\r" alone.
     """
-    for number, line in enumerate(read_whole_lines(stream, name), start=1):
+    for number, line in enumerate(with_line_feeds(read_whole_lines(stream, name), name), start=1):
         text = line.removesuffix("\n").removesuffix("\r")
-        if number == 1:
-            text = text.removeprefix(BYTE_ORDER_MARK)
-            if not line.endswith("\n") and (ends := text.rstrip("\r").count("\r")):
-                raise InputError(
-                    f"{name} has {ends + 1:,} lines that end in CR alone, as on old Macs: convert it first, for "
-                    r"example with `tr '\r' '\n'`."
-                )
-        yield text
+        yield text if number > 1 else text.removeprefix(BYTE_ORDER_MARK)
+
+
+def with_line_feeds(lines: Iterable[str], name: str | os.PathLike) -> Iterator[str]:
+    r"""Yield whole lines. Raises InputError for a text whose lines all end in "\r" alone."""
+    for number, line in enumerate(lines, start=1):
+        if number == 1 and not line.endswith("\n") and (ends := line.rstrip("\r").count("\r")):
+            raise InputError(
+                f"{name} has {ends + 1:,} lines that end in CR alone, as on old Macs: convert it first, for "
+                r"example with `tr '\r' '\n'`."
+            )
+        yield line
 
 
 def read_whole_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str]:

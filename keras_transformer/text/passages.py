@@ -103,9 +103,7 @@ class Passage:
             is_wide = is_unspaced(text[found.start() - 1]) and is_unspaced(text[found.end() : found.end() + 1] or " ")
             shown = "" if is_wide else " "
             text = text[: found.start()] + shown + text[found.end() :]
-            shorter = len(found[0]) - len(shown)
-            marks = [m._replace(start=m.start - shorter * (m.start >= found.end())) for m in marks]
-            marks.append(Mark(found.start(), len(shown), found[0]))
+            marks = with_break(marks, Mark(found.start(), len(shown), found[0]))
         return Line(text, tuple(sorted(marks, key=lambda mark: mark.start)), raw_start, raw_end)
 
     def _with_partners(self, numbers: Sequence[int], start: int, end: int) -> list[int]:
@@ -143,6 +141,24 @@ class Passage:
             parts += [self.written(translation[reached:first]), raw]
             reached = last
         return "".join([*parts, self.written(translation[reached:])])
+
+
+def with_break(marks: Sequence[Mark], line_break: Mark) -> list[Mark]:
+    """Return marks and a line break, whose characters become `length` ones; spaces of marks among them are part of it.
+
+    `raw` has the characters as they are in the text.
+    """
+    start, raw = line_break.start, line_break.raw
+    end, kept = start + len(raw), []
+    for mark in reversed(marks):
+        if mark.length and start <= mark.start < end:
+            place = mark.start - start
+            raw = raw[:place] + mark.raw + raw[place + mark.length :]
+        elif mark.start >= end:
+            kept.append(mark._replace(start=mark.start - (end - start) + line_break.length))
+        else:
+            kept.append(mark._replace(start=min(mark.start, start + line_break.length)))
+    return [*reversed(kept), line_break._replace(raw=raw)]
 
 
 def is_inside(mark: Mark, start: int, end: int) -> bool:

@@ -31,7 +31,7 @@ def sentences_of(text: str, language: str) -> list[Span]:
     """Return where each sentence of a text begins and ends, without the white space around it.
 
     A sentence ends where sentencex ends it in this language, a code such as "de", and at each line break but that of
-    a wrapped line, but never inside a span of WHOLE. What has no letter or digit is no sentence.
+    a wrapped line, but never inside a span of WHOLE. What has no letter, such as `1.`, is no sentence.
     """
     from sentencex import segment
 
@@ -45,7 +45,7 @@ def sentences_of(text: str, language: str) -> list[Span]:
             reached += length
         if reached != end:  # sentencex keeps every character, but is a stranger
             spans = [span for span in spans if span[0] < start] + [trimmed(text, start, end)]
-    return [span for span in spans if any(map(str.isalnum, text[slice(*span)]))]
+    return [span for span in spans if any(map(str.isalpha, text[slice(*span)]))]
 
 
 def undivided(text: str, lengths: list[int]) -> Iterator[int]:

@@ -15,18 +15,25 @@ from keras_transformer.text.formats.subtitles import balanced, laid_out
 from tests.support.documents import capitals, texts_of, through
 
 FILES = {
-    "text": ["\ufeffHello there. How are\r\nyou?\r\n\r\n - a b\n\n\nEnd", "", "\n\n", "no end"],
+    "text": [
+        "\ufeffHello there. How are\r\nyou?\r\n\r\n - a b\n\n\nEnd", "", "\n\n", "no end", "a\rb\x0bc\x85d\u2029e\r",
+        "# Title\n\n1. One.\n2. Two. It is\n> that. x\n",
+    ],
     "jsonl": [
         '\ufeff{"id": 1.50, "text": "Hi \\u00e9\\n\\nyou. A \\"b\\" c\\/d.", "x":{"text":"q"}}\r\n\n{ "text" : null}\n',
         '{"text":"\\ud83c\\udf89 party","text":"twice"}',
         '{"a": [1, {"text": "}"}], "text"\t:\t"" , "b": -0.10e5}\n',
+        f'{{"n": {"1" * 5000}, "x": NaN, "id": "\\ud800", "tex\\u0074": "A\u2028b"}}\n',
     ],
-    "tsv": ["\ufeffid\ttext\r\n1\tHello there. Bye.\tx\r\n\r\n2\tA  b\n", "text\n", "text\tb\n \t\n"],
+    "tsv": ["\ufeffid\ttext\r\n1\tHello there. Bye.\tx\r\n\r\n2\tA  b\n", "text\n", "text\tb\n \t\n", 'text\n"a\tb"\n'],
     "srt": [
         "\ufeff1\r\n00:00:01,000 --> 00:00:02,500 X1:2\r\n<i>A dog runs</i> across\r\nthe field.\r\n\r\n2\r\n"
         "00:00:03,000 --> 00:00:04,000\r\n- Hello. {\\an8}\r\n-Hi & bye.\r\n\r\n\r\n",
         "00:00:01,000 --> 00:00:02,500\nno number\n\n\n7\n00:00:03,0 --> 00:00:04,00\n\n8\n"
         "0:00:05,000 --> 0:00:06,000\n<b>x</b>",
+        "1\n00:00:01,000 --> 00:00:02,500\nA dog\n \nruns.\n2\n00:00:03,0 --> 00:00:04,0\n{b}Hi{/b}\n1984\n",
+        "1\n00:00:01,000 --> 00:00:02,500\nA\u2028\n\u2029dog.\n\u2028 \r\n A\u2028<i>\n</i>cat\x85\nthat is so large "
+        "that a\u2028\nwrapped line\u2028ends here, and goes on in the next line of it\u2028\nso.",
     ],
     "vtt": [
         "WEBVTT - title\nfoo\n\nNOTE hello --> there\nthis\n\nSTYLE\n::cue {}\n\nid1\n"
@@ -40,6 +47,7 @@ FILES = {
         "New line<img src=a> here\n<pre>keep  me</pre><ul><li>one<li>two <a href='x>y'>link</a></ul>"
         "<p translate=no>Not me</p>"
         "<![CDATA[x]]> <svg><text>t</text></svg>&#8212; a < b &copy 1 & 2</body></html>\n",
+        "<p>See<?php echo '>' ?>this<?= 1 ?> <p translate=NO>no</p><xmp><b>no</b></xmp><?php unclosed ><p>End",
         "plain & text", "<P CLASS=notranslate>no</P>\n<TextArea>no</TEXTAREA><?php echo 1 ?><p>it is\n\n1 < 2 </p >",
     ],
     "xliff": [
@@ -85,6 +93,22 @@ def test_a_model_reads_sentences_without_markup(name):
 @pytest.mark.parametrize("name, text", [case for case in CASES if case[0] not in ("html", "jsonl")])
 def test_sentences_that_keep_their_lengths_change_nothing_else(name, text):
     assert through(name, text, capitals).lower() == text.lower()
+
+
+@pytest.mark.parametrize(
+    "name, number, seen",
+    [
+        ("text", 5, ["Title", "One.", "Two.", "It is", "that.", "x"]),
+        ("srt", 2, ["A dog", "runs.", "Hi 1984"]),
+        ("html", 1, ["See", "this", "End"]),
+    ],
+)
+def test_numbers_of_items_code_and_times_are_no_text_and_what_follows_an_empty_line_is(name, number, seen):
+    assert texts_of(name, FILES[name][number]) == seen
+
+
+def test_all_columns_of_a_name_are_translated():
+    assert through("tsv", "a\tid\ta\nx\ty\tz\n", capitals, ["a"]) == "a\tid\ta\nX\ty\tZ\n"
 
 
 def test_what_stands_between_sentences_keeps_its_notation():
@@ -248,6 +272,11 @@ BAD = [
     ("jsonl", '{"text": "a"}\n\n{"b": 1}\n', 3, "line 3 has no field 'text'; it has b"),
     ("jsonl", '{"text": 1.5}', 0, "line 1: the field 'text' is 1.5, not a text"),
     ("tsv", "id\ttext\n1\ta\n2\n", 4, "line 3 has 1 field, and field 2 is to be translated"),
+    ("jsonl", '{"text": "a"}\n{"text": "\\ud83d"}', 3, r"line 2: the field 'text' has \\ud83d, half of a character"),
+    ("tsv", "\n", 0, "line 1 has no field 'text'; it has none"),
+    ("tsv", "text\ra\rb", 0, "has 3 lines that end in CR alone"),
+    ("srt", "1\r00:00:01,000 --> 00:00:02,000\ra", 0, "has 3 lines that end in CR alone"),
+    ("vtt", "WEBVTT\r\r00:01.000 --> 00:02.000\ra\r", 0, "has 4 lines that end in CR alone"),
     ("tsv", "id\tbody\n", 0, "line 1 has no field 'text'; it has id, body"),
     ("srt", "1\n00:00:01,000 --> 00:00:02,000\na\n\n2\n00:00:xx --> 00\n", 2, "line 6 has broken times: '00:00:xx"),
     ("srt", "1\n00:00:01,000 --> 00:00:02,000\na\n\n2\ntext\n", 2, "line 6 is 'text', not the times of cue 2"),

@@ -21,7 +21,9 @@ INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark q s samp small span strike "
     "strong sub sup time tt u var wbr".split()
 )
-KEPT = frozenset("code iframe kbd math object pre samp script style svg template textarea var".split())
+KEPT = frozenset(
+    "code iframe kbd math noembed object plaintext pre samp script style svg template textarea var xmp".split()
+)
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);?")
 WHITE_SPACE = re.compile(r"[ \t\f]*\r?\n[ \t\f\r\n]*")
 HTML = Notation(ENTITY, html.unescape, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;"))
@@ -73,6 +75,14 @@ class _Events(HTMLParser):
 
     def handle_pi(self, data):
         self._note("other")
+
+    def parse_pi(self, i):
+        """Take code of PHP as a whole, which HTML would end at its first ">"."""
+        end = self.rawdata.find("?>", i) if self.rawdata.startswith(("<?php", "<?="), i) else -1
+        if end < 0:
+            return super().parse_pi(i)
+        self.handle_pi(self.rawdata[i + 2 : end])
+        return end + 2
 
     def unknown_decl(self, data):
         self._note("comment")  # CDATA, which HTML reads as a comment
@@ -188,4 +198,5 @@ class _Walk:
 def is_kept(event: Event) -> bool:
     """Return whether an element is none to translate."""
     classes = (event.attributes.get("class") or "").split()
-    return event.name in KEPT or event.attributes.get("translate") == "no" or "notranslate" in classes
+    translate = (event.attributes.get("translate") or "").lower()
+    return event.name in KEPT or translate == "no" or "notranslate" in classes

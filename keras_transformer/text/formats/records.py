@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from keras_transformer.errors import InputError, UserError
-from keras_transformer.files import BYTE_ORDER_MARK, read_whole_lines
+from keras_transformer.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
 from keras_transformer.text.formats.parts import Field, Notation, Part
 
 ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 JSON = Notation(ESCAPE, lambda raw: json.loads(f'"{raw}"'), lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
 TSV = Notation(re.compile(r"(?!)"), str, lambda text: text.replace("\t", " "))
 SPACE = " \t\r\n"  # of JSON
+HALF = re.compile("[\ud800-\udfff]")  # of a character: a surrogate without its partner
 
 
 class Member(NamedTuple):
@@ -49,6 +50,11 @@ def jsonl_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[
                 raise InputError(
                     f"{where}: the field {member.name!r} is {line[member.start : member.end]:.40}, not a text."
                 )
+            if half := HALF.search(member.value):
+                raise InputError(
+                    f"{where}: the field {member.name!r} has \\u{ord(half[0]):x}, half of a character: a text was cut "
+                    "inside of it."
+                )
             yield line[reached : member.start + 1]
             yield Field(JSON.passage(line[member.start + 1 : member.end - 1]))
             reached = member.end - 1
@@ -59,12 +65,12 @@ def members_of(line: str, where: str) -> list[Member]:
     """Return the members of a JSON object in a line. Raises InputError, which begins with `where`, if it is none."""
     start = behind_space(line, int(line.startswith(BYTE_ORDER_MARK)))
     try:
-        content = json.loads(line[start:])
+        content = json.loads(line[start:], parse_int=len)
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{where} is not JSON: {error}.") from None
     if not isinstance(content, dict):
         raise InputError(f"{where} is not a JSON object with fields, but {line.strip():.40}.")
-    members, place, decoder = [], start + 1, json.JSONDecoder()
+    members, place, decoder = [], start + 1, json.JSONDecoder(parse_int=len)
     while line[place := behind_space(line, place)] != "}":
         name, place = decoder.raw_decode(line, behind_space(line, place + (line[place] == ",")))
         place = behind_space(line, behind_space(line, place) + 1)  # behind the colon
@@ -92,14 +98,14 @@ def tsv_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Pa
         numbers = [int(field) for field in wanted]
         if 0 in numbers:
             raise UserError("Fields are counted from 1: there is no field 0.")
-    for number, line in enumerate(read_whole_lines(stream, name), start=1):
+    for number, line in enumerate(with_line_feeds(read_whole_lines(stream, name), name), start=1):
         content = line.rstrip("\r\n")
         values = content.split("\t")
         if number == 1 and not is_numbered:
             names = [values[0].removeprefix(BYTE_ORDER_MARK), *values[1:]]
             if unknown := [field for field in wanted if field not in names]:
-                raise InputError(f"{name}, line 1 has no field {unknown[0]!r}; it has {', '.join(names)}.")
-            numbers = [names.index(field) + 1 for field in wanted]
+                raise InputError(f"{name}, line 1 has no field {unknown[0]!r}; it has {', '.join(names) or 'none'}.")
+            numbers = [number for number, each in enumerate(names, start=1) if each in wanted]
             yield line
             continue
         if content and len(values) < max(numbers):

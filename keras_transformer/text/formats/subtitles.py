@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
 from keras_transformer.errors import InputError
-from keras_transformer.files import BYTE_ORDER_MARK, read_whole_lines
+from keras_transformer.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
 from keras_transformer.text.formats.parts import PLAIN, Field, Notation, Part
 from keras_transformer.text.passages import Passage, Token
 
@@ -33,7 +33,9 @@ class Dialect(NamedTuple):
 
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
 SRT = Dialect(
-    re.compile(r"</?(?:[biusBIUS]|font\b[^<>]*|FONT\b[^<>]*)>|\{[\\/][^{}]*\}"), PLAIN, "00:00:01,000 --> 00:00:02,500"
+    re.compile(r"</?(?:[biusBIUS]|font\b[^<>]*|FONT\b[^<>]*)>|\{(?:[\\/][^{}]*|[biusBIUS])\}"),
+    PLAIN,
+    "00:00:01,000 --> 00:00:02,500",
 )
 VTT = Dialect(
     re.compile(r"<[^<>]*>"),
@@ -50,7 +52,7 @@ def srt_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Pa
 def vtt_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of a WebVTT file. Raises InputError, with the line, for times that are broken, or no WEBVTT."""
     lines = read_whole_lines(stream, name)
-    first = next(lines, "")
+    first = next(with_line_feeds(lines, name), "")
     if not re.match(r"\ufeff?WEBVTT(?:\s|$)", first):
         raise InputError(f"{name}, line 1 is {first.strip()[:40]!r}; a WebVTT file begins with WEBVTT.")
     yield first
@@ -62,9 +64,15 @@ def cue_parts(
 ) -> Iterator[Part]:
     """Yield the parts of the blocks of a file. in_block: whether the first lines belong to a block that is no cue."""
     label, cue, is_cue = "", [], False  # the line before the times of this block, and the lines after them
-    for number, line in enumerate(lines, first_line):
+    has_cues = False
+    for number, line in enumerate(with_line_feeds(lines, name), first_line):
         where = f"{name}, line {number:,}"
-        is_numbered = dialect is SRT and label.strip(BYTE_ORDER_MARK + " \t\r\n").isdecimal()
+        is_numbered = dialect is SRT and is_number(label)
+        if is_cue and TIMES.fullmatch(line.rstrip("\r\n")):  # no empty line parts two cues
+            label = cue.pop() if cue and is_number(cue[-1]) else ""
+            yield from fields_of("".join(cue), dialect)
+            yield label
+            cue, is_cue = [], False
         if is_cue and line.strip():
             cue.append(line)
             continue
@@ -72,11 +80,14 @@ def cue_parts(
             in_block = in_block or (dialect is VTT and BLOCK.match(line) is not None)
         if not in_block and not is_cue and "-->" in line:
             check_times(line, where, dialect)
-            is_cue = True
+            is_cue = has_cues = True
         elif not in_block and not is_cue and is_numbered:
             raise InputError(
                 f"{where} is {line.strip()[:40]!r}, not the times of cue {label.strip()}, such as {dialect.example}."
             )
+        elif dialect is SRT and has_cues and line.strip() and not is_number(line):  # a cue with an empty line
+            cue, is_cue = [line], True
+            continue
         elif line.strip():
             label = line
         else:
@@ -84,6 +95,11 @@ def cue_parts(
             label, cue, is_cue, in_block = "", [], False, False
         yield line
     yield from fields_of("".join(cue), dialect)
+
+
+def is_number(line: str) -> bool:
+    """Return whether a line is the number of a cue."""
+    return line.strip(BYTE_ORDER_MARK + " \t\r\n").isdecimal()
 
 
 def check_times(line: str, where: str, dialect: Dialect) -> None:
