@@ -228,12 +228,9 @@ class Translator:
     ) -> Document:
         """Return the translation of a text of many sentences, with its own spaces, line breaks and empty lines.
 
-            translator.translate_document("A dog runs. It is brown.\n\nThe end.").text
-
         `language` is the code of the text's language, such as "de", by which its sentences are found; `protect` as for
-        `translate`; `prefix` is the text with which the translation of the first sentence begins. A sentence that is
-        longer than the model takes is translated in parts. Raises UserError if the package sentencex is not installed,
-        and as `translate` does.
+        `translate`; `prefix` begins the translation of the first sentence. A sentence that is longer than the model
+        takes is translated in parts. Raises UserError if the package sentencex is not installed.
         """
         translate = functools.partial(self.translate, protect=protect)
         return DocumentTranslator(translate, language, self.are_too_long).document(text, prefix)
