@@ -48,6 +48,20 @@ def test_spans_and_names_that_stand_once_on_each_side_are_replaced():
     assert list(spans_of("The BMX, {x} McX x3 a").values()) == ["BMX", "{x}", "McX", "x3"]
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('see "Anna", (42) and [x3].', ["Anna", "42", "x3"]),
+        ("Plan B is to ask Bo", ["Bo"]),  # a letter alone is no name, nor is the first word of a sentence
+        ("make <b>it</b> <i>x3</i>", []),  # tags have a translation of their own
+        ("Anna's x3 ...", ["x3"]),
+    ],
+)
+def test_a_span_is_what_stands_at_its_place(text, values):
+    spans = spans_of(text)
+    assert [text[start:end] for start, end in spans] == list(spans.values()) == values
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_a_share_of_the_pairs_is_replaced_alike_on_both_sides(tokenizer, share):
     pairs = encoded(tokenizer)

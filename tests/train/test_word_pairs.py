@@ -39,6 +39,12 @@ def test_words_belong_together_if_each_is_the_best_for_the_other(word_pairs, sou
     ] == words
 
 
+@pytest.mark.parametrize(("times", "is_known"), [(2, False), (3, True)])
+def test_words_are_learned_that_the_text_has_three_times(times, is_known):
+    learned = WordPairs.learned([*TEXT, *[("a bird", "ein Vogel")] * times])
+    assert bool(learned.of_pair("bird", "Vogel")) is is_known
+
+
 def test_what_stands_before_a_place_is_no_word(word_pairs):
     assert [pair.start for pair in word_pairs.of_pair("dog cat", "Hund Katze", first=4)] == [4]
 
