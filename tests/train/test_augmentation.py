@@ -109,10 +109,13 @@ def test_a_pair_that_would_not_fit_stays(tokenizer, pairs):
     assert all(result.source[number][-1] == EOS for number in range(len(result)))
 
 
-def test_a_pair_with_an_unknown_piece_stays(tokenizer):
-    sentences = Sentences.of([[*tokenizer.encode("old man"), UNK, EOS]], np.uint16)
-    result = changed(EncodedPairs(sentences, sentences, {}), tokenizer, uppercase=1.0)
-    assert result.source.ids.tolist() == sentences.ids.tolist()
+@pytest.mark.parametrize("unknown", [{"source"}, {"target"}, {"source", "target"}])
+def test_a_pair_with_an_unknown_piece_stays(tokenizer, unknown):
+    ids = {side: [*tokenizer.encode("old man"), *[UNK] * (side in unknown), EOS] for side in ("source", "target")}
+    result = changed(
+        EncodedPairs(*(Sentences.of([side], np.uint16) for side in ids.values()), {}), tokenizer, uppercase=1.0
+    )
+    assert {"source": result.source.ids.tolist(), "target": result.target.ids.tolist()} == ids
 
 
 def test_chunks_are_drawn_one_after_the_other_and_given_up_between(tokenizer, pairs, monkeypatch):

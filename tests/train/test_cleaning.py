@@ -8,7 +8,14 @@ from keras_transformer.config import ConfigError
 from keras_transformer.text.cleaning import RULES
 from tests.train.test_corpus import files
 from train.config.cleaning import CleaningConfig
-from train.data.cleaning import cleaning_settings, dropped_lines, dropped_table, joined_examples, proposals
+from train.data.cleaning import (
+    LONGEST_SHOWN,
+    cleaning_settings,
+    dropped_lines,
+    dropped_table,
+    joined_examples,
+    proposals,
+)
 from train.data.encoding import EncodedPairs
 from train.data.prepare import load_corpus
 
@@ -45,6 +52,19 @@ def test_shards_and_weighted_entries_are_cleaned_too(tmp_path):
     entries["train"] = [{"files": pair, "weight": 2.0}, pair]
     for part, _ in load_corpus(files(tmp_path, SOURCE, TARGET, **entries)).train.mixed:
         assert len(list(part)) == 3
+
+
+def test_a_tag_is_no_part_of_a_source_that_is_its_target(tmp_path):
+    files(tmp_path, SOURCE, TARGET)
+    entry = {"files": [str(tmp_path / "train.en"), str(tmp_path / "train.de")], "tag": "<2de>"}
+    rules = {"clean": {"identical": True}}
+    for entries, of_split in (
+        ({"train": [entry]}, lambda train: [train]),
+        ({"train": [entry, entry], "shards": 2}, lambda train: train.shards),
+        ({"train": [entry, entry | {"weight": 2.0}]}, lambda train: [part for part, _ in train.mixed]),
+    ):
+        for split in of_split(load_corpus(files(tmp_path, SOURCE, TARGET, **entries, **rules)).train):
+            assert not any("Hotel" in source for source, _ in split)
 
 
 def test_the_fingerprint_changes_with_the_rules_and_only_with_them(tmp_path):
@@ -97,6 +117,12 @@ def test_examples_of_several_parts_are_the_first_ones():
     assert "| identical | a\\|b | a\\|b |" in dropped_table(parts)
     assert list(dropped_lines(parts[:1])) == ["data.clean: identical, such as a|b ||| a|b"]
     assert dropped_table([]) == ""
+
+
+def test_of_a_long_example_the_log_has_the_beginning():
+    long, short = "x" * (LONGEST_SHOWN + 1), "y" * LONGEST_SHOWN
+    (line,) = dropped_lines([EncodedPairs(None, None, collections.Counter(), examples={"identical": [(long, short)]})])
+    assert line.endswith(f"such as {long[:-1]}... ||| {short}")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from train.config.training import RowLengths
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences, encode_corpus
 from train.data.epochs import Epochs
-from train.data.packing import Packing, _Waiting, offsets_of, pack
+from train.data.packing import WINDOW, Packing, _pack_stretch, _Waiting, offsets_of, pack
 from train.data.prepare import load_corpus
 
 
@@ -64,6 +64,13 @@ def test_of_pairs_that_fill_a_row_alike_the_oldest_goes_first():
     waiting = _Waiting([(3, 3), (5, 4), (3, 3), (5, 4)], longest_source=10)
     waiting.add(0, 4)
     assert [waiting.take_best_fit(6, 6) for _ in range(5)] == [1, 3, 0, 2, None]
+
+
+def test_rows_are_filled_until_at_most_half_of_the_pairs_wait(lengths):
+    """Rows that are packed one at a time would be as full, and take minutes for a large corpus."""
+    for pairs in (1, 2, 5, 40, 300):
+        packed, sizes = _pack_stretch(*lengths[:, :pairs], RowLengths(40, 40), 0)
+        assert len(packed) == sizes.sum() >= pairs - min(WINDOW, (pairs + 1) // 2)
 
 
 def test_the_place_of_a_row_does_not_depend_on_the_lengths_of_its_pairs(lengths):

@@ -111,5 +111,3 @@ def _check_kind(path: pathlib.Path, head: bytes) -> None:
         raise CorpusError(
             f"{path} is compressed: unpack it, for example with `{program} < FILE`. Only .gz is read as it is."
         )
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
-        raise CorpusError(f"{path} looks like UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`.")
