@@ -28,7 +28,7 @@ def test_the_longest_term_at_a_place_is_found():
 
 
 def test_letters_whose_lower_case_is_longer_keep_their_places():
-    assert found("İİ dog", Term("dog", "Hund")) == [("dog", "Hund")]
+    assert found("İİ Dog", Term("dog", "Hund")) == [("Dog", "Hund")]
 
 
 def test_a_regular_expression_may_write_its_groups_into_the_target():

@@ -77,6 +77,8 @@ def test_marks_of_two_places_share_none_while_there_is_another():
     line = Line("aa bb cc", (Mark(3, 0, "<b>"), Mark(6, 0, "<i>")), 0, 0)
     assert places_of(line, "x y z") == [(2, 2), (4, 4)]
     assert places_of(line, "x y") == [(2, 2), (2, 2)]
+    near = Line("aa b ccccccc", (Mark(3, 0, "<b>"), Mark(5, 0, "<i>")), 0, 0)  # in proportion, the same word is nearest
+    assert places_of(near, "xx yyyyyyyy z") == [(3, 3), (12, 12)]
     assert places_of(line._replace(marks=(Mark(3, 0, "<b>"), Mark(3, 0, "<i>"))), "x y z") == [(2, 2), (2, 2)]
 
 

@@ -9,7 +9,9 @@ import pytest
 from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.required import allowed_by_required
 from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.state import BeamState
 from keras_transformer.errors import UserError
 from keras_transformer.model import Transformer
 from keras_transformer.text.glossary import Glossary, Term
@@ -95,6 +97,16 @@ def translator(tmp_path_factory):
 
 LINES = ["the fox {a} sees {b}", "", "the dog", "a hen", "the fox"]
 PHRASES = [["red dog", "fox"], [], ["the hen sees the fox and the dog", "dog"], [" ", "犬", "犬が", "?!"], []]
+
+
+@pytest.mark.parametrize("room", [2, 3])
+def test_a_token_that_lengthens_the_word_of_a_phrase_comes_if_there_is_room_for_the_phrase_once_more(room):
+    ids = np.array([[[A, A]]], "int32")  # A A B would have the second phrase, and the first one not any more
+    limits = np.array([2 + room + 1], "int32")
+    rules = {"required": rule_of([((A, A), (A, B))]), "word_edges": SUFFIX_B, "limits": limits}
+    state = BeamState(np.int32(2), None, ids, np.zeros((1, 1), "float32"), None, None, rules, None, None)
+    allowed = as_numpy(allowed_by_required(state, np.ones((1, 1, VOCABULARY), bool)))[0, 0]
+    assert allowed[B] == (room == 3) and allowed[A] and not allowed[EOS]
 
 
 def test_any_model_has_every_phrase_beside_placeholders_and_prefixes(translator):

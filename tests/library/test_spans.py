@@ -4,7 +4,7 @@ import pytest
 
 from keras_transformer.model_config import ConfigError
 from keras_transformer.text.glossary import Glossary, Term
-from keras_transformer.text.spans import KINDS, Protection
+from keras_transformer.text.spans import KINDS, LEFT, RIGHT, Protection
 
 
 def found(text, kinds=KINDS, **more):
@@ -15,6 +15,7 @@ def found(text, kinds=KINDS, **more):
     "text, spans",
     [
         ("See https://x.org/a_(b)?q=1. Or (www.y.de)!", [("https://x.org/a_(b)?q=1", "urls"), ("www.y.de", "urls")]),
+        ("at x.org (https://x.org/a_(b)), [http://y.de]", [("https://x.org/a_(b)", "urls"), ("http://y.de", "urls")]),
         ("Write to jo.doe+x@mail.example.org, or @jo.", [("jo.doe+x@mail.example.org", "emails")]),
         ("{name}, {0} and {} of ${total} {{ user.x }}", ["{name}", "{0}", "{}", "${total}", "{{ user.x }}"]),
         ("%s %(count)d %1$s %.2f %-5d 50%discount 100% sure", ["%s", "%(count)d", "%1$s", "%.2f", "%-5d"]),
@@ -34,8 +35,16 @@ def test_each_kind_is_found_and_an_outer_span_hides_the_inner_ones(text, spans):
 def test_only_the_kinds_that_were_asked_for_are_found():
     assert found("2 https://x.org {a}", "urls, placeholders") == [("https://x.org", "urls"), ("{a}", "placeholders")]
     assert not Protection.of("")
+    glossary = Glossary([Term("dog", "Hund")])
+    assert all((Protection.of("urls"), Protection.of("", glossary), Protection(forbidden=glossary)))
     with pytest.raises(ConfigError, match="protect has 'url'; it may have urls, emails, placeholders, tags, numbers"):
         Protection.of("url")
+
+
+def test_the_signs_of_marks_are_text_unless_a_file_has_marks():
+    text = f"a {LEFT}element-b 0{RIGHT}"
+    assert not Protection(("urls",)).spans(text)
+    assert [span[:2] for span in Protection(("urls",), has_marks=True).spans(text)] == [(2, len(text))]
 
 
 def test_a_term_is_taken_before_a_kind_and_the_longest_one_first():
@@ -58,5 +67,5 @@ def test_words_of_files_are_kept_as_they_are_written_and_forbidden_however_they_
     assert [(span.start, span.target) for span in protection.spans("an apple, Apple, 2 Dog")] == [
         (10, "Apple"), (17, "2"), (19, "Hund"),
     ]  # fmt: skip
-    assert [place[:2] for place in protection.forbidden.matches("a pear")] == [(2, 6)]
+    assert [place[:2] for place in protection.forbidden.matches("a PEAR")] == [(2, 6)]
     assert not Protection.read("")
