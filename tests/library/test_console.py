@@ -4,8 +4,10 @@ import functools
 import gc
 import importlib
 import io
+import logging
 import math
 import os
+import re
 import sys
 import types
 
@@ -19,9 +21,40 @@ from keras_transformer.errors import InputError, UserError, first_line_of
 from keras_transformer.translation import Translation
 from tests.support.processes import python
 
+RECORD = logging.LogRecord("of this test", logging.WARNING, "", 0, "fox", None, None)
+
 
 def test_a_line_break_inside_a_translation_becomes_a_space():
     assert on_one_line("a\r\nb\nc") == "a b c"
+
+
+@pytest.mark.parametrize(
+    ("is_long", "level", "line"),
+    [(False, logging.WARNING, "WARNING: fox"), (True, logging.INFO, r"\d\d:\d\d:\d\d fox")],
+)
+def test_a_long_command_logs_its_progress_each_line_with_its_time(is_long, level, line, monkeypatch):
+    options = {}
+    monkeypatch.setattr(logging, "basicConfig", lambda **given: options.update(given))
+    for name in ("KERAS_BACKEND", "TF_CPP_MIN_LOG_LEVEL"):
+        monkeypatch.setenv(name, "of this test")
+    for name in ("tensorflow", "absl"):
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.INFO)
+    console.prepare_process(*[is_long] if is_long else [])
+    options["stream"].close()
+    written = logging.Formatter(options["format"], options["datefmt"]).format(RECORD)
+    assert options["level"] == level and re.fullmatch(line, written)
+    assert os.environ["KERAS_BACKEND"] == "tensorflow" and os.environ["TF_CPP_MIN_LOG_LEVEL"] == "of this test"
+    assert {logging.getLogger(name).level for name in ("tensorflow", "absl")} == {logging.ERROR}
+
+
+def test_work_that_turns_out_to_be_long_logs_its_progress_while_it_lasts(monkeypatch):
+    root, handler = logging.Logger("root", logging.WARNING), logging.StreamHandler(io.StringIO())
+    root.addHandler(handler)
+    monkeypatch.setattr(logging, "getLogger", lambda *_: root)
+    with pytest.raises(UserError), console.progress_logged():
+        assert root.level == logging.INFO and re.fullmatch(r"\d\d:\d\d:\d\d fox", handler.format(RECORD))
+        raise UserError("It ends.")
+    assert root.level == logging.WARNING and handler.format(RECORD) == "fox"
 
 
 def test_packages_are_unavailable_within_and_come_back():

@@ -44,6 +44,56 @@ def test_ctrl_c_and_a_pipe_that_closes_early_end_a_command(name, as_started, mon
     assert handlers == [signal.SIG_DFL, signal.SIG_IGN if name in WITH_SOCKETS else signal.SIG_DFL]
 
 
+LONG = {"train", "multi30k", "evaluate", "distil", "calibrate", "shortlist", "import", "cluster"}  # log their progress
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_program_hands_each_command_its_arguments_and_its_name(name, as_started, monkeypatch):
+    module, calls = program.module_of(name), []
+    monkeypatch.setattr(module, "app", lambda arguments, prog_name: calls.append((arguments, prog_name)))
+    monkeypatch.setattr(module, "prepare_process", lambda is_long=False: calls.append(is_long))
+    monkeypatch.setattr(module, "log", logging.getLogger("of this test"), raising=False)
+    monkeypatch.setattr(module, "exit_immediately", contextlib.nullcontext, raising=False)
+    program.main("kt", [name, "one", "--two"])
+    assert calls == [name in LONG, (["one", "--two"], f"kt {name}")]
+    monkeypatch.setattr("sys.argv", ["kt", name, "three"])
+    program.main()
+    assert calls[2:] == [name in LONG, (["three"], f"keras-transformer {name}")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_a_command_needs_is_installed_by_its_extra(name, as_started, monkeypatch, capsys):
+    def missing(name):
+        raise ModuleNotFoundError(name="seldom")
+
+    monkeypatch.setattr(program, "module_of", missing)
+    with pytest.raises(SystemExit) as end:
+        program.main("kt", [name])
+    extra = COMMANDS[name].extra
+    package = f'"keras-transformer-mt[{extra}]"' if extra else "keras-transformer-mt"
+    assert end.value.code == 1 and capsys.readouterr().err == (
+        f"Error: `kt {name}` needs the module seldom, which is not installed: pip install {package}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "output", "errors"),
+    [
+        (["--help"], None, "Usage: kt COMMAND", ""),
+        ([], 2, "", "Usage: kt COMMAND"),
+        (["trian"], 2, "", "Error: There is no command 'trian'. Did you mean train? `kt --help`"),
+        (["xyzzy"], 2, "", "Error: There is no command 'xyzzy'. `kt --help`"),
+    ],
+)
+def test_a_line_without_a_command_is_answered(arguments, code, output, errors, as_started, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["kt", *arguments])
+    with contextlib.nullcontext() if code is None else pytest.raises(SystemExit) as end:
+        program.main("kt", arguments or None)
+    printed = capsys.readouterr()
+    assert printed.out.startswith(output) and printed.err.startswith(errors)
+    assert [bool(printed.out), bool(printed.err)] == [bool(output), bool(errors)] and (end and end.value.code) == code
+
+
 def click_command(name):
     return typer.main.get_command(program.module_of(name).app)
 
