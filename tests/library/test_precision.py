@@ -36,12 +36,15 @@ def test_a_transformer_of_mixed_precision_is_searched_as_it_is_on_request(pair):
     assert 1e-4 < max(abs(t.score - e.score) for t, e in zip(as_it_is, exact, strict=True)) < 0.5
 
 
+def test_a_model_that_has_the_precision_is_no_copy(pair):
+    assert in_precision(pair[0], None) is in_precision(pair[0], "float32") is pair[0]
+
+
 def test_another_precision_is_refused(pair):
     with pytest.raises(ConfigError, match="precision is 'float8'; it must be one of float32, bfloat16"):
         Translator(*pair, precision="float8")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("flags, warns", [("avx2 avx512_bf16", False), ("amx_bf16", False), ("avx2 avx512f", True)])
 def test_a_processor_without_bfloat16_products_is_told(pair, monkeypatch, caplog, flags, warns):
     monkeypatch.setattr(pathlib.Path, "read_text", lambda *_, **__: f"flags : {flags}\n")

@@ -36,6 +36,8 @@ def test_every_ending_completes_the_text_of_the_prefix(tokenizer):
     for text in (SENTENCES[0], SENTENCES[0][:7], SENTENCES[0][:5] + " ", "zzé"):
         prefix = PrefixReader(tokenizer).read(text, 100)
         assert prefix.endings and all(found.startswith(text.rstrip()) for found in completed(tokenizer, prefix))
+        shorter = completed(tokenizer, prefix._replace(endings=[ending[:-1] for ending in prefix.endings]))
+        assert text != text.rstrip() or not any(found.startswith(text) for found in shorter)
 
 
 def test_what_a_longer_text_is_divided_into_begins_as_one_of_its_endings(tokenizer):

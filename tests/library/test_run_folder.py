@@ -30,6 +30,24 @@ def test_no_command_may_write_over_a_file_of_a_run(name, tmp_path):
     RunFolder(tmp_path).refuse_own_file("--output", tmp_path / "distilled.de")  # a file of the user's
 
 
+def test_a_folder_that_lacks_a_file_is_told_what_it_is(tmp_path):
+    run = RunFolder(tmp_path / "run")
+    with pytest.raises(ConfigError, match="There is no run folder"):
+        run.check_has(run.weights)
+    run.path.mkdir()
+    with pytest.raises(ConfigError, match="has no model.weights.h5: it is not a run folder, or its training has not"):
+        run.check_has(run.path, run.weights)
+    run.check_has()
+    for place in (run.path, run.path / "123"):
+        place.mkdir(exist_ok=True)
+        (place / "saved_model.pb").touch()
+        with pytest.raises(ConfigError, match="is an export, not a run folder: `keras-transformer translate-export"):
+            run.check_has(run.weights)
+        (place / "saved_model.pb").unlink()
+    run.weights.touch()
+    run.check_has(run.weights)
+
+
 def test_a_damaged_sum_is_one_sentence(tmp_path):
     run = RunFolder(tmp_path)
     run.tokenizer.write_bytes(b"pieces")

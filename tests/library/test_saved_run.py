@@ -4,6 +4,7 @@ import os
 import shutil
 from types import SimpleNamespace
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from keras_transformer.model import Transformer, with_attention
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.model import RecurrentModel
 from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import check_finite
+from keras_transformer.saved_run import check_finite, save_parts
 from keras_transformer.scorer import Scorer
 from keras_transformer.tokenizer import train_tokenizer
 from tests.support.models import randomise
@@ -278,6 +279,15 @@ def test_a_file_of_weights_that_are_not_finite_is_refused(random_folder, tmp_pat
     transformer.save_weights(tmp_path / "run" / "model.weights.h5")
     with pytest.raises(kt.ConfigError, match=f"model.weights.h5 is damaged: {weight.path}"):
         kt.load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_a_file_of_weights_has_the_type_that_was_asked_for(dtype, tokenizer, tmp_path):
+    save_parts(RunFolder(tmp_path), transformer_of(tokenizer), tokenizer, [], kt.Inference(), dtype)
+    types = set()
+    with h5py.File(tmp_path / "model.weights.h5") as file:
+        file.visititems(lambda _, item: types.add(str(item.dtype)) if isinstance(item, h5py.Dataset) else None)
+    assert types == {dtype}
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

@@ -89,6 +89,17 @@ def test_lines_of_more_tokens_than_were_trained_on_are_counted(echo, pair):
     assert unknown.longer_than_trained == 0
 
 
+def test_a_line_is_too_long_that_has_more_tokens_than_the_model_takes_or_was_trained_on(echo, pair):
+    length = len(pair[1].encode(LINES[0])) + 1
+    for limits in ({"trained_tokens": length}, {"max_source_tokens": length}):
+        assert echo(**limits).are_too_long([LINES[0]]) == [False]
+        shorter = {name: limit - 1 for name, limit in limits.items()}
+        assert echo(**shorter).are_too_long([LINES[0]]) == [True]
+        assert echo(trained_tokens=99, **shorter if "trained_tokens" not in limits else {}).are_too_long(
+            [LINES[0]]
+        ) == ["trained_tokens" not in limits]
+
+
 @pytest.mark.parametrize("empty", ["", " ", "\t", "\u3000", "\r"])
 def test_a_line_without_text_has_an_empty_translation(echo, empty):
     assert echo().translate(["a", empty, "b"])[1] == Translation("", 0.0, ())
