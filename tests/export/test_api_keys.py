@@ -68,6 +68,7 @@ def test_each_key_is_enough_in_either_header(server, key):
 def test_anything_else_is_refused_with_one_sentence(server, headers):
     answer = asked(server, **headers)
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    assert answer.headers["cache-control"] == "no-store"
     assert "API key" in answer.json()["error"] and "\n" not in answer.json()["error"]
 
 
@@ -107,6 +108,7 @@ def test_grpc(server, file, tmp_path):
             ("tensorflow.serving.PredictionService/Predict", (), "UNAUTHENTICATED"),
             ("tensorflow.serving.ModelService/GetModelStatus", (), "UNAUTHENTICATED"),
             ("no.Service/Method", (), "UNAUTHENTICATED"),
+            ("no/grpc.health.v1.Health/Check", (), "UNAUTHENTICATED"),
             ("no.Service/Method", (("x-api-key", KEYS[1]),), "UNIMPLEMENTED"),
             ("tensorflow.serving.PredictionService/Predict", (("x-api-key", KEYS[1]),), "INVALID_ARGUMENT"),
         ]:
@@ -166,7 +168,7 @@ def test_every_key_of_the_file_is_compared(file, monkeypatch):
     ("name", "value", "keys"),
     [("x-api-key", "k", [b"k"]), ("authorization", "Bearer k", [b"k"]), ("authorization", "BEARER k", [b"k"]),
      ("authorization", "Bearerk", []), ("authorization", "k", []), ("x-api-keys", "k", []),
-     ("x-api-key", b"k", [b"k"])],
+     ("x-api-key", b"k", [b"k"]), ("x-api-key", " k ", [b"k"]), ("authorization", "Bearer  k ", [b"k"])],
 )  # fmt: skip
 def test_where_a_key_stands(name, value, keys):
     assert keys_in(name, value) == keys

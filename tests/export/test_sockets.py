@@ -13,7 +13,7 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.server.sockets import open_path, remove_stale
+from export.server.sockets import only_for_the_group, open_path, remove_stale
 from export.versions import ExportError
 from tests.support.echo import write_echo
 
@@ -60,6 +60,18 @@ def test_both_apis_answer_at_their_socket_and_at_the_ports(folder, tmp_path):
     assert not rest.exists() and not rpc.exists()
 
 
+def test_only_the_mode_of_the_socket_differs_from_that_of_other_files(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with only_for_the_group(), socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(os.fspath(tmp_path / "socket"))
+        (tmp_path / "later").touch()
+    finally:
+        assert os.umask(before) == 0o027
+    assert stat.S_IMODE((tmp_path / "socket").stat().st_mode) == 0o660
+    assert stat.S_IMODE((tmp_path / "later").stat().st_mode) == 0o640
+
+
 def test_a_socket_where_nobody_listens_is_replaced(tmp_path):
     path = tmp_path / "socket"
     open_path(path).close()
@@ -86,9 +98,10 @@ def test_a_link_to_a_socket_is_kept(tmp_path):
         open_path(tmp_path / "link")
 
 
-@pytest.mark.parametrize("name", ["none/socket", "x" * 200])
+@pytest.mark.parametrize("name", ["none/socket", "file/socket", "x" * 200, "x" * 300])
 @pytest.mark.parametrize("option", ["unix_socket", "grpc_unix_socket"])
 def test_a_path_that_cannot_be_one_is_one_sentence_and_closes_the_ports(name, option, folder, tmp_path):
+    (tmp_path / "file").touch()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = ServerOptions(port=port, grpc_port=0, **{option: tmp_path / name})

@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import itertools
 import json
+import os
 import shutil
 import socket
 import ssl
@@ -17,7 +19,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from export.client.access import Access
 from export.client.client import ServingClient
 from export.client.transports import ClientError
+from export.probe import reason_against
 from export.serve import app
+from export.server import tls
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.tls import Certificate
@@ -27,7 +31,6 @@ from tests.support.certificates import Authority, Pair, openssl
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.echo import write_echo
 
-pytestmark = pytest.mark.slow  # openssl is a process
 LINES = ["a", "ü"]
 LONG = "x" * 200_000
 
@@ -83,6 +86,16 @@ def texts(url, **access):
     return [each.text for each in ServingClient(url, 20, attempts=2, access=Access(**access)).translate(LINES)]
 
 
+@contextlib.contextmanager
+def connected(server, ca, port, protocols):
+    """A connection whose handshake has ended."""
+    context = ssl.create_default_context(cafile=ca)
+    context.set_alpn_protocols(protocols)
+    with socket.create_connection((server.host, port), timeout=20) as connection:
+        with context.wrap_socket(connection, server_hostname="localhost") as wrapped:
+            yield wrapped
+
+
 def test_the_addresses_say_that_there_is_tls(server):
     assert (server.url[:8], server.grpc_url[:8]) == ("https://", "grpcs://")
 
@@ -118,6 +131,16 @@ def test_the_page_the_status_and_the_metrics_are_there(server, authority):
     assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 
+def test_unix_sockets_have_no_tls_although_the_ports_do(folder, options, tmp_path):
+    rest, rpc = tmp_path / "rest", tmp_path / "rpc"
+    with local_server(folder, dataclasses.replace(options, unix_socket=rest, grpc_unix_socket=rpc)) as server:
+        assert reason_against(server.url, str(rest)) == reason_against(server.url) == ""
+        with grpc.insecure_channel(f"unix:{rpc}") as channel:
+            answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
+    assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["--http1.1", "--http2"])
 def test_curl(server, authority, version):
     if shutil.which("curl") is None:
@@ -135,6 +158,8 @@ def test_a_body_that_is_refused_is_read_so_that_the_client_gets_the_reason(serve
     with trusting(authority) as session:
         for _ in range(3):
             assert session.post(f"{server.url}:predict", data=body, timeout=60).status_code == 413
+        ending = session.post(f"{server.url}:predict", data=body, headers={"Connection": "close"}, timeout=60)
+        assert ending.status_code == 413
         assert session.post(f"{server.url}:predict", json={"inputs": LINES}, timeout=60).status_code == 200
 
 
@@ -152,11 +177,35 @@ def test_tls_is_1_2_or_newer(server, authority, version, is_taken):
                     assert wrapped.version() == version.replace("_", ".")
 
 
+@pytest.mark.slow
 def test_a_handshake_that_does_not_end_is_given_up(folder, options):
     with local_server(folder, dataclasses.replace(options, header_seconds=0.2)) as server:
         for port in (server.port, server.grpc_port):
             with socket.create_connection((server.host, port), timeout=20) as connection:
                 assert connection.recv(100) in (b"",) or port == server.grpc_port  # gRPC may send an alert first
+
+
+def test_a_connection_ends_although_its_client_does_not_end_tls(folder, options, authority):
+    """Python's own limit is 30 seconds."""
+    with local_server(folder, dataclasses.replace(options, header_seconds=0.2)) as server:
+        with connected(server, authority.certificate, server.port, ["http/1.1"]) as wrapped:
+            wrapped.settimeout(20)
+            wrapped.sendall(b"GET /none HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            with contextlib.suppress(ssl.SSLError):
+                while wrapped.recv(1 << 16):
+                    pass
+            raw = socket.socket(fileno=os.dup(wrapped.fileno()))  # below TLS: the end of the connection itself
+            with raw:
+                raw.settimeout(20)
+                with contextlib.suppress(ConnectionError):
+                    assert raw.recv(1) == b""
+
+
+def test_of_what_a_client_offers_http_1_1_is_chosen_and_http_2_for_grpc(server, authority):
+    for port, chosen in ((server.port, "http/1.1"), (server.grpc_port, "h2")):
+        for offered in ([chosen], ["h2", "http/1.1"]):
+            with connected(server, authority.certificate, port, offered) as wrapped:
+                assert wrapped.selected_alpn_protocol() == chosen
 
 
 # certificates of clients
@@ -180,11 +229,8 @@ def test_a_client_without_one_or_with_that_of_a_stranger_gets_none(strict, autho
 
 
 def serial(server, ca, port):
-    context = ssl.create_default_context(cafile=ca)
-    context.set_alpn_protocols(["h2" if port == server.grpc_port else "http/1.1"])
-    with socket.create_connection((server.host, port), timeout=20) as connection:
-        with context.wrap_socket(connection, server_hostname="localhost") as wrapped:
-            return wrapped.getpeercert()["serialNumber"]
+    with connected(server, ca, port, ["h2" if port == server.grpc_port else "http/1.1"]) as wrapped:
+        return wrapped.getpeercert()["serialNumber"]
 
 
 def test_a_new_certificate_is_for_new_connections_and_a_damaged_one_for_none(folder, authority, caplog):
@@ -218,6 +264,24 @@ def test_another_authority_of_clients_replaces_the_first(authority, stranger, tm
     assert certificate.refresh() is True
     [known] = certificate.context.current.get_ca_certs()
     assert dict(pairs[0] for pairs in known["subject"])["commonName"] == "another-authority"
+
+
+def test_files_that_are_wrong_are_refused_at_every_look_and_so_are_those_that_change_meanwhile(authority, monkeypatch):
+    pair = authority.pair("changing")
+    certificate = Certificate(*pair)
+    whole = certificate.context.current
+    pair.key.write_bytes(authority.pair("other").key.read_bytes())
+    for _ in range(2):
+        with pytest.raises(ExportError, match="does not belong"):
+            certificate.refresh()
+    authority.pair("changing")
+    reads = itertools.count()
+    monkeypatch.setattr(tls, "content_of", lambda file: file.read_bytes() + b"\n" * next(reads))
+    with pytest.raises(ExportError, match="changed while it was read"):
+        certificate.refresh()
+    assert certificate.context.current is whole
+    monkeypatch.undo()
+    assert certificate.refresh() is True and certificate.refresh() is False
 
 
 # mistakes
