@@ -55,6 +55,23 @@ def test_what_arrives_slowly_gives_way_the_oldest_first(monkeypatch):
     assert whole.held == 0
 
 
+def test_a_request_that_arrives_slowly_gives_way_to_others_and_not_to_itself(monkeypatch):
+    monkeypatch.setattr(bytes_in_flight, "PATIENCE", 0.0)
+    whole = BytesInFlight(100)
+
+    async def main():
+        with whole.share() as share:
+            async with share.arriving(time.monotonic() + 60):
+                share.resize(60)
+                await asyncio.sleep(0.001)
+                with pytest.raises(RequestError):
+                    share.resize(101)
+                assert share.size == whole.held == 60 and share in whole.arriving
+
+    asyncio.run(main())
+    assert whole.held == 0 and not whole.arriving
+
+
 def test_what_arrives_in_time_does_not_give_way():
     whole = BytesInFlight(100)
 

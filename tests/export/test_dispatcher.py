@@ -142,6 +142,22 @@ def test_requests_in_flight_have_so_many_seconds_when_the_server_ends():
     assert asyncio.run(dispatcher.drain()) is True
 
 
+def test_a_server_that_ends_takes_no_request_and_waits_for_one_that_ends_in_time():
+    """As a client sees it: what was asked before is answered."""
+
+    async def main(dispatcher):
+        with dispatcher.request("REST"):
+            draining = asyncio.create_task(dispatcher.drain())
+            await asyncio.sleep(0.03)
+            for entrypoint in ("REST", "GRPC"):
+                with pytest.raises(RequestError, match="shutting down"), dispatcher.request(entrypoint):
+                    pass
+            assert not draining.done() and dispatcher.in_flight == 1
+        return await draining
+
+    assert asyncio.run(main(Dispatcher(ANY, ServerOptions()))) is True
+
+
 def test_a_request_that_fails_is_no_longer_in_flight_and_frees_its_version():
     version = types.SimpleNamespace(users=0, number=1)
     dispatcher = Dispatcher(Models([types.SimpleNamespace(name="any", version=lambda choice: version)]), OPTIONS)

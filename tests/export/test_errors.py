@@ -1,9 +1,10 @@
 """If the graph refuses a request, the server answers with the graph's sentence, without TensorFlow's own words."""
 
+import grpc
 import pytest
 import tensorflow as tf
 
-from export.server.errors import Code, from_tensorflow, message_of_the_graph
+from export.server.errors import Code, RequestError, from_tensorflow, invalid, message_of_the_graph
 
 
 def test_a_refusal_is_the_sentence_of_the_assertion(tmp_path):
@@ -22,6 +23,31 @@ def test_a_refusal_is_the_sentence_of_the_assertion(tmp_path):
     assert (found.code, found.message) == (Code.INVALID_ARGUMENT, "beam_size must be [1 to 4]. [9]")
 
 
+OF_THE_REQUEST = {"InvalidArgumentError", "OutOfRangeError", "FailedPreconditionError"}
+ERRORS = [kind for kind in vars(tf.errors).values() if isinstance(kind, type) and issubclass(kind, tf.errors.OpError)]
+
+
+@pytest.mark.parametrize("kind", sorted({*ERRORS} - {tf.errors.OpError}, key=str), ids=lambda kind: kind.__name__)
+def test_each_error_of_tensorflow_is_of_the_request_of_the_memory_or_of_the_server(kind):
+    code = {"ResourceExhaustedError": Code.RESOURCE_EXHAUSTED} | dict.fromkeys(OF_THE_REQUEST, Code.INVALID_ARGUMENT)
+    found = from_tensorflow(kind(None, None, "the reason\n\t [[{{node a/b}}]]"))
+    assert found.code is code.get(kind.__name__, Code.INTERNAL)
+    assert found.message.endswith("the reason") is (found.code is not Code.RESOURCE_EXHAUSTED)
+    assert found.http_status == {Code.INVALID_ARGUMENT: 400, Code.RESOURCE_EXHAUSTED: 503}.get(found.code, 500)
+
+
+def test_an_error_reads_as_its_sentence_and_has_the_status_of_its_code_or_its_own():
+    assert str(RequestError(Code.NOT_FOUND, "It is not here.")) == str(invalid("It is not here.")) == "It is not here."
+    assert RequestError(Code.NOT_FOUND, "").http_status == 404
+    assert RequestError(Code.INVALID_ARGUMENT, "", 413).http_status == 413
+
+
+def test_each_code_has_the_number_and_the_name_of_grpc():
+    assert {code.name: code.number for code in Code} == {
+        code.name: grpc.StatusCode[code.name].value[0] for code in Code
+    }
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
@@ -30,6 +56,8 @@ def test_a_refusal_is_the_sentence_of_the_assertion(tmp_path):
         ("Detected at node A/A defined at (most recent call last):\n<no stack>\nassertion failed: [x] [9]", "x [9]"),
         ("2 root error(s) found.\n  (0) INVALID_ARGUMENT: assertion failed: [no] [1]\n  (1) other", "no [1]"),
         ("Graph execution error:\n\nno assertion\n\t [[{{node a/b}}]]", "no assertion"),
+        ("in  two\n lines", "in two lines"),
+        ("x" * 1001, "x" * 1000),
     ],
 )
 def test_what_tensorflow_adds_is_left_out(message, expected):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+import time
 import types
 
 import grpc
@@ -16,8 +17,9 @@ from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataReque
 from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest, GetModelStatusResponse
 
 from export.server import protobuf_codec
+from export.server.bytes_in_flight import BytesInFlight
 from export.server.errors import Code, RequestError
-from export.server.grpc_api import GrpcApi, set_serving
+from export.server.grpc_api import GrpcApi, received, set_serving
 from export.server.model_folder import State, Status
 from export.server.options import ServerOptions
 from export.server.process import local_server
@@ -74,6 +76,28 @@ def test_a_small_message_that_claims_many_values_is_refused_before_they_are_made
     monkeypatch.setattr(protobuf_codec, "array_of", lambda *arguments: pytest.fail("it is made"))
     with pytest.raises(RequestError, match=re.escape(message)):
         asked(name, shape)
+
+
+def test_a_message_counts_as_the_longest_until_it_has_arrived_and_then_as_what_it_is():
+    sizes, whole = [], BytesInFlight(1000)
+
+    async def read():
+        sizes.append(share.size)
+        return b"abc"
+
+    async def receive():
+        context, arriving = types.SimpleNamespace(read=read), asyncio.Semaphore(1)
+        body = await received(context, arriving, 900, share, time.monotonic() + 60)
+        assert not arriving.locked()
+        return body
+
+    with whole.share() as share:
+        assert asyncio.run(receive()) == b"abc"
+        assert (sizes, share.size, whole.held) == ([900], 3, 3)
+        with whole.share() as other, pytest.raises(RequestError) as error:
+            context = types.SimpleNamespace(read=lambda: pytest.fail("there is no room for it"))
+            asyncio.run(received(context, asyncio.Semaphore(1), 998, other, time.monotonic() + 60))
+    assert error.value.code is Code.RESOURCE_EXHAUSTED and whole.held == 0
 
 
 LABELLED = {"name": "echo", "version_label": "stable"}

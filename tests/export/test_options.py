@@ -1,0 +1,56 @@
+"""Each limit of a server has a range, whose ends are taken and beyond which it is refused by name."""
+
+import dataclasses
+import math
+
+import pytest
+
+from export.server.options import ServerOptions
+from export.versions import ExportError
+
+PORTS = ["port", "grpc_port"]
+FIELDS = {field.name: field.type for field in dataclasses.fields(ServerOptions)}
+COUNTS = [name for name, kind in FIELDS.items() if kind is int and name not in PORTS]
+SECONDS = [name for name, kind in FIELDS.items() if kind is float]
+RANGES = [
+    *((name, [1, 1 << 40], [0, -1]) for name in COUNTS),
+    *((name, [1e-3, 1e9], [0.0, -1.0, math.nan]) for name in SECONDS if name != "idle_seconds"),  # no option has it
+    *((name, [0, 1, 65535], [-1, 65536]) for name in PORTS),
+]
+
+
+def test_the_table_has_every_number():
+    assert len(COUNTS) >= 6 and len(SECONDS) >= 6 and len(RANGES) == len(COUNTS) + len(SECONDS) - 1 + len(PORTS)
+
+
+@pytest.mark.parametrize(("name", "taken", "refused"), RANGES, ids=[name for name, *_ in RANGES])
+def test_a_number_has_a_range(name, taken, refused):
+    for value in taken:
+        assert getattr(ServerOptions(**{name: value}), name) == value
+    for value in refused:
+        with pytest.raises(ExportError, match=rf"\b{name}\b is {value}; it must be"):
+            ServerOptions(**{name: value})
+
+
+def test_what_needs_another_option_is_refused_without_it(tmp_path):
+    for alone, needed in (
+        ({"log_text": True}, "log_requests"),
+        ({"tls_client_ca": tmp_path}, "tls_certificate"),
+        ({"tls_key": tmp_path}, "tls_certificate"),
+        ({"tls_certificate": tmp_path}, "tls_key"),
+    ):
+        with pytest.raises(ExportError, match=needed):
+            ServerOptions(**alone)
+    ServerOptions(tls_certificate=tmp_path, tls_key=tmp_path, tls_client_ca=tmp_path)
+    ServerOptions(log_text=True, log_requests=tmp_path)
+
+
+def test_nothing_is_open_to_others_unless_it_is_asked_for():
+    options = ServerOptions()
+    assert options.host == "127.0.0.1" and not options.allow_origins
+    assert not options.metrics_without_key and not options.log_text and options.log_requests is None
+
+
+def test_what_is_in_flight_is_bounded_by_bodies():
+    options = ServerOptions(body_bytes=1000)
+    assert (options.bytes_in_flight, options.answer_bytes) == (32_000, 8_000)
