@@ -1,21 +1,16 @@
 """Connections that are slow, half-closed or not HTTP end, and delay no other connection."""
 
-import asyncio
 import contextlib
 import http.client
 import json
 import socket
 import time
-from unittest import mock
 
 import pytest
 import requests
-import uvicorn
-from starlette.responses import Response
-from uvicorn.server import ServerState
 
 from export.client.client import ServingClient
-from export.server.http_connection import HEADER_BYTES, PIPELINED, HttpConnection
+from export.server.http_connection import PIPELINED, HttpConnection
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.bad_requests import Bystander, resident, send
@@ -283,84 +278,6 @@ def test_who_waits_for_the_end_of_a_refused_connection_need_not_send_the_rest_of
         assert connection.recv(1) == b""
 
 
-# without a socket: what is read at once is not left to chance
-
-
-async def waits(scope, receive, send):
-    await asyncio.Event().wait()
-
-
-async def refuses(scope, receive, send):
-    await Response("no", 404)(scope, receive, send)
-
-
-async def fed(application, parts):
-    """Feed a connection parts of what a client sends, with time for an answer after each.
-
-    Yields, after its start and after each part, whether the time for headers runs, and whether it has been ended.
-    """
-    config = uvicorn.Config(application, http=HttpConnection, ws="none", lifespan="off", log_config=None)
-    config.load()
-    connection = HttpConnection(config=config, server_state=ServerState(), app_state={})
-    peer = mock.Mock(**{"family": socket.AF_INET, "getsockname.return_value": ("::1", 1)})
-    extra = {"socket": peer, "sockname": ("::1", 1), "peername": ("::1", 2)}
-    ends = []
-    transport = mock.Mock(
-        get_extra_info=extra.get, is_closing=lambda: bool(ends), close=lambda: ends.append(1),
-        get_write_buffer_size=lambda: 0,
-    )  # fmt: skip
-    connection.connection_made(transport)
-    found = [(connection._header_timer is not None, bool(ends))]
-    for part in parts:
-        connection.data_received(part)
-        await asyncio.sleep(0.001)
-        found.append((connection._header_timer is not None, bool(ends)))
-    timer = connection._header_timer
-    connection.connection_lost(None)
-    assert timer is None or timer.cancelled()
-    for task in connection.tasks:
-        task.cancel()
-    await asyncio.gather(*connection.tasks, return_exceptions=True)
-    return found
-
-
-FOUR = b"Content-Length: 4\r\n\r\n"
-
-
-@pytest.mark.parametrize(
-    ("application", "parts", "is_running"),
-    [
-        (waits, [HEAD[:20], HEAD[20:] + FOUR], [True, True, False]),
-        (waits, [HEAD + FOUR, b"ab", b"cd"], [True, False, False, False]),
-        (waits, [HEAD + FOUR + b"abcd", GET[:3], GET[3:]], [True, False, True, False]),
-        (waits, [HEAD + CHUNKED + b"\r\n", b"1\r\nx\r\n"], [True, False, False]),
-        (refuses, [HEAD + FOUR, b"ab", b"cd" + GET], [True, False, True, False]),
-        (refuses, [HEAD + FOUR + b"abcd", b"\r\n", GET[:3]], [True, False, True, True]),
-    ],
-)
-def test_time_runs_for_headers_and_for_the_rest_of_a_refused_body_and_for_nothing_else(application, parts, is_running):
-    assert asyncio.run(fed(application, parts)) == [(each, False) for each in is_running]
-
-
-LONG = b"X: " + b"a" * (HEADER_BYTES - 3)
-
-
-@pytest.mark.parametrize(
-    ("parts", "is_ended"),
-    [
-        ([HEAD, LONG], False),
-        ([HEAD, LONG, b"a"], True),
-        ([HEAD, *[b"X: " + b"a" * 20_000 + b"\r\n"] * 4], True),
-        ([HEAD + b"Content-Length: 100000\r\n\r\n", b" " * 100_000 + HEAD, LONG[:1000]], False),
-        ([HEAD + b"Content-Length: 100000\r\n\r\n", b" " * 70_000, b" " * 29_000], False),
-        ([HEAD + CHUNKED + b"\r\n", b"%x\r\n%s\r\n" % (90_000, b" " * 90_000), b"1\r\nx\r\n"], False),
-        ([HEAD + CHUNKED + b"\r\n1\r\nx\r\n0\r\n", LONG, b"a"], True),
-    ],
-)
-def test_headers_and_trailers_have_so_many_bytes_and_bodies_more(parts, is_ended):
-    assert asyncio.run(fed(waits, parts))[-1][1] is is_ended
-
-
 def test_a_request_that_ends_the_connection_is_answered_whatever_follows_it(server):
     answer = send(server, GET.replace(b"Host", b"Connection: close\r\nHost") + GET)
     assert answer.count(b"HTTP/1.1 200") == answer.count(b"HTTP/1.1 ") == 1
@@ -376,20 +293,3 @@ def test_an_answer_does_not_wait_until_its_headers_are_acknowledged(server, monk
     monkeypatch.setattr(HttpConnection, "connection_made", record)
     assert requests.get(server.url).status_code == 200
     assert delays and all(delays)
-
-
-def test_a_closed_connection_ends_although_its_client_reads_nothing():
-    """What is left of an answer has `seconds` for each part of it; then the connection is aborted."""
-    timers = []
-    unread, aborted = iter([9, 9, 4, 4, 4]), []
-    connection = HttpConnection.__new__(HttpConnection)
-    connection.loop, connection._reader_timer = mock.Mock(call_later=lambda *timer: timers.append(timer) or timer), None
-    connection._socket = mock.Mock(
-        get_write_buffer_size=lambda: next(unread), abort=lambda: aborted.append(len(timers))
-    )
-    connection._close()  # with 9 bytes unread
-    connection._watch_reader()  # a second time: nothing more
-    for seconds, check, before in timers:
-        assert seconds == connection.seconds
-        check(before)
-    assert aborted == [2] and connection.is_ending  # after 4 bytes were left twice

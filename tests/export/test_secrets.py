@@ -1,12 +1,23 @@
-"""The files of the certificate and of the keys are looked at for ever, and an error in them is logged once."""
+"""What only the operator has, certificates and keys: what is wrong is one sentence, and what is whole stays in use."""
 
 import asyncio
+import itertools
 
 import pytest
 
+from export.client.access import Access
+from export.client.client import ServingClient
+from export.client.transports import ClientError
+from export.serve import app
+from export.server import tls
 from export.server.options import ServerOptions
 from export.server.secrets import Secrets
+from export.server.tls import Certificate
 from export.versions import ExportError
+from keras_transformer.errors import UserError
+from tests.support.certificates import Authority, Pair, openssl
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.echo import write_echo
 
 
 class Changing:
@@ -58,3 +69,99 @@ def test_half_of_a_certificate_is_refused_before_it_is_read(missing, tmp_path):
         ServerOptions(**both | {missing: None})
     with pytest.raises(ExportError, match="cannot be read"):
         Secrets(ServerOptions(**both))
+
+
+# certificates
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"), "our-authority")
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("stranger"), "another-authority")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "echo"
+    write_echo(folder / "1")
+    return folder
+
+
+def test_another_authority_of_clients_replaces_the_first(authority, stranger, tmp_path):
+    """It is not added: whom the first one had signed is a stranger from then on."""
+    pair, client_ca = authority.pair("server"), tmp_path / "ca"
+    client_ca.write_bytes(authority.certificate.read_bytes())
+    certificate = Certificate(*pair, client_ca)
+    assert certificate.refresh() is False
+    client_ca.write_bytes(stranger.certificate.read_bytes())
+    assert certificate.refresh() is True
+    [known] = certificate.context.current.get_ca_certs()
+    assert dict(pairs[0] for pairs in known["subject"])["commonName"] == "another-authority"
+
+
+def test_files_that_are_wrong_are_refused_at_every_look_and_so_are_those_that_change_meanwhile(authority, monkeypatch):
+    pair = authority.pair("changing")
+    certificate = Certificate(*pair)
+    whole = certificate.context.current
+    pair.key.write_bytes(authority.pair("other").key.read_bytes())
+    for _ in range(2):
+        with pytest.raises(ExportError, match="does not belong"):
+            certificate.refresh()
+    authority.pair("changing")
+    reads = itertools.count()
+    monkeypatch.setattr(tls, "content_of", lambda file: file.read_bytes() + b"\n" * next(reads))
+    with pytest.raises(ExportError, match="changed while it was read"):
+        certificate.refresh()
+    assert certificate.context.current is whole
+    monkeypatch.undo()
+    assert certificate.refresh() is True and certificate.refresh() is False
+
+
+# mistakes
+
+
+def test_each_mistake_in_the_files_is_one_sentence(authority, tmp_path):
+    pair, other, nothing = authority.pair("server"), authority.pair("other"), tmp_path / "nothing"
+    nothing.write_text("")
+    damaged = tmp_path / "damaged"
+    damaged.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    secret = tmp_path / "secret"
+    openssl("ec", "-in", pair.key, "-aes128", "-passout", "pass:long enough", "-out", secret)
+    for files, reason in [
+        ((tmp_path / "none", pair.key), "none cannot be read"),
+        ((pair.certificate, tmp_path / "none"), "none cannot be read"),
+        ((pair.certificate, other.key), "does not belong to"),
+        ((pair.key, pair.certificate), "no certificate"),
+        ((pair.certificate, nothing), "no private key"),
+        ((damaged, pair.key), "cannot be used"),
+        ((pair.certificate, secret), "passphrase"),
+        ((*pair, tmp_path / "none"), "none cannot be read"),
+        ((*pair, nothing), "no certificate"),
+        ((*pair, damaged), "cannot be read"),
+    ]:
+        with pytest.raises(ExportError, match=reason) as error:
+            Certificate(*files)
+        assert "\n" not in str(error.value)
+
+
+def test_the_command_refuses_a_mistake_before_anything_listens(folder, authority):
+    pair, other = authority.pair("server"), authority.pair("other")
+    assert_one_sentence(invoke(app, folder, "--tls-certificate", pair.certificate), "tls_key")
+    assert_one_sentence(invoke(app, folder, "--tls-client-ca", authority.certificate), "tls_certificate")
+    mismatch = invoke(app, folder, "--tls-certificate", pair.certificate, "--tls-key", other.key)
+    assert_one_sentence(mismatch, "does not belong")
+
+
+def test_a_client_refuses_files_that_make_no_sense(authority, tmp_path):
+    pair = Pair(authority.certificate, authority.key)
+    with pytest.raises(UserError, match="both"):
+        Access(certificate=pair.certificate)
+    with pytest.raises(UserError, match="none cannot be read"):
+        Access(ca=tmp_path / "none")
+    for url in ("http://localhost:1/v1/models/m", "grpc://localhost:1/m"):
+        with pytest.raises(ClientError, match="s://"):
+            ServingClient(url, access=Access(ca=authority.certificate))

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import os
 import shutil
@@ -20,15 +19,9 @@ from export.client.access import Access
 from export.client.client import ServingClient
 from export.client.transports import ClientError
 from export.probe import reason_against
-from export.serve import app
-from export.server import tls
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.server.tls import Certificate
-from export.versions import ExportError
-from keras_transformer.errors import UserError
-from tests.support.certificates import Authority, Pair, openssl
-from tests.support.commands import assert_one_sentence, invoke
+from tests.support.certificates import Authority
 from tests.support.echo import write_echo
 
 LINES = ["a", "ü"]
@@ -252,79 +245,3 @@ def test_a_new_certificate_is_for_new_connections_and_a_damaged_one_for_none(fol
         assert after != before
         assert session.get(server.url).status_code == 200  # over the connection that was open
     assert caplog.text.count("does not belong") == 1
-
-
-def test_another_authority_of_clients_replaces_the_first(authority, stranger, tmp_path):
-    """It is not added: whom the first one had signed is a stranger from then on."""
-    pair, client_ca = authority.pair("server"), tmp_path / "ca"
-    client_ca.write_bytes(authority.certificate.read_bytes())
-    certificate = Certificate(*pair, client_ca)
-    assert certificate.refresh() is False
-    client_ca.write_bytes(stranger.certificate.read_bytes())
-    assert certificate.refresh() is True
-    [known] = certificate.context.current.get_ca_certs()
-    assert dict(pairs[0] for pairs in known["subject"])["commonName"] == "another-authority"
-
-
-def test_files_that_are_wrong_are_refused_at_every_look_and_so_are_those_that_change_meanwhile(authority, monkeypatch):
-    pair = authority.pair("changing")
-    certificate = Certificate(*pair)
-    whole = certificate.context.current
-    pair.key.write_bytes(authority.pair("other").key.read_bytes())
-    for _ in range(2):
-        with pytest.raises(ExportError, match="does not belong"):
-            certificate.refresh()
-    authority.pair("changing")
-    reads = itertools.count()
-    monkeypatch.setattr(tls, "content_of", lambda file: file.read_bytes() + b"\n" * next(reads))
-    with pytest.raises(ExportError, match="changed while it was read"):
-        certificate.refresh()
-    assert certificate.context.current is whole
-    monkeypatch.undo()
-    assert certificate.refresh() is True and certificate.refresh() is False
-
-
-# mistakes
-
-
-def test_each_mistake_in_the_files_is_one_sentence(authority, tmp_path):
-    pair, other, nothing = authority.pair("server"), authority.pair("other"), tmp_path / "nothing"
-    nothing.write_text("")
-    damaged = tmp_path / "damaged"
-    damaged.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
-    secret = tmp_path / "secret"
-    openssl("ec", "-in", pair.key, "-aes128", "-passout", "pass:long enough", "-out", secret)
-    for files, reason in [
-        ((tmp_path / "none", pair.key), "none cannot be read"),
-        ((pair.certificate, tmp_path / "none"), "none cannot be read"),
-        ((pair.certificate, other.key), "does not belong to"),
-        ((pair.key, pair.certificate), "no certificate"),
-        ((pair.certificate, nothing), "no private key"),
-        ((damaged, pair.key), "cannot be used"),
-        ((pair.certificate, secret), "passphrase"),
-        ((*pair, tmp_path / "none"), "none cannot be read"),
-        ((*pair, nothing), "no certificate"),
-        ((*pair, damaged), "cannot be read"),
-    ]:
-        with pytest.raises(ExportError, match=reason) as error:
-            Certificate(*files)
-        assert "\n" not in str(error.value)
-
-
-def test_the_command_refuses_a_mistake_before_anything_listens(folder, authority):
-    pair, other = authority.pair("server"), authority.pair("other")
-    assert_one_sentence(invoke(app, folder, "--tls-certificate", pair.certificate), "tls_key")
-    assert_one_sentence(invoke(app, folder, "--tls-client-ca", authority.certificate), "tls_certificate")
-    mismatch = invoke(app, folder, "--tls-certificate", pair.certificate, "--tls-key", other.key)
-    assert_one_sentence(mismatch, "does not belong")
-
-
-def test_a_client_refuses_files_that_make_no_sense(authority, tmp_path):
-    pair = Pair(authority.certificate, authority.key)
-    with pytest.raises(UserError, match="both"):
-        Access(certificate=pair.certificate)
-    with pytest.raises(UserError, match="none cannot be read"):
-        Access(ca=tmp_path / "none")
-    for url in ("http://localhost:1/v1/models/m", "grpc://localhost:1/m"):
-        with pytest.raises(ClientError, match="s://"):
-            ServingClient(url, access=Access(ca=authority.certificate))

@@ -80,6 +80,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "front_door": "import keras_transformer",
     "imported_run": "an imported model through every door of a run",
     "handed_on": "options that functions hand on",
+    "http_limits": "export/server/http_connection.py without a socket",
     "imports": "the map of the folders",
     "keras_hooks": "docs/keras_hooks.md",
     "korean": "the pages in Korean",
@@ -130,19 +131,8 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
 }
 
 TREES = {file: ast.parse(path.read_text(encoding="utf-8")) for file, path in EVERY_FILE.items()}
-PEERS = {
-    "pyspark",
-    "py4j",
-    "torch",
-    "jax",
-    "scipy",
-    "ctranslate2",
-    "transformers",
-    "playwright",
-    "axe_playwright_python",
-    "pysubs2",
-    "translate",
-}
+PEERS = set("pyspark py4j torch jax scipy ctranslate2 transformers playwright axe_playwright_python".split())
+PEERS |= {"pysubs2", "translate"}
 
 
 def test_each_file_on_the_way_to_the_softmax_imports_the_next_one():
