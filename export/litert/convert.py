@@ -95,7 +95,7 @@ def search_function(outputs: Callable, room: Room) -> Any:
     """
     source_ids = tf.TensorSpec([room.rows, room.tokens], tf.int32, "source_ids")
     inputs = [source_ids, tf.TensorSpec([room.rows], tf.int32, "n_best")]
-    outputs = functools.partial(outputs, room.outputs)
+    outputs = functools.partial(outputs, positions_of_loops(room))
     searched = tf.function(outputs, inputs, autograph=False)
     constant = convert_variables_to_constants_v2(searched.get_concrete_function(), lower_control_flow=False)
     names = sorted(OUTPUTS)  # in which TensorFlow returns the values of a dict
@@ -106,12 +106,22 @@ def search_function(outputs: Callable, room: Room) -> Any:
     return tf.function(named, inputs, autograph=False)
 
 
+def positions_of_loops(room: Room) -> tuple[int, ...]:
+    """Return the room of each loop of the search: see `beam_search`.
+
+    A step copies and reads all room that there is. For one sentence, a second loop takes longer than that.
+    """
+    if room.outputs is None:
+        return ()
+    return (room.outputs,) if room.rows == 1 else (-(-room.outputs // 2), room.outputs)
+
+
 def search_outputs(
     decoder: Any,
     options: SearchOptions,
     placeholders: Sequence[int],
     shortlist: ShortlistTable | None,
-    positions: int | None,
+    positions: tuple[int, ...],
     source_ids,
     n_best,
 ) -> dict[str, Any]:

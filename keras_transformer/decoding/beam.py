@@ -1,6 +1,6 @@
 """Beam search with length and coverage penalty (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from keras import ops
 
@@ -31,7 +31,7 @@ def beam_search(
     max_length,
     options: SearchOptions,
     static_shapes: bool,
-    positions: int | None = None,
+    positions: Sequence[int] = (),
 ) -> Hypotheses:
     """Find the outputs y of each source x with the highest scores.
 
@@ -58,9 +58,9 @@ def beam_search(
         options: how to search; K is options.beam_size.
         static_shapes: no shape changes from step to step, as XLA and JAX need it. The search then runs in loops whose
             room doubles from one to the next, and no sentence leaves.
-        positions: with static shapes, search in one loop of so many steps, at most L. Every score of a sentence whose
-            search has not ended by then is UNFINISHED. A sentence whose search has ended has what it would have
-            without this bound.
+        positions: with static shapes, search in loops with room for so many positions, rising, the last one at most L.
+            Every score of a sentence whose search has not ended by then is UNFINISHED. A sentence whose search has
+            ended has what it would have without this bound.
 
     Returns ids (B, K, L), scores (B, K) and is_cut (B, K).
     """
@@ -69,8 +69,9 @@ def beam_search(
         return one_step(step, BeamState(*state), options, static_shapes)
 
     state = initial_state(decoder, rules, options.beam_size)
-    if positions is not None:
-        state = searched_in_room(advance, state, positions)
+    if positions:
+        for room in positions:
+            state = searched_in_room(advance, state, room)
         is_unfinished = ops.expand_dims(is_searching(state), 1)
         return state.finished._replace(scores=ops.where(is_unfinished, UNFINISHED, state.finished.scores))
     search = search_in_rooms if static_shapes else search_while_any_is_left

@@ -1,7 +1,7 @@
 """From source ids to hypotheses: the encoder once, then beam search."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -33,7 +33,7 @@ def search(
     options: SearchOptions,
     static_shapes: bool | None = None,
     rules: Rules | None = None,
-    positions: int | None = None,
+    positions: Sequence[int] = (),
     shortlist: ShortlistTable | None = None,
 ) -> Hypotheses:
     """Translate a batch of source sentences.
@@ -51,13 +51,13 @@ def search(
     `shortlist`: search over the pieces that it lists for a sentence, and the pieces of its prefix, alone. Probabilities
     and scores are then over them.
     `static_shapes`: no shape changes from step to step, as XLA needs it. None means True on the JAX backend alone.
-    `positions`: of static shapes, search for outputs of at most so many tokens; see `beam_search`. With a shortlist,
-    a sentence then has `usual_columns`, and every score of one that needs more is UNFINISHED.
+    `positions`: of static shapes, search for outputs of at most as many tokens as the last one; see `beam_search`. With
+    a shortlist, a sentence then has `usual_columns`, and every score of one that needs more is UNFINISHED.
     Returns ids (B, K, S + extra_length), or longer if a prefix is, scores (B, K) and is_cut (B, K).
     """
     if static_shapes is None:
         static_shapes = keras.backend.backend() == "jax"
-    start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist, positions is not None)
+    start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist, bool(positions))
     return start.in_pieces(beam_search(*start[:4], options, static_shapes, positions))
 
 

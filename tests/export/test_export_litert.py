@@ -11,7 +11,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 from export import __main__ as command
 from export import translate
-from export.litert.convert import rooms_up_to
+from export.litert.convert import positions_of_loops, rooms_up_to
 from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.lite import translator as lite
@@ -214,6 +214,11 @@ def test_every_sentence_has_a_room_for_any_output_and_one_with_a_bound(longest, 
     assert max(room.tokens for room in rooms if room.rows == 1 and room.outputs is not None) == longest
     assert len({room.signature for room in rooms}) == len(rooms)
     assert all(room.outputs is None or room.tokens < room.outputs <= room.tokens + extra_length for room in rooms)
+
+
+def test_only_many_sentences_of_bounded_outputs_are_searched_in_a_smaller_room_first():
+    rooms = (Room(1, 8), Room(1, 8, 11), Room(8, 8, 11), Room(8, 2, 2))
+    assert list(map(positions_of_loops, rooms)) == [(), (11,), (6, 11), (1, 2)]
 
 
 def test_the_names_of_searches_stay_those_of_files_that_exist():
