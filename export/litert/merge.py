@@ -1,21 +1,42 @@
-"""LiteRT files of one signature each, put together as one file that has equal weights once.
+"""LiteRT files of one signature each, put together as one file that has equal weights once, and no zeros.
 
 The converter takes all signatures at once too, but then from a SavedModel that has the weights once per signature, and
 TensorFlow writes no graph of more than 2 GiB.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import flatbuffers
 import numpy as np
 from tensorflow.lite.python import schema_py_generated as schema
 
+from .zeros import make_zeros
+
 ALIGNMENT = 16  # of the data of a buffer, in bytes: that of the schema
 IDENTIFIER = b"TFL3"
 NOTHING = b""
 SUBGRAPHS = ("condSubgraphIndex", "bodySubgraphIndex", "thenSubgraphIndex", "elseSubgraphIndex")  # that operators call
+
+
+class SharingBuilder(flatbuffers.Builder):
+    """A builder that writes equal strings and arrays once: names, shapes and scales of weights in every signature."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self._places: dict[Any, int] = {}
+
+    def CreateString(self, *arguments: Any) -> int:  # noqa: N802  (names of flatbuffers)
+        return self._shared(arguments, super().CreateString, *arguments)
+
+    def CreateNumpyVector(self, array: np.ndarray) -> int:  # noqa: N802
+        return self._shared((array.dtype.str, array.tobytes()), super().CreateNumpyVector, array)
+
+    def _shared(self, key: Any, create: Callable[..., int], *arguments: Any) -> int:
+        if key not in self._places:
+            self._places[key] = create(*arguments)
+        return self._places[key]
 
 
 class AlignedBuffer(schema.BufferT):
@@ -48,7 +69,11 @@ def merged(files: Iterable[bytes]) -> bytes:
     subgraphs, signatures = [], []
     for file in files:
         part = schema.ModelT.InitFromPackedBuf(file, 0)
-        places = [buffers.number(digest(buffer), AlignedBuffer.copy_of(buffer)) for buffer in part.buffers]
+        make_zeros(part)
+        places = {
+            number: buffers.number(digest(part.buffers[number]), AlignedBuffer.copy_of(part.buffers[number]))
+            for number in buffers_in_use(part)
+        }
         codes = [operators.number(astuple(code), code) for code in part.operatorCodes]
         renumber(part, places, codes, len(subgraphs))
         subgraphs += part.subgraphs
@@ -56,7 +81,7 @@ def merged(files: Iterable[bytes]) -> bytes:
         model = model or part
     model.subgraphs, model.signatureDefs, model.operatorCodes = subgraphs, signatures, operators.items
     model.buffers = buffers.items
-    builder = flatbuffers.Builder(2**20)
+    builder = SharingBuilder(2**20)
     builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
     return bytes(builder.Output())
 
@@ -76,7 +101,13 @@ class Numbers:
         return self._numbers[key]
 
 
-def renumber(part: Any, places: list[int], codes: list[int], first: int) -> None:
+def buffers_in_use(part: Any) -> list[int]:
+    """Return the numbers of the buffers that tensors and metadata have."""
+    holders = [*(part.metadata or ()), *(tensor for subgraph in part.subgraphs for tensor in subgraph.tensors)]
+    return sorted({holder.buffer for holder in holders})
+
+
+def renumber(part: Any, places: dict[int, int], codes: list[int], first: int) -> None:
     """Change a model to the numbers that its buffers and operator codes now have, and its subgraphs from `first` on."""
     for metadata in part.metadata or ():
         metadata.buffer = places[metadata.buffer]

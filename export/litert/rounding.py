@@ -35,10 +35,14 @@ def read_as_integers(model: keras.Model) -> Iterator[None]:
 
 
 def rounded(layer: TokenEmbedding) -> tuple[np.ndarray, np.ndarray]:
-    """Return the embeddings as int8 (V, d_model), and float32 (V, 1), by which a row is to be multiplied."""
+    """Return the embeddings as int8 (V, d_model), and float32 (V, 1), by which a row is to be multiplied.
+
+    It computes as the converter does, so that the weights of logits, if they are the same matrix, become the same
+    integers, which a file holds once.
+    """
     matrix = ops.convert_to_numpy(layer.matrix).astype(np.float32)
-    scales = np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-30) / LARGEST
-    return np.round(matrix / scales).astype(np.int8), scales.astype(np.float32)
+    scales = np.maximum(np.abs(matrix).max(axis=1, keepdims=True), np.float32(1e-30)) / np.float32(LARGEST)
+    return np.round(matrix * (np.float32(1) / scales)).astype(np.int8), scales
 
 
 def rounded_rows(integers: np.ndarray, scales: np.ndarray, ids) -> Any:

@@ -7,6 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 
 from export import __main__ as command
@@ -126,6 +127,13 @@ def test_weights_of_8_bits_make_a_smaller_file_and_the_difference_is_counted(run
         for folder in (tmp_path / "model", model)
     ]
     assert embeddings == [False, True]  # of integers, no array of floats is made
+    sizes = [len(buffer.data) for buffer in buffers_of(tmp_path / "model")]
+    assert sizes.count(config.vocab_size * config.d_model) == 1  # rows are read from the weights of logits
+
+
+def buffers_of(folder):
+    model = schema.ModelT.InitFromPackedBuf((folder / "search.tflite").read_bytes(), 0)
+    return [buffer for buffer in model.buffers if buffer.data is not None]
 
 
 def tensors_of(folder):
