@@ -245,7 +245,17 @@ def test_a_description_comes_back_from_its_file_and_a_damaged_one_is_named(tmp_p
     assert Description.load(path) == description and description.max_source_tokens == 9
     text = path.read_text()
     wrong_size, bound = text.replace("9", '"9"'), text.replace("null", "12")
-    for damaged in ("", "[]", "{}", '{"search": {}, "rooms": []}', text.replace("rooms", "room"), wrong_size, bound):
+    wrong_search = text.replace("beam_size", "n_best")  # an option of the search, but none of a run
+    for damaged in (
+        wrong_search,
+        "",
+        "[]",
+        "{}",
+        '{"search": {}, "rooms": []}',
+        text.replace("rooms", "room"),
+        wrong_size,
+        bound,
+    ):
         path.write_text(damaged)
         with pytest.raises(ConfigError, match=r"litert\.json is damaged"):
             Description.load(path)

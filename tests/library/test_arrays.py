@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.imported.arrays import read_json, read_npz, read_safetensors
-from keras_transformer.imported.errors import ImportedModelError
+from keras_transformer.imported.errors import ImportedModelError, refusing_damage
 from tests.support.damage import cuts, flips
 from tests.support.marian_files import npz, safetensors
 
@@ -30,6 +30,22 @@ def same(arrays, expected):
 def test_safetensors_are_read_as_float32(tmp_path):
     (tmp_path / "m.safetensors").write_bytes(safetensors(ARRAYS))
     same(read_safetensors(tmp_path / "m.safetensors"), ARRAYS)
+
+
+def test_a_file_may_end_with_its_header(tmp_path):
+    arrays = {"empty": ARRAYS["empty"]}
+    (tmp_path / "m.safetensors").write_bytes(safetensors(arrays))
+    same(read_safetensors(tmp_path / "m.safetensors"), arrays)
+
+
+def test_whatever_a_parser_raises_is_damage_but_not_that_a_file_cannot_be_read():
+    for error in (OSError("ends early"), IndexError(), RecursionError("deep")):
+        with pytest.raises(ImportedModelError, match="^m is damaged, or is not a file"), refusing_damage("m", "a file"):
+            raise error
+    for error in (FileNotFoundError(2, "No such file", "m"), ImportedModelError("It says why.")):
+        with pytest.raises(type(error)) as raised, refusing_damage("m", "a file"):
+            raise error
+        assert raised.value is error
 
 
 def test_bfloat16_is_the_upper_half_of_a_float32(tmp_path):

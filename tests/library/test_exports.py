@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -10,6 +11,7 @@ from keras_transformer.doctor.finding import MISSING, NOTE, OK
 from keras_transformer.doctor.variables import damage_in
 from tests.support.damage import cuts, flips
 from tests.support.findings import cut, removed, states, the_missing
+from tests.support.marian_files import safetensors
 
 
 @pytest.fixture
@@ -101,6 +103,11 @@ def test_versions_are_told_in_the_order_of_their_numbers(tmp_path):
     assert [text.split(":")[0] for text in texts] == ["version 2", "version 9", "version 10"]
 
 
+def test_a_version_with_a_litert_model_is_whole_if_that_is(version):
+    (version / "assets.extra/litert").mkdir(parents=True)
+    assert MISSING in states(folders.folder(version))
+
+
 def test_a_certificate_tells_how_many_translations_differed_and_that_there_was_none(version):
     content = json.loads((version / "certificate.json").read_text())
     content["equality"] = [{"different": 2}, {"different": 1}]
@@ -123,3 +130,6 @@ def test_a_marian_model_needs_all_of_its_files_and_whole_weights(tmp_path):
     assert states(folders.folder(tmp_path)) == [OK, OK]
     (tmp_path / "model.safetensors").write_bytes(b"cut")
     assert "model.safetensors is damaged" in the_missing(folders.folder(tmp_path)).text
+    (tmp_path / "model.safetensors").write_bytes(safetensors({"a": np.ones(3, "<f4")}))
+    [_, whole] = folders.folder(tmp_path)
+    assert whole == (OK, "its weights are complete", "keras-transformer import makes a run folder of it")

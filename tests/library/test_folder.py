@@ -4,6 +4,7 @@ import io
 import json
 import pathlib
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ import sentencepiece
 import keras_transformer as kt
 from keras_transformer.imported.errors import ImportedModelError
 from keras_transformer.imported.folder import import_folder
+from keras_transformer.imported.model import ImportedModel
+from keras_transformer.imported.vocabulary import Vocabulary
+from keras_transformer.imported.weights import Tokens
 from keras_transformer.tokens import BOS, PAD
 from tests.support.damage import cuts
 from tests.support.marian import (
@@ -145,6 +149,10 @@ def cut(name):
     return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-100])
 
 
+def without(*names):
+    return lambda folder: [(folder / name).unlink() for name in names]
+
+
 MARIAN_DAMAGES = {
     "int8": (rename(NPZ, "model.intgemm.alphas.bin"), "Marian's binary format"),
     "nothing": (lambda folder: [path.unlink() for path in folder.iterdir()], "neither a config.json, .* nor a decoder"),
@@ -152,6 +160,7 @@ MARIAN_DAMAGES = {
     "no_target": (lambda folder: (folder / "target.spm").unlink(), "no target.spm. The SentencePiece models"),
     "bpe": (rename("source.spm", "source.bpe"), "no source.spm. It has source.bpe: .* cannot be imported"),
     "no_vocabulary": (lambda folder: (folder / "vocab.yml").unlink(), "no vocab.yml, which .*decoder.yml names"),
+    "no_names": (without("decoder.yml", "vocab.yml"), "no decoder.yml that names the vocabs, and not one vocab.yml"),
     "factors": (write("decoder.yml", f"models: [{NPZ}]\nvocabs: [a.fsv, a.fsv]\n"), "a.fsv is .* factors cannot"),
     "three": (write("decoder.yml", f"models: [{NPZ}]\nvocabs: [a.yml]\n"), "names 1 vocabs, expected 2"),
     "ensemble": (write("decoder.yml", "models: [a.npz, b.npz]\n"), "names 2 models: import each alone"),
@@ -177,6 +186,22 @@ def settings(**changes):
         (folder / "config.json").write_text(json.dumps(kept), encoding="utf-8")
 
     return change
+
+
+def test_one_matrix_does_it_all_only_if_pieces_and_arrays_are_the_same():
+    """Either of them alone would give a side the rows of other pieces, or of another matrix."""
+    one, other = (Vocabulary.of_pieces(["</s>", "<unk>", piece], "vocab.yml") for piece in "ab")
+    matrix, copy = np.zeros((3, 2)), np.zeros((3, 2))
+    shared = Tokens(one, one, matrix, matrix, matrix, np.zeros(3))
+    assert shared.is_shared
+    changes = {"target": other, "embed_source": copy, "embed_target": copy, "logits": copy}
+    assert not any(shared._replace(**{name: value}).is_shared for name, value in changes.items())
+
+
+def test_tags_of_languages_have_both_their_signs():
+    tokenizer = SimpleNamespace(pieces=lambda: ["</s>", ">>deu<<", ">>fra", "nld<<", "dog", ">>ces_Latn<<"])
+    model = ImportedModel(kt.TransformerConfig(), {}, tokenizer, {}, "Marian")
+    assert model.tags() == [">>deu<<", ">>ces_Latn<<"]
 
 
 HUGGINGFACE_DAMAGES = {

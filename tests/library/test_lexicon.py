@@ -85,9 +85,15 @@ def test_a_file_of_marian_has_target_then_source(pack, tmp_path):
     assert as_dict(lexicon) == {(THE, DAS): 0.75, (BOOK, BUCH): 0.5} and unknown == 1
 
 
+def test_a_probability_is_from_0_to_1_both_included(tmp_path):
+    (tmp_path / "lex.s2t").write_text("das the 0\nBuch book 1\n")
+    assert as_dict(read_lexicon(tmp_path / "lex.s2t", IDS)[0]) == {(THE, DAS): 0.0, (BOOK, BUCH): 1.0}
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
+        ("das the -0.1\n", ["line 1"]),
         ("das the 0.5\ndas the\n", ["line 2", "target source probability"]),
         ("das the x\n", ["line 1"]),
         ("das the nan\n", ["line 1"]),

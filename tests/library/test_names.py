@@ -32,6 +32,13 @@ def test_no_name_comes_twice(config):
         assert len(set(names)) == len(names)
 
 
+def test_marian_names_a_norm_after_its_place():
+    """Its layers are called x_ffn_ln_scale after a sublayer and x_ffn_ln_scale_pre before it."""
+    for config in CONFIGS:
+        norms = {row.marian for row in weights_of(config) if "_ln_" in row.marian and "top" not in row.marian}
+        assert norms and {name.endswith("_pre") for name in norms} == {config.norm == "pre"}
+
+
 def test_an_array_goes_to_hugging_face_and_back():
     for weight in weights_of(CONFIG):
         array = np.random.default_rng(1).normal(size=weight.shape(CONFIG))

@@ -105,7 +105,6 @@ def read(pair):
     return AttentionReader(*pair, [("the cat sat on the mat", "kochen"), ("a", "der Küche hundred and forty-one")])
 
 
-@pytest.mark.slow
 def test_a_model_with_fewer_positions_reads_fewer_pieces(pair):
     model = Transformer(pair[0].model_config.replace(positions="learned", max_positions=5))
     [shown] = AttentionReader(model, pair[1], [("the cat sat on the mat", "a " * 20)]).pairs

@@ -67,6 +67,7 @@ def damaged():
     good = build(random_lexicon(), [7, 20], 3, PIECES, "")
     yield "int64", good._replace(pieces=good.pieces.astype(np.int64))
     yield "rise", good._replace(offsets=good.offsets[::-1].copy())
+    yield "rise", good._replace(offsets=good.offsets[:0])
     yield "there are", good._replace(pieces=good.pieces[1:])
     yield "from 0 to 29", good._replace(pieces=good.pieces + 29)
     yield "always has", good._replace(always=good.always - 1)

@@ -55,6 +55,13 @@ def test_a_damaged_file_is_read_or_refused_in_a_sentence(tmp_path, write):
             assert "\n" not in str(error)
 
 
+@pytest.mark.parametrize("content", [b"weights", MAGIC[:-1], b"PK\x03\x05" + bytes(30)])
+def test_what_begins_otherwise_is_refused(tmp_path, content):
+    (tmp_path / "m.bin").write_bytes(content)
+    with pytest.raises(ImportedModelError, match="not a file of PyTorch's weights: it begins otherwise"):
+        read_torch(tmp_path / "m.bin")
+
+
 def called(module, name, argument):
     """A pickle that calls a function."""
     return b"\x80\x02c" + f"{module}\n{name}\n".encode() + b"(" + text_opcode(argument) + b"tR."
