@@ -1,14 +1,19 @@
 """Required phrases inside a graph: the same as in Python."""
 
+import io
+
 import pytest
+import sentencepiece
 import tensorflow as tf
 
 from export.graph.phrases import GraphPhraseReader
 from export.graph.served_graph import ServedGraph
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.errors import InputError
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.text.required import PhraseReader
-from keras_transformer.tokens import UNK
+from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.translator import Translator
 from tests.support.exports import asker
 from tests.support.marian import pair_tokenizer
@@ -16,6 +21,41 @@ from tests.support.runs import SENTENCES
 
 PHRASES = [[], ["the fox", "zwei"], [", the", "fox!", " a \t hen "], [SENTENCES[0]], ["(the", "a"], ["\u732b", "the"]]
 PHRASES += [["a", "a ", "the", "a"], ["the\u3000fox", "\u200b"], [" ", "\xa0a\u2028b"]]
+
+
+def tokenizer_with_signs():
+    """A Tokenizer some of whose pieces are a letter and the sign behind it, as models from elsewhere may have."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([*SENTENCES, "a, a! b c", "a, d a! e"] * 5), model_writer=model, model_type="bpe",
+        vocab_size=60, split_by_unicode_script=False, pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS, minloglevel=2,
+        character_coverage=1.0, hard_vocab_limit=False,
+    )  # fmt: skip
+    return Tokenizer.of_bytes(model.getvalue())
+
+
+def test_a_phrase_that_would_be_one_piece_with_the_letter_before_it_is_read_alone():
+    tokenizer = tokenizer_with_signs()
+    assert len(tokenizer.encode("a,")) == len(tokenizer.encode("a"))
+    reader = PhraseReader(tokenizer)
+    graph_reader = GraphPhraseReader(tokenizer, graph_tokenizer(tokenizer.model_bytes).encode_target)
+    for text in (", a", "! the", "a", "the"):
+        [phrase] = reader.read([text], 50)
+        assert tokenizer.decode(phrase.tokens).strip() == text
+        assert graph_reader.read(tf.constant([text]), 50).to_list() == [[list(phrase.tokens)]]
+
+
+def test_phrases_have_fewer_tokens_than_the_most(pair):
+    reader, texts = PhraseReader(pair[1]), ["the fox", "a hen"]
+    graph_reader = GraphPhraseReader(pair[1], graph_tokenizer(pair[1].model_bytes).encode_target)
+    phrases = reader.read(texts, 99)
+    count = sum(len(phrase.tokens) for phrase in phrases)
+    assert reader.read(texts, count + 1) == phrases
+    graph_reader.read(tf.constant(["\n".join(texts)]), count + 1)
+    with pytest.raises(InputError, match=f"have {count} tokens; at most {count - 1} are possible"):
+        reader.read(texts, count)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"must have fewer than {count} tokens"):
+        graph_reader.read(tf.constant(["\n".join(texts)]), count)
 
 
 @pytest.mark.slow

@@ -19,7 +19,9 @@ def test_words_are_aligned_as_in_the_served_graph(pair):
     pieces = tokenizer.pieces()
     sources = [[*tokenizer.encode(line), EOS] for line in SENTENCES[:3]]
     outputs = [[*tokenizer.encode(line), EOS] for line in SENTENCES[3:6]]
-    found = Aligner(transformer, tokenizer, 512).align(sources, outputs)
+    aligner = Aligner(transformer, tokenizer, 512)
+    found = aligner.align(sources, outputs)
+    assert aligner.align([], []) == []
     for source, output, pairs in zip(sources, outputs, found, strict=True):
         forced = ForcedDecoder(transformer)(np.array([source]), np.array([output]))
         layer = alignment_layer(transformer.transformer_config.decoder_layers)

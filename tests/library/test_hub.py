@@ -50,9 +50,10 @@ def test_a_preset_is_downloaded_once(local_hub, preset_files, pair):
 
 def test_a_revision_is_a_branch_a_tag_or_a_commit(local_hub, preset_files):
     local_hub.add("me/numbers", preset_files)
-    local_hub.add("me/numbers", preset_files | {"inference.json": b"{}"}, "old")
+    local_hub.add("me/numbers", preset_files | {"inference.json": b"{}", "model.weights.h5": b"older"}, "old")
     newest, old = (hub.download(f"hf://me/numbers{revision}") for revision in ("", "@old"))
     assert newest != old and (old / "inference.json").read_bytes() == b"{}"
+    assert (old / "model.weights.h5").read_bytes() == b"older"
     assert hub.download(f"hf://me/numbers@{old.name}") == old
 
 

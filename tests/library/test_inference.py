@@ -38,6 +38,7 @@ def test_what_is_written_is_read(inference, tmp_path):
         (Inference(search={"beam_size": 0}), ["beam_size is 0"]),
         (Inference(longest_source=0), ["longest_source is 0"]),
         (Inference(longest_source=True), ["longest_source is True"]),
+        (Inference(terms="yes"), ["terms is 'yes'", "true or false"]),
     ],
 )
 def test_a_value_that_makes_no_sense_is_named(inference, parts):

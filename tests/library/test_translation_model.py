@@ -25,6 +25,13 @@ CONFIGS = {
     "without attention": RECURRENT.replace(attention="none", bidirectional=False),
 }
 every_kind = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
+
+
+@every_kind
+def test_every_weight_has_the_precision_of_the_model(config):
+    assert {weight.dtype for weight in build_model(config, dtype="bfloat16").weights} == {"bfloat16"}
+
+
 BATCH = batch_of([[([5, 6, 7, 3], [2, 8, 9])], [([4, 3], [2])]], 5, 4)
 
 
