@@ -3,13 +3,14 @@
 import pytest
 import tensorflow as tf
 
-from export.graph.forbidden import matches, places_of_tokens, read_forbidden
+from export.graph.forbidden import Found, matches, places_of_tokens, read_forbidden, search_without
 from export.graph.served_graph import ServedGraph
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.graph_tokenizer import graph_tokenizer
-from keras_transformer.text.forbidden import tokens_of
+from keras_transformer.text.forbidden import ROUNDS, tokens_of
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.spans import Protection
+from keras_transformer.tokens import PAD
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.exports import asker
@@ -67,6 +68,32 @@ def test_the_tokens_of_a_phrase_are_those_of_python(pair):
             spans = [match[:2] for match in glossary.matches(text)]
             places = places_of_tokens(tf.constant(ids), tf.reshape(tf.constant(spans, tf.int32), [-1, 2]), graph.decode)
             assert [tuple(ids[first:end]) for first, end in places.numpy()] == expected
+
+
+WORDS = {4: "the", 5: "dog", 6: "dog", 7: "fox", 8: "hen"}  # two tokens write "dog"
+
+
+def test_those_lines_are_searched_again_that_have_a_phrase_until_they_have_none():
+    asked = []
+
+    def decode(ids):
+        return tf.constant([" ".join(WORDS[token] for token in row if token != PAD) for row in ids.numpy().tolist()])
+
+    def search(rows, rule):
+        """Each line is the first of "the dog", "the fox" and "the hen" that it may be."""
+        asked.append(rows.numpy().tolist())
+        ids = []
+        for sequences in rule.numpy().tolist():
+            forbidden = [sequence[sequence.count(PAD) :] for sequence in sequences if sequence[-1:] != [PAD]]
+            word = next((word for word in (5, 6, 7) if not any(each in ([4, word], [word]) for each in forbidden)), 8)
+            ids.append([[4, word]])
+        ids = tf.constant(ids)
+        return Found(ids, tf.zeros(ids.shape[:2]), decode(ids[:, 0])[:, tf.newaxis], tf.zeros(ids.shape[:2], tf.bool))
+
+    phrases = read_forbidden(tf.constant(["the dog\nfox", "", "dog", "the"]))
+    found = search_without(search, phrases, decode, beam_size=1)
+    assert found.texts.numpy()[:3, 0].tolist() == [b"the hen", b"the dog", b"the fox"]
+    assert asked[:4] == [[0, 1, 2, 3], [0, 2, 3], [0, 2, 3], [0, 3]] and len(asked) == ROUNDS
 
 
 @pytest.mark.release
