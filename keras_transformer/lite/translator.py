@@ -3,11 +3,12 @@
 import concurrent.futures
 import contextlib
 import importlib.util
+import mmap
 import os
 import pathlib
-import queue
+import threading
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +19,15 @@ from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.hypotheses import translations_in
 from keras_transformer.lite.folder import Description, LiteFolder, Room
 from keras_transformer.lite.notice import without_notice
+from keras_transformer.lite.one_signature import one_signature
 from keras_transformer.machine import processor_cores
 from keras_transformer.model_config import ConfigError
 from keras_transformer.pair_tokenizer import open_tokenizer
 from keras_transformer.sources import encoded_lines
 from keras_transformer.tokens import PAD
 from keras_transformer.translation import Translation
+
+KEPT = 4  # idle interpreters per thread: as many as most lines need rooms
 
 
 class LiteTranslator:
@@ -52,7 +56,7 @@ class LiteTranslator:
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
         self._confidence = confidence_by(calibration, self.options)
         self._searches = SearchPool(files.model, processor_cores() if threads is None else threads)
-        self._searches.prepare(self.description.rooms[0])
+        self._searches.prepare(smallest(self.description.rooms))
 
     def translate(self, lines: Iterable[str], first_line: int = 1) -> list[Translation]:
         """Return the best translation of each line, in the order of the lines; `first_line` as for Translator."""
@@ -116,30 +120,40 @@ def batches_in_rooms(lengths: Mapping[int, int], rooms: Iterable[Room]) -> Itera
         left = left[room.rows :]
 
 
+def smallest(rooms: Iterable[Room]) -> Room:
+    """Return the room of one short sentence, which is the likeliest to be the first one."""
+    return min(rooms, key=lambda room: (room.rows, room.tokens, room.outputs or LONGEST_OUTPUT))
+
+
 class SearchPool:
-    """The interpreters of one file, each of which has one thread and serves one call at a time."""
+    """The interpreters of one file, each of which has one signature and one thread and serves one call at a time.
+
+    They are made when they are needed. Of the idle ones, KEPT per thread stay, those that were used last.
+    """
 
     def __init__(self, model: pathlib.Path, size: int):
         self._model, self._size = model, size
-        self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
-        for _ in range(size - 1):
-            self._idle.put(None)  # made when it is needed
-        self._idle.put(first_interpreter(model))  # on top: it is taken first
+        self._file = opened(model)  # which stays as it is even if another file takes its place
+        self._free = threading.BoundedSemaphore(size)
+        self._lock = threading.Lock()  # of what follows
+        self._idle: list[Search] = []  # the one that was used last is the last
+        self._contents: dict[str, bytes] = {}  # by signature: what its interpreters share
 
     def prepare(self, room: Room) -> None:
-        """Reserve the memory of a room in one interpreter, so that the first sentence does not wait for it."""
-        with self._taken() as idle:
-            idle.get_signature_runner(room.signature)
+        """Make an interpreter for a room, so that the first sentence does not wait for it.
+
+        LiteRT's notice comes then, and only for the first one of a process.
+        """
+        with without_notice(), self._taken(room):
+            pass
 
     def run(self, room: Room, source_ids: np.ndarray, n_best: int) -> dict[str, np.ndarray]:
         """Search for the sentences of a room, int32 (rows, tokens): see `lite_model`."""
-        with self._taken() as idle:
-            return idle.get_signature_runner(room.signature)(
-                source_ids=source_ids, n_best=np.full(room.rows, n_best, np.int32)
-            )
+        with self._taken(room) as runner:
+            return runner(source_ids=source_ids, n_best=np.full(room.rows, n_best, np.int32))
 
     def map(self, translate: Any, batches: Iterable[tuple[Room, list[int]]]) -> None:
-        """Call `translate` for each batch, as many at once as there are interpreters."""
+        """Call `translate` for each batch, as many at once as there are threads."""
         batches = list(batches)
         if len(batches) <= 1 or self._size == 1:
             for batch in batches:
@@ -150,13 +164,42 @@ class SearchPool:
                 pass
 
     @contextlib.contextmanager
-    def _taken(self) -> Iterator[Any]:
-        idle = self._idle.get()
-        try:
-            idle = interpreter(self._model) if idle is None else idle
-            yield idle
-        finally:
-            self._idle.put(idle)
+    def _taken(self, room: Room) -> Iterator[Any]:
+        """Within, nobody else has the interpreter of the room that this is."""
+        with self._free:
+            search = self._search(room.signature)
+            try:
+                yield search.runner
+            finally:
+                self._put_back(search)
+
+    def _search(self, signature: str) -> "Search":
+        with self._lock:
+            for search in reversed(self._idle):
+                if search.signature == signature:
+                    self._idle.remove(search)
+                    return search
+            if signature not in self._contents:
+                try:
+                    self._contents[signature] = one_signature(bytearray(self._file), signature)
+                except ValueError as error:
+                    raise cannot_be_opened(self._model, error) from None
+            content = self._contents[signature]
+        return Search(signature, runner_of(self._model, content, signature))
+
+    def _put_back(self, search: "Search") -> None:
+        with self._lock:
+            self._idle.append(search)
+            del self._idle[: -KEPT * self._size]
+            kept = {idle.signature for idle in self._idle}
+            self._contents = {name: content for name, content in self._contents.items() if name in kept}
+
+
+class Search(NamedTuple):
+    """What runs a signature, and owns the memory that it needs."""
+
+    signature: str
+    runner: Any
 
 
 def require_litert() -> None:
@@ -168,27 +211,24 @@ def require_litert() -> None:
         )
 
 
-def first_interpreter(model: pathlib.Path) -> Any:
-    """Return an interpreter that has its memory: LiteRT's notice comes then, and only for the first one of a process.
-
-    Raises ConfigError as `interpreter` does.
-    """
-    with without_notice():
-        first = interpreter(model)
-        try:
-            first.allocate_tensors()
-        except (ValueError, RuntimeError) as error:
-            raise cannot_be_opened(model, error) from None
-    return first
-
-
-def interpreter(model: pathlib.Path) -> Any:
-    """Return an interpreter with one thread. Raises ConfigError if the file is damaged or LiteRT is not installed."""
+def opened(model: pathlib.Path) -> mmap.mmap:
+    """Open the file. Raises ConfigError if that is not possible, or if LiteRT is not installed."""
     require_litert()
+    try:
+        with model.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:  # a file without content
+        raise cannot_be_opened(model, error) from None
+
+
+def runner_of(model: pathlib.Path, content: bytes, signature: str) -> Any:
+    """Return what runs the only signature of a file, with one thread. Raises ConfigError if the file is damaged."""
     from ai_edge_litert.interpreter import Interpreter
 
     try:
-        return Interpreter(model_path=str(model), num_threads=1)
+        interpreter = Interpreter(model_content=content, num_threads=1)
+        interpreter.allocate_tensors()  # otherwise the first call does, and takes longer
+        return interpreter.get_signature_runner(signature)
     except (ValueError, RuntimeError) as error:
         raise cannot_be_opened(model, error) from None
 

@@ -203,15 +203,44 @@ def test_a_sentence_that_does_not_end_within_its_room_is_searched_again_in_one_f
     assert translator.tokenizer.decode(last[1][0]) == lines[-1].strip()
 
 
-def test_an_interpreter_is_made_when_it_is_needed_and_then_used_again(monkeypatch):
+@pytest.fixture
+def made(monkeypatch):
+    """The signatures of the interpreters that pools make, in their order; they are no interpreters."""
     made = []
-    monkeypatch.setattr(lite, "interpreter", lambda model: made.append(model) or mock.Mock())
-    pool = lite.SearchPool("model", 3)
-    assert made == ["model"]
+    monkeypatch.setattr(lite, "opened", lambda model: b"a file")
+    monkeypatch.setattr(lite, "one_signature", lambda file, signature: signature.encode())
+    monkeypatch.setattr(lite, "runner_of", lambda model, content, signature: made.append(signature) or mock.Mock())
+    return made
+
+
+def test_an_interpreter_is_made_when_it_is_needed_and_then_used_again(made):
+    pool, room = lite.SearchPool("model", 2), ROOMS[0]
+    pool.prepare(room)
     for _ in range(2):
-        with pool._taken() as first, pool._taken() as second:
+        with pool._taken(room) as first, pool._taken(room) as second:
             assert first is not second
-    assert len(made) == 2
+    assert made == [room.signature] * 2
+
+
+def test_the_interpreters_that_were_used_last_stay(made):
+    pool, rooms = lite.SearchPool("model", 1), [Room(1, tokens) for tokens in range(1, lite.KEPT + 2)]
+    for room in (*rooms[:-1], rooms[0], rooms[-1]):  # the second one must go
+        pool.prepare(room)
+    assert made == [room.signature for room in rooms]
+    for room in (rooms[0], *rooms[2:], rooms[1]):
+        pool.prepare(room)
+    assert made == [room.signature for room in (*rooms, rooms[1])]
+    assert set(pool._contents) == {room.signature for room in rooms[1:]}
+
+
+def test_a_room_whose_interpreter_cannot_be_made_leaves_the_pool_as_it_was(made, monkeypatch):
+    pool = lite.SearchPool("model", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(lite, "one_signature", mock.Mock(side_effect=ValueError("It is damaged.")))
+        with pytest.raises(ConfigError, match=r"^model cannot be opened: It is damaged\. Export the run again\.$"):
+            pool.prepare(ROOMS[0])
+    pool.prepare(ROOMS[0])
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("extra_length", [1, 50])
