@@ -1,5 +1,6 @@
 """Settings that must stand before the first test file imports Keras or TensorFlow, and the three tiers of tests."""
 
+import gc
 import json
 import multiprocessing
 import os
@@ -101,6 +102,17 @@ def eager():
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """A quarter of the collection went into looking for garbage among a million objects that stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

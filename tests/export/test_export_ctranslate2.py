@@ -20,13 +20,12 @@ from keras_transformer.tokens import BOS, EOS
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.models import batch_of, randomise
+from tests.support.peers import Peer, needs
 from tests.support.runs import RUN_MODEL, SENTENCES, decisive, random_run, tokenizer_bytes
 
-pytestmark = pytest.mark.release
+pytestmark = [pytest.mark.release, needs("ctranslate2")]
 
-ctranslate2 = pytest.importorskip(
-    "ctranslate2", reason="ctranslate2 is not installed: pip install -r requirements-peers.txt"
-)
+ctranslate2 = Peer("ctranslate2")
 VARIANTS = {
     "post-norm": {},
     "pre-norm": {"norm": "pre", "norm_epsilon": 1e-2},

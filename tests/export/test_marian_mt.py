@@ -13,15 +13,13 @@ from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.commands import invoke
 from tests.support.marian import MARIAN
 from tests.support.marian import lines as marian_lines
+from tests.support.peers import Peer, needs
 from tests.support.places import ROOT
 from tests.support.runs import SENTENCES, random_run
 
-pytestmark = pytest.mark.release
+pytestmark = [pytest.mark.release, needs("transformers", "torch")]
 
-transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install -r requirements-peers.txt"
-)
-torch = pytest.importorskip("torch", reason="torch is not installed: pip install -r requirements-peers.txt")
+transformers, torch = Peer("transformers"), Peer("torch")
 
 TRAINED = ROOT.parent / "shared" / "runs" / "multi30k_en_de"
 MULTI30K = ROOT.parent / "shared" / "data" / "multi30k"

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.tree import Tree as NltkTree
 
 from keras_transformer.parsing.linear import (
     LEAF,
@@ -162,6 +161,8 @@ def test_brackets_in_a_sentence_are_escaped_as_in_the_treebank():
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(st.sampled_from("a(){}:."), min_size=1, max_size=4), min_size=1, max_size=4))
 def test_a_written_tree_can_be_read_again_whatever_its_words(words):
+    from nltk.tree import Tree as NltkTree  # a second that only this test needs
+
     escaped = penn_words(" ".join(words))
     assert len(escaped) == len(words) and penn_words(" ".join(escaped)) == escaped
     for written in (words, escaped):

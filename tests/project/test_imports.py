@@ -14,6 +14,7 @@ from tests.support.imports import (
     FILE_OF,
     MODULES,
     PACKAGES,
+    TREES,
     files_of,
     modules_imported_by,
     name_of,
@@ -130,7 +131,6 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "wheel": "the wheel and an editable checkout",
 }
 
-TREES = {file: ast.parse(path.read_text(encoding="utf-8")) for file, path in EVERY_FILE.items()}
 PEERS = set("pyspark py4j torch jax scipy ctranslate2 transformers playwright axe_playwright_python".split())
 PEERS |= {"pysubs2", "translate"}
 

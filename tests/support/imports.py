@@ -1,6 +1,8 @@
 """Which module of the project imports which, read from the source."""
 
 import ast
+import collections.abc
+import functools
 
 from tests.support.places import ROOT
 
@@ -19,7 +21,34 @@ def name_of(path):
 
 EVERY_FILE = {str(path.relative_to(ROOT)): path for path in files_of(*PACKAGES, "benchmarks", "examples", "tests")}
 FILE_OF = {name_of(path): path for path in EVERY_FILE.values()}
-MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in files_of(*PACKAGES)}
+
+
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+class Trees(collections.abc.Mapping):
+    """The source of files by their names; each is parsed, once for all, when it is asked for."""
+
+    def __init__(self, files):
+        self.files = files
+
+    def __getitem__(self, name):
+        return tree_of(self.files[name])
+
+    def __contains__(self, name):
+        return name in self.files
+
+    def __iter__(self):
+        return iter(self.files)
+
+    def __len__(self):
+        return len(self.files)
+
+
+TREES = Trees(EVERY_FILE)
+MODULES = Trees({name_of(path): path for path in files_of(*PACKAGES)})
 
 
 def source_of(node, module, is_package):
