@@ -65,7 +65,7 @@ def query(
             client = ServingClient(url, deadline, rows_per_request, requests_at_once, access=access)
         cut_lines = CutLines()
 
-        def output_lines(lines, first_line):
+        def output_lines(lines: list[str], first_line: int) -> list[str]:
             translations = client.translate(lines)
             cut_lines.note(([best] for best in translations), first_line)
             return [output_line(best, scores, confidence) for best in translations]

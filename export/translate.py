@@ -74,7 +74,7 @@ def translate(
         translator = translator_of(folder, batch_size)
         cut_lines = CutLines("line" if files.format == LINES else "sentence")
 
-        def output_lines(lines, first_line):
+        def output_lines(lines: list[str], first_line: int) -> list[str]:
             translations = translator.translate(lines)
             cut_lines.note(([best] for best in translations), first_line)
             return [output_line(best, scores, confidence) for best in translations]

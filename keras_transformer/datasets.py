@@ -20,6 +20,8 @@ from keras_transformer.tokens import BOS, EOS, PAD
 if TYPE_CHECKING:
     import tensorflow as tf
 
+EncodedPair = tuple[list[int], list[int]]  # the ids of a source and of its target
+
 log = logging.getLogger("keras_transformer")
 
 
@@ -67,7 +69,7 @@ def dataset_from_pairs(
     return _batches(encoded, rows, lengths, seed if shuffle else None)
 
 
-def _encoded(pairs, tokenizer):
+def _encoded(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer) -> list[EncodedPair]:
     """The ids of both sentences of each pair, without BOS and EOS; [] for a blank sentence."""
     if isinstance(pairs, str | bytes | dict):
         raise TypeError(f"pairs must be (source, target) sentences. Received: a {type(pairs).__name__}")
@@ -85,7 +87,7 @@ def _encoded(pairs, tokenizer):
     return list(zip(tokenizer.encode_batch(sources), tokenizer.encode_target_batch(targets), strict=True))
 
 
-def _usable(encoded, longest, skip_unusable):
+def _usable(encoded: list[EncodedPair], longest: int, skip_unusable: bool) -> list[EncodedPair]:
     """The pairs that have text on both sides and fit into a row of `longest` tokens."""
     usable = [pair for pair in encoded if min(map(len, pair)) > 0 and max(map(len, pair)) < longest]
     blank = sum(min(map(len, pair)) == 0 for pair in encoded)
@@ -101,11 +103,11 @@ def _usable(encoded, longest, skip_unusable):
     return usable
 
 
-def _batches(encoded, rows, lengths, seed):
+def _batches(encoded: list[EncodedPair], rows: int, lengths: list[int], seed: int | None) -> "tf.data.Dataset":
     """The tf.data.Dataset of usable pairs; `seed` None keeps their order within a length."""
     import tensorflow as tf
 
-    def ragged(sentences):
+    def ragged(sentences: Sequence[list[int]]) -> tf.RaggedTensor:
         ids = np.fromiter(itertools.chain.from_iterable(sentences), np.int32)
         return tf.RaggedTensor.from_row_lengths(ids, [len(sentence) for sentence in sentences])
 

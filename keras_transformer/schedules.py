@@ -14,7 +14,7 @@ class WarmupInverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     Raises ValueError unless all three are above 0.
     """
 
-    def __init__(self, d_model, warmup_steps=4000, factor=1.0):
+    def __init__(self, d_model: int, warmup_steps: int = 4000, factor: float = 1.0):
         super().__init__()
         for name, value in (("d_model", d_model), ("warmup_steps", warmup_steps), ("factor", factor)):
             if value <= 0:

@@ -19,9 +19,10 @@ It runs as a process of its own and imports the standard library alone; `CRuntim
 import ctypes
 import json
 import sys
+from typing import Any
 
 STRING = 7  # TF_DataType
-NUMBERS = {  # by name: the TF_DataType, and the type in memory
+NUMBERS: dict[str, tuple[int, Any]] = {  # by name: the TF_DataType, and the type in memory
     "float32": (1, ctypes.c_float),
     "float64": (2, ctypes.c_double),
     "int32": (3, ctypes.c_int32),
@@ -40,7 +41,7 @@ class Output(ctypes.Structure):
 class Runtime:
     """A session over a SavedModel, opened by TF_LoadSessionFromSavedModel with the tag `serve`."""
 
-    def __init__(self, library, operations, folder):
+    def __init__(self, library: str, operations: list[str], folder: str):
         self.c = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
         for name in (
             "TF_NewStatus", "TF_NewSessionOptions", "TF_NewGraph", "TF_LoadSessionFromSavedModel", "TF_LoadLibrary",
@@ -68,7 +69,7 @@ class Runtime:
         if self.c.TF_GetCode(self.status) != 0:
             raise RuntimeError(self.c.TF_Message(self.status).decode())
 
-    def output(self, tensor_name):
+    def output(self, tensor_name: str) -> Output:
         """Return the Output of a name such as `input:0`. Raises KeyError if the graph has no such operation."""
         name, _, index = tensor_name.partition(":")
         operation = self.c.TF_GraphOperationByName(self.graph, name.encode())
@@ -76,7 +77,7 @@ class Runtime:
             raise KeyError(tensor_name)
         return Output(operation, int(index))
 
-    def run(self, tensors, output_names):
+    def run(self, tensors: dict[str, dict], output_names: list[str]) -> list[list]:
         """Feed tensors by name. Returns one list of values per output, of bytes or of numbers, in row-major order."""
         feeds, fetches = [self.output(name) for name in tensors], [self.output(name) for name in output_names]
         values = [self.tensor(**tensor) for tensor in tensors.values()]
@@ -95,9 +96,9 @@ class Runtime:
             self.c.TF_DeleteTensor(ctypes.c_void_p(tensor))
         return arrays
 
-    def tensor(self, type, shape, values):
-        """Return a new TF_Tensor."""
-        kind, number = (STRING, None) if type == "string" else NUMBERS[type]
+    def tensor(self, type: str, shape: list[int], values: list) -> int:
+        """Return the address of a new TF_Tensor."""
+        kind, number = {**NUMBERS, "string": (STRING, ctypes.c_char)}[type]
         size = SIZE_OF_STRING if type == "string" else ctypes.sizeof(number)
         dimensions = (ctypes.c_int64 * len(shape))(*shape)
         tensor = self.c.TF_AllocateTensor(kind, dimensions, len(shape), ctypes.c_size_t(size * len(values)))
@@ -111,7 +112,7 @@ class Runtime:
                 number.from_address(first + size * place).value = value
         return tensor
 
-    def values(self, tensor):
+    def values(self, tensor: ctypes.c_void_p) -> list:
         """Return the values of a TF_Tensor of strings or of one of NUMBERS."""
         count, first = self.c.TF_TensorElementCount(tensor), self.c.TF_TensorData(tensor)
         kind = self.c.TF_TensorType(tensor)
@@ -127,10 +128,10 @@ class Runtime:
         ]
 
 
-def answer(question):
+def answer(question: dict) -> dict:
     """Return the answer to a question: see the head of this file."""
     runtime = Runtime(question["library"], question["operations"], question["folder"])
-    responses = []
+    responses: list[dict] = []
     for request in question["requests"]:
         try:
             outputs = runtime.run(request, question["outputs"])
@@ -141,7 +142,7 @@ def answer(question):
     return {"responses": responses, "modules": sorted({name.split(".")[0] for name in sys.modules})}
 
 
-def decoded(value):
+def decoded(value: object) -> object:
     """Return bytes as a string, and any other value as it is."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 

@@ -62,7 +62,7 @@ def end_on_closed_output() -> Iterator[None]:
 def signals_raise() -> Iterator[None]:
     """Within, Ctrl-C and SIGTERM raise SystemExit, so that `finally` removes what is half-written."""
 
-    def exit_process(number, frame):
+    def exit_process(number: int, frame: FrameType | None) -> None:
         sys.exit(128 + number)  # as a shell reports a process that was ended by this signal
 
     with handling(exit_process):

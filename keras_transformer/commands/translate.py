@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import logging
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -138,8 +138,9 @@ def translate(
         )  # fmt: skip
         cut_lines = CutLines("line" if files.format == LINES else "sentence")
 
-        def output_lines(lines, first_line):
-            begins, musts = (each(len(lines), first_line) for each in (prefixes.of_next, phrases.lists_of_next))
+        def output_lines(lines: list[str], first_line: int) -> list[str]:
+            begins = prefixes.of_next(len(lines), first_line)
+            musts = phrases.lists_of_next(len(lines), first_line)
             hypotheses = translator.translate_n_best(outputs.read(lines), first_line, begins, protection, musts)
             translated = outputs.written(lines, hypotheses, first_line)
             cut_lines.note(translated, first_line)
@@ -153,7 +154,7 @@ def translate(
                 for translation in translations
             ]
 
-        def checked(lines):
+        def checked(lines: Iterator[str]) -> Iterator[str]:
             return phrases.beside(prefixes.beside(lines, translator), translator)
 
         def work():

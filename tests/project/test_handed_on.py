@@ -69,7 +69,6 @@ FOR_SCRIPTS_AND_TESTS = {  # options that only they give: a user in Python, or a
     "commit": {"checkout"},
     "largest_differences": {"count"},
     "learned_lexicon": {"iterations"},
-    "lists_of_next": {"first_line"},
     "local_clients": {"rows"},
     "matrix_flops": {"seconds", "size"},
     "padded_batches": {"length_step"},

@@ -83,10 +83,10 @@ class AfterEachUpdate(keras.callbacks.Callback):
         if is_due or self.model.stop_training:
             self.save(is_interim=not is_due)
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict | None = None) -> None:
         self.stopwatch, self.process = Stopwatch(), psutil.Process()
 
-    def on_train_batch_begin(self, batch: int, logs=None):
+    def on_train_batch_begin(self, batch: int, logs: dict | None = None) -> None:
         if self.stop_request.is_made:
             self.model.wants_to_stop = True
         if (every := self.training.histograms_every) and self.records is not None:
@@ -239,7 +239,7 @@ class LogCompilation(keras.callbacks.Callback):
         super().__init__()
         self.batches, self.is_compiled = batches, False
 
-    def on_train_batch_begin(self, batch: int, logs=None):
+    def on_train_batch_begin(self, batch: int, logs: dict | None = None) -> None:
         if self.is_compiled:
             return
         rows, model = self.batches.rows_per_batch, self.model

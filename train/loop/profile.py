@@ -24,7 +24,7 @@ class ProfileSteps(keras.callbacks.Callback):
         self.steps, self.progress, self.folder = steps or (), progress, folder
         self.is_running, self.marker = False, None
 
-    def on_train_batch_begin(self, batch: int, logs=None):
+    def on_train_batch_begin(self, batch: int, logs: dict | None = None) -> None:
         step = self.progress.step + 1
         if not self.steps or not self.steps[0] <= step <= self.steps[1]:
             return

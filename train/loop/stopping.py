@@ -4,6 +4,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Iterator
+from types import FrameType
 
 from keras_transformer.commands.signals import handling, signals_to_handle
 from keras_transformer.errors import Interrupted
@@ -31,7 +32,7 @@ class StopRequest:
         with handling(self._make):
             yield self
 
-    def _make(self, number, frame) -> None:
+    def _make(self, number: int, frame: FrameType | None) -> None:
         self.is_made = True
         log.info("%s: stopping after this step; press Ctrl-C to end at once", signal.Signals(number).name)
         if signal.SIGINT in signals_to_handle():
@@ -46,7 +47,7 @@ class _Signal(BaseException):
 def interrupted_by_signals(message: str) -> Iterator[None]:
     """Within, SIGTERM or Ctrl-C raises Interrupted at once, with this message: for work that is soon done again."""
 
-    def interrupt(number, frame) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         raise _Signal
 
     try:

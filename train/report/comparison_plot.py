@@ -2,12 +2,16 @@
 
 import pathlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..scoring.figures import BLUE, GREEN, ORANGE, literal, new_figure, save
 from .comparison import Run
 from .curves import begin_at_zero, quality_of, thinned
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000")  # Okabe and Ito 2008
 STYLES = ("-", "--", ":")  # of runs that share a colour
@@ -32,7 +36,7 @@ def plot_runs(runs: Sequence[Run], path: pathlib.Path) -> None:
     save(figure, path)
 
 
-def draw_run(axis, run: Run, name: str, colour: str, style: str) -> None:
+def draw_run(axis: "Axes", run: Run, name: str, colour: str, style: str) -> None:
     """Draw one curve of a run, an empty one if it has none."""
     points = run.curves.get(name, np.empty((0, 2)))
     if name.startswith("train/") and len(points):
@@ -41,7 +45,7 @@ def draw_run(axis, run: Run, name: str, colour: str, style: str) -> None:
     axis.plot(*points.T, style, marker=marker, color=colour, label=literal(run.name), linewidth=1.3, markersize=3.5)
 
 
-def limit_start(axis, runs: Sequence[Run]) -> None:
+def limit_start(axis: "Axes", runs: Sequence[Run]) -> None:
     """Cut off the first steps, whose loss is far above all others."""
     losses = [thinned(run.curves["train/loss"], MOST_POINTS)[:, 1] for run in runs if "train/loss" in run.curves]
     if losses:

@@ -3,11 +3,15 @@
 import math
 import pathlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..loop.metrics_file import parse_record
 from ..scoring.figures import BLUE, GREY, ORANGE, literal, new_figure, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 QUALITIES = {"validation/bracketing_f1": "F1", "validation/bleu": "BLEU", "validation/chrf": "chrF"}
 MOST_POINTS = 2_000  # of a curve: more cannot be seen
@@ -60,14 +64,16 @@ def quality_of(curves: Sequence[dict[str, np.ndarray]]) -> tuple[str, str]:
     return name, QUALITIES[name]
 
 
-def draw_curve(axis, curves: dict[str, np.ndarray], name: str, label: str, colour: str, style: str = "-") -> None:
+def draw_curve(
+    axis: "Axes", curves: dict[str, np.ndarray], name: str, label: str, colour: str, style: str = "-"
+) -> None:
     """Draw one curve if it is there. A curve with many points gets the means of neighbouring ones."""
     if name in curves:
         steps, values = thinned(curves[name]).T
         axis.plot(steps, values, style, color=colour, label=label, linewidth=1.2, markersize=3)
 
 
-def begin_at_zero(axis) -> None:
+def begin_at_zero(axis: "Axes") -> None:
     """Let the values of a panel start at 0, with room for the whole mark of the highest one."""
     highest = axis.dataLim.y1 if axis.get_lines() else 0.0
     axis.set_ylim(0, 1.05 * highest if highest > 0 else None)

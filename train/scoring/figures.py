@@ -2,8 +2,12 @@
 
 import logging
 import pathlib
+from typing import TYPE_CHECKING
 
 from keras_transformer.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#767676"  # told apart by everybody (Okabe and Ito 2008)
 
@@ -27,7 +31,7 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def save(figure, path: pathlib.Path) -> None:
+def save(figure: "Figure", path: pathlib.Path) -> None:
     """Write the figure in the format of the file's ending: .png, .svg or .pdf."""
     kind = path.suffix.lower().removeprefix(".")
     write_atomically(path, lambda file: figure.savefig(file, format=kind, dpi=150))

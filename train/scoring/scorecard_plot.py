@@ -1,9 +1,13 @@
 """The picture of `keras-transformer evaluate --plot`: scores with their intervals, and where they are won and lost."""
 
 import pathlib
+from typing import TYPE_CHECKING
 
 from .figures import BLUE, GREEN, GREY, ORANGE, literal, new_figure, save
 from .scorecard import Scorecard
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 WIDTH = 0.38  # of a bar beside another; bars stand 1 apart
 
@@ -50,7 +54,7 @@ def plot_scorecard(card: Scorecard, name: str, path: pathlib.Path) -> None:
     save(figure, path)
 
 
-def draw_scores(axis, card: Scorecard) -> None:
+def draw_scores(axis: "Axes", card: Scorecard) -> None:
     """Every score as a point with its 95 per cent confidence interval, from the top down; the other's scores too."""
     scores = card.scores.measured
     labels = []
@@ -75,7 +79,7 @@ def short(label: str) -> str:
 
 
 def draw_bars(
-    axis, labels: list[str], values: list[float], others: list[float] | None, undefined: list[str] | None = None
+    axis: "Axes", labels: list[str], values: list[float], others: list[float] | None, undefined: list[str] | None = None
 ) -> None:
     """Bars with their values above them, in pairs if there are others. An undefined value is "n/a"."""
     places = range(len(values))

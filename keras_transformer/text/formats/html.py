@@ -49,34 +49,34 @@ class _Events(HTMLParser):
     def _note(self, kind: str, name: str = "", attributes: Sequence[tuple[str, str | None]] = ()) -> None:
         self.events.append(Event(kind, name, dict(attributes), self.getpos()))
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._note("empty" if tag in VOID else "start", tag, attrs)
 
-    def handle_startendtag(self, tag, attrs):
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._note("empty" if tag in VOID else "start", tag, attrs)  # HTML ignores the slash of <b/>
 
-    def handle_endtag(self, tag):
+    def handle_endtag(self, tag: str) -> None:
         self._note("end", tag)
 
-    def handle_data(self, data):
+    def handle_data(self, data: str) -> None:
         self._note("text")
 
-    def handle_entityref(self, name):
+    def handle_entityref(self, name: str) -> None:
         self._note("text")
 
-    def handle_charref(self, name):
+    def handle_charref(self, name: str) -> None:
         self._note("text")
 
-    def handle_comment(self, data):
+    def handle_comment(self, data: str) -> None:
         self._note("comment")
 
-    def handle_decl(self, decl):
+    def handle_decl(self, decl: str) -> None:
         self._note("other")
 
-    def handle_pi(self, data):
+    def handle_pi(self, data: str) -> None:
         self._note("other")
 
-    def parse_pi(self, i):
+    def parse_pi(self, i: int) -> int:
         """Take code of PHP as a whole, which HTML would end at its first ">"."""
         end = self.rawdata.find("?>", i) if self.rawdata.startswith(("<?php", "<?="), i) else -1
         if end < 0:
@@ -84,7 +84,7 @@ class _Events(HTMLParser):
         self.handle_pi(self.rawdata[i + 2 : end])
         return end + 2
 
-    def unknown_decl(self, data):
+    def unknown_decl(self, data: str) -> None:
         self._note("comment")  # CDATA, which HTML reads as a comment
 
 
