@@ -40,7 +40,6 @@ KEPT = {  # a call that leaves an option at its default although something of th
     "Translator": {"shortlist"},  # the oracle of an export with one
     "TreebankFile": {"member"},
     "_pieces": {"path"},
-    "compile": {"label_smoothing", "xla", "micro_batches"},  # Keras' own
     "join": {"seconds"},  # of str
     "list_of_lines": {"name"},
     "matrix_flops": {"seconds"},  # the result of the line

@@ -117,6 +117,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "several_languages": "tags of target languages, from text to translations",
     "shards": "a corpus in shards",
     "tensorboard": "docs/tensorboard.md",
+    "story": "the story of a run, train/run.py",
     "stock_fit": "what a user writes with stock Keras",
     "stock_fit_backends": "stock model.fit on JAX and PyTorch",
     "keras_promises": "what Keras promises of every layer",

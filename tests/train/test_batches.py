@@ -7,10 +7,12 @@ import pytest
 
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.processes import python
+from tests.support.training import copying_pairs
 from train.config.training import RowLengths
-from train.data.batches import FIELDS, PackedBatches, padded_batches, padding_of, training_dataset
+from train.data.batches import FIELDS, PackedBatches, ShardedBatches, padded_batches, padding_of, training_dataset
 from train.data.corpus import CorpusError, Split
 from train.data.encoding import encode_corpus, row_holding
+from train.data.epochs import Epochs
 
 
 class Words:
@@ -249,3 +251,11 @@ def test_rows_without_a_pair_are_all_padding():
     assert batch["target_ids"].tolist() == [[BOS, 5, 6, PAD], [PAD] * 4, [PAD] * 4]
     assert batch["target_segments"].tolist() == [[1, 1, 1, 0], [0] * 4, [0] * 4]
     assert batch["source_ids"].tolist() == [[7, EOS, PAD, PAD], [PAD] * 4, [PAD] * 4]
+
+
+def test_what_is_being_prepared_is_given_up_in_every_shard(monkeypatch):
+    given_up = []
+    monkeypatch.setattr(Epochs, "give_up", lambda epochs: given_up.append(epochs))
+    shards = [PackedBatches(copying_pairs(), 64, RowLengths(16, 16), seed) for seed in range(3)]
+    ShardedBatches(shards).give_up()
+    assert given_up == [shard._epochs for shard in shards]

@@ -12,7 +12,7 @@ from tests.support.updates import LOGS, Clock, Run
 from train.config.training import RowLengths
 from train.loop.best import share_best
 from train.loop.callbacks import LogCompilation
-from train.loop.checkpoints import CheckpointError
+from train.loop.checkpoints import CheckpointError, Checkpoints, progress_in
 from train.loop.divergence import DivergenceError
 from train.loop.progress import Progress
 
@@ -225,6 +225,25 @@ def test_an_undefined_bleu_is_logged_with_its_reason_and_is_no_number_in_the_cur
     run.scores = {"bleu": 0.0, "undefined": "no reference has four tokens"}
     run.step()
     assert "the bleu of this validation is undefined" in caplog.text and '"chrf" or "loss"' in caplog.text
+
+
+# the best checkpoint
+
+
+def test_the_best_checkpoint_is_that_of_the_best_validation_so_far_and_knows_its_score(tmp_path):
+    run = Run(steps=6, validate_every=1, keep_best=True)
+    run.model.weights, run.model.optimizer = [], types.SimpleNamespace(variables=[])
+    checkpoints = Checkpoints(tmp_path)
+    run.callback.records = run.callback.records._replace(checkpoints=checkpoints)
+    kept = []
+    for bleu in (2.0, 1.0, 3.0, 3.0, 2.5):
+        run.scores = {"bleu": bleu}
+        run.step()
+        progress = progress_in(checkpoints.best_paths()[-1])
+        assert progress.kept_step == progress.step == run.progress.kept_step
+        kept.append((progress.step, progress.kept_metric, progress.kept_score, run.progress.kept_score))
+    first, third = (1, "bleu", 2.0, 2.0), (3, "bleu", 3.0, 3.0)
+    assert kept == [first, first, third, third, third]
 
 
 # a full disk

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.machine import processor_cores
 from tests.support.events import read_events
 from tests.support.runs import metrics_of
 from tests.support.training import (
@@ -25,7 +26,7 @@ from tests.support.training import (
 from train.config.training import TrainingConfig
 from train.data.batches import batch_number
 from train.loop.checkpoints import CheckpointError, Checkpoints, read_checkpoint
-from train.loop.divergence import REWINDS, DivergenceCheck, DivergenceError, has_exploded
+from train.loop.divergence import REWINDS, DivergenceCheck, DivergenceError, has_exploded, train_with_rewinds
 from train.loop.progress import Progress
 from train.step.training_model import TrainingModel
 
@@ -260,6 +261,26 @@ def test_if_every_batch_diverges_it_stops_after_so_many_rewinds(tmp_path):
     ):
         train(tmp_path, Poisoned(lambda number: number >= LATER))
     assert checkpoint_names(tmp_path)[-1] == f"step-{EVERY:08d}.npz"
+
+
+@pytest.mark.parametrize("step", [0, EVERY])
+def test_each_rewind_leaves_out_the_batch_that_diverged_and_keeps_the_time_that_was_spent(step):
+    """Before the first checkpoint there are no weights whose removal could help."""
+    seen = []
+
+    def train_from(progress):
+        seen.append((progress.step, progress.skipped, progress.seconds, progress.core_seconds))
+        progress.count(7.0, 2.0)
+        raise DivergenceError("Step so and so.", "")
+
+    with pytest.raises(DivergenceError, match=f"since the checkpoint of step {step}") as caught:
+        train_with_rewinds(train_from, lambda: Progress(step), Progress(step), "constant")
+    assert seen == [
+        (step, list(range(step + 1, step + 1 + rewinds)), 2.0 * rewinds, 2.0 * rewinds * processor_cores())
+        for rewinds in range(REWINDS + 1)
+    ]
+    assert (f"remove step-{step:08d}.npz" in str(caught.value)) is (step > 0)
+    assert "training.learning_rate;" in str(caught.value)
 
 
 # messages

@@ -3,8 +3,9 @@
 from keras_transformer.tokens import EOS
 from tests.support.marian import pair_tokenizer
 from train.config.training import RowLengths
+from train.data import encoding
 from train.data.corpus import Split
-from train.data.encoding import encode_corpus, too_long_for
+from train.data.encoding import encode_corpus, encoded_chunks, too_long_for
 
 
 def test_each_side_has_the_pieces_of_its_own_model():
@@ -14,6 +15,17 @@ def test_each_side_has_the_pieces_of_its_own_model():
     source, target = pair.encode("two hundred"), pair.encode_target("zweihundert")
     assert (encoded.source[0].tolist(), encoded.target[0].tolist()) == ([*source, EOS], [*target, EOS])
     assert target != pair.encode("zweihundert")
+
+
+def test_text_is_read_no_further_than_its_chunks_are_encoded(monkeypatch):
+    """A corpus of any size is encoded in the memory of a few chunks."""
+    monkeypatch.setattr(encoding, "CHUNK", 2)
+    monkeypatch.setattr(encoding, "THREADS", 3)
+    read = []
+    split = Split("data.train", lambda: (read.append(n) or ("two hundred", "zweihundert") for n in range(40)))
+    for number, chunk in enumerate(encoded_chunks(split, pair_tokenizer(), RowLengths(64, 64))):
+        assert len(chunk) == 2 and len(read) <= 2 * (number + 1 + 3)
+    assert len(read) == 40
 
 
 def test_what_is_too_long_is_counted_by_the_lengths_of_the_rows():

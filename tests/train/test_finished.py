@@ -16,9 +16,11 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import write_config
 from train.__main__ import app
 from train.config.run import load_config
+from train.config.training import TrainingConfig
 from train.loop.checkpoints import last_progress
 from train.loop.progress import Progress
 from train.record.changes import check_unchanged, write_configuration
+from train.record.finished import Standing, where_it_stands
 from train.record.history import Part, history, record_part
 from train.validation.validation import Validator
 
@@ -57,6 +59,32 @@ def configuration(folder, *overrides):
     path = folder.path.with_suffix(".toml")
     path.write_text(CONFIG)
     return load_config(path, overrides)
+
+
+def test_a_run_without_a_checkpoint_stands_at_its_beginning(tmp_path):
+    assert where_it_stands(RunFolder(tmp_path), TrainingConfig(steps=40)) == Standing(step=0, is_done=False)
+
+
+def test_a_run_stands_at_its_last_checkpoint(folder):
+    (step,) = {int(path.stem.removeprefix("step-")) for path in folder.checkpoints.iterdir()}
+    training = configuration(folder).training
+    assert where_it_stands(folder, training) == Standing(step, is_done=True)
+    assert where_it_stands(folder, training.model_copy(update={"steps": 41, "patience": 4})) == Standing(step, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "is_damaged"),
+    [(None, False), (b"", False), (b"{", True), (b'{"step": 0, "commit": null, "changes": {}}\n', False)],
+)
+def test_a_damaged_history_is_kept_beside_the_new_one(tmp_path, content, is_damaged):
+    folder = RunFolder(tmp_path / "run")
+    folder.checkpoints.mkdir(parents=True)
+    if content is not None:
+        folder.history.write_bytes(content)
+    record_part(folder, TrainingConfig(steps=40), "abc", {})
+    damaged = folder.path / "history.jsonl.damaged"
+    assert (damaged.read_bytes() if damaged.exists() else None) == (content if is_damaged else None)
+    assert [part.commit for part in history(folder)] == ["abc"]
 
 
 @pytest.mark.parametrize("override", ["training.seed=2", "training.dropout=0.5", "data.train_pairs=7", "data.shards=2"])

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import signal
 import types
 
@@ -12,10 +13,20 @@ import tensorflow as tf
 
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import Interrupted
+from keras_transformer.run_folder import RunFolder
 from tests.support.runs import metrics_of
-from tests.support.training import checkpoint_names, fit_in, no_validation, reusable, training_model, weights_of
+from tests.support.training import (
+    BATCHES,
+    TRAINING,
+    checkpoint_names,
+    fit_in,
+    no_validation,
+    reusable,
+    training_model,
+    weights_of,
+)
 from train.loop.checkpoints import Checkpoints
-from train.loop.fit import fit_from
+from train.loop.fit import fit, fit_from, log_end, log_start
 from train.loop.progress import Progress
 
 EVERY = {"steps": 6, "checkpoint_every": 2, "validate_every": 2}
@@ -28,6 +39,107 @@ def steps_of(folder):
 def assert_same_weights(weights, others):
     for one, two in zip(weights, others, strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+# the order, with collaborators that note what is done
+
+
+@pytest.fixture
+def begun(monkeypatch, tmp_path):
+    """A function that calls `fit` and returns what was done: (what, step). The steps are done at once."""
+
+    def begin(restored=None, is_chief=True, checkpoints=(), asks=False, **training):
+        done = []
+
+        @contextlib.contextmanager
+        def records_of(is_chief, config, folder, first_step, *_):
+            metrics = types.SimpleNamespace(add=lambda writer, step, graph: done.append((graph, step)))
+            yield types.SimpleNamespace(metrics=metrics) if is_chief else None
+
+        def train(progress, last_step, *_):
+            done.append(("train", progress.step))
+            progress.step = last_step
+            if asks:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        for name, stand_in in {
+            "Checkpoints": lambda folder, keep: types.SimpleNamespace(paths=lambda: checkpoints),
+            "save_start": lambda checkpoints, model, progress: done.append(("save", progress.step)),
+            "restore_everywhere": lambda *_: done.append(("restore", None)) or restored,
+            "graph_summary": lambda *_: "graph", "records_of": records_of, "fit_from": train,
+        }.items():  # fmt: skip
+            monkeypatch.setattr(f"train.loop.fit.{name}", stand_in)
+        worker = types.SimpleNamespace(count=2, is_chief=is_chief)
+        workers = types.SimpleNamespace(
+            worker=worker, is_chief=is_chief, strategy=None, wait=lambda: done.append(("wait", None))
+        )
+        model = types.SimpleNamespace(output=np.zeros((1, 1, 23)))
+        config = types.SimpleNamespace(training=TRAINING.model_copy(update={"steps": 6} | training))
+        with pytest.raises(Interrupted, match="its report is not") if asks and is_chief else contextlib.nullcontext():
+            assert fit(config, RunFolder(tmp_path), BATCHES, model, None, workers).step == 6
+        return done
+
+    return begin
+
+
+def test_training_begins_where_the_last_checkpoint_stands_and_a_new_run_with_its_graph(begun):
+    restore, wait = ("restore", None), ("wait", None)
+    assert begun() == [restore, ("graph", 0), ("train", 0), wait]
+    assert begun(Progress(4)) == [restore, ("train", 4), wait]
+    assert begun(Progress(6)) == [restore]
+    assert begun(is_chief=False) == [restore, ("train", 0), wait]
+
+
+def test_a_checkpoint_of_step_0_is_written_by_the_chief_of_a_run_that_may_need_it(begun):
+    for needs in ({"start_from": "a run"}, {"on_divergence": "rewind"}):
+        assert begun(**needs)[0] == ("save", 0)
+        assert begun(is_chief=False, **needs)[0] == begun(checkpoints=["step-00000002.npz"], **needs)[0]
+    assert begun()[0] == ("restore", None)
+
+
+@pytest.mark.parametrize("is_chief", [True, False])
+def test_after_the_last_step_a_request_to_stop_is_the_chiefs_who_writes_the_report(begun, is_chief):
+    assert begun(Progress(4), is_chief, asks=True) == [("restore", None), ("train", 4), ("wait", None)]
+
+
+@pytest.mark.parametrize(
+    ("step", "misses", "start", "end"),
+    [
+        (0, 0, "", "Stopped after step 0"),
+        (4, 1, "continuing from the checkpoint of step 4", "Stopped after step 4"),
+        (4, 2, "continuing from the checkpoint of step 4 stopped early after step 4", "stopped early after step 4"),
+        (6, 0, "continuing from the checkpoint of step 6 all 6 steps are done", "trained 6 steps in 3 s"),
+    ],
+)
+def test_the_log_tells_from_where_training_continues_and_how_it_ended(caplog, step, misses, start, end):
+    progress = Progress(step, seconds=3.0, best_metric="bleu", validations_since_best=misses)
+    training = TRAINING.model_copy(update={"steps": 6, "patience": 2})
+    beginnings = [message.split(":")[0] for message in logged(caplog, lambda: log_start(progress, training))]
+    assert beginnings == [part for part in re.split(r" (?=stopped|all)", start) if part]
+    (first, *_) = logged(caplog, lambda: log_end(progress, training))
+    assert first.startswith(end)
+
+
+def logged(caplog, function):
+    """The messages of a function, and the one that ended it."""
+    caplog.clear()
+    with caplog.at_level("INFO", logger="train"):
+        try:
+            function()
+        except Interrupted as error:
+            return [str(error)]
+    return caplog.messages
+
+
+@pytest.mark.parametrize(("skipped", "end"), [([], "in 3 s"), ([4, 7], "in 3 s; batches left out: 2")])
+def test_the_log_ends_with_the_batches_that_were_left_out(caplog, skipped, end):
+    (message,) = logged(
+        caplog, lambda: log_end(Progress(6, 3.0, skipped=skipped), TRAINING.model_copy(update={"steps": 6}))
+    )
+    assert message == f"trained 6 steps {end}"
+
+
+# training
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Frozen layers: what a name freezes, that training changes nothing of it, and that a killed run leaves it frozen."""
 
+import logging
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.model import Transformer
 from tests.support.training import TINY, fit_in, no_validation, reusable, weights_of
 from train.loop.checkpoints import Checkpoints, read_checkpoint
-from train.step.freezing import freeze, is_named
+from train.step.freezing import check_frozen, freeze, is_named
 
 FROZEN = ("decoder*", "embedding")
 EVERY = {"steps": 6, "checkpoint_every": 2, "validate_every": 2}
@@ -41,10 +43,19 @@ def test_a_pattern_is_the_name_of_a_layer_of_a_part_of_it_or_of_a_weight(pattern
 )
 def test_a_name_that_freezes_nothing_or_everything_is_one_sentence_with_the_names_that_exist(patterns, parts):
     transformer = Transformer(TINY)
-    with pytest.raises(ConfigError) as error:
-        freeze(transformer, patterns)
-    assert all(part in str(error.value) for part in parts) and "\n" not in str(error.value)
+    for refuses in (lambda: freeze(transformer, patterns), lambda: check_frozen(TINY, patterns)):
+        with pytest.raises(ConfigError) as error:
+            refuses()
+        assert all(part in str(error.value) for part in parts) and "\n" not in str(error.value)
     assert len(transformer.trainable_weights) == len(transformer.weights)
+
+
+def test_how_much_is_frozen_is_logged_if_anything_is(caplog):
+    transformer = Transformer(TINY)
+    with caplog.at_level(logging.INFO, logger="train"):
+        freeze(transformer, [])
+        freeze(transformer, ["embedding"])
+    assert caplog.messages == [f"frozen: {TINY.vocab_size * TINY.d_model} of {transformer.count_params():,} parameters"]
 
 
 # training: a moving average beside it, since both decide what a checkpoint holds

@@ -15,6 +15,7 @@ from train.loop.graph import graph_summary
 def nodes():
     """The nodes of the graph of a small model with LayerNorm first, by name."""
     (value,) = graph_summary(Transformer(TINY.replace(norm="pre")), 3, RowLengths(5, 6)).value
+    assert value.metadata.plugin_data.plugin_name == "graphs"  # the tab of TensorBoard that finds it
     graph_def = tf.compat.v1.GraphDef.FromString(make_ndarray(value.tensor)[0])
     nodes = {node.name: node for node in graph_def.node}
     assert len(nodes) == len(graph_def.node)

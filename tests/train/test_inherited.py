@@ -7,7 +7,7 @@ from keras_transformer.inference import Inference
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.run_folder import RunFolder
 from train.config.run import load_config
-from train.record.changes import write_configuration
+from train.record.changes import check_unchanged, write_configuration
 
 MODEL = TransformerConfig(
     vocab_size=99, encoder_layers=2, d_model=32, num_heads=4, sinusoids="tensor2tensor", logits_bias=True, dropout=0.3
@@ -85,6 +85,26 @@ def test_a_start_that_is_missing_is_left_to_the_check_of_the_start_and_a_damaged
     (tmp_path / "start/model.json").write_text("{", encoding="utf-8")
     with pytest.raises(ConfigError, match="start/model.json does not describe a model"):
         tuned(tmp_path)
+
+
+def test_a_search_that_is_no_table_is_named(tmp_path):
+    start(tmp_path / "start")
+    with pytest.raises(ConfigError, match="translation"):
+        tuned(tmp_path, "translation=3")
+
+
+def test_the_tokenizer_that_came_with_the_start_may_be_named(tmp_path):
+    start(tmp_path / "start")
+    folder, moved = RunFolder(tmp_path / "tuned"), tmp_path / "moved.model"
+    folder.checkpoints.mkdir(parents=True)
+    write_configuration(folder, tuned(tmp_path), MODEL)
+    (folder.checkpoints / "step-00000010.npz").touch()
+    for path in (folder.tokenizer, moved):
+        path.write_bytes(b"pieces")
+    check_unchanged(folder, tuned(tmp_path, f"tokenizer.model={moved}"))
+    moved.write_bytes(b"others")
+    with pytest.raises(ConfigError, match="tokenizer.model was not set and is"):
+        check_unchanged(folder, tuned(tmp_path, f"tokenizer.model={moved}"))
 
 
 @pytest.mark.parametrize("text", ["7", "true", '""'])

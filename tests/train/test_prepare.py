@@ -1,13 +1,19 @@
 """From encoded text to batches: what the seed decides."""
 
+import types
+
 import numpy as np
 import pytest
 
+from keras_transformer.text.placeholders import symbols_of
+from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from tests.support.training import TRAINING, copying_pairs
+from train.config.augmentation import AugmentationConfig
+from train.config.training import RowLengths
 from train.data import cache
 from train.data.corpus import Split
-from train.data.encoding import EncodedShards
-from train.data.prepare import MOST_CHECK_LINES, keep_check_lines, packed_batches
+from train.data.encoding import EncodedShards, encode_corpus
+from train.data.prepare import MOST_CHECK_LINES, keep_check_lines, packed_batches, redraw_of
 from train.workers.tf_config import ONLY_WORKER
 
 
@@ -20,6 +26,52 @@ def test_the_order_of_the_text_is_that_of_the_seed(shards):
     )
     np.testing.assert_array_equal(first, same)
     assert (first != other).any()
+
+
+SENTENCES = [(f"see {name} in the house", f"sieh {name} im Haus") for name in ("Anna", "BMX", "Zoe", "Bo", "x3") * 3]
+CHANGES = {
+    "uppercase": ({"augment": AugmentationConfig(uppercase=1.0)}, {}),
+    "joined": ({"augment": AugmentationConfig(joined=1.0)}, {}),
+    "placeholders": ({}, {"placeholders": 1.0}),
+    "terms": ({}, {"terms": 1.0}),
+    "bpe_dropout": ({"bpe_dropout": 0.9}, {}),
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    path = tmp_path_factory.mktemp("prepare") / "tokenizer.model"
+    train_tokenizer([text for pair in SENTENCES for text in pair], path, 330, symbols_of(3))
+    return Tokenizer(path)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_pair_is_changed_if_it_then_fits_into_a_row_to_the_last_position(tokenizer, change):
+    def redrawn(rows):
+        training, data = ({**own} for own in CHANGES[change])
+        lengths = {"row_length": rows.target, "source_row_length": rows.source}
+        section = types.SimpleNamespace(**{"terms": 0.0, "placeholders": 0.0} | data)
+        redraw = redraw_of(TRAINING.model_copy(update=training | lengths), tokenizer, (), section)
+        return sides(redraw(pairs, np.random.default_rng(2), lambda: False))
+
+    def sides(pairs):
+        return {side: [getattr(pairs, side)[n].tolist() for n in range(len(pairs))] for side in ("source", "target")}
+
+    pairs = encode_corpus(Split("train", lambda: iter(SENTENCES)), tokenizer, RowLengths(90, 90))
+    before, after = sides(pairs), redrawn(RowLengths(300, 300))
+    longest = {side: max(map(len, after[side])) for side in after}
+    assert redrawn(RowLengths(**longest)) == after
+    for side in after:
+        number = max(range(len(pairs)), key=lambda n: len(after[side][n]))
+        if after[side][number] != before[side][number]:
+            tight = redrawn(RowLengths(**longest | {side: longest[side] - 1}))
+            assert len(tight[side][number]) < longest[side]
+    assert before != after
+
+
+def test_without_changes_an_epoch_is_the_text_as_it_was_encoded(tokenizer):
+    off = types.SimpleNamespace(terms=0.0, placeholders=0.0)
+    assert redraw_of(TRAINING, tokenizer, (), off) is redraw_of(TRAINING, tokenizer, (), None) is None
 
 
 def test_a_run_keeps_the_first_validation_sentences_and_no_more(tmp_path):

@@ -2,7 +2,11 @@
 
 import pytest
 
-from train.loop.progress import times_left
+from train.loop.progress import Progress, times_left
+
+
+def test_a_run_that_has_not_begun_has_done_and_found_nothing():
+    assert not any(vars(Progress()).values())
 
 
 @pytest.mark.parametrize("every", [1, 3, 7, 100])

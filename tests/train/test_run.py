@@ -12,21 +12,16 @@ import tomllib
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import train.__main__
 from keras_transformer.config import TransformerConfig
-from keras_transformer.layers import Dropout
 from keras_transformer.tokenizer import Tokenizer
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.events import read_added, read_events
 from tests.support.processes import HEARS_CTRL_C, end, start_fork, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
-from tests.support.training import TINY, weights_of
 from train.config.run import load_config
-from train.config.training import TrainingConfig
 from train.loop.checkpoints import read_checkpoint
-from train.step.build import build, compiled
 
 train_command = functools.partial(invoke, train.__main__.app)
 
@@ -215,39 +210,6 @@ def has_begun(pid):
 
     is_chosen = has(signal.SIGTERM, "SigCgt") or not has(signal.SIGINT, "SigCgt")
     return has(signal.SIGPIPE, "SigIgn") and is_chosen
-
-
-# the settings of a model
-
-
-@pytest.mark.slow
-def test_every_setting_arrives_in_the_training_model():
-    training = TrainingConfig(
-        seed=7,
-        xla=False,
-        precision="mixed_bfloat16",
-        micro_batches=3,
-        warmup_steps=11,
-        learning_rate_factor=0.5,
-        cooldown_steps=10,
-    )
-    config = TINY.replace(dropout=0.4, label_smoothing=0.3)
-    strategy = tf.distribute.get_strategy()
-    model = compiled(build(config, training, strategy), training, strategy)
-    assert (model.dropout_seed, model.label_smoothing, model.xla, model.micro_batches) == (7, 0.3, False, 3)
-    assert {layer.rate for layer in model.layers if isinstance(layer, Dropout)} == {0.4}
-    assert model.get_layer("logits" if not config.shared_embeddings else "embedding").compute_dtype == "bfloat16"
-    cooldown = model.optimizer.get_config()["learning_rate"]["config"]
-    assert cooldown["cooldown_steps"] == 10
-    schedule = cooldown["schedule"]["config"]
-    assert (schedule["d_model"], schedule["warmup_steps"], schedule["factor"]) == (config.d_model, 11, 0.5)
-
-
-def test_the_seed_decides_the_first_weights():
-    strategy = tf.distribute.get_strategy()
-    one, same, other = (weights_of(build(TINY, TrainingConfig(seed=seed), strategy)) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(one[0], same[0])
-    assert not np.array_equal(one[0], other[0])
 
 
 # mistakes

@@ -16,7 +16,7 @@ from train.config.sources.tfds import TfdsData
 from train.config.tokenizer import TokenizerConfig
 from train.config.training import TrainingConfig
 from train.data.batches import FIELDS, PackedBatches
-from train.data.corpus import CorpusError, own_shards
+from train.data.corpus import CorpusError, Split, own_shards
 from train.data.encoding import EncodedShards, encode_corpus
 from train.data.prepare import check_division, load_corpus, packed_batches, prepare_data
 from train.data.vocabulary import prepare_tokenizer
@@ -282,6 +282,13 @@ def test_a_prepared_tfds_set_is_divided_into_even_parts(tmp_path):
         return load_corpus(data).train
 
     assert_shards_divide(load, 4)
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_several_shards_are_divided_among_the_workers_and_a_single_one_is_read_by_all(shards):
+    splits = [Split(f"shard {number}", lambda: iter([("a", "b")]), dict) for number in range(shards)]
+    of_workers = [own_shards(Split.of_shards("train", splits), Worker(index, 2)) for index in range(2)]
+    assert of_workers == ([tuple(splits)] * 2 if shards == 1 else [tuple(splits[:2]), tuple(splits[2:])])
 
 
 def test_one_shard_has_the_batches_of_the_whole_corpus(prepare, entries):

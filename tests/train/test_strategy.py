@@ -1,8 +1,49 @@
-"""Where training runs: a GPU that TensorFlow does not see is not passed over in silence."""
+"""Where training runs: on all devices of this machine or of a cluster; a GPU that is not used is named."""
 
+import types
+
+import numpy as np
 import pytest
+import tensorflow as tf
 
-from train.workers.strategy import warn_of_unused_gpu
+from train.workers.strategy import choose_strategy, distributed, warn_of_unused_gpu
+
+
+@pytest.mark.parametrize(
+    ("gpus", "cpus", "used"),
+    [
+        ([], ["CPU:0"], None),
+        ([], ["CPU:0", "CPU:1"], ["CPU:0", "CPU:1"]),
+        (["GPU:0"], ["CPU:0", "CPU:1"], None),
+        (["GPU:0", "GPU:1"], ["CPU:0"], ["GPU:0", "GPU:1"]),
+    ],
+)
+def test_one_machine_trains_on_all_its_gpus_or_on_its_processors(monkeypatch, gpus, cpus, used):
+    devices = {"GPU": gpus, "CPU": cpus}
+    listed = {kind: [types.SimpleNamespace(name=name) for name in names] for kind, names in devices.items()}
+    monkeypatch.setattr(tf.config, "list_logical_devices", listed.get)
+    monkeypatch.setattr(tf.distribute, "MirroredStrategy", list)
+    assert choose_strategy() == (used or tf.distribute.get_strategy())
+
+
+def test_a_cluster_is_joined(monkeypatch):
+    monkeypatch.setattr("train.workers.strategy.join", lambda cluster: cluster)
+    cluster = types.SimpleNamespace(worker=types.SimpleNamespace(count=2))
+    assert choose_strategy(cluster) is cluster
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 4])
+def test_the_rows_of_a_worker_are_divided_among_its_replicas_in_order(replicas):
+    ids = np.arange(12).reshape(4, 3)
+    strategy = types.SimpleNamespace(
+        num_replicas_in_sync=replicas,
+        extended=types.SimpleNamespace(worker_devices=range(replicas)),
+        distribute_datasets_from_function=lambda parts: parts(None),
+    )
+    parts = distributed(tf.data.Dataset.from_tensors({"ids": ids}), strategy)
+    found = [part["ids"].numpy() for part in parts.take(replicas)]
+    assert [part.shape for part in found] == [(4 // replicas, 3)] * replicas
+    np.testing.assert_array_equal(np.concatenate(found), ids)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from train.data.encoding import EncodedPairs, Sentences
 from train.data.placeholders import Placeholders
 from train.data.prepare import redraw_of
 from train.data.terms import Terms
+from train.data.terms import drawn as draw
 from train.record.changes import inference_of
 
 PAIRS = [*TEXT, ("<2de>the Dog sleeps", "der Hund schläft"), ("the dog¦ cat", "der Hund"), ("the bird", "der Vogel")]
@@ -110,9 +111,20 @@ def test_each_shard_has_the_words_of_its_own_text(tokenizer, pairs):
 def test_what_does_not_fit_stays_and_so_does_an_unknown_piece(tokenizer, pairs):
     tight = drawn(tokenizer, pairs, rows=RowLengths(3, 90))
     assert np.array_equal(tight.source.ids, pairs.source.ids)
-    unknown = Sentences.of([[UNK, *tokenizer.encode("the dog runs"), EOS]] * 9, np.uint16)
-    with_unknown = EncodedPairs(unknown, unknown, pairs.skipped)
-    assert np.array_equal(drawn(tokenizer, with_unknown).source.ids, unknown.ids)
+    known, unknown = (
+        [Sentences.of([[*first, *tokenizer.encode(text), EOS]] * 9, np.uint16) for text in TEXT[0]]
+        for first in ([], [UNK])
+    )
+    for source, target in ((unknown[0], unknown[1]), (unknown[0], known[1]), (known[0], unknown[1])):
+        with_unknown = EncodedPairs(source, target, pairs.skipped)
+        assert np.array_equal(drawn(tokenizer, with_unknown).source.ids, source.ids)
+
+
+@pytest.mark.parametrize(("found", "counts"), [(0, {0}), (1, {1}), (2, {1, 2}), (3, {1, 2, 3}), (10, {1, 2, 3})])
+def test_one_to_three_terms_are_drawn_from_left_to_right(found, counts):
+    drawn = [draw(list(range(found)), np.random.default_rng(seed)) for seed in range(40)]
+    assert {len(numbers) for numbers in drawn} == counts
+    assert all(numbers == sorted(set(numbers)) for numbers in drawn)
 
 
 def test_it_gives_up_when_it_is_told(tokenizer, pairs):

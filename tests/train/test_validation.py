@@ -20,7 +20,7 @@ from train.data.batches import lay_out
 from train.data.corpus import Split
 from train.data.packing import Packing
 from train.data.trees import Tree
-from train.validation.validation import Sample, Validator, digest, perplexity_interval
+from train.validation.validation import Sample, Validator, digest, perplexity_interval, sums_of_pairs
 
 TEXTS = [("one", "eins"), ("two", "zwei"), ("three", "drei"), ("four", "vier")]
 PLAIN = Split("validation", lambda: iter(TEXTS))
@@ -93,6 +93,18 @@ def test_the_size_of_its_batches_changes_nothing(transformer, validator, monkeyp
     assert_close(other()[:3], expected[:3], rtol=1e-4)
     other.most_positions = 40
     assert_close(other()[:3], expected[:3], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("most_positions", "rows"), [(math.inf, 64), (320.0, 10), (1.0, 1)])
+def test_its_batches_have_no_more_positions_than_fit_in_memory(most_positions, rows):
+    seen = []
+
+    def sums_of_rows(batch):
+        seen.append(len(batch["labels"]))
+        return np.zeros((4, len(batch["labels"])))
+
+    assert sums_of_pairs(sums_of_rows, PAIRS, most_positions).shape == (len(PAIRS), 4)
+    assert set(seen) == {rows}  # of 32 positions
 
 
 @pytest.mark.slow

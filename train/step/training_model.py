@@ -43,9 +43,9 @@ class TrainingModel(keras.Model):
         optimizer: keras.optimizers.Optimizer,
         *,
         seed: int,
-        label_smoothing: float = 0.0,
-        xla: bool = True,
-        micro_batches: int = 1,
+        label_smoothing: float,
+        xla: bool,
+        micro_batches: int,
     ) -> None:
         """Configure training; call it inside the scope of the strategy, before `fit`.
 
