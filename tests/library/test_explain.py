@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from keras_transformer.commands import explain as explain_command
 from keras_transformer.commands.explain import app
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.explainer import Explainer, Explanation
@@ -58,6 +59,14 @@ def test_every_option_arrives(asked, tmp_path):
     to = ["--to", tmp_path / "page.html"]
     assert invoke(app, "run", "one", *to, *words, "--target-prefix", "two").exit_code == 0
     assert asked == [pathlib.Path("run"), SearchOptions(**OTHER_VALUES), "one", "two"]
+
+
+@pytest.mark.parametrize(("run", "name"), [("runs/numbers/.", "numbers"), ("hf://user/model@v1", "hf://user/model@v1")])
+def test_the_page_names_its_model_and_the_command_the_page(asked, tmp_path, run, name, monkeypatch):
+    monkeypatch.setattr(explain_command, "opened", lambda run: pathlib.Path("cache/0a1b" if "hf:" in run else run))
+    page = tmp_path / "page.html"
+    assert invoke(app, run, "one", "--to", page).stdout == f"{page}\n"
+    assert data_of(page.read_text(encoding="utf-8"))["model"] == name
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,12 @@ import signal
 
 import pytest
 
-from keras_transformer.commands.signals import end_on_interrupt, end_on_signals, signals_raise
+from keras_transformer.commands.signals import (
+    end_on_closed_output,
+    end_on_interrupt,
+    end_on_signals,
+    signals_raise,
+)
 from tests.support.processes import HEARS_CTRL_C, python, start_python
 from tests.support.runs import write_config
 
@@ -108,3 +113,15 @@ def test_signals_raise_and_the_handlers_come_back(handlers, number, code):
     assert end.value.code == code and cleaned == [number]
     assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     assert signal.getsignal(signal.SIGTERM) is handlers[signal.SIGTERM]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signal")
+def test_a_pipe_that_closes_early_ends_a_command_with_sockets_too(monkeypatch):
+    raised, before = [], signal.getsignal(signal.SIGPIPE)
+    monkeypatch.setattr(signal, "raise_signal", lambda number: raised.append((number, signal.getsignal(number))))
+    try:
+        with end_on_closed_output():
+            raise BrokenPipeError
+    finally:
+        signal.signal(signal.SIGPIPE, before)
+    assert raised == [(signal.SIGPIPE, signal.SIG_DFL)]

@@ -12,6 +12,8 @@ import typer.main
 
 from keras_transformer import __main__ as program
 from keras_transformer.commands.table import COMMANDS
+from keras_transformer.translation import Translation
+from tests.support.commands import invoke
 from tests.support.places import ROOT
 from tests.support.processes import python
 
@@ -92,6 +94,34 @@ def test_a_line_without_a_command_is_answered(arguments, code, output, errors, a
     printed = capsys.readouterr()
     assert printed.out.startswith(output) and printed.err.startswith(errors)
     assert [bool(printed.out), bool(printed.err)] == [bool(output), bool(errors)] and (end and end.value.code) == code
+
+
+class Cut:
+    """Translates each line as itself, and cuts those of one letter."""
+
+    longer_than_trained = 0
+
+    def translate(self, lines):
+        return [Translation(line, -1.0, is_cut=len(line) == 1) for line in lines]
+
+    def translate_n_best(self, lines, *_):
+        return [[translation] for translation in self.translate(lines)]
+
+
+@pytest.mark.parametrize(
+    ("name", "translator", "arguments"),
+    [
+        ("translate", "keras_transformer.translator.Translator.load", ["run"]),
+        ("translate-export", "export.translate.translator_of", ["export"]),
+        ("query", "export.query.ServingClient", ["--url", "http://localhost/v1/models/m"]),
+    ],
+)
+def test_each_command_that_translates_names_the_lines_that_were_cut(name, translator, arguments, monkeypatch, caplog):
+    app = program.module_of(name).app
+    monkeypatch.setattr(translator, lambda *_, **__: Cut())
+    assert invoke(app, *arguments, stdin="aa\n\nbb\n").exit_code == 0 and not caplog.messages
+    assert invoke(app, *arguments, stdin="aa\nb\n\nc\n").stdout == "aa\nb\n\nc\n"
+    assert ": 2 (line numbers: 2, 4)" in caplog.text
 
 
 def click_command(name):
