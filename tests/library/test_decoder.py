@@ -84,6 +84,7 @@ def test_the_attentional_state_is_fed_back_if_it_should_be():
     """What is new is tanh of the fed state times 1; half of it is kept."""
     for input_feeding, expected in ((True, [np.tanh(1) / 2, np.tanh(-2) / 2]), (False, [0, 0])):
         decoder = decoder_of_two_units("dot", input_feeding=input_feeding)
+        assert (decoder.feed is not None) == input_feeding
         if input_feeding:
             decoder.feed.kernel.assign(np.hstack([np.zeros((2, 4)), np.eye(2)]))
         state = state_of([0, 0], read=[1.0, -2.0])

@@ -1,12 +1,17 @@
 """What Keras promises of every layer, held by each layer of the library: tests/support/layers.py has the table."""
 
+import dataclasses
+import inspect
+
 import keras
 import numpy as np
 import pytest
 
 import keras_transformer.layers as layers
+from keras_transformer.config import TransformerConfig
 from keras_transformer.layers import masking
 from keras_transformer.layers.composite import CompositeLayer
+from keras_transformer.recurrent.cells import LSTMCell
 from keras_transformer.recurrent.layers import Recurrent
 from tests.support.layers import EXAMPLES, every_layer, functional, outputs
 from tests.support.models import as_numpy, assert_close, randomise
@@ -69,6 +74,34 @@ def test_a_layer_that_is_frozen_and_saved_is_frozen_and_trains_again_when_told_t
     assert not loaded.trainable_weights
     loaded.layers[-1].trainable = True
     assert len(loaded.trainable_weights) == len(loaded.weights) == len(model.weights)
+
+
+@every_layer_with_weights
+def test_a_bias_begins_at_0_a_scale_at_1_and_a_matrix_with_draws(layer_class, arguments, inputs):
+    for weight in functional(layer_class(**arguments), inputs).weights:
+        values = set(as_numpy(weight).flatten().tolist())
+        if weight.name.endswith(("bias", "beta", "gamma")):
+            is_lstm = layer_class is LSTMCell or arguments.get("cell") == "lstm"
+            forgets = is_lstm and weight.name == "bias" and "attentional_state" not in weight.path
+            first = {float(weight.name == "gamma")}
+            assert values == (first | {1.0} if forgets else first), weight.path
+        elif weight.dtype == "float32":
+            assert len(values) > 1, weight.path
+
+
+def test_what_is_left_out_of_a_layer_is_as_in_the_base_model_but_for_its_dropout():
+    for name in ("EncoderBlock", "DecoderBlock", "SublayerBlock", "SSRUDecoderBlock", "FeedForward"):
+        classes = [each for each in getattr(layers, name).__mro__ if "__init__" in vars(each)]
+        of_class = [
+            inspect.signature(each.__init__).parameters.values() for each in classes if each.__module__ != "keras"
+        ]
+        defaults = {each.name: each.default for parameters in of_class for each in parameters}
+        shared = defaults.keys() & {field.name for field in dataclasses.fields(TransformerConfig)}
+        given = {each for each in shared - {"dropout"} if defaults[each] is not inspect.Parameter.empty}
+        assert given and {each: defaults[each] for each in given} == {
+            each: getattr(TransformerConfig(), each) for each in given
+        }
+        assert defaults.get("dropout", 0.0) == 0.0  # a script that wants it says so
 
 
 @every_layer_with_weights

@@ -1,0 +1,25 @@
+"""A folder of an event file: what is written is read, in one file, and what an earlier process wrote stays."""
+
+from keras_transformer.inspection.event_file import event_files, read_events
+from keras_transformer.inspection.log_folder import LogFolder
+
+
+def values_in(folder):
+    """(step, tag, number or text) of everything in the newest file."""
+    values = [(event.step, value) for event in read_events(event_files(folder)[-1]) for value in event.summary.value]
+    return [
+        (step, value.tag, value.tensor.string_val[0].decode() if value.tensor.string_val else value.tensor.float_val[0])
+        for step, value in values
+    ]
+
+
+def test_a_folder_is_made_by_the_first_write_and_goes_on_in_another_process(tmp_path):
+    folder = tmp_path / "validation"
+    first = LogFolder(folder)
+    assert not folder.exists()
+    first.write(1, {"validation/rate": 0.5, "validation/sample": "a dog"})
+    first.write(2, {"validation/rate": 0.25})
+    written = [(1, "rate", 0.5), (1, "sample", "a dog"), (2, "rate", 0.25)]
+    assert len(event_files(folder)) == 1 and values_in(folder) == written
+    LogFolder(folder).write(3, {"validation/rate": 0.125})
+    assert values_in(folder) == [*written, (3, "rate", 0.125)]
