@@ -14,6 +14,7 @@ from export.server.signature import Signature
 from export.server.version import Version
 from export.versions import CERTIFICATE, LITERT
 from keras_transformer.confidence import Calibration
+from keras_transformer.errors import UserError
 from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES, random_run
@@ -113,6 +114,20 @@ def test_an_export_with_a_litert_model_is_compared_with_it(version):
     certificate = json.loads((version / CERTIFICATE).read_text())
     by_litert = [check for check in certificate["equality"] if check["runtime"].endswith("by LiteRT")]
     assert len(by_litert) == 2 and all(check["same"] == len(SENTENCES) for check in by_litert)
+
+
+def test_a_version_without_litert_is_none_and_one_that_cannot_be_opened_is_logged(tmp_path, monkeypatch, caplog):
+    assert few_sentences.few_sentences_of(tmp_path) is None and not caplog.records
+    monkeypatch.setattr(few_sentences, "is_lite_folder", lambda folder: True)
+    described = types.SimpleNamespace(description=types.SimpleNamespace(max_source_tokens=8))
+    monkeypatch.setattr(few_sentences, "LiteTranslator", lambda folder: described)
+    assert isinstance(few_sentences.few_sentences_of(tmp_path), few_sentences.FewSentences) and not caplog.records
+
+    def refuse(folder):
+        raise UserError("It is damaged.")
+
+    monkeypatch.setattr(few_sentences, "LiteTranslator", refuse)
+    assert few_sentences.few_sentences_of(tmp_path) is None and "It is damaged." in caplog.text
 
 
 def test_litert_is_asked_for_few_short_lines_of_the_plain_signature_alone(monkeypatch):

@@ -16,7 +16,7 @@ from tensorflow_serving.apis import predict_pb2
 from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest
 from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest, GetModelStatusResponse
 
-from export.server import protobuf_codec
+from export.server import grpc_api, protobuf_codec
 from export.server.bytes_in_flight import BytesInFlight
 from export.server.errors import Code, RequestError
 from export.server.grpc_api import GrpcApi, received, set_serving
@@ -98,6 +98,12 @@ def test_a_message_counts_as_the_longest_until_it_has_arrived_and_then_as_what_i
             context = types.SimpleNamespace(read=lambda: pytest.fail("there is no room for it"))
             asyncio.run(received(context, asyncio.Semaphore(1), 998, other, time.monotonic() + 60))
     assert error.value.code is Code.RESOURCE_EXHAUSTED and whole.held == 0
+
+
+def test_each_reason_has_the_status_of_its_name():
+    assert {code.name: status.name for code, status in grpc_api.STATUS.items()} == {
+        code.name: code.name for code in Code
+    }
 
 
 LABELLED = {"name": "echo", "version_label": "stable"}

@@ -68,6 +68,15 @@ def test_a_long_string_comes_in_parts_and_is_the_same_json(is_by_row, shift):
     assert base64.b64decode(encoded["b64"], validate=True) == value
 
 
+@pytest.mark.parametrize("length", [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK])
+@pytest.mark.parametrize("end", ["ü".encode(), b"\xf0\x9f", b"\xff", b"a"])
+def test_the_end_of_a_long_string_is_read_to_its_last_byte(length, end):
+    value = b"x" * (length - len(end)) + end
+    assert json.loads(written({"text": np.array([value], object)}, False)) == {
+        "outputs": [value.decode("utf-8", "replace")]
+    }
+
+
 @pytest.mark.parametrize("array", [np.arange(300_000.0).reshape(2, -1), np.full((2, 1, 50_000), b"ab", object)])
 def test_a_row_of_many_values_comes_in_parts_and_is_the_same_json(array):
     chunks = JsonCodec("all", False, {}).write({"values": array}, 1 << 30)

@@ -17,7 +17,7 @@ from export.server.model_folder import ModelFolder, State
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.version import Version
-from export.versions import WARM_UP_REQUESTS, ExportError
+from export.versions import ExportError
 from tests.support.echo import write_echo
 
 TEXT = "hello"
@@ -111,6 +111,24 @@ def test_the_old_version_ends_what_it_has_begun(folder, written):
     assert answers == [["xx"]]
 
 
+@pytest.mark.parametrize(
+    ("new", "gone", "sentences"),
+    [
+        ([1], [], ["1 is served"]),
+        ([], [1], ["1 is no longer served"]),
+        ([2], [1], ["2 replaces version 1"]),
+        ([1], [1], ["1 replaces another one of that number"]),
+        ([3, 1], [2, 1], ["3 replaces version 2", "1 replaces another one of that number"]),
+        ([4, 3], [2], ["4 replaces version 2", "3 is served"]),
+        ([4], [3, 2], ["4 replaces version 3", "2 is no longer served"]),
+        ([], [], []),
+    ],
+)
+def test_each_version_that_comes_or_goes_is_logged_once(new, gone, sentences, tmp_path, caplog):
+    model_folder.log_change(tmp_path, new, gone)
+    assert [each.getMessage() for each in caplog.records] == [f"{tmp_path}: version {each}" for each in sentences]
+
+
 def refresh(model):
     asyncio.run(asyncio.wait_for(model.refresh(), 60))
     version = model.version()
@@ -201,18 +219,6 @@ def test_a_folder_in_which_nothing_can_be_loaded_is_refused(folder):
     (folder / "1" / "saved_model.pb").write_bytes(b"nonsense")
     with pytest.raises(ExportError, match="cannot be loaded"):
         ModelFolder.open(folder)
-
-
-def test_warm_up_requests_that_a_version_cannot_answer_are_logged(folder, caplog):
-    path = folder / "1" / WARM_UP_REQUESTS
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(b"")
-    version = Version(folder / "1")
-    assert version.warm_up() == 0
-    path.write_bytes(b"damaged" * 10)
-    assert version.warm_up() == 0
-    assert str(folder / "1") in caplog.text
-    version.close()
 
 
 def test_a_version_is_warm_before_it_is_served(folder, monkeypatch):

@@ -128,6 +128,16 @@ def test_what_is_served_stays_while_the_version_that_shall_replace_it_fails(tmp_
     assert models.version("mine", "stable").number == 7 and closed == [("mine", 6)]
 
 
+def test_a_label_means_its_new_version_once_the_old_one_is_gone(tmp_path):
+    path = write_light(tmp_path / "mine", 5, 6)
+    models = opened(tmp_path, Model("mine", path, ONLY(5, 6), {"stable": 6}))
+    for policy, meant in ((ONLY(5, 6), 6), (ONLY(5), 7)):
+        with pytest.raises(RequestError, match="label to version 7"):
+            asyncio.run(models.reload([Model("mine", path, policy, {"stable": 7})]))
+        with contextlib.nullcontext() if meant == 6 else pytest.raises(RequestError, match=r"Specific\(mine, 7\)"):
+            assert models.version("mine", "stable").number == meant
+
+
 def test_a_reload_adds_removes_and_leaves_the_others_alone(tmp_path, closed):
     paths = {name: write_light(tmp_path / name, 1) for name in ("kept", "gone", "new")}
     models = opened(tmp_path, *(Model(name, paths[name]) for name in ("kept", "gone")))
@@ -213,6 +223,7 @@ def test_a_model_that_is_removed_while_a_version_loads_leaves_none_in_memory(tmp
     async def remove():
         loading = asyncio.create_task(gone.refresh())
         await asyncio.to_thread(begun.wait, 30)
+        assert (gone.status[1].state, gone.status[2].state) == (State.AVAILABLE, State.LOADING)
         removing = asyncio.create_task(models.reload([Model("kept", path)]))
         await asyncio.sleep(0.05)
         is_over.set()

@@ -1,10 +1,11 @@
 """A file of models is read as TensorFlow Serving reads it, and what cannot be served is named."""
 
+import contextlib
 import pathlib
 
 import pytest
 
-from export.server.models_config import ALL, LATEST, Model, Policy, read_models
+from export.server.models_config import ALL, LATEST, MOST_BYTES, Model, Policy, read_models
 from export.versions import HIGHEST, ExportError
 from tests.support.light_versions import write_light
 from tests.support.places import ROOT
@@ -64,6 +65,7 @@ def test_the_old_way_to_say_tensorflow_is_understood(tmp_path):
         ([f"{START} model_type: OTHER"], None),
         ([f"{START} model_version_policy {{ specific {{}} }}"], "without versions"),
         ([f"{START} model_version_policy {{ specific {{ versions: -1 }} }}"], "below 0"),
+        ([f"{START} model_version_policy {{ specific {{ versions: 1 versions: -1 }} }}"], "below 0"),
         ([f"{START} logging_config {{}}"], "--log-requests"),
         ([f"{START} none: 1"], "none"),
         (["name: "], "is no file of models"),
@@ -88,6 +90,14 @@ def test_a_base_path_is_the_folder_of_versions(tmp_path):
     version = write_light(tmp_path / "mine", 3) / "3"
     with pytest.raises(ExportError, match="is a version; it must be the folder above"):
         read(tmp_path, START.replace("/models/mine", str(version)))
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_file_has_so_many_bytes_at_most(tmp_path, more):
+    text = f"model_config_list {{ config {{ {START} }} }}\n# "
+    (tmp_path / "file").write_text(text + "x" * (MOST_BYTES - len(text) + more))
+    with pytest.raises(ExportError, match=f"more than {MOST_BYTES} bytes") if more else contextlib.nullcontext():
+        assert len(read_models(tmp_path / "file")) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A local server starts only with a version to serve and on free ports."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ from export.server.options import ServerOptions
 from export.server.process import local_server, run_until_signal
 from export.versions import ExportError
 from tests.support.echo import write_echo
+from tests.support.light_versions import use_light_versions, write_light
 
 LOADING = 60  # seconds: what does not wait ends long before
 
@@ -21,6 +23,14 @@ LOADING = 60  # seconds: what does not wait ends long before
 def test_a_folder_without_a_version_is_refused(tmp_path):
     with pytest.raises(ExportError, match="no exported version"), local_server(tmp_path, ServerOptions()):
         pass
+
+
+def test_a_server_of_one_folder_looks_for_no_file_of_models(tmp_path, monkeypatch, caplog):
+    use_light_versions(monkeypatch)
+    models = Models.in_folder(write_light(tmp_path / "mine", 1))
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(models.watch(0.01, 0.01), 0.05))
+    assert not caplog.records
 
 
 @pytest.fixture

@@ -135,6 +135,7 @@ def test_only_translate_has_these_inputs_and_answers_as_before_without_them():
     inputs = extended.complete({"text": np.array([b"a"], object)})
     names = extended.output_names([])
     assert answered(names, inputs, is_named=False) == tuple(sorted(OUTPUTS))
+    assert answered(names, inputs, is_named=True) == names
     assert answered(names, inputs | {"protect": np.array([b"urls"], object)}, is_named=False) == names
     names = with_protection(GRAPH._replace(inputs=GRAPH.inputs | {"forbidden": GRAPH.inputs["text"]})).output_names([])
     assert set(names) == {*OUTPUTS, UNPLACED, REMAINING}

@@ -28,6 +28,14 @@ def test_an_array_survives_the_way_there_and_back(values):
     assert found.tolist() == array.tolist() and found.shape == array.shape
 
 
+def test_an_answer_is_bounded():
+    codec, outputs = ProtobufCodec(PredictRequest(), number=3, most_rows=1), {"x": np.array([b"a" * 100], object)}
+    length = len(codec.write(outputs, most=1000))
+    assert len(codec.write(outputs, most=length)) == length > 100
+    with pytest.raises(RequestError, match=f"more than {length - 1} bytes"):
+        codec.write(outputs, most=length - 1)
+
+
 FIELDS = [
     (np.float32, "float_val"),
     (np.float64, "double_val"),

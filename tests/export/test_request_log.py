@@ -34,6 +34,7 @@ def test_a_line_has_what_an_operator_asks_and_no_text(tmp_path):
     log.write(record(), "OK", 0.25)
     log.write(Record("GRPC", "Predict", "mine"), "NOT_FOUND", 0.25)
     log.close()
+    assert log._file.stream is None  # the file is closed
     found, other = logged(tmp_path / "log")
     assert found == {
         "time": "1970-01-01T00:00:01.500Z",

@@ -3,7 +3,17 @@
 import pytest
 import tensorflow as tf
 
+from export.server.errors import RequestError
 from export.server.signature import Signature, Tensor
+
+
+def test_a_message_names_the_first_of_what_is_wrong_in_the_order_of_letters():
+    names = [f"{letter}{letter}" for letter in "zyxwvutsrqponm"]
+    known = Signature("one", {name: Tensor(name, tf.string, (None,)) for name in names}, {}, {})
+    with pytest.raises(RequestError, match="needs the input 'mm', which"):
+        known.complete({})
+    with pytest.raises(RequestError, match=f"has no input 'a'; it has {', '.join(names[::-1])}."):
+        known.check_names(["h", "zz", "c", "g", "a", "f", "b", "e", "d"])
 
 
 def signature(of_input, of_output):

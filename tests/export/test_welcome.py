@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import shlex
 import shutil
 import subprocess
 import urllib.parse
@@ -15,7 +16,7 @@ from export.graph.request import inputs_of
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.signature import Signature
-from export.server.welcome import page_data
+from export.server.welcome import page_data, welcome
 from export.versions import CERTIFICATE
 from keras_transformer.decoding.options import OPTIONS as TABLE
 from keras_transformer.decoding.options import SearchOptions
@@ -63,6 +64,22 @@ def test_options_that_an_export_has_not_are_not_offered():
     found = page_data("mine", {"translate": signature_of(options), "explain": signature_of([])})
     assert {one["name"] for one in found["options"]} == {one.name for one in options} and found["has_explain"]
     assert page_data("mine", {"serving_default": signature_of(options)}) is None
+
+
+def test_the_page_needs_the_options_from_which_all_bounds_follow_and_no_other():
+    options = {one.name: one for one in inputs_of(SearchOptions(), 99)}
+    beam_size, longest = options["beam_size"], options["max_length"]
+    assert page_data("mine", {"translate": signature_of([beam_size, longest])})["options"]
+    for too_few in ([], [beam_size], [longest], [options["seed"], longest]):
+        assert page_data("mine", {"translate": signature_of(too_few)}) is None
+
+
+@pytest.mark.parametrize(("example", "text"), [("", "Hello!"), ("It's two dogs.", "It's two dogs.")])
+def test_the_line_for_a_shell_asks_with_the_example_of_the_version(example, text):
+    line = welcome("a model", "http://localhost:1", {}, example).body.decode()
+    command, option, body, url = shlex.split(line)
+    assert (command, option, url) == ("curl", "-d", "http://localhost:1/v1/models/a%20model:predict")
+    assert json.loads(body) == {"instances": [{"text": text}]} and line.endswith("\n")
 
 
 @pytest.mark.release
