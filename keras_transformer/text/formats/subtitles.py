@@ -163,9 +163,7 @@ def balanced(words: Sequence[str], count: int) -> list[str]:
     lines, left = [], list(words)
     for remaining in range(count, 0, -1):
         share, line = shown_length(" ".join(left)) / remaining, []
-        while left and (
-            not line or remaining == 1 or shown_length(" ".join([*line, left[0]])) <= share + len(left[0]) / 2
-        ):
+        while left and (not line or shown_length(" ".join([*line, left[0]])) <= share + len(left[0]) / 2):
             line.append(left.pop(0))
         lines.append(" ".join(line))
     return [line for line in lines if line]
