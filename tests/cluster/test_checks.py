@@ -1,5 +1,7 @@
 """Before Spark starts: Java and the master."""
 
+import socket
+
 import pytest
 
 from cluster.__main__ import app
@@ -60,6 +62,12 @@ def test_a_master_that_does_not_answer_is_named():
     (port,) = free_ports(1)
     with pytest.raises(ClusterError, match="nothing answers within 5 seconds"):
         check_master(f"spark://127.0.0.1:{port}")
+
+
+def test_of_several_masters_one_must_answer():
+    (silent,) = free_ports(1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        check_master(f"spark://127.0.0.1:{silent},127.0.0.1:{server.getsockname()[1]}")
 
 
 def test_the_commands_say_so_before_anything_is_started(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster import corpora
 from cluster.corpora import corpus_of, format_of
 from cluster.errors import ClusterError
 from cluster.formats import JsonLines, TabLines, TextLines
@@ -44,9 +45,17 @@ class Context:
     """A SparkContext that says what it is asked to read."""
 
     def textFile(self, paths, parts):
-        return paths
+        return paths, parts
 
 
 def test_a_path_is_no_pattern_and_no_list_of_paths():
     lines = corpus_of(Context(), "text", ["text"], {}, [])
-    assert lines.read(["file:/a,b [1].txt", "file:/c{d}*"]) == r"file:/a\,b \[1\].txt,file:/c\{d\}\*"
+    paths = r"file:/a\,b \[1\].txt,file:/c\{d\}\*"
+    assert lines.read(["file:/a,b [1].txt", "file:/c{d}*"], 7) == (paths, 7)
+
+
+def test_parquet_has_tables(monkeypatch):
+    monkeypatch.setattr(corpora, "Tables", lambda *asked: asked)
+    assert corpus_of("context", "parquet", ["text"], {"score": "double"}, ["a"]) == (
+        "context", ("text",), {"score": "double"}, ["a"],
+    )  # fmt: skip

@@ -15,7 +15,7 @@ from cluster.formats import LOST, TabLines, TextLines
 from cluster.job import Request, check_lines, job_of, parts_of
 from cluster.part import Job
 from cluster.storage import StoredFile
-from cluster.works import Clean
+from cluster.works import Clean, Translate
 from export.litert.write import write_model
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.saved_run import load_run
@@ -89,6 +89,13 @@ def test_a_work_that_asks_for_duplicates_gets_a_mark_beside_each_line():
     assert job_of(clean, TabLines((1, 2)), None) == Job(clean.work, MarkedRows(TabLines((1, 2))), 8, "")
     other = clean._replace(work=Clean((("identical", True),)))
     assert job_of(other, TabLines((1, 2)), None).format == TabLines((1, 2))
+
+
+def test_a_job_names_the_engine_of_its_export(tmp_path):
+    request = Request(Translate(), "text", ["text"], 8)
+    assert job_of(request, TextLines(), tmp_path).engine == "graph"
+    (tmp_path / "litert.json").touch()
+    assert job_of(request, TextLines(), tmp_path).engine == "lite"
 
 
 class ReadParts:

@@ -61,6 +61,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "backends": "the model on JAX and PyTorch",
     "check_learning": "tests/check_learning.py",
     "container": "serving/Dockerfile and serving/local_server.yaml",
+    "cluster_commands": "keras-transformer cluster",
     "cluster": "several processes that train as one",
     "decoder_kinds": "model.decoder_layer",
     "decoder_step": "decoding/step.py against the whole Transformer",
