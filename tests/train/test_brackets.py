@@ -99,6 +99,8 @@ def test_the_interval_of_f1_is_a_bootstrap_over_sentences():
     assert scores.f1.value == 50.0 and scores.f1.mean == pytest.approx(50.0, abs=1.0)
     assert scores.f1.margin == pytest.approx(1.96 * 5.0, abs=1.0)  # of 100 throws of a coin
     assert bracketing_scores(trees, [right] * 100, resamples=100).f1.margin == 0.0
+    for interval_of_nothing in ((trees[:1], [right], 100), (trees, [right] * 100, 1)):
+        assert bracketing_scores(*interval_of_nothing).f1.margin is None
 
 
 def test_the_numbers_of_pyevalb():

@@ -155,9 +155,22 @@ def test_a_blank_line_of_a_tsv_file_is_skipped_and_counted_as_an_empty_pair(tmp_
     assert list(split) == [("a", "x"), ("b", "y")] and sum(split.skipped.values()) == 3
 
 
+def test_the_fingerprint_of_plain_files_has_nothing_but_them(tmp_path):
+    """So that a text which was encoded, or recorded by a run, before there were tags is known again."""
+    data = files(tmp_path, b"a\nb\n", b"x\ny\n")
+    assert set(load_corpus(data).train.fingerprint()) == {"source", "files"}
+    assert set(load_corpus(data.model_copy(update={"train_pairs": 1})).train.fingerprint()) == {
+        "source",
+        "files",
+        "pairs",
+    }
+
+
 def test_a_missing_test_file_is_named_before_anything_is_read(tmp_path):
-    with pytest.raises(CorpusError, match="data.test names .*none.en, but there is no such file"):
-        load_corpus(files(tmp_path, b"a\n", b"x\n", test=[[str(tmp_path / "none.en"), str(tmp_path / "none.de")]]))
+    data = files(tmp_path, b"a\n", b"x\n", test=[[str(tmp_path / "none.en"), str(tmp_path / "none.de")]])
+    for load in (load_corpus, load_test_split):
+        with pytest.raises(CorpusError, match="data.test names .*none.en, but there is no such file"):
+            load(data)
 
 
 @pytest.mark.parametrize("config", MULTI30K_CONFIGS, ids=lambda path: path.stem)

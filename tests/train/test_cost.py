@@ -7,8 +7,10 @@ import pytest
 from keras_transformer.config import PRESETS, TABLE_3, TransformerConfig, base, big
 from keras_transformer.kinds import CONFIGS
 from keras_transformer.model import Transformer
+from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.models import SMALL
-from train.cost.cost import FORMULAS, forward_flops, parameter_count, training_flops
+from train.config.training import RowLengths, TrainingConfig
+from train.cost.cost import FORMULAS, forward_flops, number_sizes, parameter_count, training_flops
 
 ONES = TransformerConfig(
     vocab_size=1, encoder_layers=1, decoder_layers=1, d_model=1, d_ff=1, num_heads=1, positions="learned"
@@ -111,3 +113,28 @@ def test_every_kind_of_model_has_its_formulas():
     for formulas in FORMULAS.values():
         assert callable(formulas.forward_flops) and callable(formulas.parameter_count)
         assert callable(formulas.kept_per_row)
+
+
+def test_embeddings_of_their_own_are_two_matrices_more():
+    for config in (SMALL, RecurrentConfig(vocab_size=30, d_model=8, attention="dot")):
+        shared, own = (parameter_count(config.replace(shared_embeddings=shared)) for shared in (True, False))
+        assert own - shared == 2 * config.vocab_size * config.d_model
+
+
+@pytest.mark.parametrize("attention", ["none", "dot", "general", "additive"])
+def test_what_a_recurrent_row_keeps_grows_with_both_sides_at_once_only_if_it_attends(attention):
+    def kept(source, target):
+        config = RecurrentConfig(vocab_size=30, d_model=8, attention=attention)
+        return FORMULAS[config.kind].kept_per_row(config, RowLengths(source, target))
+
+    both = kept(20, 30) - kept(20, 0) - kept(0, 30)
+    assert both == {"none": 0, "additive": 20 * 30 * (4 + 8)}.get(attention, 20 * 30 * 4)
+
+
+def test_without_xla_there_is_one_array_of_the_logits_more_and_in_half_precision_a_half_one():
+    def sizes(precision, xla):
+        return number_sizes(TrainingConfig(precision=precision, xla=xla), on_gpu=False)
+
+    assert sizes("float32", False).logit == sizes("float32", True).logit + 4
+    assert sizes("mixed_bfloat16", False).logit == sizes("float32", True).logit + 4 + 2
+    assert sizes("float32", False).kept == sizes("float32", True).kept == sizes("mixed_bfloat16", False).kept + 1

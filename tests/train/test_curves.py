@@ -68,6 +68,7 @@ def test_loss_bleu_and_learning_rate_have_a_panel_each(monkeypatch, tmp_path):
     write(tmp_path / "metrics.jsonl", [*RECORDS, {"step": 2, "validation/bleu": 12.5, "validation/exact": 1.0}])
     loss, bleu, rate = drawn(monkeypatch, tmp_path, read_curves(tmp_path / "metrics.jsonl"))
     assert lines_of(loss) == {"training, with dropout": [[1, 4], [2, 3]], "validation": [[2, 3.5]]}
+    assert [text.get_text() for text in loss.get_legend().get_texts()] == [*lines_of(loss)]
     assert lines_of(bleu) == {"BLEU": [[2, 12.5]]} and "BLEU" in bleu.get_ylabel()
     assert lines_of(rate) == {"learning rate": [[1, 0.1], [2, 0.2]]} and rate.get_xlabel() == "step"
 

@@ -6,6 +6,13 @@ from PIL import Image
 from train.scoring import figures
 
 
+@pytest.mark.parametrize(("name", "beginning"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF")])
+def test_the_content_of_a_picture_is_what_its_name_says(tmp_path, name, beginning):
+    figure, _ = figures.new_figure(1, 2, 4.0, 2.0)
+    figures.save(figure, tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(beginning)
+
+
 @pytest.mark.parametrize("name", ["picture.png", "picture.PNG"])
 def test_a_picture_has_150_points_per_inch_in_the_format_of_its_ending(tmp_path, name):
     figure, _ = figures.new_figure(1, 2, 4.0, 2.0)

@@ -49,6 +49,7 @@ def test_others_are_scored_by_the_same_program_and_files_stand_where_the_command
         ("""echo '{"a": "b"}'""", "it printed"),
         ("""echo '{"a": NaN}'""", "it printed"),
         ("echo 1; echo 2; echo 3", "it printed 1 2 3"),
+        ("echo 1; echo nan", "it printed 1 nan"),
         ("true", "it printed nothing"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from train.config.sources.numbers import NumbersData
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus
-from train.data.sources.numbers import draw_numbers
+from train.data.sources.numbers import SHORT, draw_numbers
 
 
 def numbers(**changes):
@@ -51,6 +51,14 @@ def test_magnitudes_share_alike_and_the_small_come_first():
     assert sorted(drawn[:100]) == list(range(100))
     digits = [len(str(number)) for number in drawn]
     assert [digits.count(n) for n in range(1, 7)] == [10, 90, 900, 1666, 1667, 1667]
+
+
+def test_after_the_small_numbers_come_large_ones_in_random_order():
+    """Otherwise the test set, which comes last, would have the largest alone."""
+    large = [number for number in draw_numbers(-999_999, 999_999, 6_000, seed=1) if abs(number) >= SHORT]
+    for part in (large[:500], large[-500:]):
+        assert {len(str(abs(number))) for number in part} >= {4, 5, 6}
+        assert 200 < sum(number < 0 for number in part) < 300
 
 
 @pytest.mark.parametrize("minimum, maximum", [(0, 100), (-50, 50), (-7, -5), (95, 1203), (5, 5)])

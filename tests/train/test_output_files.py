@@ -1,5 +1,6 @@
 """Files that a command is asked to write are none of those that it reads."""
 
+import contextlib
 import os
 import types
 
@@ -13,7 +14,7 @@ from tests.support.repeating import Repeating
 from train.config.sources.files import FilesData
 from train.config.sources.treebank import TreebankData
 from train.evaluate import check_files
-from train.scoring.output_files import check_not_read
+from train.scoring.output_files import check_not_read, check_picture, check_writable
 
 
 @pytest.mark.parametrize("kind", ["files", "file of trees", "folder of trees"])
@@ -39,6 +40,27 @@ def test_a_file_is_not_written_through_a_link_to_it(tmp_path, link):
     with pytest.raises(ConfigError, match="--output .*link is one of the files that are read"):
         check_not_read("--output", tmp_path / "link", [None, tmp_path / "text"])
     check_not_read("--output", tmp_path / "link", [None, tmp_path / "other"])
+
+
+@pytest.mark.parametrize(
+    ("locked", "exists", "refuses_file", "refuses_picture"),
+    [
+        (None, False, False, False),
+        ("x.png", True, True, True),
+        (".", False, True, True),
+        (".", True, False, True),  # a picture is written under another name, and renamed when it is complete
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_work(
+    tmp_path, monkeypatch, locked, exists, refuses_file, refuses_picture
+):
+    path = tmp_path / "x.png"
+    if exists:
+        path.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: locked is None or path != tmp_path / locked)
+    for check, refuses in ((check_writable, refuses_file), (check_picture, refuses_picture)):
+        with pytest.raises(ConfigError, match="--plot .*not writable") if refuses else contextlib.nullcontext():
+            check("--plot", path)
 
 
 # the options of evaluate

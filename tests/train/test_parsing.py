@@ -1,8 +1,10 @@
 """A run on a treebank: what its report, its metrics and the commands say of its trees."""
 
+import contextlib
 import json
 import math
 import re
+import types
 
 import pytest
 
@@ -19,6 +21,7 @@ from tests.support.runs import CONFIG, metrics_of, random_run
 from tests.support.training import scores_of
 from train.config.run import load_config
 from train.config.translation import TranslationConfig
+from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus
 from train.data.trees import read_trees
 from train.loop.best import score_of
@@ -36,6 +39,8 @@ TREES = "".join(
     for noun in NOUNS
     for verb in VERBS
 )
+
+TREE = TREES.splitlines(keepends=True)[0]
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +115,33 @@ def test_written_trees_have_the_words_and_tags_of_the_treebank():
     (tree, *_) = read_trees(TREES, "text")
     scored = ScoredTrees("text", [tree.pair], [tree], [tree])
     assert scored.written([""]) == ["(S (DT the) (NNS time) (VBP bark) (. .))"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TREE, None),
+        ("", "has 0 trees, but there are 1 sentences"),
+        (TREE * 2, "has 2 trees, but there are 1 sentences"),
+        ("( (S (NN time) (. .)) )\n", "tree 1 has 2 words and its sentence 4: give the trees in the order"),
+    ],
+)
+def test_other_trees_are_those_of_the_same_sentences(tmp_path, text, message):
+    (tmp_path / "theirs").write_text(text, encoding="utf-8")
+    (tree,) = read_trees(TREE, "text")
+    scored = ScoredTrees("text", [tree.pair], [tree], [tree])
+    with pytest.raises(CorpusError, match=message) if message else contextlib.nullcontext():
+        assert scored.read(tmp_path / "theirs") == [tree.pair[1]]
+
+
+def test_a_card_has_a_comparison_if_there_is_an_opponent():
+    (tree,) = read_trees(TREE, "text")
+    scored, flat = ScoredTrees("text", [tree.pair], [tree], [tree]), "(S XX XX XX XX )S"
+    timed = TimedTranslations([Sample(*tree.pair, tree.pair[1])], 1.0)
+    opponent = types.SimpleNamespace(name="other", outputs=[flat], tokenizer=None)
+    assert scored.score(timed, None).comparison is None
+    comparison = scored.score(timed, None, opponent, "bootstrap").comparison
+    assert (comparison.name, comparison.paired_test, len(comparison.lines)) == ("other", "bootstrap", 1)
 
 
 def test_of_trees_f1_is_the_quality_and_bleu_is_not():

@@ -55,6 +55,7 @@ def test_the_command_takes_the_configuration_of_the_page_to_a_new_run_folder(tmp
         "keras-transformer train config.toml --set 'run_folder=runs/my run_again'",
     ]
     assert "Its seed, 7, decides the first weights" in "".join(lines) and lines[-1] == "Commit: abc."
+    assert "bit for bit." in "".join(lines)  # nothing was changed on the way
 
 
 def test_a_run_that_started_from_another_has_its_first_weights_from_there(tmp_path):

@@ -1,9 +1,13 @@
 """The text that is scored: of a run's own test set, or of two files, by one rule for pairs without text."""
 
+import dataclasses
+import types
+
 import pytest
 
 from train.config.sources.files import FilesData
 from train.data.corpus import CorpusError
+from train.scoring import scored_text
 from train.scoring.scored_text import ScoredText
 
 
@@ -44,3 +48,30 @@ def test_files_of_translations_have_the_lines_of_the_text(scored, tmp_path):
     (tmp_path / "theirs").write_text("A\nC\n", encoding="utf-8")
     with pytest.raises(CorpusError, match="has 2 lines, but .* has 4, 2 of them without text on one side"):
         scored.read(tmp_path / "theirs")
+
+
+@dataclasses.dataclass
+class Evaluator:
+    """Stands for that of a text: its card is the form of BLEU by length, and a comparison what is compared."""
+
+    length_bleu: types.SimpleNamespace
+
+    def scorecard(self, timed):
+        return self.length_bleu.form
+
+    def compared(self, card, *of_opponent):
+        return card, *of_opponent
+
+
+@pytest.mark.parametrize("is_tokenised", [False, True])
+@pytest.mark.parametrize("tokenizer", [None, "theirs"])
+def test_the_card_has_the_form_and_the_opponent_that_are_asked_for(monkeypatch, is_tokenised, tokenizer):
+    seen = []
+    evaluator = Evaluator(types.SimpleNamespace(form="raw text"))
+    monkeypatch.setattr(scored_text, "evaluator_of", lambda tokenizers, *_: seen.append(tokenizers) or evaluator)
+    text = types.SimpleNamespace(is_tokenised=is_tokenised, language="de", training=None, training_name="")
+    timed, form = types.SimpleNamespace(samples=[]), "tokenised, lower-cased" if is_tokenised else "raw text"
+    opponent = types.SimpleNamespace(name="other", outputs=["x"], tokenizer=tokenizer)
+    assert ScoredText.score(text, timed, "ours") == form
+    assert ScoredText.score(text, timed, "ours", opponent, "bootstrap") == (form, "other", ["x"], "bootstrap")
+    assert seen == [["ours"], ["ours", "theirs"] if tokenizer else ["ours"]]

@@ -100,6 +100,12 @@ def test_a_text_too_long_for_memory_has_no_p_value(monkeypatch):
     assert found.p_value is None and found.verdict == "n/a" and found.ours > found.theirs
 
 
+@pytest.mark.parametrize(("name", "drawn"), [("bootstrap", "bs:1000|seed:"), ("randomization", "ar:10000|seed:")])
+def test_the_test_that_is_asked_for_is_made(name, drawn):
+    (found,) = differences(TRANSLATIONS, OTHERS, REFERENCES, [CHRF], name)
+    assert drawn in found.signature
+
+
 def test_an_unknown_test_is_one_sentence():
     check_paired_test("bootstrap")
     with pytest.raises(ConfigError, match="--paired-test is 't'.*bootstrap or randomization"):

@@ -7,7 +7,7 @@ import pytest
 
 from train.data.trees import read_trees
 from train.scoring.brackets import counts_of, rates
-from train.scoring.tree_comparison import bracket_differences, compare_trees
+from train.scoring.tree_comparison import bracket_differences, compare_trees, resampled
 
 GOLD, FLAT = "(S (NP XX XX )NP (VP XX )VP XX )S", "(S XX XX XX XX )S"
 TREES = list(
@@ -62,6 +62,16 @@ def test_equal_parsers_do_not_differ_and_clear_differences_are_seen(paired_test)
     assert (mirrored.ours, mirrored.theirs) == (f1.theirs, f1.ours) and mirrored.p_value < 0.01
 
 
+def test_a_bootstrap_is_drawn_around_the_difference_and_exchanges_around_none():
+    ours, theirs = random_counts(5, 200)
+    better = np.stack([ours[:, 2], ours[:, 2], ours[:, 2]], 1)
+    observed = 100.0 - rates(theirs.sum(0))
+    for paired_test, centre in (("bootstrap", observed), ("randomization", 0 * observed)):
+        drawn = resampled(np.random.default_rng(1), better, theirs, 2_000, paired_test)
+        np.testing.assert_allclose(drawn.mean(0), centre, atol=2.0)
+    assert observed.min() > 20
+
+
 @pytest.mark.parametrize("paired_test", ["bootstrap", "randomization"])
 def test_one_tree_is_never_significant(paired_test):
     ours, theirs = np.array([[9.0, 9, 9]]), np.array([[1.0, 9, 9]])
@@ -85,3 +95,8 @@ def test_the_trees_that_differ_most_are_shown_with_the_treebanks():
         "Against other, with a paired randomization test" in printed and "tree 8" in printed and first.theirs in printed
     )
     assert compare_trees("other", TREES, ours, ours).sentences() == ["No two trees differ in sentence F1."]
+
+
+def test_of_many_trees_that_differ_the_first_ten_are_shown():
+    found = compare_trees("other", TREES * 2, [GOLD] * 18, [FLAT] * 18)
+    assert [one.line for one in found.lines] == list(range(1, 11))

@@ -50,6 +50,20 @@ def sections(tmp_path):
     return tmp_path / "wsj"
 
 
+@pytest.mark.parametrize("division", ["files", "trees"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_three_files_or_trees_are_enough_for_three_splits(tmp_path, division, count):
+    paths = [tmp_path / f"{number}.mrg" for number in range(count)]
+    for path in paths:
+        path.write_text(FLIES)
+    if count == 3:
+        corpus = load_corpus(treebank(*paths, division=division))
+        assert [len(split.trees) for split in (corpus.train, corpus.validation, corpus.test)] == [1, 1, 1]
+        return
+    with pytest.raises(CorpusError, match="one for each of three splits; data.files has 2"):
+        load_corpus(treebank(*paths, division=division))
+
+
 def test_traces_and_functions_are_gone_and_words_and_tags_are_kept():
     (tree,) = trees(VINKEN)
     assert tree.words == ("Mr.", "Vinken", "is", "named", "chairman", ".")

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import json
 import logging
 
 import pytest
@@ -35,6 +36,15 @@ def test_results_come_back_and_more_can_follow(output, caplog):
     work.add([["c", "d"]])
     work.close()
     assert kept(output) == [*RESULTS, ["c", "d"]]
+
+
+def test_results_are_in_the_file_as_soon_as_they_are_added(tmp_path):
+    """A process that is killed loses none of them."""
+    work = Unfinished(tmp_path / "output", OF)
+    for count in range(len(RESULTS) + 1):
+        assert [json.loads(line) for line in work.path.read_bytes().splitlines()] == [OF, *RESULTS[:count]]
+        work.add(RESULTS[count : count + 1])
+    work.close()
 
 
 def test_work_of_another_kind_is_refused_and_not_lost(output):
