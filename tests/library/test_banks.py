@@ -3,10 +3,11 @@
 import numpy as np
 
 from keras_transformer.decoding.banks import best_of_banks, is_new, progress_after, shared
+from keras_transformer.decoding.continuations import best_continuations
 from keras_transformer.decoding.required import progress_of
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState
-from keras_transformer.tokens import EOS, SPECIAL
+from keras_transformer.tokens import EOS, PAD, SPECIAL
 from tests.support.models import as_numpy
 
 WORDS = 14
@@ -34,6 +35,17 @@ def chosen(state, best):
 def test_a_token_of_a_phrase_has_a_place_however_improbable_it_is():
     assert chosen(state_of([[5], [6]], [[9, 10]]), [7, 8]) == [(0, 7), (0, 9)]
     assert chosen(state_of([[9], [6]], [[9, 10]]), [7, 8]) == [(0, 7), (0, 10)]
+
+
+def test_the_search_shares_its_beam_so_if_a_sentence_must_have_phrases():
+    logits = np.full((4, WORDS), -9.0, "float32")
+    logits[:, [7, 8]] = 0, -3
+    state = state_of([[5], [6]], [[9, 10]])
+    two = {name: np.repeat(getattr(state, name), 2, axis=0) for name in ("ids", "log_probs")}
+    rules = {"required": np.array([[[9, 10]], [[PAD, PAD]]], "int32"), "limits": np.array([99, 99], "int32")}
+    found = best_continuations(state._replace(**two, rules=state.rules | rules), logits)
+    pairs = np.stack([as_numpy(found.parents), as_numpy(found.tokens)], axis=2).astype(int).tolist()
+    assert pairs == [[[0, 7], [0, 9]], [[0, 7], [1, 7]]]  # the second sentence has none
 
 
 def test_where_the_model_would_end_what_goes_on_with_no_phrase_comes_last():

@@ -43,6 +43,13 @@ def test_the_outputs_are_all_those_that_have_each_placeholder_as_often_as_it_mus
         np.testing.assert_allclose([score for score, _ in found], [score for score, _ in expected], atol=1e-4)
 
 
+def test_where_no_source_has_a_placeholder_outputs_are_those_without():
+    tables = random_tables(3)
+    for table, found in zip(tables, outputs(tables, WIDE, [A], [[0]] * 3, False), strict=True):
+        expected = [tokens for _, tokens in ranked_outputs(table, 0.0) if A not in tokens]
+        assert [tokens for _, tokens in found] == expected
+
+
 @pytest.mark.parametrize("rules", [{}, {"no_repeat_ngram_sizes": 1}, {"min_lengths": LENGTH}])
 def test_a_narrow_beam_has_them_too_whatever_the_model_prefers(rules):
     tables = random_tables(8)

@@ -60,6 +60,8 @@ def test_the_limits_of_an_option_are_allowed_and_named_by_their_refusal():
             with pytest.raises(ConfigError) as error:
                 checked(option, value)
             assert all(str(part) in str(error.value) for part in (option.name, option.lowest, option.highest))
+            assert f"must be {'a whole number' if option.is_whole else 'a number'} from" in str(error.value)
+        assert option.highest < 2**31 and option.lowest >= -(2**31)  # a rule is of int32
 
 
 def test_the_kind_of_a_number_is_that_of_its_default():
