@@ -5,6 +5,9 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from keras_transformer.batching import why_no_text
+from keras_transformer.errors import InputError
+from keras_transformer.languages import check_code
 from keras_transformer.text.fitting import fitting
 from keras_transformer.text.marks import taken_apart
 from keras_transformer.text.passages import Passage, Token
@@ -39,7 +42,9 @@ class DocumentTranslator:
     a document is asked for with one. language: the code of the language of the texts, such as "de", for
     its abbreviations and ends of sentences. are_too_long: returns of each line whether it is longer than the model
     takes, so that it is split; None: not known. reads_marks: whether `translate` puts the signs of marks.py, one for
-    each tag inside of a sentence, around the words of the translation. Raises UserError if sentencex is not installed.
+    each tag inside of a sentence, around the words of the translation.
+
+    Raises UserError if sentencex is not installed, or if `language` is no code of a language.
     """
 
     translate: Callable[..., Sequence[Translation]]
@@ -49,6 +54,7 @@ class DocumentTranslator:
 
     def __post_init__(self):
         require_sentencex()
+        check_code(self.language)
 
     def document(self, text: str, prefix: str = "") -> Document:
         """Return the translation of a text, whose first sentence begins with `prefix`."""
@@ -61,8 +67,12 @@ class DocumentTranslator:
         The translation of the first sentence of all begins with `prefix`.
 
         `source_start` and `source_end` are places in the `text` of a passage, those of targets in how it is written.
+        Raises InputError for a text with half of a character.
         """
         passages = list(passages)
+        for passage in passages:
+            if why := why_no_text(passage.text, "The text"):
+                raise InputError(why)
         spans = [self.spans(passage) for passage in passages]
         lines = [
             [passage.line(*span, with_pairs=self.reads_marks) for span in of_passage]

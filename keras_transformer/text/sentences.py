@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import BYTE_ORDER_MARK
+from keras_transformer.languages import short_code
 from keras_transformer.text.spans import PATTERNS, PLACEHOLDERS, TAGS
 
 Span = tuple[int, int]  # start and end in a text
@@ -30,17 +31,17 @@ def require_sentencex() -> None:
 def sentences_of(text: str, language: str) -> list[Span]:
     """Return where each sentence of a text begins and ends, without the white space around it.
 
-    A sentence ends where sentencex ends it in this language, a code such as "de", and at each line break but that of
-    a wrapped line, but never inside a span of WHOLE. What has no letter, such as `1.`, is no sentence.
+    A sentence ends where sentencex ends it in this language, a code such as "de" or "deu_Latn", and at each line break
+    but that of a wrapped line, but never inside a span of WHOLE. What has no letter, such as `1.`, is no sentence.
     """
     from sentencex import segment
 
-    spans = []
+    spans, code = [], short_code(language)  # sentencex takes another code for English
     for start, end in unwrapped(text):
         run = text[start:end]
         joined = LINE_END.sub(lambda found: " " * len(found[0]), run)  # as long as the run
         reached = start
-        for length in undivided(joined, list(map(len, segment(language, joined)))):
+        for length in undivided(joined, list(map(len, segment(code, joined)))):
             spans.append(trimmed(text, reached, reached + length))
             reached += length
         if reached != end:  # sentencex keeps every character, but is a stranger

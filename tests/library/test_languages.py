@@ -1,9 +1,12 @@
 """Codes of languages: how BLEU finds words in their text."""
 
+import json
+import pathlib
+
 import pytest
 
 from keras_transformer.bleu import all_measures, has_rules, score
-from keras_transformer.languages import moses_code, tokenizer_of, warn_of_unspaced
+from keras_transformer.languages import SHORT_CODES, moses_code, short_code, tokenizer_of, warn_of_unspaced
 
 CHINESE = ["猫坐在垫子上看着窗外的鸟。", "他昨天去了市场买苹果。"]
 THAI = ["แมวนั่งอยู่บนเสื่อ", "เขาไปตลาดเมื่อวานนี้"]
@@ -34,6 +37,18 @@ def test_moses_has_the_rules_of_a_language_by_each_of_its_codes():
     measures = [all_measures(code)[2] for code in ("de", "deu_Latn")]
     assert len({measure.form for measure in measures}) == 1
     assert len({tuple(measure.texts(["z. B. am 3. Mai, ca. 5 Uhr."])) for measure in measures}) == 1
+
+
+def test_the_codes_of_a_language_are_those_of_the_standard():
+    """As Debian's package iso-codes has them."""
+    path = pathlib.Path("/usr/share/iso-codes/json/iso_639-3.json")
+    if not path.exists():
+        pytest.skip("the package iso-codes is not installed")
+    languages = [each for each in json.loads(path.read_text("utf-8"))["639-3"] if "alpha_2" in each]
+    names = [(each["alpha_2"], name) for each in languages for name in (each["alpha_3"], each.get("bibliographic"))]
+    assert all(short_code(name) == short for short, name in names if name) and len(languages) == 184
+    assert {short for short, _ in names} == set(SHORT_CODES.values()) and short_code("nds") == "nds"
+    assert (moses_code("tet"), moses_code("mni"), moses_code("ory"), moses_code("lvs")) == ("tdt", "mni", "or", "lv")
 
 
 @pytest.mark.parametrize("references", [CHINESE, THAI, [*CHINESE, "OK"]])
