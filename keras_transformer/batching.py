@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from keras_transformer.errors import InputError
 
@@ -21,19 +22,24 @@ def batches_by_length(lengths: Mapping[int, int], batch_size: int) -> Iterator[l
         yield keys[first : first + batch_size]
 
 
-def refuse_one_string(lines: Iterable[str]) -> None:
-    """Raises TypeError if `lines` is one string, whose letters would become sentences."""
-    if isinstance(lines, str):
-        raise TypeError(f"lines must be a list of sentences, not one string. Received: {lines!r}")
+def refuse_no_list(lines: Iterable[str]) -> None:
+    """Raises TypeError if `lines` is no list of texts.
+
+    One string is none, whose letters would become sentences; nor a table of pandas, whose columns' names would.
+    """
+    if isinstance(lines, str | bytes):
+        raise TypeError(f"lines must be a list of sentences, not one string. Received: {lines!r:.60}")
+    if not isinstance(lines, Iterable) or getattr(lines, "ndim", 1) != 1:
+        raise TypeError(f"lines must be a list of sentences. Received: {type(lines).__name__} {lines!r:.60}")
 
 
 def list_of_lines(lines: Iterable[str], name: str = "Line") -> list[str]:
     """Return `lines` as a list. Errors call a line `name` and its number.
 
-    Raises TypeError if `lines` is one string, whose letters would become sentences, or if a line is not a string.
+    Raises TypeError if `lines` is no list, see `refuse_no_list`, or if a line is not a string.
     Raises InputError if a line has a lone surrogate: half of a character of UTF-16, which UTF-8 cannot express.
     """
-    refuse_one_string(lines)
+    refuse_no_list(lines)
     lines = list(lines)
     for number, line in enumerate(lines, 1):
         if not isinstance(line, str):
@@ -41,6 +47,18 @@ def list_of_lines(lines: Iterable[str], name: str = "Line") -> list[str]:
         if why := why_no_text(line, f"{name} {number}"):
             raise InputError(why)
     return lines
+
+
+def encoded_by(processor: Any, texts: str | list[str]) -> list:
+    """Return what a SentencePieceProcessor makes of a text, or of each text.
+
+    Raises TypeError for one that is no string and InputError for one with a lone surrogate, with its number.
+    """
+    try:
+        return processor.encode(texts)
+    except (RuntimeError, TypeError):
+        list_of_lines(texts if isinstance(texts, list) else [texts], "Text")
+        raise
 
 
 def why_no_text(line: str, name: str) -> str:

@@ -11,7 +11,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Sequence
 
-from keras_transformer.batching import SURROGATE, refuse_one_string
+from keras_transformer.batching import SURROGATE, list_of_lines
 from keras_transformer.errors import first_line_of
 from keras_transformer.normalization import IDENTITY, NFC, NFKC, SPACE
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, processor_of
@@ -112,8 +112,8 @@ class PairTokenizer(Tokenizer):
         return self._encoded(self._target, texts)
 
     def _encoded(self, processor, texts: Iterable[str]) -> list[list[int]]:
-        refuse_one_string(texts)
-        tags, words = zip(*map(divided, texts), strict=True) if (texts := list(texts)) else ((), ())
+        texts = list_of_lines(texts, "Text")
+        tags, words = zip(*map(divided, texts), strict=True) if texts else ((), ())
         return [
             [self.ids.get(piece, UNK) for piece in ([tag] if tag else []) + pieces]
             for tag, pieces in zip(tags, processor.encode(list(words), out_type=str), strict=True)

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import sentencepiece
 
-from keras_transformer.batching import refuse_one_string, why_no_text
+from keras_transformer.batching import encoded_by, refuse_no_list, why_no_text
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
 from keras_transformer.normalization import IDENTITY, NFC, NFKC, SPACE, file_of_rules, lower_case, normalization_rules
@@ -64,7 +64,7 @@ def train_tokenizer(
     and if a symbol cannot be kept. Raises TypeError if `sentences` is one string, or a sentence is not a string, and
     ValueError for another normalization.
     """
-    refuse_one_string(sentences)
+    refuse_no_list(sentences)
     check_symbols(symbols)
     rules = normalization_rules(normalization, lowercase)
     for symbol in symbols:
@@ -248,12 +248,12 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`, without BOS and EOS."""
-        return self._processor.encode(text)
+        return encoded_by(self._processor, text)
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
         """Return one list of ids per text. Raises TypeError if `texts` is one string."""
-        refuse_one_string(texts)
-        return self._processor.encode(list(texts))
+        refuse_no_list(texts)
+        return encoded_by(self._processor, list(texts))
 
     def encode_target(self, text: str) -> list[int]:
         """Return the ids of a text of the target side, which a pair of models divides into other pieces."""

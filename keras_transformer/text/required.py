@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_transformer.batching import list_of_lines
 from keras_transformer.errors import InputError
 from keras_transformer.model_config import ConfigError
 from keras_transformer.normalization import SPACE, SPACES, is_blank
@@ -64,6 +65,7 @@ class PhraseReader:
         """
         if isinstance(texts, str):
             raise ConfigError(f"The phrases of a line are the text {texts[:60]!r}: give a list of texts per line.")
+        texts = list_of_lines(texts, "Phrase")
         phrases = tuple(dict.fromkeys(self._phrase(text) for text in texts if not is_blank(text)))
         if (count := sum(len(phrase.tokens) for phrase in phrases)) >= longest:
             raise InputError(

@@ -8,6 +8,7 @@ import sys
 import pytest
 import sentencepiece
 
+from keras_transformer.errors import InputError
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.tokenizer import (
     SPECIAL_IDS,
@@ -111,6 +112,15 @@ def test_one_string_is_not_a_list_of_sentences(tokenizer, tmp_path):
         tokenizer.encode_batch("two")
     with pytest.raises(TypeError, match="not one string"):
         train_tokenizer("corpus.txt", tmp_path / "tokenizer.model", 300)
+
+
+@pytest.mark.parametrize("text, error", [(None, TypeError), (float("nan"), TypeError), ("a \ud800", InputError)])
+def test_what_is_no_text_is_named_by_its_number(tokenizer, text, error):
+    why = "must be a string" if error is TypeError else "has a lone surrogate"
+    with pytest.raises(error, match=f"Text 1 {why}"):
+        tokenizer.encode(text)
+    with pytest.raises(error, match=f"Text 2 {why}"):
+        tokenizer.encode_batch(["two", text])
 
 
 def test_encode_batch_is_encode_of_each(tokenizer):

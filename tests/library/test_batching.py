@@ -1,0 +1,34 @@
+"""What is a list of lines, and what is refused as none."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.batching import list_of_lines
+from keras_transformer.text.required import PhraseReader
+
+
+class Table:
+    """As pandas has it: it iterates over the names of its columns."""
+
+    ndim = 2
+
+    def __iter__(self):
+        return iter(["fox"])
+
+
+@pytest.mark.parametrize("lines", [None, b"fox", 3, Table(), np.array("fox"), np.array([["fox"]])], ids=repr)
+def test_what_is_no_list_is_refused(lines):
+    """The names of a table's columns would be translated without a word."""
+    for read in (list_of_lines, lambda texts: PhraseReader(None).read(texts, 9)):
+        with pytest.raises(TypeError, match="lines must be a list of sentences.* Received: "):
+            read(lines)
+
+
+@pytest.mark.parametrize("lines", [("fox",), iter(["fox"]), np.array(["fox"]), {"fox": 1}, {"fox"}], ids=repr)
+def test_what_has_one_text_after_another_is_a_list(lines):
+    assert list_of_lines(lines) == ["fox"]
+
+
+def test_a_phrase_that_is_no_string_is_named_by_its_number():
+    with pytest.raises(TypeError, match="Phrase 2 must be a string. Received: None"):
+        PhraseReader(None).read(["", None], 9)
