@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import importlib.util
+import os
 import pathlib
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,19 @@ USAGE_ERROR = 2  # the exit code of a wrong command line, as Typer has it
 def main(prog_name: str = "keras-transformer", arguments: Sequence[str] | None = None) -> None:
     """Run the command that the first of `arguments` names with the others; they are those of the process if None."""
     end_on_interrupt()  # before a command imports anything, which takes a second
+    try:
+        dispatch(prog_name, arguments)
+        if sys.stdout is not None:  # as after `>&-`
+            sys.stdout.flush()
+    except OSError as error:  # help, or what a command printed last, to a full disk
+        from keras_transformer.commands.console import sentence_of  # takes long to import
+
+        print(f"Error: {sentence_of(error)}", file=sys.stderr)
+        os._exit(1)  # Python would try to write once more, and print its own error
+
+
+def dispatch(prog_name: str, arguments: Sequence[str] | None) -> None:
+    """Print the help, refuse what is no command, or run a command."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or [""]
     if name == "--help":
         end_on_signals()

@@ -15,6 +15,7 @@ from keras_transformer.model_config import BaseModelConfig, ConfigError
 
 LONGEST_NGRAM = 8  # the largest no_repeat_ngram_size
 LONGEST_OUTPUT = 100_000  # tokens, more than any sentence has
+WIDEST_BEAM = 10_000  # a wider one fills the memory of the machine before anything is searched
 LARGEST = 2**31 - 1
 GNMT, TOKENS = "gnmt", "tokens"  # kinds of length normalization
 OFF, ON = "off", "on"
@@ -75,7 +76,7 @@ class SearchOptions:
 
     # fmt: off
     beam_size: int = row(
-        4, 1, LARGEST, "Hypotheses per sentence; 1 is greedy search.",
+        4, 1, WIDEST_BEAM, "Hypotheses per sentence; 1 is greedy search.",
         rule="beam_sizes", in_run=True,
     )
     length_penalty: float = row(  # ((5 + n) / 6)^9 of 100,000 tokens is a float32, the 10th power is not
@@ -105,7 +106,7 @@ class SearchOptions:
         in_run=True, not_served="an export searches with the shortlist of its run, or without one",
     )
     n_best: int = row(
-        1, 1, LARGEST, "Different translations per sentence, best first; at most beam_size.",
+        1, 1, WIDEST_BEAM, "Different translations per sentence, best first; at most beam_size.",
         rule="n_best",
     )
     sibling_penalty: float = row(  # gamma of Li et al. 2016

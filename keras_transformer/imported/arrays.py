@@ -64,10 +64,10 @@ def read_npz(path: str | os.PathLike) -> dict[str, np.ndarray]:
     Raises ImportedModelError if the file is damaged or holds Python objects, and OSError if it cannot be read.
     """
     with refusing_damage(path, "an .npz file of arrays"):
-        content = np.load(path, allow_pickle=False)
-        if not isinstance(content, np.lib.npyio.NpzFile):
-            raise ValueError("it holds one array")
-        with content as archive, zipfile.ZipFile(path) as members:
+        with open(path, "rb") as file:
+            if not zipfile.is_zipfile(file):  # NumPy would take it for a pickle, and advise to load that
+                raise ValueError("it is no zip archive")
+        with np.load(path, allow_pickle=False) as archive, zipfile.ZipFile(path) as members:
             unpacked = sum(member.file_size for member in members.infolist())
             if unpacked > MOST_UNPACKED * os.path.getsize(path):
                 raise ValueError(f"it would unpack to {unpacked:,} bytes")

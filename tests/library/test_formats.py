@@ -240,6 +240,7 @@ BAD = [
     ("srt", "1\n00:00:01,000 --> 00:00:02,000\na\n\n2\ntext\n", 2, "line 6 is 'text', not the times of cue 2"),
     ("srt", "1\n00:00:03,000 --> 00:00:02,000\na\n", 1, "line 2 has a cue that ends before it begins"),
     ("srt", "1\n\n2\n", 1, "line 2 is '', not the times of cue 1"),
+    ("srt", "\ufeff\nA dog.\n\nA cat.\n", 4, "has no cue: after its first line, 'A dog.', none is such as"),
     ("vtt", "1\n00:00:03,000 --> 00:00:02,000\n", 0, "line 1 is '1'; a WebVTT file begins with WEBVTT"),
     ("vtt", "WEBVTT\n\n00:61.000 --> 01:00.000\na\n", 2, "line 3 has broken times"),
     ("html", "<p>a\n<div>b <i>c", 3, "line 2: <div> is not closed, and 1 more are not"),

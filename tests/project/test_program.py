@@ -1,10 +1,14 @@
 """`keras-transformer`: one program for all commands, whose help imports nothing and whose mistakes are one sentence."""
 
 import contextlib
+import errno
 import importlib
+import io
 import json
 import logging
+import os
 import signal
+import sys
 import tomllib
 
 import pytest
@@ -122,6 +126,27 @@ def test_each_command_that_translates_names_the_lines_that_were_cut(name, transl
     assert invoke(app, *arguments, stdin="aa\n\nbb\n").exit_code == 0 and not caplog.messages
     assert invoke(app, *arguments, stdin="aa\nb\n\nc\n").stdout == "aa\nb\n\nc\n"
     assert ": 2 (line numbers: 2, 4)" in caplog.text
+
+
+class FullDisk(io.StringIO):
+    def write(self, text):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["translate", "--help"]])
+def test_help_to_a_full_disk_is_one_sentence(arguments, as_started, monkeypatch, capsys):
+    def end(code):
+        raise SystemExit(code)
+
+    monkeypatch.setattr(os, "_exit", end)
+    monkeypatch.setattr(program.module_of("translate"), "prepare_process", lambda: None)
+    monkeypatch.setattr(sys, "stdout", FullDisk())
+    with pytest.raises(SystemExit) as ended:
+        program.main("keras-transformer", arguments)
+    assert ended.value.code == 1 and capsys.readouterr().err == "Error: No space left on device.\n"
+    monkeypatch.setattr(sys, "stdout", None)  # as after `>&-`
+    monkeypatch.setattr(program, "dispatch", lambda *arguments: None)
+    program.main("keras-transformer", arguments)
 
 
 def click_command(name):

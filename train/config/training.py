@@ -28,7 +28,7 @@ class TrainingConfig(Section):
         "patience", "log_every", "picture_sentences", "histograms_every", "profile_steps", "on_divergence", "xla",
     )  # fmt: skip
 
-    steps: int = pydantic.Field(100_000, ge=1)  # updates
+    steps: int = pydantic.Field(100_000, ge=1, le=99_999_999)  # updates; a checkpoint's name has 8 digits
     tokens_per_batch: int = pydantic.Field(25_000, ge=1)  # target positions per update, in rows of row_length
     micro_batches: int = pydantic.Field(1, ge=1)  # parts in which a device processes its rows, to save memory
     find_micro_batches: bool = False  # before the first step, raise micro_batches until a step fits in memory

@@ -6,8 +6,8 @@ anew, and leave out notes, styles and settings.
 
 import html
 import re
-from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
@@ -44,12 +44,12 @@ VTT = Dialect(
 )
 
 
-def srt_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Part]:
+def srt_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of an SRT file. Raises InputError, with the number of the line, for times that are broken."""
     return cue_parts(read_whole_lines(stream, name), name, SRT)
 
 
-def vtt_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Part]:
+def vtt_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of a WebVTT file. Raises InputError, with the line, for times that are broken, or no WEBVTT."""
     lines = read_whole_lines(stream, name)
     first = next(with_line_feeds(lines, name), "")
@@ -62,9 +62,12 @@ def vtt_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Pa
 def cue_parts(
     lines: Iterator[str], name: str, dialect: Dialect, first_line: int = 1, in_block: bool = False
 ) -> Iterator[Part]:
-    """Yield the parts of the blocks of a file. in_block: whether the first lines belong to a block that is no cue."""
+    """Yield the parts of the blocks of a file. in_block: whether the first lines belong to a block that is no cue.
+
+    Raises InputError for an SRT file that has text and no cue, after all its parts.
+    """
     label, cue, is_cue = "", [], False  # the line before the times of this block, and the lines after them
-    has_cues = False
+    stray, has_cues = "", False  # the first line outside of a cue, and whether there is one
     for number, line in enumerate(with_line_feeds(lines, name), first_line):
         where = f"{name}, line {number:,}"
         is_numbered = dialect is SRT and is_number(label)
@@ -90,11 +93,14 @@ def cue_parts(
             continue
         elif line.strip():
             label = line
+            stray = stray or line.strip().strip(BYTE_ORDER_MARK)
         else:
             yield from fields_of("".join(cue), dialect)
             label, cue, is_cue, in_block = "", [], False, False
         yield line
     yield from fields_of("".join(cue), dialect)
+    if dialect is SRT and stray and not has_cues:
+        raise InputError(f"{name} has no cue: after its first line, {stray[:40]!r}, none is such as {dialect.example}.")
 
 
 def is_number(line: str) -> bool:
