@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from keras_transformer.commands.signals import handling
 from keras_transformer.errors import Interrupted
+from keras_transformer.files import sha256_of_folder
 from keras_transformer.lite.folder import is_lite_folder
 
 from .corpora import Lines, Tables, corpus_of
@@ -20,7 +21,7 @@ from .errors import ClusterError
 from .formats import Format
 from .output import Output
 from .part import Job, cores_of_task, lines_of_part
-from .sent import fingerprint, found_export
+from .sent import found_export
 from .session import spark, try_a_worker
 from .storage import Storage, StoredFile
 from .works import Clean, Work
@@ -73,7 +74,7 @@ def run(folder: pathlib.Path | None, request: Request, place: Place) -> None:
         paths = [file.path for file in files]
         corpus = corpus_of(context, request.format, request.columns, request.work.outputs, paths)
         job = job_of(request, corpus.format, export)
-        plan = {"input": [list(file) for file in files], "parts": parts, "export": export and fingerprint(export)}
+        plan = {"input": [list(file) for file in files], "parts": parts, "export": export and sha256_of_folder(export)}
         plan |= described(job)
         output.check(plan)
         try_a_worker(context, functools.partial(check_worker, job))

@@ -1,12 +1,11 @@
 """What Spark sends to the workers: this project's Python in one file, and the export in another."""
 
-import hashlib
 import os
 import pathlib
 import zipfile
 
 import keras_transformer
-from keras_transformer.files import sha256_of
+from keras_transformer.files import files_in
 from keras_transformer.lite.folder import is_lite_folder
 from keras_transformer.run_folder import SAVED_MODEL, refuse_run
 
@@ -33,17 +32,6 @@ def found_export(folder: str | os.PathLike) -> pathlib.Path:
             f"{folder} holds no exported version. `keras-transformer export RUN --to {folder}` writes one."
         )
     return max(versions, key=lambda path: int(path.name))
-
-
-def files_in(folder: pathlib.Path, pattern: str = "*") -> list[pathlib.Path]:
-    """Return the files in a folder and the folders inside it, by name."""
-    return sorted(path for path in folder.rglob(pattern) if path.is_file())
-
-
-def fingerprint(export: pathlib.Path) -> str:
-    """Return one SHA-256 of all files of an export and their names."""
-    names = [f"{path.relative_to(export)} {sha256_of(path)}" for path in files_in(export)]
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
 def zip_export(export: pathlib.Path, path: pathlib.Path) -> pathlib.Path:

@@ -35,6 +35,7 @@ from keras_transformer.commands.files import (
     translate_files,
 )
 from keras_transformer.commands.options import BatchSize, WithConfidence, WithScores
+from keras_transformer.files import sha256_of_folder
 from keras_transformer.lite.folder import is_lite_folder
 from keras_transformer.model_config import ConfigError
 from keras_transformer.text.documents import DocumentTranslator
@@ -71,7 +72,12 @@ def translate(
     with exit_codes():
         if files.format != LINES and (scores or confidence):
             raise ConfigError("--scores and --confidence are for lines: leave them out.")
-        translator = translator_of(folder, batch_size)
+        export = folder
+        if files.output is not None:
+            export = export_at(folder)  # now, since another version may come
+            if files.output.resolve().is_relative_to(export.resolve()):
+                raise ConfigError(f"--output {files.output} is inside the export {export}: name a file elsewhere.")
+        translator = translator_of(export, batch_size)
         cut_lines = CutLines("line" if files.format == LINES else "sentence")
 
         def output_lines(lines: list[str], first_line: int) -> list[str]:
@@ -81,7 +87,7 @@ def translate(
 
         def work():
             kept = {"format": files.format, "fields": files.fields, "language": files.language}
-            return {"export": str(folder.resolve()), "scores": scores, "confidence": confidence, **kept}
+            return {"export": sha256_of_folder(export), "scores": scores, "confidence": confidence, **kept}
 
         if files.is_plain:
             translate_lines(output_lines, batch_size)
@@ -93,20 +99,24 @@ def translate(
         cut_lines.warn("export the run again with a larger --extra-length")
 
 
+def export_at(folder: pathlib.Path) -> pathlib.Path:
+    """Return the folder of a LiteRT model or of a version, the newest one in `folder`. Raises ExportError if none."""
+    return folder if is_lite_folder(folder) else find_version(folder)
+
+
 def translator_of(folder: pathlib.Path, batch_size: int) -> "ExportedTranslator | LiteTranslator":
     """Return what translates with an export: a LiteRT model, or a SavedModel. Raises UserError if there is none."""
     if batch_size < 1:  # which a LiteRT model does not ask for
         raise ExportError(f"--batch-size is {batch_size}; it must be at least 1.")
-    is_lite = is_lite_folder(folder)
-    version = folder if is_lite else find_version(folder)
+    export = export_at(folder)
     with quiet_imports(without=UNUSED_IN_TRANSLATION):
-        if is_lite:
+        if is_lite_folder(export):
             from keras_transformer.lite.translator import LiteTranslator
 
-            return LiteTranslator(folder)
+            return LiteTranslator(export)
         from .graph.exported import open_quietly
 
-        return open_quietly(version, batch_size)
+        return open_quietly(export, batch_size)
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

@@ -16,6 +16,7 @@ from typing import BinaryIO
 from keras_transformer.errors import InputError
 
 BYTE_ORDER_MARK = "\ufeff"
+DEVICES, PROCESSES = pathlib.Path("/dev"), pathlib.Path("/proc")  # whose entries no file replaces
 GZIP = b"\x1f\x8b"  # the first bytes of every gzip file
 COMPRESSED = {b"\xfd7zXZ\x00": "unxz", b"BZh91AY&SY": "bunzip2", b"\x28\xb5\x2f\xfd": "unzstd", b"PK\x03\x04": "funzip"}
 
@@ -57,10 +58,14 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
 
 
 def check_replaceable(path: pathlib.Path) -> None:
-    """Raises OSError if there is something at `path` that is no file: root could replace /dev/null by one."""
+    """Raises OSError if there is something at `path` that is no file: root could replace /dev/null by one.
+
+    /dev/stdout and /proc/self/fd/1 count so too, even if they lead to a file: their link would be replaced.
+    """
     if path.is_dir():  # so is ".", which has no name
         raise IsADirectoryError(errno.EISDIR, "This is a folder: name a file", str(path))
-    if path.exists() and not path.is_file():
+    place = pathlib.Path(os.path.realpath(path.parent))
+    if (path.exists() and not path.is_file()) or place == DEVICES or place.is_relative_to(PROCESSES):
         raise OSError(errno.EINVAL, "This is a device or a pipe, and would be replaced: name a file", str(path))
 
 
@@ -77,6 +82,17 @@ def sha256_of(path: str | os.PathLike) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_in(folder: pathlib.Path, pattern: str = "*") -> list[pathlib.Path]:
+    """Return the files in a folder and the folders inside it, by name."""
+    return sorted(path for path in folder.rglob(pattern) if path.is_file())
+
+
+def sha256_of_folder(folder: pathlib.Path) -> str:
+    """Return one SHA-256 of all files of a folder and their names."""
+    names = [f"{path.relative_to(folder)} {sha256_of(path)}" for path in files_in(folder)]
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
 def read_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.output_files import check_not_read, check_picture
 from keras_transformer.config import ConfigError
 
 app = command_app()
@@ -35,7 +36,6 @@ def compare(
     """
     with exit_codes():
         from .report.comparison import comparison_lines, differing, read_run
-        from .scoring.output_files import check_not_read, check_picture
 
         check_runs(runs)
         if plot:

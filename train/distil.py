@@ -37,8 +37,9 @@ from keras_transformer.commands.options import (
     SearchArguments,
     takes_search_options,
 )
-from keras_transformer.commands.runs import opened
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.commands.output_files import check_not_read, check_plain_text, check_writable
+from keras_transformer.commands.runs import opened, sums_of
+from keras_transformer.decoding.options import ON, SearchOptions
 from keras_transformer.files import sha256_of, write_atomically
 from keras_transformer.languages import tokenizer_of, warn_of_unspaced
 from keras_transformer.outputs import outputs_of
@@ -48,7 +49,6 @@ from keras_transformer.translation import Translation
 from .config.recorded import load_recorded
 from .data.files import aligned_pairs, check_sides
 from .loop.stopping import interrupted_by_signals
-from .scoring.output_files import check_not_read, check_plain_text, check_writable
 from .scoring.unfinished import Unfinished
 
 log = logging.getLogger("train")
@@ -102,6 +102,7 @@ def write_nearest(
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(runs[0])
         description = {"weights": weights, "text": text, "language": language, "precision": precision, **values}
+        description |= sums_of(runs[0], options.shortlist == ON)
         work = Unfinished(output, description)
         stopped = f"Stopped. {work.path} has the translations so far: run the same command again to go on after them."
         with contextlib.closing(work), interrupted_by_signals(stopped):

@@ -27,6 +27,13 @@ from keras_transformer.commands.options import (
     SearchArguments,
     takes_search_options,
 )
+from keras_transformer.commands.output_files import (
+    check_not_read,
+    check_picture,
+    check_plain_text,
+    check_writable,
+    is_same_file,
+)
 from keras_transformer.commands.runs import opened
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
@@ -34,7 +41,6 @@ from keras_transformer.outputs import Outputs, outputs_of
 from keras_transformer.run_folder import RunFolder
 
 from .data.files import check_sides
-from .scoring.output_files import check_not_read, check_picture, check_plain_text, check_writable, is_same_file
 
 if TYPE_CHECKING:  # they take a second
     from .scoring.card import Card

@@ -12,6 +12,7 @@ from typing import BinaryIO, TextIO
 
 import typer
 
+from keras_transformer.commands.arriving_lines import ArrivingLines
 from keras_transformer.errors import InputError, Interrupted, UserError, first_line_of
 from keras_transformer.files import read_lines, stderr_into
 from keras_transformer.translation import Translation
@@ -155,34 +156,42 @@ def translate_lines(
     what to write for them. `checked` yields all lines of the input as they come, and may raise UserError. If that, or
     reading a line, raises, all lines before it are translated and written first.
     """
-    stdin, stdout = open_streams()
+    stdin, stdout = ArrivingLines(standard_input()), standard_output()
     first_line = 1
-    for lines in groups(checked(read_lines(stdin, "the input")), sys.stdin, batch_size):
+    for lines in groups(checked(read_lines(stdin, "the input")), stdin.are_awaited, batch_size):
         for text in output_lines(lines, first_line):
             stdout.write(text.encode("utf-8"))
         stdout.flush()
         first_line += len(lines)
 
 
-def open_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Return standard input and output, of bytes. Raises InputError if one is closed."""
-    for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
-        if stream is None:  # as after `<&-` and `>&-`
-            raise InputError(f"Standard {name} is closed: give a file, a pipe or /dev/null.")
-    return sys.stdin.buffer, sys.stdout.buffer
+def standard_input() -> BinaryIO:
+    """Return standard input, of bytes. Raises InputError if it is closed, as after `<&-`."""
+    return _buffer_of(sys.stdin, "input")
 
 
-def groups(lines: Iterable[str], stream: TextIO, batch_size: int) -> Iterator[list[str]]:
-    """Yield lists of lines that are sorted by length and translated together: many batches; one line of a terminal.
+def standard_output() -> BinaryIO:
+    """Return standard output, of bytes. Raises InputError if it is closed, as after `>&-`."""
+    return _buffer_of(sys.stdout, "output")
 
-    If `lines` raises an exception, the lines before it are yielded first.
+
+def _buffer_of(stream: TextIO | None, name: str) -> BinaryIO:
+    if stream is None:
+        raise InputError(f"Standard {name} is closed: give a file, a pipe or /dev/null.")
+    return stream.buffer
+
+
+def groups(lines: Iterable[str], are_awaited: Callable[[], bool], batch_size: int) -> Iterator[list[str]]:
+    """Yield lists of lines that are sorted by length and translated together: many batches, or what has come.
+
+    are_awaited: whether the next line has not come, as if somebody types or waits for an answer. If `lines` raises an
+    exception, the lines before it are yielded first.
     """
-    size = 1 if stream.isatty() else BATCHES_AT_ONCE * batch_size
     group = []
     try:
         for line in lines:
             group.append(line)
-            if len(group) == size:
+            if len(group) == BATCHES_AT_ONCE * batch_size or are_awaited():
                 yield group
                 group = []
     except (UserError, OSError):

@@ -6,15 +6,23 @@ import itertools
 import logging
 import os
 import pathlib
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
 import typer
 
-from keras_transformer.commands.console import BATCHES_AT_ONCE, CutLines, exit_codes, open_streams, progress_logged
+from keras_transformer.commands.arriving_lines import ArrivingLines
+from keras_transformer.commands.console import (
+    BATCHES_AT_ONCE,
+    CutLines,
+    exit_codes,
+    progress_logged,
+    standard_input,
+    standard_output,
+)
 from keras_transformer.commands.options import in_place_of
+from keras_transformer.commands.output_files import check_plain_text
 from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
 from keras_transformer.durations import duration
 from keras_transformer.errors import InputError
@@ -28,6 +36,7 @@ from keras_transformer.translation import Translation
 log = logging.getLogger("keras_transformer")
 
 LINES, TEXT = "lines", "text"
+STREAM = pathlib.Path("-")  # as --input and --output: the standard one
 SENTENCE = 80  # characters, about: how many of them are translated at once
 BATCHES_OF_A_FILE = 8  # that are translated between two writes: what a kill costs at most
 PAUSE = 10.0  # seconds between two lines of progress
@@ -75,14 +84,17 @@ Language = Annotated[
 ]
 InputFile = Annotated[
     pathlib.Path | None,
-    typer.Option("--input", metavar="FILE", help="The file to translate.", show_default="standard input"),
+    typer.Option(
+        "--input", metavar="FILE", help="The file to translate; - is standard input.", show_default="standard input"
+    ),
 ]
 OutputFile = Annotated[
     pathlib.Path | None,
     typer.Option(
         "--output",
         metavar="FILE",
-        help="Write to this file, and log the progress. If the command is killed, the same one goes on where it was.",
+        help="Write to this file, and log the progress. If the command is killed, the same one goes on where it was. "
+        "- is standard output.",
         show_default="standard output",
     ),
 ]
@@ -123,7 +135,9 @@ def file_arguments(
         raise ConfigError(f"--paragraphs is --format text, and contradicts --format {format}: give one of them.")
     if fields and format not in WITH_FIELDS:
         raise ConfigError(f"--field is for --format {' and '.join(WITH_FIELDS)}: leave it out.")
+    input, output = (None if path == STREAM else path for path in (input, output))
     if output is not None:
+        check_plain_text("--output", output)
         check_replaceable(output)
         if not output.parent.is_dir():
             raise ConfigError(f"There is no folder {output.parent} for --output {output}: make it first.")
@@ -136,21 +150,29 @@ class Road(NamedTuple):
     """How the parts of an input become those of an output.
 
     parts: reads them from a stream, whose name is for errors. rendered: returns the output of parts, the first of which
-    has this number, counted from 1. raw: of a part, as it stands in the input. size: of a part, in sentences.
+    has this number, counted from 1. raw: of a part, as it stands in the input. size: of a part, in sentences. beside:
+    what was read from other files for the part that `parts` yielded last, such as its target prefix.
     """
 
-    parts: Callable[[BinaryIO, str], Iterator[Any]]
+    parts: Callable[[Iterable[bytes], str], Iterator[Any]]
     rendered: Callable[[list[Any], int], Iterable[str]]
     raw: Callable[[Any], str]
     size: Callable[[Any], float]
+    beside: Callable[[], str] = str
 
 
 def road_of_lines(
-    output_lines: Callable[[list[str], int], Iterable[str]], checked: Callable[[Iterator[str]], Iterator[str]]
+    output_lines: Callable[[list[str], int], Iterable[str]],
+    checked: Callable[[Iterator[str]], Iterator[str]],
+    beside: Callable[[], str] = str,
 ) -> Road:
-    """Return the road of lines, each of which is a sentence: see `translate_lines`."""
+    """Return the road of lines, each of which is a sentence: see `translate_lines`, and `beside` of a Road."""
     return Road(
-        lambda stream, name: checked(read_lines(stream, name)), output_lines, lambda line: f"{line}\n", lambda line: 1
+        lambda stream, name: checked(read_lines(stream, name)),
+        output_lines,
+        lambda line: f"{line}\n",
+        lambda line: 1,
+        beside,
     )
 
 
@@ -158,7 +180,7 @@ def road_of_files(files: FileArguments, translator: DocumentTranslator, prefix: 
     """Return the road of a format. `prefix` begins the translation of the first sentence of the file."""
     numbers_of_texts: list[int] = []  # the number of the first part that has a sentence
 
-    def noted_parts(stream: BinaryIO, name: str) -> Iterator[Part]:
+    def noted_parts(stream: Iterable[bytes], name: str) -> Iterator[Part]:
         for number, part in enumerate(FORMATS[files.format](stream, name, files.fields), start=1):
             if not numbers_of_texts and isinstance(part, Field) and any(map(str.isalpha, part.passage.text)):
                 numbers_of_texts.append(number)
@@ -199,49 +221,49 @@ def translate_files(road: Road, files: FileArguments, batch_size: int, work: Cal
 
     If reading the input raises, all parts before the error are translated and written first.
     """
-    standard_input, standard_output = open_streams()
     with contextlib.ExitStack() as stack:
-        stream = standard_input if files.input is None else stack.enter_context(open(files.input, "rb"))
+        stream = standard_input() if files.input is None else stack.enter_context(open(files.input, "rb"))
+        lines = ArrivingLines(stream)
         name = "the input" if files.input is None else str(files.input)
         output: StandardOutput | ResumedOutput
         progress: Progress | None
         if files.output is None:
-            output, progress = StandardOutput(standard_output), None
-            is_typed = files.input is None and sys.stdin.isatty()
-            size = 0 if is_typed else BATCHES_AT_ONCE * batch_size
+            output, progress = StandardOutput(standard_output()), None
+            size = BATCHES_AT_ONCE * batch_size
         else:
             stack.enter_context(progress_logged())
             output, progress = ResumedOutput(files.output, work()), Progress(files.output, stream)
             size = BATCHES_OF_A_FILE * batch_size
         stack.callback(output.close)
 
-        def write(parts: list[Any]) -> None:
-            texts, raws = road.rendered(parts, output.done + 1), [road.raw(part) for part in parts]
-            output.write(raws, texts)
+        def write(parts: list[Any], notes: list[str]) -> None:
+            output.write(notes, road.rendered(parts, output.done + 1))
             if progress:
-                progress.note(raws, sum(map(road.size, parts)))
+                progress.note(map(road.raw, parts), sum(map(road.size, parts)))
 
-        group, group_size = [], 0.0
+        group, notes, group_size = [], [], 0.0
         try:
-            for part in road.parts(stream, name):
-                if output.has(road.raw(part)):
+            for part in road.parts(lines, name):
+                note = road.raw(part) + road.beside()
+                if output.has(note):
                     if progress:
                         progress.skip(road.raw(part))
                     continue
                 group.append(part)
+                notes.append(note)
                 group_size += road.size(part)
-                if group_size > size:
-                    write(group)
-                    group, group_size = [], 0.0
+                if group_size > size or (files.output is None and lines.are_awaited()):
+                    write(group, notes)
+                    group, notes, group_size = [], [], 0.0
             output.check_end()
         except TranslatedError:
-            write(group)
+            write(group, notes)
             output.finish()
             raise
         except InputError as error:
-            write(group)
+            write(group, notes)
             raise output.explained(error) from None
-        write(group)
+        write(group, notes)
         output.finish()
 
 

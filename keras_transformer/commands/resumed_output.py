@@ -137,10 +137,8 @@ class ResumedOutput:
 class StandardOutput:
     """Standard output, which does not go on after a kill: the methods of ResumedOutput."""
 
-    done = 0  # parts of the input before its first one
-
     def __init__(self, stream: BinaryIO):
-        self._stream = stream
+        self._stream, self.done = stream, 0
 
     def has(self, part: str) -> bool:
         return False
@@ -152,6 +150,7 @@ class StandardOutput:
         for text in texts:
             self._stream.write(text.encode("utf-8"))
         self._stream.flush()
+        self.done += len(list(parts))
 
     def finish(self) -> None:
         pass

@@ -3,7 +3,9 @@
 import pathlib
 
 from keras_transformer.commands.console import UNUSED_IN_TRANSLATION, quiet_imports
+from keras_transformer.files import sha256_of
 from keras_transformer.hub import download, is_on_hub
+from keras_transformer.run_folder import RunFolder
 
 
 def opened(run: str) -> pathlib.Path:
@@ -20,3 +22,13 @@ def opened(run: str) -> pathlib.Path:
 
     tune_for_translation()  # before TensorFlow is used to import a MarianMT model
     return run_in(folder)
+
+
+def sums_of(run: pathlib.Path, shortlist: bool, calibration: bool = False) -> dict[str, str]:
+    """Return the SHA-256 of each file of a run, by its name, that decides outputs beside weights and options.
+
+    `shortlist` and `calibration`: whether the run's own is used.
+    """
+    folder = RunFolder(run)
+    used = [path for path, is_used in ((folder.shortlist, shortlist), (folder.calibration, calibration)) if is_used]
+    return {path.name: sha256_of(path) for path in used if path.exists()}

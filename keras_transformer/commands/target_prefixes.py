@@ -31,6 +31,7 @@ class TargetPrefixes:
         self.prefix, self.path = prefix, path
         self._of_file = None if path is None else read_lines(open(path, "rb"), path)
         self._waiting, self._first = collections.deque(), 1  # that line's is the first of those that wait
+        self.last_read = ""  # of the file: the line beside that of the input which `beside` yielded last
 
     def beside(self, lines: Iterator[str], translator: "Translator") -> Iterator[str]:
         """Yield the lines, and read the prefix of each.
@@ -43,7 +44,9 @@ class TargetPrefixes:
             return
         count = 0
         for count, line in enumerate(lines, 1):
-            self._waiting.append(self._checked(next(self._of_file, None), count, translator))
+            prefix = self._checked(next(self._of_file, None), count, translator)
+            self._waiting.append(prefix)
+            self.last_read = f"{prefix}\n"
             yield line
         if next(self._of_file, None) is not None:
             raise InputError(

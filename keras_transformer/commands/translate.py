@@ -55,10 +55,11 @@ from keras_transformer.commands.options import (
     WithScores,
     takes_search_options,
 )
-from keras_transformer.commands.runs import opened
+from keras_transformer.commands.output_files import check_not_read
+from keras_transformer.commands.runs import opened, sums_of
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.commands.target_prefixes import RequiredPhrases, TargetPrefixes
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import ON, SearchOptions
 from keras_transformer.files import sha256_of
 from keras_transformer.model_config import ConfigError
 from keras_transformer.outputs import outputs_of
@@ -121,6 +122,8 @@ def translate(
         if require or required is not None:
             outputs.check_text("Leave out --require and --required.")
         options = SearchOptions(**search.with_run_defaults(outputs.search))
+        if files.output is not None:
+            check_not_read("--output", files.output, (*runs, keep, glossary, forbid, target_prefixes, required))
         if files.format != LINES:
             outputs.check_text(f"Leave out --format {files.format}.")
             of_lines = scores or confidence or bool(require) or {target_prefixes, required} != {None}
@@ -157,6 +160,9 @@ def translate(
         def checked(lines: Iterator[str]) -> Iterator[str]:
             return phrases.beside(prefixes.beside(lines, translator), translator)
 
+        def beside():
+            return prefixes.last_read + phrases.last_read
+
         def work():
             typed = {
                 "scores": scores,
@@ -172,12 +178,13 @@ def translate(
                 "protection": [*protection.kinds, *map(str, protection.glossary.terms)],
                 "forbidden": [*map(str, protection.forbidden.terms)],
             }
-            return description_of(runs, options, files) | typed | how
+            sums = sums_of(runs[0], options.shortlist == ON, confidence)
+            return description_of(runs, options, files) | typed | how | sums
 
         if files.is_plain:
             translate_lines(output_lines, batch_size, checked)
         elif files.format == LINES:
-            translate_files(road_of_lines(output_lines, checked), files, batch_size, work)
+            translate_files(road_of_lines(output_lines, checked, beside), files, batch_size, work)
         else:
             with_marks = dataclasses.replace(protection, has_marks=True)
             translate_sentences = noted(functools.partial(translator.translate, protect=with_marks), cut_lines)

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from cluster.errors import ClusterError
-from cluster.sent import fingerprint, found_export, zip_export, zip_project
+from cluster.sent import found_export, zip_export, zip_project
 from tests.support.processes import python
 
 
@@ -41,18 +41,6 @@ def test_a_folder_without_an_export_is_named(tmp_path):
     for name, reason in reasons.items():
         with pytest.raises(ClusterError, match=f"{tmp_path / name} {reason}"):
             found_export(tmp_path / name)
-
-
-def test_an_export_is_another_one_if_a_file_has_another_name_or_content(versions):
-    prints = [fingerprint(versions / "10")]
-    (versions / "10" / "variables" / "index").write_text("a")
-    prints.append(fingerprint(versions / "10"))
-    (versions / "10" / "variables" / "index").write_text("b")
-    prints.append(fingerprint(versions / "10"))
-    (versions / "10" / "variables" / "index").rename(versions / "10" / "index")
-    prints.append(fingerprint(versions / "10"))
-    assert len(set(prints)) == 4
-    assert fingerprint(versions / "10") == prints[-1]
 
 
 def test_an_export_arrives_as_it_was(versions, tmp_path):

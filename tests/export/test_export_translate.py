@@ -80,10 +80,27 @@ def test_every_option_that_changes_the_output_is_recorded(tmp_path, monkeypatch)
     fields = [["--format", "tsv", "--field", name] for name in ("1", "2")]
     texts = [["--format", "text"], ["--format", "text", "--language", "de"], *fields]
     changes = [*texts, ["--scores"], ["--confidence"], [], ["--batch-size", 2]]
+    (tmp_path / "export" / "1").mkdir(parents=True)
+    (tmp_path / "export" / "1" / "saved_model.pb").write_bytes(b"graph")
     for change in changes:
-        assert run_translate(tmp_path, "--output", tmp_path / "out.txt", *change).exit_code == 0
-    assert run_translate(tmp_path / "other", "--output", tmp_path / "out.txt").exit_code == 0
-    assert works[-2] == works[-3] and len({json.dumps(work) for work in works}) == len(changes)
+        assert run_translate(tmp_path / "export", "--output", tmp_path / "out.txt", *change).exit_code == 0
+    (tmp_path / "export" / "2").mkdir()
+    (tmp_path / "export" / "2" / "saved_model.pb").write_bytes(b"another")  # published after a kill
+    assert run_translate(tmp_path / "export", "--output", tmp_path / "out.txt").exit_code == 0
+    shutil.move(tmp_path / "export" / "1", tmp_path / "moved")
+    assert run_translate(tmp_path / "moved", "--output", tmp_path / "out.txt").exit_code == 0
+    assert works[-1] == works[-3] == works[-4] and len({json.dumps(work) for work in works}) == len(changes)
+
+
+@pytest.mark.parametrize("name", ["1/saved_model.pb", "1/out.txt"])
+def test_an_export_is_not_written_into(tmp_path, name):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "saved_model.pb").write_bytes(b"graph")
+    result = run_translate(tmp_path, "--output", tmp_path / name, text=b"a\n")
+    assert_one_sentence(
+        result, f"--output {tmp_path / name} is inside the export {tmp_path / '1'}: name a file elsewhere"
+    )
+    assert (tmp_path / "1" / "saved_model.pb").read_bytes() == b"graph"
 
 
 def test_a_batch_size_of_0_is_refused(served):

@@ -184,16 +184,16 @@ def test_quiet_imports_collect_no_garbage_and_leave_collecting_as_it_was(monkeyp
 # groups of lines and batches
 
 
-def stream(is_terminal):
-    return types.SimpleNamespace(isatty=lambda: is_terminal)
+def never():
+    return False
 
 
-def test_lines_of_a_file_are_grouped_by_many_and_lines_of_a_terminal_come_alone(monkeypatch):
+def test_lines_are_grouped_by_many_and_lines_that_are_awaited_come_alone(monkeypatch):
     monkeypatch.setattr(console, "BATCHES_AT_ONCE", 2)
-    assert list(groups("abcdefg", stream(False), batch_size=2)) == [list("abcd"), list("efg")]
-    assert list(groups("abcd", stream(False), batch_size=2)) == [list("abcd")]
-    assert list(groups("abc", stream(True), batch_size=2)) == [["a"], ["b"], ["c"]]
-    assert list(groups("", stream(False), batch_size=2)) == []
+    assert list(groups("abcdefg", never, batch_size=2)) == [list("abcd"), list("efg")]
+    assert list(groups("abcd", never, batch_size=2)) == [list("abcd")]
+    assert list(groups("abc", lambda: True, batch_size=2)) == [["a"], ["b"], ["c"]]
+    assert list(groups("", never, batch_size=2)) == []
 
 
 @pytest.mark.parametrize("error", [UserError("line 3"), OSError("broken")])
@@ -202,7 +202,7 @@ def test_lines_before_an_error_are_grouped_first(error):
         yield from ["a", "b"]
         raise error
 
-    found = groups(lines(), stream(False), batch_size=2)
+    found = groups(lines(), never, batch_size=2)
     assert next(found) == ["a", "b"]
     with pytest.raises(type(error), match=str(error)):
         next(found)

@@ -5,11 +5,12 @@ import errno
 import gzip
 import lzma
 import os
+import pathlib
 
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_lines, write_atomically
+from keras_transformer.files import check_replaceable, read_lines, sha256_of_folder, write_atomically
 
 
 def test_only_a_line_feed_ends_a_line_and_carriage_return_and_byte_order_mark_are_removed():
@@ -186,3 +187,26 @@ def test_a_folder_and_a_device_are_not_replaced(tmp_path):
         with pytest.raises(OSError, match=sentence):
             write_atomically(path, "x")
     assert (tmp_path / "pipe").is_fifo() and (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="this system has no such files")
+@pytest.mark.parametrize("name", ["/dev/fd/{}", "/proc/self/fd/{}"])
+def test_the_name_of_a_stream_is_not_replaced_even_if_it_leads_to_a_file(tmp_path, name):
+    """As /dev/stdout after `> page.html`: root would replace it for every process."""
+    with open(tmp_path / "text", "w") as file, pytest.raises(OSError, match="would be replaced: name a file"):
+        write_atomically(name.format(file.fileno()), "x")
+    with pytest.raises(OSError, match="would be replaced: name a file"):
+        check_replaceable(pathlib.Path("/dev/stdout"))
+    write_atomically(tmp_path / "dev", "x")  # another folder, and a name that only looks alike
+
+
+def test_a_folder_is_another_one_if_a_file_has_another_name_or_content(tmp_path):
+    (tmp_path / "in").mkdir()
+    sums = [sha256_of_folder(tmp_path)]
+    (tmp_path / "in" / "index").write_text("a")
+    sums.append(sha256_of_folder(tmp_path))
+    (tmp_path / "in" / "index").write_text("b")
+    sums.append(sha256_of_folder(tmp_path))
+    (tmp_path / "in" / "index").rename(tmp_path / "index")
+    sums.append(sha256_of_folder(tmp_path))
+    assert len(set(sums)) == 4 and sha256_of_folder(tmp_path) == sums[-1]

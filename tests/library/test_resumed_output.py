@@ -1,13 +1,65 @@
-"""Standard output as an output of a file."""
+"""Outputs of files: standard output, and a file that is not joined from the outputs of two works."""
 
 import io
 
+import pytest
+
+from keras_transformer.commands import files
+from keras_transformer.commands import translate as translate_module
 from keras_transformer.commands.resumed_output import StandardOutput
+from tests.support.capital_runs import capital_run, translate
+from tests.support.commands import assert_one_sentence
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    return capital_run(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def paths(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "BATCHES_OF_A_FILE", 1)
+    return tmp_path / "in.txt", tmp_path / "out.txt"
 
 
 def test_what_is_written_is_seen_at_once():
     """A reader at the other end of a pipe waits for no buffer to fill."""
     seen = io.BytesIO()
     buffered = io.BufferedWriter(seen)
-    StandardOutput(buffered).write(["part"], ["ä", "b"])
-    assert seen.getvalue() == "äb".encode()
+    output = StandardOutput(buffered)
+    output.write(["part"], ["ä", "b"])
+    assert seen.getvalue() == "äb".encode() and output.done == 1
+
+
+@pytest.mark.parametrize(
+    "options, name", [(["--shortlist", "on"], "shortlist.npz"), (["--confidence"], "calibration.json")]
+)
+def test_a_file_of_the_run_that_is_used_is_recorded(run, paths, monkeypatch, options, name):
+    works, file = [], paths[0].parent / "run" / name
+    monkeypatch.setattr(translate_module, "translate_files", lambda road, files, size, work: works.append(work()))
+    paths[0].touch()
+    for content in ("a", "b"):
+        file.write_text(content)
+        for used in (options, []):
+            assert translate(run, "--input", paths[0], "--output", paths[1], *used).exit_code == 0
+    assert works[0] != works[2] and works[1] == works[3]
+
+
+@pytest.mark.parametrize("option", ["--target-prefixes", "--required"])
+@pytest.mark.parametrize("change", ["begin", "end", "without"])
+def test_a_file_beside_the_input_may_be_corrected_only_after_what_is_written(run, paths, option, change):
+    source, target = paths
+    beside = source.with_name("beside.txt")
+    source.write_text("one.\n" * 5 + "two.\n")
+    beside.write_text("x\n" * 6)
+    command = ["--input", source, "--output", target, "--batch-size", "1"]
+    run.fails_at, run.check_prefix = "two.", lambda prefix: None
+    translate(run, *command, option, beside)
+    assert target.with_name("out.txt.unfinished").read_bytes()
+    run.fails_at = None
+    beside.write_text("y\n" + "x\n" * 5 if change == "begin" else "x\n" * 5 + "y\n")
+    result = translate(run, *command, *([] if change == "without" else [option, beside]))
+    if change == "end":
+        assert result.exit_code == 0 and target.read_text() == source.read_text().upper()
+    else:
+        assert_one_sentence(result, f"{target}.unfinished has the translations of another input")

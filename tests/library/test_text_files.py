@@ -10,50 +10,15 @@ import pytest
 
 from keras_transformer.commands import files
 from keras_transformer.commands import translate as translate_module
-from keras_transformer.commands.translate import app
 from keras_transformer.inference import Inference
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
-from tests.support.commands import assert_one_sentence, invoke
+from tests.support.capital_runs import capital_run, translate
+from tests.support.commands import assert_one_sentence
 from tests.support.documents import capitals
-
-
-class Capitals:
-    """Stands in for a Translator, and fails at the sentence that `fails_at` names."""
-
-    longer_than_trained, trained_tokens, fails_at = 0, 64, None
-
-    def load(self, run, options, **settings):
-        self.options, self.seen, self.batches = options, [], []
-        return self
-
-    def translate(self, lines, first_line=1, prefixes=None, protect=""):
-        self.batches.append(lines)
-        if self.fails_at in lines:
-            raise KeyboardInterrupt
-        self.seen += lines
-        begins = prefixes or [""] * len(lines)
-        return [Translation(begin + capitals(line), -0.25) for begin, line in zip(begins, lines, strict=True)]
-
-    def translate_n_best(self, lines, first_line, prefixes, protection=(), required=None):
-        return [[each] for each in self.translate(lines)]
-
-    def are_too_long(self, lines):
-        return [False] * len(lines)
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    model = Capitals()
-    monkeypatch.setattr(Translator, "load", model.load)
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "model.weights.h5").write_bytes(b"weights")
-    model.path = str(tmp_path / "run")
-    return model
-
-
-def translate(run, *arguments, stdin=b""):
-    return invoke(app, run.path, *map(str, arguments), stdin=stdin)
+    return capital_run(tmp_path, monkeypatch)
 
 
 def test_paragraphs_keep_their_spaces_line_breaks_and_empty_lines(run):
@@ -193,6 +158,7 @@ def test_every_option_that_changes_the_output_is_recorded(run, paths, monkeypatc
     monkeypatch.setattr(translate_module, "translate_files", lambda road, files, size, work: works.append(work()))
     changes = [["--draw"], ["--constrained"]] if outputs == "trees" else [
         ["--target-prefix", "x"], ["--confidence"], ["--protect", "urls"], ["--keep", words], ["--forbid", words],
+        ["--shortlist", "on"],
         ["--format", "text"], ["--format", "text", "--language", "de"], ["--format", "tsv", "--field", "1"],
         ["--format", "tsv", "--field", "2"],
     ]  # fmt: skip
@@ -221,24 +187,6 @@ def test_html_that_does_not_close_is_translated_and_reported(run, paths):
     result = translate(run, "--format", "html", "--input", source, "--output", target)
     assert (result.exit_code, target.read_text()) == (1, "<p>A DOG\n<div>B")
     assert "in.txt, line 2: <div> is not closed. The output has all translations" in result.stderr
-
-
-def test_the_output_does_not_replace_a_device(run, paths):
-    source, target = paths
-    source.write_text("a\n")
-    os.mkfifo(target)
-    result = translate(run, "--input", source, "--output", target)
-    assert_one_sentence(result, f"{target}: This is a device or a pipe, and would be replaced: name a file")
-    assert target.is_fifo()
-
-
-def test_the_output_is_not_the_input(run, paths):
-    source, _ = paths
-    source.write_text("a\n")
-    result = translate(run, "--input", source, "--output", source)
-    assert (
-        result.exit_code == 1 and "--output is the file that is read" in result.stderr and source.read_text() == "a\n"
-    )
 
 
 def test_an_output_without_room_is_one_sentence_after_which_the_command_goes_on(run, paths):

@@ -5,9 +5,9 @@ The parser is Python's own, because it says where each tag stands; trees, as oth
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from keras_transformer.files import read_whole_lines
 from keras_transformer.text.formats.parts import Field, Notation, Part, TranslatedError
@@ -88,7 +88,7 @@ class _Events(HTMLParser):
         self._note("comment")  # CDATA, which HTML reads as a comment
 
 
-def html_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Part]:
+def html_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of an HTML file: a field for each block of text.
 
     Code, scripts and what has translate="no" or the class notranslate stay as they are. When all parts are yielded,

@@ -1,7 +1,6 @@
 """Text: paragraphs between empty lines."""
 
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_whole_lines
@@ -10,7 +9,7 @@ from keras_transformer.text.formats.parts import PLAIN, Field, Part
 LONGEST = 1000  # lines of a paragraph, at most, so that a file of one paragraph does not have to fit into memory
 
 
-def text_parts(stream: BinaryIO, name: str, fields: Iterable[str]) -> Iterator[Part]:
+def text_parts(stream: Iterable[bytes], name: str, fields: Iterable[str]) -> Iterator[Part]:
     """Yield the paragraphs of a text, each with its line breaks, and the empty lines."""
     paragraph, error = [], None
     lines = read_whole_lines(stream, name)

@@ -3,8 +3,8 @@
 import json
 import json.decoder
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from keras_transformer.errors import InputError, UserError
 from keras_transformer.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
@@ -26,7 +26,7 @@ class Member(NamedTuple):
     end: int
 
 
-def jsonl_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Part]:
+def jsonl_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of JSON lines: the texts of the fields of these names. A field that is null stays so.
 
     Raises InputError, with the number of the line, for one that is no JSON object, that lacks a field, or in which it
@@ -87,7 +87,7 @@ def behind_space(line: str, place: int) -> int:
     return place
 
 
-def tsv_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Part]:
+def tsv_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of tab-separated values: the texts of these fields.
 
     Fields are numbers, from 1; or names, which the first line has. Raises InputError, with the number of the line, for

@@ -8,8 +8,8 @@ import codecs
 import html
 import re
 import xml.parsers.expat
-from collections.abc import Callable, Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_whole_lines
@@ -39,7 +39,7 @@ class Element(NamedTuple):
     last: int
 
 
-def xliff_parts(stream: BinaryIO, name: str, fields: Sequence[str]) -> Iterator[Part]:
+def xliff_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of an XLIFF file: a field in each unit that has no target yet and may be translated.
 
     Raises InputError, with the line, if it is not XML, and if it is not XLIFF.

@@ -7,14 +7,16 @@ import types
 import pytest
 
 import train.evaluate
+from keras_transformer.commands import files
+from keras_transformer.commands.output_files import check_not_read, check_picture, check_writable
 from keras_transformer.config import ConfigError
 from keras_transformer.translator import Translator
+from tests.support.capital_runs import capital_run, translate
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.repeating import Repeating
 from train.config.sources.files import FilesData
 from train.config.sources.treebank import TreebankData
 from train.evaluate import check_files
-from train.scoring.output_files import check_not_read, check_picture, check_writable
 
 
 @pytest.mark.parametrize("kind", ["files", "file of trees", "folder of trees"])
@@ -85,3 +87,66 @@ def test_the_translations_and_the_picture_are_two_files(tmp_path):
     path, same = tmp_path / "x.png", tmp_path / ".." / tmp_path.name / "x.png"
     with pytest.raises(ConfigError, match="--output and --plot are both .*x.png"):
         check_files([tmp_path], None, None, None, path, same)
+
+
+# the files of `keras-transformer translate`
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    return capital_run(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def paths(tmp_path):
+    return tmp_path / "in.txt", tmp_path / "out.txt"
+
+
+def test_the_output_does_not_replace_a_device(run, paths):
+    source, target = paths
+    source.write_text("a\n")
+    os.mkfifo(target)
+    result = translate(run, "--input", source, "--output", target)
+    assert_one_sentence(result, f"{target}: This is a device or a pipe, and would be replaced: name a file")
+    assert target.is_fifo()
+
+
+def test_a_dash_is_the_standard_stream(run, paths):
+    result = translate(run, "--input", "-", "--output", "-", stdin=b"a\n")
+    assert (result.exit_code, result.stdout, os.listdir(paths[0].parent)) == (0, "A\n", ["run"])
+    paths[0].write_text("b\n")
+    assert translate(run, "--input", paths[0], "--output", "-", "--format", "text").stdout == "B\n"
+
+
+def test_a_standard_stream_that_is_not_used_may_be_closed(run, paths, monkeypatch):
+    paths[0].write_text("a\n")
+    monkeypatch.setattr(files, "standard_input", lambda: pytest.fail("it is read"))
+    monkeypatch.setattr(files, "standard_output", lambda: pytest.fail("it is written"))
+    assert translate(run, "--input", paths[0], "--output", paths[1]).exit_code == 0
+    assert paths[1].read_text() == "A\n"
+
+
+@pytest.mark.parametrize("name", ["run/model.weights.h5", "run/tokenizer.model", "keep.txt", "link.txt"])
+def test_nothing_that_is_read_is_written(run, paths, name):
+    keep, output = paths[0].with_name("keep.txt"), paths[0].parent / name
+    keep.write_text("word\n")
+    os.symlink(keep, paths[0].with_name("link.txt"))
+    result = translate(run, "--keep", keep, "--output", output, stdin=b"a\n")
+    assert_one_sentence(
+        result, f"--output {output} is", "a file of the run" if "run/" in name else "one of the files that are read"
+    )
+    assert keep.read_text() == "word\n"
+
+
+def test_the_name_of_the_output_promises_nothing_else(run, paths):
+    result = translate(run, "--output", paths[1].with_name("out.gz"), stdin=b"a\n")
+    assert_one_sentence(result, "out.gz ends in .gz, but the text is written uncompressed")
+
+
+def test_the_output_is_not_the_input(run, paths):
+    source, _ = paths
+    source.write_text("a\n")
+    result = translate(run, "--input", source, "--output", source)
+    assert (
+        result.exit_code == 1 and "--output is the file that is read" in result.stderr and source.read_text() == "a\n"
+    )
