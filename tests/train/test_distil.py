@@ -1,5 +1,6 @@
 """`keras-transformer distil`: the translation nearest to the reference, of each sentence, and a user's mistakes."""
 
+import contextlib
 import functools
 import itertools
 import signal
@@ -47,6 +48,14 @@ def test_in_a_language_without_spaces_characters_are_compared():
     candidates, reference = ["他在家里睡觉。", "我喜欢黑猫。"], "我很喜欢黑猫。"
     assert nearest(candidates, reference, "zh") == candidates[1]
     assert nearest(candidates, reference) == candidates[0]
+
+
+@pytest.mark.parametrize(("language", "is_warned"), [("", True), ("zh", False)])
+def test_references_without_spaces_are_warned_of_if_the_language_does_not_tell(tmp_path, caplog, language, is_warned):
+    references = ["我很喜欢黑猫。"] * 3
+    with contextlib.closing(Unfinished(tmp_path / "output", {})) as work:
+        distil([("a", text) for text in references], lambda lines, _: candidates_for(lines), 3, work, language)
+    assert ("script without spaces" in caplog.text) is is_warned
 
 
 def candidates_for(lines, is_cut=False):

@@ -87,7 +87,13 @@ def test_a_damaged_history_is_kept_beside_the_new_one(tmp_path, content, is_dama
     assert [part.commit for part in history(folder)] == ["abc"]
 
 
-@pytest.mark.parametrize("override", ["training.seed=2", "training.dropout=0.5", "data.train_pairs=7", "data.shards=2"])
+@pytest.mark.parametrize(
+    "override",
+    [
+        "training.seed=2", "training.dropout=0.5", "data.train_pairs=7", "data.shards=2",
+        "training.augment.uppercase=0.1", "data.clean.identical=true",
+    ],
+)  # fmt: skip
 def test_what_would_be_trained_otherwise_is_refused(folder, override):
     key = override.partition("=")[0]
     with pytest.raises(ConfigError, match=rf"been trained for \d+ steps.*{key} was .* and is .*run_folder"):

@@ -76,13 +76,16 @@ def test_only_the_chief_has_the_run_folder_and_other_workers_leave_nothing(tmp_p
     assert [path.name for path in chief.path.iterdir()] == ["lock"]
 
 
-def test_whether_a_run_folder_can_be_created_is_known_without_creating_it(tmp_path):
+def test_whether_a_run_folder_can_be_created_is_known_without_creating_it(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path / "file" / "run"):
         with pytest.raises(ConfigError, match=f"run_folder {path} cannot be created: .*/file is not a folder"):
             check_can_be_created(RunFolder(path))
     check_can_be_created(RunFolder(tmp_path / "new" / "run"))
     assert not (tmp_path / "new").exists()
+    monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path)
+    with pytest.raises(ConfigError, match=f"run_folder .* cannot be created: {tmp_path} is .*not writable"):
+        check_can_be_created(RunFolder(tmp_path / "new" / "run"))
 
 
 def test_a_dry_run_reads_the_folder_of_the_chief_alone_and_creates_none(tmp_path):

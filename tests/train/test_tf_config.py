@@ -67,6 +67,7 @@ def test_a_chief_comes_before_the_workers():
         (text({"worker": ["10.0.0.1:70000", TWO[1]]}), "a port from 1 to 65535"),
         (text({"worker": ["10.0.0.1:65536", TWO[1]]}), "a port from 1 to 65535"),
         (text({"worker": [TWO[0], "10.0.0.1:0"]}), "'10.0.0.1:0'"),
+        (text({"worker": [TWO[0], ":2222"]}), "':2222'; it must be HOST:PORT"),
         (text({"worker": [TWO[0], "10.0.0.1:" + "9" * 5000]}), "a port from 1 to 65535"),
         (text({"worker": TWO}, ["worker"]), "names ['worker']; only worker and chief"),
         (text({"worker": TWO}, None), "names None; only worker and chief"),

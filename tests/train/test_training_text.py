@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import logging
 import os
 import types
@@ -16,6 +17,7 @@ from train.config.sources.files import FilesData
 from train.config.sources.numbers import NumbersData
 from train.config.tokenizer import TokenizerConfig
 from train.config.training import TrainingConfig
+from train.data.corpus import Split
 from train.data.encoding import EncodedShards
 from train.data.prepare import load_corpus, prepare_data
 from train.data.vocabulary import prepare_tokenizer
@@ -164,6 +166,17 @@ def data_with(*keys, shards=1):
     pairs = dataclasses.replace(copying_pairs(len(keys)), keys=np.array(keys, np.uint64))
     corpus = types.SimpleNamespace(train=types.SimpleNamespace(shards=range(shards)))
     return types.SimpleNamespace(corpus=corpus, train=EncodedShards([pairs]))
+
+
+def test_the_record_of_a_worker_needs_no_file_of_the_shards_of_another(folder):
+    def missing():
+        raise FileNotFoundError
+
+    shards = [Split("a", iter, lambda: {"files": [[["a.en", 1, 2]]]}), Split("b", iter, missing)]
+    data = data_with(1, 2, 3)
+    data.corpus.train = Split.of_shards("train", shards)
+    record_training_text(folder, data, Standing(), Worker(0, 2))
+    assert json.loads(folder.training_text.read_text(encoding="utf-8"))["files"] == {"a.en": [1, 2]}
 
 
 def compare(chief, other):
