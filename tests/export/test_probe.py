@@ -39,7 +39,6 @@ def test_who_listens_without_answering_is_not_well(monkeypatch):
     assert "does not answer" in reason_against("http://localhost:x/")
 
 
-@pytest.mark.slow
 def test_over_tls(folder, tmp_path):
     pair = Authority(tmp_path, "authority").pair("server")
     options = ServerOptions(port=0, grpc_port=0)

@@ -1,5 +1,6 @@
 """Numbered versions in one folder: only complete ones are found, and an unfinished one leaves nothing."""
 
+import contextlib
 import os
 
 import psutil
@@ -13,6 +14,7 @@ from export.versions import (
     is_number,
     numbered_versions,
     publish,
+    refuse_existing,
     refuse_version,
     unfinished_version,
 )
@@ -122,6 +124,25 @@ def test_a_version_is_no_folder_for_versions(tmp_path):
     (tmp_path / SAVED_MODEL).touch()
     with pytest.raises(ExportError, match=f"{tmp_path} is a version itself: name the folder above it"):
         refuse_version(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("make", "part"),
+    [
+        (lambda path: None, None),
+        (lambda path: path.mkdir(), None),
+        (lambda path: path.touch(), "exists already"),
+        (lambda path: path.symlink_to("nowhere"), "exists already"),
+        (lambda path: (path / "file").parent.mkdir() or (path / "file").touch(), "exists already"),
+    ],
+)
+@pytest.mark.parametrize("is_mounted", [False, True])
+def test_only_what_is_not_there_or_empty_becomes_an_export(make, part, is_mounted, tmp_path, monkeypatch):
+    make(tmp_path / "new")
+    monkeypatch.setattr("os.path.ismount", lambda path: is_mounted)
+    part = "a file system is mounted" if is_mounted else part
+    with pytest.raises(ExportError, match=part) if part else contextlib.nullcontext():
+        refuse_existing(tmp_path / "new")
 
 
 @pytest.mark.parametrize("names", [["7", "0007"], ["0007", "7"]])
