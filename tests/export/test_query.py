@@ -1,4 +1,4 @@
-"""`keras-transformer query` as a process: it survives a server that hangs up, and ends if its reader does."""
+"""`keras-transformer query`: it survives a server that hangs up, ends if its reader does, and hands every option on."""
 
 import contextlib
 import inspect
@@ -6,20 +6,21 @@ import json
 import signal
 import socket
 import threading
+import types
 
 import pytest
 
+import export.__main__
 import export.query
+import export.serve
+import export.translate
 from export.client.access import Access
 from export.client.client import ServingClient
 from keras_transformer.translation import Translation
 from tests.support.commands import invoke
 from tests.support.processes import python, start_python
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signal"),
-]
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signal")
 
 
 @contextlib.contextmanager
@@ -51,12 +52,14 @@ def serve(listener, hang_ups):
 LONG = "a" * 10_000_000  # more than a socket takes at once, so that the request is still being sent
 
 
+@pytest.mark.slow
 def test_a_request_that_the_server_hangs_up_on_is_sent_again():
     with server(hang_ups=2) as url:
         found = python("-m", "export.query", "--url", url, stdin=f"{LONG}\n")
     assert (found.returncode, found.stderr, found.stdout == f"{LONG}\n") == (0, "", True)
 
 
+@pytest.mark.slow
 def test_a_server_that_always_hangs_up_is_one_sentence():
     with server(hang_ups=1000) as url:
         found = python("-m", "export.query", "--url", url, "--deadline", "1", stdin=f"{LONG}\n")
@@ -64,6 +67,7 @@ def test_a_server_that_always_hangs_up_is_one_sentence():
     assert found.stderr.startswith("Error: ") and found.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_reader_that_closes_the_pipe_ends_it_without_a_word(tmp_path):
     (tmp_path / "lines").write_text("a dog runs\n" * 100_000, encoding="utf-8")
     with server(hang_ups=0) as url, open(tmp_path / "lines") as lines:
@@ -96,3 +100,26 @@ def test_every_option_arrives_in_the_client(monkeypatch, tmp_path):
     assert arguments == {
         "url": "u", "rows_per_request": 5, "requests_at_once": 3, "deadline": 2.5, "access": access
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "line"), [([], "a"), (["--scores"], "-1.5\ta"), (["--confidence"], "0.75\ta")])
+def test_a_score_or_a_confidence_stands_before_the_line_if_it_is_asked_for(options, line, monkeypatch):
+    client = types.SimpleNamespace(translate=lambda lines: [Translation(line, -1.5, confidence=0.75) for line in lines])
+    monkeypatch.setattr(export.query, "ServingClient", lambda *arguments, **named: client)
+    [found] = invoke(export.query.app, "--url", "u", *options, stdin="a\n").stdout.splitlines()
+    assert [*map(as_number, found.split("\t"))] == [*map(as_number, line.split("\t"))]
+
+
+def as_number(text):
+    return float(text) if text[-1:].isdigit() else text
+
+
+@pytest.mark.parametrize("module", [export.query, export.serve, export.translate, export.__main__])
+def test_each_command_prepares_its_process_and_reads_what_it_is_given(module, monkeypatch, capsys):
+    prepared = []
+    for name in {"prepare_process", "end_on_signals", "end_on_interrupt"} & set(vars(module)):
+        monkeypatch.setattr(module, name, lambda name=name: prepared.append(name))
+    with pytest.raises(SystemExit) as ended:
+        module.main("the program of somebody", ["--help"])
+    assert ended.value.code == 0 and "Usage: the program of somebody" in capsys.readouterr().out
+    assert "prepare_process" in prepared and {"end_on_signals", "end_on_interrupt"} & set(prepared)

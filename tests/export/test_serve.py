@@ -1,10 +1,12 @@
 """`keras-transformer serve` answers, drains at SIGTERM, and prints one sentence per mistake."""
 
+import dataclasses
 import re
 import signal
 import socket
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import requests
 from export.client.client import ServingClient
 from export.client.transports import ClientError
 from export.serve import announce, app
+from export.server.options import ServerOptions
 from export.server.process import Address
 from export.server.welcome import welcome
 from tests.support.commands import assert_one_sentence, help_of, invoke
@@ -256,3 +259,31 @@ def test_a_name_with_signs_of_the_shell_is_written_as_an_address_has_it():
         b" http://localhost:8501/v1/models/my%20%24model:predict"
         in welcome("my $model", "http://localhost:8501", {}, "").body
     )
+
+
+OTHER = {"host": "::1", "port": 1234, "grpc_port": 1235, "allow_origins": ("https://a.org", "https://b.org")}
+NO_OPTION = {"header_seconds", "idle_seconds", "connections"}
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_every_option_arrives_in_the_server_and_its_end_is_the_exit_code(is_answered, folder, tmp_path, monkeypatch):
+    received, codes, values = [], [], {}
+    for field in dataclasses.fields(ServerOptions):
+        changed = {int: lambda value: value + 1, float: lambda value: value + 0.5, bool: lambda value: True}
+        change = changed.get(field.type, lambda value, name=field.name: tmp_path / name)
+        values[field.name] = OTHER.get(field.name) or change(getattr(ServerOptions(), field.name))
+    values = {name: value for name, value in values.items() if name not in NO_OPTION}
+    monkeypatch.setattr("export.server.models.Models.in_folder", lambda path: types.SimpleNamespace(names=["echo"]))
+    monkeypatch.setattr("export.server.secrets.Secrets", lambda options: None)
+    monkeypatch.setattr(
+        "export.server.process.run_until_signal", lambda served, options, start: received.append(options) or is_answered
+    )
+    monkeypatch.setattr("export.serve.end_at_once", codes.append)
+    arguments = [folder]
+    for name, value in values.items():
+        option = "--" + name.removesuffix("s" if name == "allow_origins" else "").replace("_", "-")
+        for each in value if isinstance(value, tuple) else [value]:
+            arguments += [option] if each is True else [option, each]
+    printed = invoke(app, *arguments)
+    assert received == [ServerOptions(**values)] and codes == [0 if is_answered else 1], printed.output
+    assert (f"--drain-seconds {values['drain_seconds']:g}" in printed.stderr) is not is_answered

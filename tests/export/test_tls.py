@@ -178,12 +178,13 @@ def test_a_handshake_that_does_not_end_is_given_up(folder, options):
                 assert connection.recv(100) in (b"",) or port == server.grpc_port  # gRPC may send an alert first
 
 
-def test_a_connection_ends_although_its_client_does_not_end_tls(folder, options, authority):
+@pytest.mark.parametrize("head", [b"GET /none HTTP/1.1", b"POST /none HTTP/1.1\r\nContent-Length: 9"])
+def test_a_connection_ends_although_its_client_does_not_end_tls_or_its_body(head, folder, options, authority):
     """Python's own limit is 30 seconds."""
     with local_server(folder, dataclasses.replace(options, header_seconds=0.2)) as server:
         with connected(server, authority.certificate, server.port, ["http/1.1"]) as wrapped:
             wrapped.settimeout(20)
-            wrapped.sendall(b"GET /none HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            wrapped.sendall(head + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             with contextlib.suppress(ssl.SSLError):
                 while wrapped.recv(1 << 16):
                     pass

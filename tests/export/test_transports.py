@@ -2,14 +2,17 @@
 
 import concurrent.futures
 import contextlib
+import types
 
 import grpc
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
+from export.client.access import Access
 from export.client.client import LONGEST_DEADLINE, ServingClient, defaults_of
 from export.client.transports import LONGEST_MESSAGE, ClientError, is_loopback, on_one_line
+from keras_transformer.errors import UserError
 
 
 @pytest.mark.parametrize("url", ["localhost", "http://localhost:1/mine", "grpc://localhost:1", "ftp://x/v1/models/y"])
@@ -23,6 +26,40 @@ def test_an_address_that_is_none_is_refused(host):
     for url in (f"http://{host}/v1/models/m", f"grpc://{host}/m"):
         with pytest.raises(ClientError, match="is not a URL: "):
             ServingClient(url)
+
+
+FILES = pytest.mark.parametrize("names", [["ca"], ["certificate", "key"], ["ca", "certificate", "key"]])
+
+
+@FILES
+def test_whoever_has_a_certificate_is_sent_to_an_address_with_tls(names, tmp_path):
+    (tmp_path / "file").write_text("a-key")
+    access = Access(**{name: tmp_path / "file" for name in names})
+    for url in ("http://localhost:1/v1/models/m", "grpc://localhost:1/m"):
+        with pytest.raises(ClientError, match=f"write {url.partition(':')[0]}s://"):
+            ServingClient(url, access=access)
+        ServingClient(url, access=Access(api_key_file=tmp_path / "file"))
+    ServingClient("https://localhost:1/v1/models/m", access=access)
+
+
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [("k", "k"), ("\n\n k \nother\n", "k"), ("# note\nk", "k"), ("", None), ("# k", None), ("a b", None), ("ü", None)],
+)
+def test_the_first_line_of_a_file_that_is_no_note_is_the_key(content, key, tmp_path):
+    (tmp_path / "keys").write_text(content)
+    with contextlib.nullcontext() if key else pytest.raises(UserError, match="keys has no API key"):
+        assert Access(api_key_file=tmp_path / "keys").api_key() == key
+    assert Access().api_key() == ""
+
+
+@pytest.mark.parametrize("missing", ["translation", "score"])
+def test_a_model_that_does_not_translate_is_told_so(missing):
+    client = ServingClient("http://localhost:1/v1/models/m")
+    outputs = {"translation": ["a"], "score": [0.0], "other": [1]}
+    client.transport = types.SimpleNamespace(predict=lambda *_: {n: v for n, v in outputs.items() if n != missing})
+    with pytest.raises(ClientError, match="does not translate text: its outputs are other, "):
+        client.translate(["a"])
 
 
 @contextlib.contextmanager
