@@ -83,6 +83,12 @@ def test_a_package_that_is_too_old_is_missing(without):
     assert "keras is 3.1.0, and must be >=3.15" in found.text
 
 
+def test_a_version_that_is_not_released_yet_counts_as_later_than_those_before_it(monkeypatch):
+    monkeypatch.setattr(packages, "version_of", lambda name: "2.22.0rc1")
+    assert packages.lack_of(Requirement("tensorflow>=2.21")) == ""
+    assert packages.lack_of(Requirement("tensorflow>=2.22")) == "tensorflow is 2.22.0rc1, and must be >=2.22"
+
+
 def test_tensorflow_text_of_another_tensorflow_is_missing(without):
     without(tensorflow_text="2.18.0")
     assert the_missing(packages.software()).advice.startswith("pip install 'tensorflow-text==2.")

@@ -252,3 +252,10 @@ def test_a_retrying_file_holds_what_was_written_in_its_order(tmp_path):
     file.file.room = 9
     file.close()
     assert file.path.read_bytes() == b"abcdefgh"
+
+
+def test_a_file_that_lacks_nothing_is_closed_without_a_word(tmp_path, caplog):
+    file = RetryingFile(tmp_path / "file")
+    file.write(b"abcd")
+    file.close()
+    assert file.path.read_bytes() == b"abcd" and not caplog.records
