@@ -22,6 +22,7 @@ def test_words_are_aligned_as_in_the_served_graph(pair):
     aligner = Aligner(transformer, tokenizer, 512)
     found = aligner.align(sources, outputs)
     assert aligner.align([], []) == []
+    assert aligner.align([[EOS], sources[0], sources[0]], [outputs[0], [EOS], outputs[0]]) == [[], [], found[0]]
     for source, output, pairs in zip(sources, outputs, found, strict=True):
         forced = ForcedDecoder(transformer)(np.array([source]), np.array([output]))
         layer = alignment_layer(transformer.transformer_config.decoder_layers)

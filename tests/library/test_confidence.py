@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 
 import numpy as np
 import pytest
@@ -33,6 +34,21 @@ def test_a_confidence_lies_on_the_line_between_two_points_and_level_beyond_them(
     confidences = [CURVE.confidence(score, 1, PLAIN) for score in (-9.0, -2.0, -1.5, -0.75, -0.5, 0.0)]
     assert confidences == pytest.approx([0.1, 0.1, 0.25, 0.65, 0.9, 0.9])
     assert CURVE.confidence(0.0, 0, PLAIN) == 1.0  # of nothing
+
+
+def test_a_curve_may_be_level_and_reach_0_and_1_and_its_points_rise():
+    for confidences in ((0.0, 0.5, 0.5), (0.3, 0.3, 1.0)):
+        CURVE._replace(confidences=confidences).check()
+    for wrong in (
+        {"confidences": (0.1, 0.4, 0.3)},
+        {"confidences": (-0.1, 0.4, 0.5)},
+        {"confidences": (0.1, 0.4, 1.1)},
+    ):
+        with pytest.raises(ValueError, match="its confidences fall, or are not between 0 and 1"):
+            CURVE._replace(**wrong).check()
+    for points in ((-2.0, -2.0, -0.5), (-2.0, -1.0, -1.5), (-2.0, -1.0, math.inf)):
+        with pytest.raises(ValueError, match="its points do not rise"):
+            CURVE._replace(points=points).check()
 
 
 @pytest.mark.parametrize("options", [SearchOptions(length_penalty=0.6), SearchOptions(length_normalization="tokens")])

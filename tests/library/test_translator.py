@@ -1,5 +1,6 @@
 """Text in, translations out: each line has its own translation, whatever the other lines are."""
 
+import itertools
 import logging
 
 import keras
@@ -13,6 +14,7 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.errors import InputError, UserError
+from keras_transformer.explainer import Explainer
 from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run
 from keras_transformer.tokens import EOS, PAD
@@ -250,12 +252,14 @@ def test_two_spellings_of_one_text_count_once(monkeypatch, pair):
 # What a script gives
 
 
-@pytest.mark.parametrize("options", [4, None, {"beam_size": 4}])
-def test_options_that_are_none_are_refused_in_a_sentence(pair, options):
+@pytest.mark.parametrize(
+    ("kind", "options"), [(Translator, None), *itertools.product((Translator, Explainer), (4, {"beam_size": 4}))]
+)
+def test_options_that_are_none_are_refused_in_a_sentence(pair, kind, options):
     with pytest.raises(
         TypeError, match=r"options must be SearchOptions, such as SearchOptions\(beam_size=4\)\. Received: "
     ):
-        Translator(*pair, options)
+        kind(*pair, options)
 
 
 @pytest.mark.slow
