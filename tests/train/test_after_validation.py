@@ -51,6 +51,11 @@ def test_without_sentences_there_are_no_pictures(pair, caplog, pairs, count, is_
     assert ("no pictures of attention" in caplog.text) == is_logged
 
 
+def test_a_model_without_attention_has_no_pictures_of_it():
+    model = types.SimpleNamespace(model_config=types.SimpleNamespace(kind="recurrent", memory_attentions=0))
+    assert [type(one) for one in made_of([SHORTEST], Words(), model)] == [SampleTranslations]
+
+
 def test_by_default_attention_is_shown_in_three_sentences(pair):
     transformer, tokenizer = pair
     pairs = [("a", "kochen"), ("hundred", "a"), ("der", "a"), ("dogs", "a")]

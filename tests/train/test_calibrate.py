@@ -63,8 +63,9 @@ def test_good_translations_get_a_high_confidence_and_bad_ones_a_low_one(folder, 
     assert curve.confidences == pytest.approx((1 / 27, 26 / 27)) and curve.measure.endswith("at least 60")
     assert found["expected_calibration_error"] == pytest.approx(1 - 26 / 27)
     assert [row["sentences"] for row in found["bins"]] == [0] * 9 + [50]
-    shares = re.findall(r"50 sentences, (.*) per cent of them good", calibrate(folder.path, *files).stdout)
-    assert shares == ["50.0", "100.0"]
+    printed = calibrate(folder.path, *files).stdout
+    assert re.findall(r"50 sentences, (.*) per cent of them good", printed) == ["50.0", "100.0"]
+    assert len(re.findall(r"^  0\.\d to 0\.\d +0 +- +-$", printed, re.MULTILINE)) == 9  # bins without a sentence
 
 
 def test_the_test_set_is_measured_on_and_a_person_reads_a_table(folder, loaded):

@@ -6,6 +6,7 @@ from keras_transformer.config import ConfigError
 from tests.support.runs import write_config
 from train.config.recorded import load_recorded
 from train.config.run import load_config
+from train.config.training import TrainingConfig
 
 
 def test_keys_that_this_version_lacks_are_logged_and_left_out(tmp_path, caplog):
@@ -21,6 +22,13 @@ def test_keys_that_this_version_lacks_are_logged_and_left_out(tmp_path, caplog):
         assert name in record.getMessage()
     with pytest.raises(ConfigError, match="r_drop"):
         load_config(path)
+
+
+def test_a_section_that_is_no_table_is_logged_and_left_out(tmp_path, caplog):
+    path = tmp_path / "config.toml"
+    path.write_text('run_folder = "run"\ntraining = 3\n[data]\nsource = "numbers"\n', encoding="utf-8")
+    assert load_recorded(path).training == TrainingConfig()
+    assert "training" in caplog.text
 
 
 def test_a_configuration_that_is_known_whole_is_read_without_a_word(tmp_path, caplog):

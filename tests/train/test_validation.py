@@ -9,7 +9,7 @@ import pytest
 
 import train.validation.validation
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.losses import token_sums
+from keras_transformer.losses import TokenSums, token_sums
 from keras_transformer.model import Transformer
 from keras_transformer.tokens import EOS
 from tests.support.models import as_numpy, assert_close, randomise
@@ -20,7 +20,7 @@ from train.data.batches import lay_out
 from train.data.corpus import Split
 from train.data.packing import Packing
 from train.data.trees import Tree
-from train.validation.validation import Sample, Validator, digest, perplexity_interval, sums_of_pairs
+from train.validation.validation import Sample, Validator, digest, perplexity_interval, row_sums
 
 TEXTS = [("one", "eins"), ("two", "zwei"), ("three", "drei"), ("four", "vier")]
 PLAIN = Split("validation", lambda: iter(TEXTS))
@@ -61,10 +61,10 @@ def validator(transformer):
     return validator_of(transformer, validation_sentences=2)
 
 
-def validator_of(transformer, split=PLAIN, outputs="text", **translation):
+def validator_of(transformer, split=PLAIN, outputs="text", most_positions=math.inf, **translation):
     corpus = types.SimpleNamespace(validation=split, target_language="zh", outputs=outputs)
     data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=PAIRS)
-    return Validator(transformer, data, TranslationConfig(**translation), xla=False)
+    return Validator(transformer, data, TranslationConfig(**translation), False, most_positions)
 
 
 @pytest.mark.slow
@@ -96,15 +96,33 @@ def test_the_size_of_its_batches_changes_nothing(transformer, validator, monkeyp
 
 
 @pytest.mark.parametrize(("most_positions", "rows"), [(math.inf, 64), (320.0, 10), (1.0, 1)])
-def test_its_batches_have_no_more_positions_than_fit_in_memory(most_positions, rows):
-    seen = []
+def test_its_batches_have_no_more_positions_than_fit_in_memory(transformer, most_positions, rows):
+    """Of each pair the loss is 4, its log-likelihood 2, its tokens 2, of which 1 is right."""
+    seen, validator = [], validator_of(transformer, most_positions=most_positions)
+    of_pair = dict(loss=4.0, nll=2.0, correct=1.0, tokens=2.0)
 
     def sums_of_rows(batch):
         seen.append(len(batch["labels"]))
-        return np.zeros((4, len(batch["labels"])))
+        return [np.full(seen[-1], of_pair[name]) for name in TokenSums._fields]
 
-    assert sums_of_pairs(sums_of_rows, PAIRS, most_positions).shape == (len(PAIRS), 4)
+    validator.sums_of_rows = sums_of_rows
+    validator.bleu = types.SimpleNamespace(inspect=lambda: "scores", samples=["sample"])
+    validator.output_scores = lambda scores, samples: (scores, samples)
+    found = validator()
     assert set(seen) == {rows}  # of 32 positions
+    assert (found.loss, found.perplexity, found.token_accuracy) == (2.0, pytest.approx(math.e), 0.5)
+    assert (found.scores, found.samples) == (("scores", ["sample"]), ["sample"])
+
+
+@pytest.mark.parametrize("xla", [False, True])
+def test_xla_compiles_the_loss_if_it_is_asked_to(transformer, monkeypatch, xla):
+    monkeypatch.setattr("tensorflow.function", lambda function, jit_compile=None: jit_compile)
+    assert row_sums(transformer, xla) is xla
+
+
+def test_a_basis_is_what_a_checkpoint_of_an_earlier_version_has():
+    """With another digest, no run could compare its validations with those before."""
+    assert digest("text", 4, 0.6) == "5e9d4a4b1388a1f66a65ccf6c8640feb"
 
 
 @pytest.mark.slow
