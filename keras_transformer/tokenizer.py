@@ -9,26 +9,21 @@ import functools
 import io
 import os
 import pathlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import sentencepiece
 
 from keras_transformer.batching import encoded_by, refuse_no_list, why_no_text
-from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
 from keras_transformer.normalization import IDENTITY, NFC, NFKC, SPACE, file_of_rules, lower_case, normalization_rules
-from keras_transformer.tokens import BOS, EOS, OWN_PIECE, PAD, UNK
+from keras_transformer.tokenizer_errors import TokenizerError, check_symbols, check_vocab_size, explanation
+from keras_transformer.tokens import BOS, EOS, PAD, UNK
 
 SPECIAL_IDS = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 CHARACTER_COVERAGE = 0.9999  # share of the characters that get a piece of their own; the others become bytes
 TRAINING_CHARACTERS = 4_000  # longest text passed to the trainer, which silently drops longer ones
 TRAINING_SENTENCES = 5_000_000  # sampled from a larger corpus, to limit memory
-
-
-class TokenizerError(UserError):
-    """A vocabulary that cannot be learned, or a model file that cannot be used; the message gives the reason."""
 
 
 def train_tokenizer(
@@ -65,6 +60,7 @@ def train_tokenizer(
     ValueError for another normalization.
     """
     refuse_no_list(sentences)
+    check_vocab_size(vocab_size)
     check_symbols(symbols)
     rules = normalization_rules(normalization, lowercase)
     for symbol in symbols:
@@ -119,14 +115,6 @@ class _Parts:
             raise
 
 
-def check_symbols(symbols: Sequence[str]) -> None:
-    """Raises TokenizerError for a symbol that is empty, given twice, or a piece that every tokenizer has."""
-    for number, symbol in enumerate(symbols):
-        if not symbol or symbol in symbols[:number] or OWN_PIECE.fullmatch(symbol):
-            why = "is empty, is given twice, or is a piece that every tokenizer has"
-            raise TokenizerError(f"{symbol!r} cannot be a symbol: it {why}.")
-
-
 def without_path_of_rules(model: bytes) -> bytes:
     """Remove the path of the temporary file of rules from a SentencePiece model, which holds the rules themselves."""
     proto = model_proto(model)
@@ -149,24 +137,7 @@ def _explained(vocab_size: int, texts: _Parts) -> Iterator[None]:
     except RuntimeError as error:
         if texts.error:
             raise texts.error from None
-        raise TokenizerError(_explanation(str(error), vocab_size)) from None
-
-
-def _explanation(error: str, vocab_size: int) -> str:
-    """Return a sentence that explains an error of SentencePiece's trainer in terms of the configuration."""
-    if largest := re.search(r"size too high .* <= (\d+)", error):
-        return (
-            f"tokenizer.vocab_size is {vocab_size}, but the training text is too small for so many pieces: "
-            f"the largest possible size is {largest[1]}."
-        )
-    if smallest := re.search(r"smaller than required_chars. \d+ vs (\d+)", error):
-        return (
-            f"tokenizer.vocab_size is {vocab_size}, but the 4 special ids, the 256 bytes and the characters "
-            f"of the training text alone need {smallest[1]}: ask for at least that."
-        )
-    if "sentences_.empty()" in error:
-        return "There is no text to train a tokenizer on: every sentence is empty."
-    return f"SentencePiece could not train a vocabulary of {vocab_size} pieces: {error}"
+        raise TokenizerError(explanation(str(error), vocab_size)) from None
 
 
 class Tokenizer:

@@ -181,7 +181,9 @@ def lower(text: str) -> str:
 
 
 def check_term(term: Term, name: str) -> None:
-    """Raises InputError for an empty or a long term, and for an unknown flag."""
+    """Raises InputError for an empty or a long term, and for an unknown flag, and TypeError for what is no Term."""
+    if not isinstance(term, Term) or not all(isinstance(side, str) for side in term[:2]):
+        raise TypeError(f"{name} must be a Term of two texts, such as Term('dog', 'Hund'). Received: {term!r:.60}")
     for side, what in ((term.source, "term"), (term.target, "translation")):
         if not side.strip():
             raise InputError(f"{name} has an empty {what}: give both, or leave it out.")

@@ -48,6 +48,20 @@ class Span(NamedTuple):
     target: str
 
 
+def kinds_of(kinds: str | Iterable[str]) -> tuple[str, ...]:
+    """Return kinds, which may be one string with commas in between, each once.
+
+    Raises ConfigError for one that is not of KINDS, and TypeError for what is no string.
+    """
+    names = kinds.split(",") if isinstance(kinds, str) else list(kinds) if isinstance(kinds, Iterable) else [kinds]
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"protect must be kinds of spans, such as 'urls,numbers'. Received: {kinds!r:.60}")
+    different = tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+    if unknown := [name for name in different if name not in KINDS]:
+        raise ConfigError(f"protect has {unknown[0]!r}; it may have {', '.join(KINDS)}.")
+    return different
+
+
 @dataclasses.dataclass(frozen=True)
 class Protection:
     """What must come through a translation, and what must not be in it.
@@ -57,7 +71,7 @@ class Protection:
     kinds: some of KINDS. glossary: terms, each with what a translation must have in its place. forbidden: terms that no
     translation may have (text/forbidden.py); their targets mean nothing. has_marks: whether lines have the signs of
     text/marks.py, which are placed as tags are.
-    Raises ConfigError for another kind.
+    Raises ConfigError for another kind, and TypeError for what is no kinds or no Glossary.
     """
 
     kinds: tuple[str, ...] = ()
@@ -66,16 +80,19 @@ class Protection:
     has_marks: bool = False
 
     def __post_init__(self):
-        if unknown := [kind for kind in self.kinds if kind not in KINDS]:
-            raise ConfigError(f"protect has {unknown[0]!r}; it may have {', '.join(KINDS)}.")
+        object.__setattr__(self, "kinds", kinds_of(self.kinds))
+        for name in ("glossary", "forbidden"):
+            if not isinstance(value := getattr(self, name), Glossary):
+                raise TypeError(
+                    f"{name} must be a Glossary, such as Glossary([Term('dog', 'Hund')]). Received: {value!r:.60}"
+                )
 
     @classmethod
     def of(cls, kinds: "str | Iterable[str] | Protection", glossary: Glossary | None = None) -> "Protection":
         """Return the Protection of kinds, which may be one string with commas in between; or one that is there."""
         if isinstance(kinds, Protection):
             return kinds
-        names = kinds.split(",") if isinstance(kinds, str) else kinds
-        return cls(tuple(dict.fromkeys(name.strip() for name in names if name.strip())), glossary or Glossary())
+        return cls(kinds_of(kinds), glossary or Glossary())
 
     @classmethod
     def read(

@@ -84,3 +84,9 @@ def test_words_have_their_own_flags_beside_those_of_all():
     words = Glossary.of_words(["Apple\tpart", "AB-\\d\tregex", "Pear"], "words.txt")
     assert [term.flags for term in words.terms] == [("case", "part"), ("case", "regex"), ("case",)]
     assert [match[:3] for match in words.matches("apples Apples Pears")] == [(7, 12, "Apple")]
+
+
+@pytest.mark.parametrize("terms", [[("dog", "Hund")], {"dog": "Hund"}, Term("dog", "Hund"), [Term(None, "Hund")]])
+def test_what_is_no_term_is_refused(terms):
+    with pytest.raises(TypeError, match="Term 1 must be a Term of two texts, such as Term"):
+        Glossary(terms)

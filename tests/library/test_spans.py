@@ -69,3 +69,24 @@ def test_words_of_files_are_kept_as_they_are_written_and_forbidden_however_they_
     ]  # fmt: skip
     assert [place[:2] for place in protection.forbidden.matches("a PEAR")] == [(2, 6)]
     assert not Protection.read("")
+
+
+@pytest.mark.parametrize(
+    "kinds", ["urls, numbers", ["urls", "numbers"], ("urls", "numbers", "urls"), iter(["urls", "numbers"])]
+)
+def test_kinds_are_a_list_or_one_string(kinds):
+    assert Protection(kinds).kinds == ("urls", "numbers")
+
+
+@pytest.mark.parametrize("kinds", [None, 3, b"urls", [None]])
+def test_what_is_no_kind_is_refused(kinds):
+    for make in (Protection, Protection.of):
+        with pytest.raises(TypeError, match="protect must be kinds of spans, such as 'urls,numbers'. Received: "):
+            make(kinds)
+
+
+@pytest.mark.parametrize("name", ["glossary", "forbidden"])
+@pytest.mark.parametrize("terms", [None, {"dog": "Hund"}, [("dog", "Hund")]])
+def test_a_glossary_is_a_glossary(name, terms):
+    with pytest.raises(TypeError, match=f"{name} must be a Glossary, such as Glossary"):
+        Protection(**{name: terms})

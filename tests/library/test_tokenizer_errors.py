@@ -1,0 +1,32 @@
+"""A vocabulary that makes no sense is refused in a sentence, not in words of SentencePiece."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.tokenizer_errors import TokenizerError
+
+SENTENCES = ["two three four five six seven"] * 9
+
+
+@pytest.mark.parametrize("size", [0, -5, 300.0, "300", None, True, 10**12, float("nan")])
+def test_a_size_that_is_no_number_of_pieces_is_refused(tmp_path, size):
+    with pytest.raises(TokenizerError, match="tokenizer.vocab_size is .*; it must be a whole number of at least 1"):
+        train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", size)
+
+
+def test_a_size_of_numpy_is_a_whole_number(tmp_path):
+    train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", np.int64(275))
+    assert Tokenizer(tmp_path / "tokenizer.model").vocab_size == 275
+
+
+@pytest.mark.parametrize("symbols", ["<2de>", b"<2de>"])
+def test_one_string_is_not_a_list_of_symbols(tmp_path, symbols):
+    with pytest.raises(TypeError, match="symbols must be a list of texts, not one string. Received: "):
+        train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 275, symbols)
+
+
+@pytest.mark.parametrize("sentences", [[], [""], ["", " ", "\u200b"]])
+def test_blank_sentences_are_no_text(tmp_path, sentences):
+    with pytest.raises(TokenizerError, match="There is no text to train a tokenizer on"):
+        train_tokenizer(sentences, tmp_path / "tokenizer.model", 275)
