@@ -141,6 +141,7 @@ def test_a_damaged_file_is_named_in_a_sentence(tmp_path, wrong):
         Calibration.load(path)
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_calibrated_run_gives_confidences_and_another_one_none(random_folder, tmp_path):
     folder = RunFolder(random_run(tmp_path / "run"))
     options = SearchOptions(beam_size=2, n_best=2, extra_length=5)

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import keras_transformer.parallel
-from keras_transformer.parallel import map_batches, tune_for_translation
+from keras_transformer.parallel import map_batches, searches_at_once, tune_for_translation
 
 LENGTHS = {number: 1 + number % 3 for number in range(10)}
 
@@ -64,3 +64,10 @@ def test_for_translation_an_operation_has_one_thread_and_a_core_one_operation(mo
     monkeypatch.setattr(keras_transformer.parallel, "processor_cores", lambda: 5)
     tune_for_translation()
     assert settings == {"remapping": False, "intra_op": 1, "inter_op": 5}
+
+
+@pytest.mark.parametrize(("accelerators", "at_once"), [([], 5), (["GPU:0"], 1)])
+def test_a_core_has_a_batch_of_its_own_and_an_accelerator_one_alone(accelerators, at_once, monkeypatch):
+    monkeypatch.setattr(keras_transformer.parallel, "processor_cores", lambda: 5)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: accelerators if kind == "GPU" else ["CPU:0"])
+    assert searches_at_once() == at_once

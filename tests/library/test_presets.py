@@ -44,6 +44,11 @@ def preset(translator, tmp_path_factory):
     return folder
 
 
+def test_a_preset_knows_how_long_the_sentences_of_its_training_were(pair, tmp_path):
+    kt.Translator(*pair, trained_tokens=77).save_to_preset(tmp_path)
+    assert kt.Translator.from_preset(tmp_path).trained_tokens == 77
+
+
 def test_its_files_are_those_of_keras_hub_s_layout(preset, pair):
     names = {str(path.relative_to(preset)) for path in preset.rglob("*") if path.is_file()}
     assert names >= {

@@ -16,7 +16,7 @@ from keras_transformer.explainer import Explainer
 from keras_transformer.inference import Inference
 from keras_transformer.kinds import build_model
 from keras_transformer.recurrent.config import RecurrentConfig
-from keras_transformer.scorer import LONGEST_TARGET, ScoredPair, Scorer
+from keras_transformer.scorer import LONGEST_TARGET, OF_SCORES, ScoredPair, Scorer
 from keras_transformer.sources import encoded_lines, first_bytes
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
@@ -100,6 +100,11 @@ def test_a_coverage_penalty_of_a_model_without_attention_is_refused_at_once(pair
     }.get(kind, {"options": options})
     with pytest.raises(ConfigError, match="coverage_penalty is 0.5, but this model does not attend"):
         kind(model, pair[1], **given)
+
+
+def test_what_a_score_depends_on_is_what_was_asked_for(pair):
+    asked = {"length_penalty": 0.25, "coverage_penalty": 0.5, "length_normalization": "tokens"}
+    assert set(asked) == set(OF_SCORES) and Scorer(*pair, **asked).options == SearchOptions(**asked)
 
 
 @pytest.mark.parametrize("kind", [Scorer, Translator])

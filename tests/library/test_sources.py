@@ -4,13 +4,24 @@ import types
 
 import pytest
 
+from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.errors import InputError
-from keras_transformer.sources import encoded_lines, encoded_prefix
+from keras_transformer.sources import LONGEST_SOURCE, encoded_lines, encoded_prefix, longest_source
 from keras_transformer.tokens import EOS, UNK
 
 TOKENIZER = types.SimpleNamespace(
     encode_target=list, encode_batch=lambda texts: [list(text) for text in texts], unknown_tag=lambda text: ""
 )  # by letter
+
+
+def test_a_source_has_from_two_tokens_to_the_most_and_to_the_positions_of_the_model():
+    config = TransformerConfig()
+    assert [longest_source(config, tokens) for tokens in (2, LONGEST_SOURCE)] == [2, LONGEST_SOURCE]
+    for tokens in (1, LONGEST_SOURCE + 1):
+        with pytest.raises(ConfigError, match=f"max_source_tokens is {tokens}; it must be from 2 to {LONGEST_SOURCE}"):
+            longest_source(config, tokens)
+    learned = config.replace(positions="learned", max_positions=8)
+    assert [longest_source(learned, tokens) for tokens in (7, 8, 9)] == [7, 8, 8]
 
 
 def test_a_prefix_leaves_a_place_for_the_end():
