@@ -144,8 +144,8 @@ def test_a_damaged_file_is_named_in_a_sentence(tmp_path, wrong):
 @pytest.mark.usefixtures("eager")
 def test_a_calibrated_run_gives_confidences_and_another_one_none(random_folder, tmp_path):
     folder = RunFolder(random_run(tmp_path / "run"))
-    options = SearchOptions(beam_size=2, n_best=2, extra_length=5)
-    lines = [*SENTENCES[:2], ""]
+    options = SearchOptions(beam_size=2, n_best=2, extra_length=2)
+    lines = [*SENTENCES[0].split()[:2], ""]
     plain = Translator.load(folder.path, options).translate_n_best(lines)
     assert {each.confidence for candidates in plain for each in candidates} == {None}
     CURVE.save(folder.calibration)

@@ -10,6 +10,8 @@ import pytest
 from keras_transformer.commands import console
 from keras_transformer.commands.translate import app
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.spans import Protection
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.commands import invoke
@@ -25,13 +27,16 @@ class Shouter:
         self.first_lines = []
         self.longer_than_trained, self.trained_tokens = 0, 64
 
+    def check_prefix(self, prefix):
+        """Any text may begin a translation."""
+
     def load(self, run, options, **settings):
         self.run, self.options, self.settings = run, options, settings
         return self
 
     def translate_n_best(self, lines, first_line, prefixes, protection, required):
         self.first_lines.append(first_line)
-        self.prefixes = prefixes
+        self.prefixes, self.protection, self.required = prefixes, protection, required
         count = self.options.n_best
         return [[Translation(line.upper() + "!" * n, -0.25 - n) for n in range(count)] for line in lines]
 
@@ -111,6 +116,59 @@ def test_every_option_arrives(shouter):
     assert shouter.prefixes == ["Die", "Die"]
     settings = {"batch_size": 5, "max_source_tokens": 99, "precision": "bfloat16", "trees_only": False}
     assert shouter.settings == settings
+
+
+OF_FILES = {  # of every option with a file or a word: what is written there, and what the Translator gets of it
+    "--target-prefixes": ("Die\n\n", "prefixes", ["Die", ""]),
+    "--required": ("red dog\tfox\n\n", "required", [["red dog", "fox"], [""]]),
+    "--keep": ("Apple\n", "protection", Protection((), Glossary([Term("Apple", "Apple", ("case",))]))),
+    "--glossary": ("dog\tHund\n", "protection", Protection((), Glossary([Term("dog", "Hund")]))),
+    "--forbid": ("Pear\n", "protection", Protection(forbidden=Glossary([Term("Pear", "pear")]))),
+}
+
+
+@pytest.mark.parametrize("option", OF_FILES)
+def test_every_file_arrives(option, shouter, tmp_path):
+    text, name, expected = OF_FILES[option]
+    (tmp_path / "file").write_text(text)
+    assert translate(b"a\nb\n", option, tmp_path / "file").exit_code == 0
+    others = {"prefixes": None, "required": None, "protection": Protection()} | {name: expected}
+    assert {name: repr(getattr(shouter, name)) for name in others} == {name: repr(others[name]) for name in others}
+    assert name != "protection" or [*found_by(shouter.protection)] == [*found_by(expected)]
+
+
+def found_by(protection):
+    for glossary in (protection.glossary, protection.forbidden):
+        yield from glossary.matches("An Apple, an apple, a dog and a PEAR")
+
+
+def test_words_on_the_command_line_arrive(shouter):
+    assert translate(b"a\n", "--protect", "urls,emails", "--require", "fox", "--require", "dog").exit_code == 0
+    assert shouter.protection.kinds == ("urls", "emails") and shouter.required == [["fox", "dog"]]
+    assert translate(b"a\n", "--constrained").exit_code == 1  # of a run that writes text
+
+
+def test_lines_of_a_file_are_read_in_place_of_the_standard_input(shouter, tmp_path):
+    (tmp_path / "in").write_text("b\n")
+    assert translate(b"a\n", "--input", tmp_path / "in").stdout == "B\n"
+
+
+@pytest.mark.parametrize(
+    ("format", "option", "sentence"),
+    [
+        *(("text", option, "are for lines: leave them out") for option in ("--scores", "--confidence", "--n-best=2")),
+        *(
+            ("text", option, "are for lines: leave them out")
+            for option in ("--require=a", "--required", "--target-prefixes")
+        ),
+        ("html", "--target-prefix=a", "--target-prefix is for lines and for --format text"),
+    ],
+)
+def test_what_is_for_lines_is_refused_for_other_files(format, option, sentence, shouter, tmp_path):
+    (tmp_path / "file").write_text("a\n")
+    files = [tmp_path / "file"] if option in ("--required", "--target-prefixes") else []
+    result = translate(b"a\n", "--format", format, option, *files)
+    assert result.exit_code == 1 and sentence in result.stderr and not shouter.first_lines
 
 
 def test_the_defaults_are_those_of_the_classes(shouter):
