@@ -69,11 +69,6 @@ def test_a_saved_run_says_what_it_writes_and_how_long_its_sentences_were(tokeniz
     assert RunFolder(tmp_path).inference() == kt.Inference()
 
 
-def test_no_run_is_no_ensemble():
-    with pytest.raises(ConfigError, match="There is no run folder to open: give one or more"):
-        kt.Translator.load([])
-
-
 @pytest.mark.slow
 def test_a_saved_run_searches_as_it_says_unless_it_is_told_otherwise(tokenizer, tmp_path):
     own = kt.SearchOptions(7, 1.0, length_normalization="tokens")

@@ -134,12 +134,9 @@ def test_every_file_arrives(option, shouter, tmp_path):
     assert translate(b"a\nb\n", option, tmp_path / "file").exit_code == 0
     others = {"prefixes": None, "required": None, "protection": Protection()} | {name: expected}
     assert {name: repr(getattr(shouter, name)) for name in others} == {name: repr(others[name]) for name in others}
-    assert name != "protection" or [*found_by(shouter.protection)] == [*found_by(expected)]
-
-
-def found_by(protection):
-    for glossary in (protection.glossary, protection.forbidden):
-        yield from glossary.matches("An Apple, an apple, a dog and a PEAR")
+    for kind in ("glossary", "forbidden") if name == "protection" else ():
+        found, wanted = (getattr(each, kind).matches("Apple apple dog PEAR") for each in (shouter.protection, expected))
+        assert list(found) == list(wanted)
 
 
 def test_words_on_the_command_line_arrive(shouter):
