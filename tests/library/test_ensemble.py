@@ -74,11 +74,6 @@ def test_the_probability_of_a_token_is_the_mean_of_those_of_the_members():
     assert_close(np.exp(together), np.mean(members, axis=0), atol=1e-6)
 
 
-def test_no_run_is_no_ensemble():
-    with pytest.raises(ConfigError, match="There is no run folder to open: give one or more"):
-        Translator.load([])
-
-
 def test_a_token_that_is_impossible_to_every_member_has_a_finite_logarithm():
     class Certain:
         config = LIVELY

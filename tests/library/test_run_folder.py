@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.model_config import ConfigError
 from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run
+from keras_transformer.saved_run import load_run, load_runs
 from keras_transformer.tokenizer import train_tokenizer
 from tests.support.runs import random_run
 
@@ -46,6 +46,11 @@ def test_a_folder_that_lacks_a_file_is_told_what_it_is(tmp_path):
         (place / "saved_model.pb").unlink()
     run.weights.touch()
     run.check_has(run.weights)
+
+
+def test_no_run_is_no_ensemble():
+    with pytest.raises(ConfigError, match="There is no run folder to open: give one or more"):
+        load_runs([])
 
 
 def test_a_damaged_sum_is_one_sentence(tmp_path):
