@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import os
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.support.places import MULTI30K_CONFIGS
 from train.config.run import load_config
 from train.config.sources.files import FilesData
 from train.data.corpus import CorpusError
+from train.data.files import file_stamp
 from train.data.prepare import load_corpus, load_test_split
 
 
@@ -171,6 +173,15 @@ def test_a_missing_test_file_is_named_before_anything_is_read(tmp_path):
     for load in (load_corpus, load_test_split):
         with pytest.raises(CorpusError, match="data.test names .*none.en, but there is no such file"):
             load(data)
+
+
+@pytest.mark.parametrize("kind, why", [("folder", "a folder: name files"), ("pipe", "a pipe or a device, and text is")])
+def test_what_is_no_file_is_named(tmp_path, kind, why):
+    """As of `<(zcat train.en.zst)` in a shell."""
+    path = tmp_path / "text"
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    with pytest.raises(CorpusError, match=f"data.train names .*text, which is {why}"):
+        file_stamp(path, "train")
 
 
 @pytest.mark.parametrize("config", MULTI30K_CONFIGS, ids=lambda path: path.stem)

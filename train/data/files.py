@@ -20,11 +20,16 @@ def file_stamp(path: pathlib.Path, name: str) -> list:
     """[resolved path, bytes, nanosecond of the last change]: a changed file has another stamp.
 
     A hash of the content would need a full reading of the corpus at every start. An edit that preserves both size and
-    modification time goes unnoticed. Raises CorpusError for a missing file.
+    modification time goes unnoticed. Raises CorpusError for a missing file, and for what is none, such as a pipe.
     """
     if not path.is_file():
         hint = " Get it with `make multi30k`." if path.parent == MULTI30K else ""
-        raise CorpusError(f"data.{name} names {path}, but there is no such file.{hint}")
+        why = "but there is no such file"
+        if path.is_dir():
+            why = "which is a folder: name files"
+        elif path.exists():
+            why = "which is a pipe or a device, and text is read more than once: write it to a file first"
+        raise CorpusError(f"data.{name} names {path}, {why}.{hint}")
     status = os.stat(path)
     return [str(path.resolve()), status.st_size, status.st_mtime_ns]
 
