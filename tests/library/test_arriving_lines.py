@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import select
 import threading
 
 import pytest
@@ -55,10 +56,10 @@ def talk(monkeypatch):
         monkeypatch.setattr(console.sys, "stdout", io.TextIOWrapper(open(answering, "wb")))
         thread = threading.Thread(target=translate, daemon=True)
         thread.start()
-        with open(answered, "rb") as answers, open(asking, "wb", buffering=0) as questions:
+        with open(answered, "rb", buffering=0) as answers, open(asking, "wb", buffering=0) as questions:
             for line in lines:
                 questions.write(line)
-                yield answers.readline()
+                yield answers.readline() if select.select([answers], [], [], 10)[0] else None
         thread.join(10)
 
     return talk
