@@ -29,14 +29,14 @@ class CTranslate2:
                 f"The coverage penalty is {job.options.coverage_penalty}, and the README.md of --format ctranslate2 "
                 "searches without one: give --coverage-penalty 0, or --format saved_model."
             )
+        folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
+        refuse_existing(folder)
         with quiet_imports():
             from keras_transformer.translator import Translator
 
             from . import convert
 
         convert.require(self.quantization)
-        folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
-        refuse_existing(folder)
         transformer, tokenizer = job.load_run()
         shortlist, job = job.load_shortlist(), job.without_shortlist()  # scores are compared over all pieces
         lines = job.lines()
