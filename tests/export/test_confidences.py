@@ -44,6 +44,14 @@ def test_a_confidence_is_that_of_python_whatever_the_length(normalization):
     np.testing.assert_allclose(best, expected, atol=1e-6)
 
 
+def test_what_does_not_exist_has_no_confidence():
+    """A hypothesis without tokens, and one that was never found, beside one that was."""
+    ids = tf.constant([[[5, 2], [0, 0], [5, 2], [5, 2]]])
+    scores = tf.constant([[-1.0, -1.0, NEVER, NEVER / 2]])
+    found = Confidences(CURVE, OPTIONS).of_all(scores, ids, tf.constant([0.6]))["confidences"].numpy()
+    assert found[0, 0] > 0 and found[0, 1:].tolist() == [0, 0, 0]
+
+
 def test_without_a_calibration_there_is_no_output():
     outputs = Confidences(None, OPTIONS)
     assert (

@@ -6,7 +6,9 @@ import pytest
 
 from export.__main__ import app, export
 from export.formats import FORMATS, FormatArguments, flag_of, options_of
+from export.job import ExportJob
 from export.versions import ExportError
+from keras_transformer.decoding.options import SearchOptions
 from tests.support.commands import assert_one_sentence, invoke
 
 OPTIONS = options_of(*FORMATS.values())
@@ -25,6 +27,19 @@ def test_a_format_gets_its_own_options_and_no_other(name):
     for option in set(OPTIONS) - set(own):
         with pytest.raises(ExportError, match=f"{flag_of(OPTIONS[option])} typed is for --format"):
             FormatArguments(name, DEFAULTS | {option: "typed"}).chosen()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_format_refuses_a_place_that_it_would_have_to_replace_before_it_opens_the_run(name, tmp_path):
+    (tmp_path / "saved_model.pb").touch()
+    job = ExportJob(tmp_path / "none", tmp_path, SearchOptions(), 99, None)
+    with pytest.raises(ExportError, match=f"^{tmp_path} (is a version itself|exists already)"):
+        FORMATS[name]().export(job)
+
+
+def test_a_format_that_does_not_exist_is_refused_with_those_that_do(tmp_path):
+    printed = invoke(app, tmp_path, "--to", tmp_path / "new", "--format", "onnx")
+    assert printed.exit_code == 2 and all(f"'{name}'" in " ".join(printed.stderr.split()) for name in FORMATS)
 
 
 def test_an_option_that_several_formats_have_is_the_same_in_each():

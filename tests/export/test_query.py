@@ -120,6 +120,7 @@ def test_each_command_prepares_its_process_and_reads_what_it_is_given(module, mo
     for name in {"prepare_process", "end_on_signals", "end_on_interrupt"} & set(vars(module)):
         monkeypatch.setattr(module, name, lambda name=name: prepared.append(name))
     with pytest.raises(SystemExit) as ended:
-        module.main("the program of somebody", ["--help"])
-    assert ended.value.code == 0 and "Usage: the program of somebody" in capsys.readouterr().out
+        module.main("the program of somebody", ["--no-such-option"])
+    printed = capsys.readouterr().err
+    assert ended.value.code == 2 and "Usage: the program of somebody" in printed and "--no-such-option" in printed
     assert "prepare_process" in prepared and {"end_on_signals", "end_on_interrupt"} & set(prepared)

@@ -5,11 +5,11 @@ import itertools
 import pytest
 import tensorflow as tf
 
-from export.graph.request import FORBIDDEN, PREFIX, REQUIRED, checked, inputs_of
+from export.graph.request import FORBIDDEN, PREFIX, REQUIRED, agreeing, checked, inputs_of
 from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.config import ConfigError
+from keras_transformer.decoding.options import LAWS, SearchOptions
 from keras_transformer.decoding.options import OPTIONS as TABLE
-from keras_transformer.decoding.options import SearchOptions
 from tests.support.places import ROOT
 
 PAGE = ROOT / "docs" / "serving.md"
@@ -77,3 +77,20 @@ def test_the_graph_takes_the_bounds_of_an_input_and_nothing_beyond():
     for value in (0, 6):
         with pytest.raises(tf.errors.InvalidArgumentError, match="beam_size must be from 1 to 5"):
             checked(beam_size, tf.constant([value]), 2)
+
+
+HARMLESS = {"n_best": 1, "beam_size": 4, "min_length": 0, "max_length": 9, "top_k": 0, "top_p": 1.0, "temperature": 0.0}
+CONTRADICTIONS = {"n_best": (5, 4), "min_length": (9, 8), "top_k": (5, 0.0), "top_p": (0.5, 0.0)}
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_what_contradicts_itself_in_one_line_is_refused_with_the_sentence_of_search_options(law):
+    rules = {TABLE[name].rule: tf.constant([value] * 2) for name, value in HARMLESS.items()}
+    found = agreeing(rules)
+    assert {name: values.numpy().tolist() for name, values in found.items()} == {
+        name: values.numpy().tolist() for name, values in rules.items()
+    }
+    for name, value in zip((law.name, law.other), CONTRADICTIONS[law.name], strict=True):
+        rules[TABLE[name].rule] = tf.constant([HARMLESS[name], value])  # the second line alone
+    with pytest.raises(tf.errors.InvalidArgumentError, match=law.sentence):
+        agreeing(rules)

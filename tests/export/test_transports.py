@@ -6,6 +6,7 @@ import types
 
 import grpc
 import pytest
+import requests
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
@@ -51,6 +52,17 @@ def test_the_first_line_of_a_file_that_is_no_note_is_the_key(content, key, tmp_p
     with contextlib.nullcontext() if key else pytest.raises(UserError, match="keys has no API key"):
         assert Access(api_key_file=tmp_path / "keys").api_key() == key
     assert Access().api_key() == ""
+
+
+@pytest.mark.parametrize("key", ["", "k"])
+def test_only_whoever_has_a_key_sends_one(key, tmp_path):
+    (tmp_path / "keys").write_text("k")
+    access = Access(api_key_file=tmp_path / "keys") if key else Access()
+    by_grpc = ServingClient("grpc://localhost:1/m", access=access).transport.metadata_of_calls
+    session = ServingClient("http://localhost:1/v1/models/m", access=access).transport.session
+    request = session.prepare_request(requests.Request("POST", "http://localhost:1"))
+    assert by_grpc == ([("authorization", "Bearer k")] if key else [])
+    assert request.headers.get("Authorization") == ("Bearer k" if key else None)
 
 
 @pytest.mark.parametrize("missing", ["translation", "score"])
