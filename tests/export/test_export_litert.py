@@ -272,6 +272,8 @@ def test_a_description_comes_back_from_its_file_and_a_damaged_one_is_named(tmp_p
     description = Description({"beam_size": 2, "length_penalty": 0.5, "extra_length": 7, "coverage_penalty": 0}, ROOMS)
     description.save(path)
     assert Description.load(path) == description and description.max_source_tokens == 9
+    bounded = description._replace(rooms=(*ROOMS, Room(1, 30, 12)))
+    assert bounded.max_source_tokens == 9  # longer sentences have only a room for short translations
     text = path.read_text()
     wrong_size, bound = text.replace("9", '"9"'), text.replace("null", "12")
     wrong_search = text.replace("beam_size", "n_best")  # an option of the search, but none of a run

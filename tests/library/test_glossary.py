@@ -31,6 +31,11 @@ def test_letters_whose_lower_case_is_longer_keep_their_places():
     assert found("İİ Dog", Term("dog", "Hund")) == [("Dog", "Hund")]
 
 
+def test_a_regular_expression_finds_whole_words_too_unless_it_may_be_a_part():
+    assert found("dogs hotdog", Term("dogs?", "x", ("regex",))) == [("dogs", "x")]
+    assert found("dogs hotdog", Term("dog", "x", ("regex", "part"))) == [("dog", "x"), ("dog", "x")]
+
+
 def test_a_regular_expression_may_write_its_groups_into_the_target():
     assert found("Fig. 3, fig. 12", Term(r"fig\. (\d+)", r"Abb. \1", ("regex",))) == [
         ("Fig. 3", "Abb. 3"),

@@ -49,6 +49,7 @@ def test_the_same_in_json_and_in_any_order(tmp_path):
         ("", "0 pieces"),
         ('{"a": 0, "a": 1}', "there twice"),
         ('{"a": true}', "the id True"),
+        ('{"a": -1, "b": 0}', "the id -1"),
         ('{"a": 0', "delimiter"),
     ],
 )

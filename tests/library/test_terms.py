@@ -85,8 +85,9 @@ def test_lines_are_translated_with_their_terms_and_those_without_as_they_are():
         asked.extend(lines)
         return [[Translation(re.sub("[a-z]", "x", line), -1.0)] for line in lines]
 
-    translate_protected(["a dog", "a  bird", ""], PROTECTION, translate, lambda pairs: [[] for _ in pairs])
-    assert asked == ["a dog¦ Hund¬", "a  bird", ""]
+    lines = ["a dog", "a  bird", "", "a ¦ bird¬"]
+    translate_protected(lines, PROTECTION, translate, lambda pairs: [[] for _ in pairs])
+    assert asked == ["a dog¦ Hund¬", *lines[1:]]
 
 
 def test_a_model_that_has_not_learned_terms_refuses_them(pair):
