@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_transformer.decoding.banks import best_of_banks, is_new, progress_after, shared
+from keras_transformer.decoding.banks import best_of_banks, is_new, progress_after, progress_before, shared
 from keras_transformer.decoding.continuations import best_continuations
 from keras_transformer.decoding.required import progress_of
 from keras_transformer.decoding.scores import NEVER
@@ -68,6 +68,11 @@ def test_a_token_may_end_one_phrase_and_begin_another_one():
     state = state_of([[9]], [[9, 10], [10, 11]])
     tokens = np.array([[[10, 9, 7]]], "int32")
     assert as_numpy(progress_after(state, progress_of(state), tokens)).tolist() == [[[3, 1, 0]]]
+
+
+def test_each_hypothesis_has_a_progress_of_its_own():
+    progress = progress_of(state_of([[9, 10], [6, 9], [9, 6]], [[9, 10], [9, 11]]))
+    assert as_numpy(progress_before(progress)).tolist() == [[[2], [1], [0]]]
 
 
 def test_a_token_that_goes_on_with_phrases_is_one_more_candidate_once():

@@ -6,6 +6,7 @@ import pytest
 
 from keras_transformer.config import ConfigError
 from keras_transformer.kinds import build_model, config_of, incremental_decoder, with_attention
+from keras_transformer.layers import masking
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.saved_run import save_run
 from keras_transformer.translation_model import config_in_clone, frozen_parts, layers_with_weights
@@ -28,8 +29,13 @@ every_kind = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.key
 
 
 @every_kind
-def test_every_weight_has_the_precision_of_the_model(config):
-    assert {weight.dtype for weight in build_model(config, dtype="bfloat16").weights} == {"bfloat16"}
+@pytest.mark.parametrize("policy", ["bfloat16", "mixed_bfloat16"])
+def test_every_layer_has_the_precision_of_the_model(config, policy):
+    model = build_model(config, dtype=policy)
+    without = (keras.layers.InputLayer, masking.SegmentMask, masking.CausalSegmentMask, masking.PositionsInSegment)
+    layers = [layer for layer in model._flatten_layers() if not isinstance(layer, without)]  # those have no numbers
+    assert not [(layer.name, layer.dtype_policy.name) for layer in layers if layer.dtype_policy.name != policy]
+    assert {weight.dtype for weight in model.weights} == {keras.dtype_policies.get(policy).variable_dtype}
 
 
 BATCH = batch_of([[([5, 6, 7, 3], [2, 8, 9])], [([4, 3], [2])]], 5, 4)
