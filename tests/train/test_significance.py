@@ -55,7 +55,14 @@ def test_one_sentence_is_never_significant(name):
     assert found.ours > found.theirs and found.p_value == 1
 
 
-def test_a_hair_between_two_systems_that_win_equally_often_is_no_difference():
+@pytest.fixture
+def fewer(monkeypatch):
+    """A test that draws a tenth as often."""
+    kind = significance.PAIRED_TESTS["randomization"]._replace(resamples=1_000)
+    monkeypatch.setitem(significance.PAIRED_TESTS, "randomization", kind)
+
+
+def test_a_hair_between_two_systems_that_win_equally_often_is_no_difference(fewer):
     """Which randomization, the default, calls one; a one-sided test would say 0.4."""
     worse = [line.replace("e", "x") for line in REFERENCES]
     ours, theirs = [*REFERENCES * 5, *worse * 5], [*worse * 5, *REFERENCES * 5]
@@ -72,21 +79,21 @@ def test_equal_translations_differ_by_0_with_a_p_value_of_1(name):
     assert lower.ours == lower.theirs and lower.p_value == 1
 
 
-def test_the_other_direction_has_the_opposite_difference_and_the_same_p_value():
+def test_the_other_direction_has_the_opposite_difference_and_the_same_p_value(fewer):
     there, back = (
         differences(*pair, REFERENCES, [RAW_BLEU])[0] for pair in ((TRANSLATIONS, OTHERS), (OTHERS, TRANSLATIONS))
     )
     assert (there.ours, there.theirs, there.p_value) == (back.theirs, back.ours, back.p_value)
 
 
-def test_a_clear_difference_is_significant_and_a_small_one_is_not():
+def test_a_clear_difference_is_significant_and_a_small_one_is_not(fewer):
     good, bad = REFERENCES * 10, ["etwas ganz anderes steht hier jetzt"] * 40
     (clear,) = differences(good, bad, REFERENCES * 10, [CHRF])
     (small,) = differences(good, [*good[:-1], good[-1][:-1]], REFERENCES * 10, [CHRF])
     assert clear.p_value < 0.01 and small.p_value > 0.05
 
 
-def test_each_measure_gets_its_own_form_of_the_text():
+def test_each_measure_gets_its_own_form_of_the_text(fewer):
     raw, tokenised = differences(TRANSLATIONS, OTHERS, REFERENCES, [RAW_BLEU, tokenised_bleu("de")])
     assert "tok:13a" in raw.signature and "tok:none" in tokenised.signature
     assert (raw.name, raw.form, tokenised.form) == ("BLEU", "raw text", "tokenised, lower-cased")
