@@ -31,9 +31,11 @@ FILES = {
         "00:00:03,000 --> 00:00:04,000\r\n- Hello. {\\an8}\r\n-Hi & bye.\r\n\r\n\r\n",
         "00:00:01,000 --> 00:00:02,500\nno number\n\n\n7\n00:00:03,0 --> 00:00:04,00\n\n8\n"
         "0:00:05,000 --> 0:00:06,000\n<b>x</b>",
-        "1\n00:00:01,000 --> 00:00:02,500\nA dog\n \nruns.\n2\n00:00:03,0 --> 00:00:04,0\n{b}Hi{/b}\n1984\n",
+        "By me\n\n1\n00:00:01,000 --> 00:00:02,500\nA dog\n \nruns\n2\n00:00:03,0 --> 00:00:04,0\n{b}Hi{/b}\n1984\n",
         "1\n00:00:01,000 --> 00:00:02,500\nA\u2028\n\u2029dog.\n\u2028 \r\n A\u2028<i>\n</i>cat\x85\nthat is so large "
         "that a\u2028\nwrapped line\u2028ends here, and goes on in the next line of it\u2028\nso.",
+        "1\n00:00:01,000 --> 00:00:02,500\nThis is a line that has fifty characters, or so\n\u2028characters, and "
+        "goes on\nin the next one",
     ],
     "vtt": [
         "WEBVTT - title\nfoo\n\nNOTE hello --> there\nthis\n\nSTYLE\n::cue {}\n\nid1\n"
@@ -99,12 +101,20 @@ def test_sentences_that_keep_their_lengths_change_nothing_else(name, text):
     "name, number, seen",
     [
         ("text", 5, ["Title", "One.", "Two.", "It is", "that.", "x"]),
-        ("srt", 2, ["A dog", "runs.", "Hi 1984"]),
+        ("srt", 2, ["A dog", "runs", "Hi 1984"]),
         ("html", 1, ["See", "this", "End"]),
     ],
 )
 def test_numbers_of_items_code_and_times_are_no_text_and_what_follows_an_empty_line_is(name, number, seen):
     assert texts_of(name, FILES[name][number]) == seen
+
+
+def test_a_tag_between_two_line_breaks_stands_before_the_next_word():
+    line = "This is a line that has fifty characters, or so{}characters and</i> goes on"
+    cue = f"1\n00:00:01,000 --> 00:00:02,500\n{line}"
+    assert through("srt", cue.format("\u2028<i>\n"), capitals) == capitals(cue).format("\u2028\n<i>").replace(
+        "</I>", "</i>"
+    )
 
 
 def test_all_columns_of_a_name_are_translated():
