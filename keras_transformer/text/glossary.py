@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,9 @@ from keras_transformer.files import read_lines
 CASE, PART, REGEX, SOFT = FLAGS = ("case", "part", "regex", "soft")
 LONGEST_TERM = 1000  # characters
 LONGEST_PATTERN = 200  # characters of a regular expression
+MOST_PATTERNS = 500  # regular expressions of a glossary
 PATTERN_SECONDS = 0.1  # that a regular expression may take for one line
+LINE_SECONDS = 1.0  # that all of them together may take for one line
 LETTER = re.compile(r"\w")
 
 
@@ -45,7 +48,8 @@ class Glossary:
 
     `names` are what errors call the terms, such as "terms.tsv, line 3".
     Raises InputError, with the name of the term, if a term or its target is empty or too long, for an unknown flag, for
-    two terms that are the same with different targets, and for a regular expression that cannot be used.
+    two terms that are the same with different targets, for a regular expression that cannot be used, and for more than
+    MOST_PATTERNS of them.
     """
 
     def __init__(self, terms: Iterable[Term] = (), names: Sequence[str] = ()):
@@ -56,6 +60,11 @@ class Glossary:
         for term, name in zip(self.terms, names, strict=True):
             check_term(term, name)
             if REGEX in term.flags:
+                if len(self._patterns) == MOST_PATTERNS:
+                    raise InputError(
+                        f"{name} is the regular expression number {MOST_PATTERNS + 1}; at most {MOST_PATTERNS} are "
+                        "possible: write those without signs as terms."
+                    )
                 self._patterns.append((compiled(term, name), term, name))
             else:
                 self._add(term, name)
@@ -95,9 +104,9 @@ class Glossary:
             where = f"{name}, line {number:,}"
             columns = [column.strip() for column in line.split("\t")]
             if not 2 <= len(columns) <= 3:
+                found = "no tab" if len(columns) == 1 else f"{len(columns)} columns"
                 raise InputError(
-                    f"{where} has {len(columns)} columns: give a term, a tab and its translation, and flags after a "
-                    "second tab if any."
+                    f"{where} has {found}: give a term, a tab and its translation, and flags after a second tab if any."
                 )
             terms.append(Term(columns[0], columns[1], tuple(columns[2].split()) if len(columns) == 3 else ()))
             names.append(where)
@@ -134,20 +143,22 @@ class Glossary:
     def matches(self, text: str) -> Iterator[Match]:
         """Yield where terms are in a text, and their targets. They may overlap.
 
-        Raises InputError if a regular expression takes longer than PATTERN_SECONDS.
+        Raises InputError if a regular expression takes longer than PATTERN_SECONDS, or all longer than LINE_SECONDS.
         """
         for is_exact, lengths in self._lengths.items():
             written = text if is_exact else lower(text)
             for start in range(len(text)) if lengths else ():
                 yield from self._longest_at(start, text, written, is_exact, lengths)
+        end = time.monotonic() + LINE_SECONDS
         for pattern, term, name in self._patterns:
+            seconds = max(min(PATTERN_SECONDS, end - time.monotonic()), 0.001)
             try:
-                for match in pattern.finditer(text, timeout=PATTERN_SECONDS):
+                for match in pattern.finditer(text, timeout=seconds):
                     if match.end() > match.start():
                         yield Match(match.start(), match.end(), match.expand(term.target), SOFT in term.flags)
             except TimeoutError:
                 raise InputError(
-                    f"{name}: the regular expression {term.source!r} took longer than {PATTERN_SECONDS} s for the line "
+                    f"{name}: the regular expression {term.source!r} took longer than {seconds:.2g} s for the line "
                     f"{text[:60]!r}: write it without repeated groups."
                 ) from None
 

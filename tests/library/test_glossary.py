@@ -5,6 +5,7 @@ import random
 import pytest
 
 from keras_transformer.errors import InputError
+from keras_transformer.text import glossary as glossary_module
 from keras_transformer.text.glossary import Glossary, Term
 
 
@@ -48,7 +49,8 @@ def test_a_regular_expression_may_write_its_groups_into_the_target():
     [
         ("dog\tHund\n\tKatze", r"terms.tsv, line 2 has an empty term: give both"),
         ("dog\t ", r"line 1 has an empty translation"),
-        ("dog", r"line 1 has 1 columns: give a term, a tab and its translation"),
+        ("dog", r"line 1 has no tab: give a term, a tab and its translation"),
+        ("a\tb\tcase\tx", r"line 1 has 4 columns: give a term"),
         ("dog\tHund\tCase", r"line 1 has the flag 'Case'; it may have case, part, regex, soft"),
         ("dog\tHund\n\nDog\tKöter", r"line 3 translates 'Dog' as 'Köter', and terms.tsv, line 1 as 'Hund': keep one"),
         ("(\tx\tregex", r"line 1 has '\(', which is no regular expression: missing \)"),
@@ -65,6 +67,18 @@ def test_a_file_that_makes_no_sense_is_one_sentence_with_its_line(text, message)
 def test_comments_and_equal_lines_are_no_mistake():
     glossary = Glossary.of_lines(["# animals", "", "dog\tHund", "dog\tHund", "#1\tNr. 1"], "terms.tsv")
     assert [term.source for term in glossary.terms] == ["dog", "dog", "#1"]
+
+
+def test_regular_expressions_are_bounded_in_number_and_together_in_time(monkeypatch):
+    monkeypatch.setattr(glossary_module, "MOST_PATTERNS", 2)
+    terms = [Term("a", "x", ("regex",)), Term("b", "x"), Term("c", "x", ("regex",)), Term("d", "x", ("regex",))]
+    assert len(Glossary(terms[:3]).terms) == 3
+    with pytest.raises(InputError, match="Term 4 is the regular expression number 3; at most 2 are possible"):
+        Glossary(terms)
+    monkeypatch.setattr(glossary_module, "LINE_SECONDS", 0.0)
+    slow = Glossary([Term("(x+x+)+y", "z", ("regex", "part"))])
+    with pytest.raises(InputError, match="took longer than 0.001 s"):
+        list(slow.matches("x" * 3000))
 
 
 def test_a_regular_expression_that_hangs_is_stopped():
