@@ -91,6 +91,7 @@ def protecting(engine: Engine, inputs: Inputs, protection: Protection) -> Search
     From alignments of words each span is put in its place; a LiteRT model has none, so that spans which it does not
     copy are unplaced. Raises ClusterError as `candidates_of`.
     """
+    aligns = not isinstance(engine, LiteEngine) or bool(inputs)
     if isinstance(engine, LiteEngine) and not inputs:
         search, known = best_of(engine), len(placeholders_in(engine.pieces()))
     else:
@@ -111,7 +112,7 @@ def protecting(engine: Engine, inputs: Inputs, protection: Protection) -> Search
             return [alignment_of(alignments.get((line, each.text), "")) for line, each in pairs]
 
         try:
-            found = translate_protected(texts, protection, translate, align, placeholders=known)
+            found = translate_protected(texts, protection, translate, align, placeholders=known, hides_terms=not aligns)
         except InputError as error:  # a regular expression of a glossary takes too long for a line
             raise Refused(str(error)) from None
         return [row._replace(translations=each) for row, each in zip(rows, found, strict=True)]

@@ -38,6 +38,11 @@ class Aligner:
         self._transformer, self._tokenizer, self._most = transformer, tokenizer, most
         self._layer = alignment_layer(config_of(transformer).memory_attentions)
 
+    @property
+    def aligns(self) -> bool:
+        """Whether the model attends to its source, so that there are alignments."""
+        return self._layer > 0
+
     @functools.cached_property
     def _starts_word(self):
         return np.array([piece.startswith(SPACE) for piece in self._tokenizer.pieces()])

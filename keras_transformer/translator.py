@@ -218,8 +218,8 @@ class Translator:
         search = functools.partial(
             self._search_lines, first_line=first_line, prefixes=begins, phrases=phrases, forbidden=protection.forbidden
         )
-        align = self._aligner.align_lines
-        results = translate_protected(lines, protection, search, align, first_line, len(self._placeholders))
+        align, known, hides_terms = self._aligner.align_lines, len(self._placeholders), not self._aligner.aligns
+        results = translate_protected(lines, protection, search, align, first_line, known, hides_terms)
         warn_of_remaining(results, protection.forbidden, first_line)
         return with_missing(results, phrases, first_line)
 

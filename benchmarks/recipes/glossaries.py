@@ -4,6 +4,7 @@ Each sentence of Multi30k's test set has a glossary of its own: one word, with w
 form in which a glossary would have it (train/data/word_pairs.py).
 """
 
+import dataclasses
 import pathlib
 from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
@@ -24,7 +25,8 @@ from train.data.word_pairs import WORD, WordPairs, alike
 TRAINING_TEXT, TEXT, SIDES = "train", "test_2016_flickr", ("en", "de")
 BLEU = raw_bleu(SIDES[1])
 FEWEST_LETTERS = 4  # of a term: shorter ones are mostly articles and prepositions
-WAYS: dict[str, tuple[str, ...] | None] = {"no glossary": None, "exact": (CASE,), "soft": (CASE, SOFT)}
+REQUIRED = "required"  # by the search, with no glossary
+WAYS: dict[str, tuple[str, ...]] = {"no glossary": (), "exact": (CASE,), REQUIRED: (), "soft": (CASE, SOFT)}
 
 
 class Case(NamedTuple):
@@ -61,13 +63,16 @@ def row_of(name: str, cases: Sequence[Case], translations: Sequence[str]) -> lis
     return [name, *(f"{100 * share / len(cases):.1f}" for share in shares), f"{bleu.value:.2f}"]
 
 
-def rows_of(run: pathlib.Path, cases: Sequence[Case]) -> Iterator[list[str]]:
+def rows_of(run: pathlib.Path, cases: Sequence[Case], beam_size: int | None) -> Iterator[list[str]]:
     translator = Translator.load(run)
+    if beam_size is not None:
+        translator = Translator.load(run, dataclasses.replace(translator.options, beam_size=beam_size))
     for name, flags in WAYS.items():
-        if flags and SOFT in flags and not RunFolder(run).inference().terms:
+        if SOFT in flags and not RunFolder(run).inference().terms:
             continue
-        if flags is None:
-            texts = [best.text for best in translator.translate([case.source for case in cases])]
+        if not flags:
+            phrases = [[case.term] if name == REQUIRED else [] for case in cases]
+            texts = [best.text for best in translator.translate([case.source for case in cases], required=phrases)]
         else:
             texts = [
                 translator.translate(
@@ -87,6 +92,9 @@ def main(
         list[pathlib.Path], typer.Argument(metavar="RUN ...", help="Folders of runs from English to German.")
     ],
     data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k.")] = pathlib.Path("data/multi30k"),
+    beam_size: Annotated[
+        int | None, typer.Option(min=1, help="Hypotheses per sentence.", show_default="the run's")
+    ] = None,
     sentences: Annotated[int, typer.Option(min=1, help="Sentences that are translated.")] = 400,
 ) -> None:
     """Translate sentences of the test set of 2016 with a glossary of one term each, and print a table in Markdown."""
@@ -102,7 +110,7 @@ def main(
         print("|---|---:|---:|---:|---:|", flush=True)
         tune_for_translation()
         for run in runs:
-            for row in rows_of(run, cases):
+            for row in rows_of(run, cases, beam_size):
                 print(f"| {' | '.join(row)} |", flush=True)
         print(f"\n    {command_line('recipes.glossaries')}")
 

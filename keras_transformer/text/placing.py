@@ -1,12 +1,12 @@
 """Puts protected spans into a translation: kept if the model copied them, else in place of what they are aligned to."""
 
 import dataclasses
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from keras_transformer.text.glossary import is_whole
-from keras_transformer.text.spans import AT_MOST_ONCE, Span
+from keras_transformer.text.spans import AT_MOST_ONCE, TERM, Span
 
 Alignment = Sequence[tuple[int, int]]  # numbers of a word of the source and of one of the translation, from 0
 
@@ -17,6 +17,7 @@ UNSPACED = re.compile(  # letters of Thai, Lao, Burmese, Khmer, Japanese and Chi
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 )
 OPENING = "(\"'„“‘«‹¿¡["
+FEWEST_ALIKE, MOST_OF_ENDING = 4, 3  # letters at the begin and at the end of two forms of a word
 LONGEST_REPLACED = 30  # characters that replaced words may have beyond three times the span: see `is_replaceable`
 
 
@@ -106,11 +107,17 @@ def occurrences(spans: Sequence[Span], translation: str) -> dict[str, list[tuple
         place = translation.find(value)
         while place >= 0:
             end = place + len(value)
-            if is_whole(translation, place, end) and not any(taken[place:end]):
+            if is_apart(translation, place, end) and not any(taken[place:end]):
                 found[value].append((place, end))
                 taken[place:end] = b"\1" * (end - place)
             place = translation.find(value, place + 1)
     return found
+
+
+def is_apart(text: str, start: int, end: int) -> bool:
+    """Return whether text[start:end] is whole words, or what it would be if spaces divided its words."""
+    edges = [text[place - 1 : place + 1] for place in (start, end) if 0 < place < len(text)]
+    return all(not re.fullmatch(r"\w\w", edge) or UNSPACED.search(edge) for edge in edges)
 
 
 def placed(source: Source, translation: str, alignment: Alignment) -> Placed:
@@ -192,6 +199,8 @@ def with_group(source: Source, units: list[Unit], group: list[Span]) -> list[Uni
     if LETTER.search(prefix + suffix):  # {count}-fold: a part of a word cannot be translated alone
         value, prefix, suffix = prefix + value + suffix, "", ""
     run = best_run([-2 if u.is_placed else 1 if u.sources & set(numbers) else -1 for u in units])
+    if run is None and group[0].kind == TERM:
+        run = run_alike(units, group[0].target, place_beside(units, numbers))
     if run is None or not is_replaceable(source, units, run, numbers, value):
         place = place_beside(units, numbers)
         return inserted(units, place, value, suffix, frozenset(numbers))
@@ -212,6 +221,24 @@ def best_run(weights: Sequence[int]) -> tuple[int, int] | None:
         if total > best:
             best, run = total, (start, number)
     return run
+
+
+def run_alike(units: list[Unit], target: str, place: int) -> tuple[int, int] | None:
+    """Return the unit nearest to a place that is a term in another form, as a run; None if there is none.
+
+    Attention may miss a word of the source; if the model wrote the term inflected, that is what it came from.
+    """
+    found = [n for n, unit in enumerate(units) if not unit.is_placed and is_other_form(unit.text, target)]
+    nearest = min(found, key=lambda number: abs(number - place), default=None)
+    return None if nearest is None else (nearest, nearest)
+
+
+def is_other_form(word: str, term: str) -> bool:
+    """Return whether two words begin alike and are about as long, or one ends as the other: Bank and Sitzbank."""
+    word, term = word.strip(STOPS + OPENING).lower(), term.lower()
+    alike = len(os.path.commonprefix([word, term]))
+    is_part = min(len(word), len(term)) >= FEWEST_ALIKE and (word.endswith(term) or term.endswith(word))
+    return is_part or (alike >= FEWEST_ALIKE and alike >= max(len(word), len(term)) - MOST_OF_ENDING)
 
 
 def is_replaceable(source: Source, units: list[Unit], run: tuple[int, int], numbers: Sequence[int], value: str) -> bool:

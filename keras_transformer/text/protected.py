@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
 from keras_transformer.text.placing import LETTER, UNSPACED, Alignment, Source, is_through, placed, replaced, text_of
-from keras_transformer.text.spans import MARK, PLACEHOLDERS, SOFT_TERM, TAGS, Protection, Span
+from keras_transformer.text.spans import MARK, PLACEHOLDERS, SOFT_TERM, TAGS, TERM, Protection, Span, without_overlaps
 from keras_transformer.text.tags import Stripped, Tag, tree_of, with_tags, without_tags
 from keras_transformer.text.terms import shown, without_signs
 from keras_transformer.translation import Translation
@@ -27,16 +27,22 @@ class ProtectedLine:
     symbols: tuple[str, ...] = ()  # what placeholder n + 1 of the source stands for
 
     @classmethod
-    def of(cls, line: str, protection: Protection, placeholders: int = 0) -> "ProtectedLine":
-        """Return a line with its spans, the first of which become the `placeholders` that a model knows."""
+    def of(cls, line: str, protection: Protection, placeholders: int = 0, hides_terms: bool = False) -> "ProtectedLine":
+        """Return a line with its spans, the first of which become the `placeholders` that a model knows.
+
+        hides_terms: whether terms become placeholders too.
+        """
         spans = protection.spans(line)
+        if placeholders:  # a text may have signs like ours
+            ours = [Span(*found.span(), PLACEHOLDERS, found[0]) for found in SYMBOL.finditer(line)]
+            spans = list(without_overlaps([*spans, *ours]))
         tags = tuple(span for span in spans if span.kind == TAGS)
         stripped = without_tags(line, tags)
         source = Source(stripped.text, tuple(moved(span, tags, stripped) for span in spans if span.kind != TAGS))
         tree = tree_of(tags, stripped)
         symbols: tuple[str, ...] = ()
         if placeholders or any(span.kind == SOFT_TERM for span in source.spans):
-            source, symbols, tree = as_the_model_reads(source, tree, placeholders)
+            source, symbols, tree = as_the_model_reads(source, tree, placeholders, hides_terms)
         return cls(line, tuple(spans), source, tags, tree, symbols)
 
     @property
@@ -97,11 +103,12 @@ def moved(span: Span, tags: Sequence[Span], stripped: Stripped) -> Span:
 
 
 def as_the_model_reads(
-    source: Source, tree: tuple[Tag, ...], placeholders: int
+    source: Source, tree: tuple[Tag, ...], placeholders: int, hides_terms: bool
 ) -> tuple[Source, tuple[str, ...], tuple[Tag, ...]]:
     """Return a source with soft terms, and placeholders for its first other spans; and the tags at their new places.
 
-    In between is what the placeholders stand for. A soft term is no span any more: nothing is to be put back.
+    In between is what the placeholders stand for. A soft term is no span any more: nothing is to be put back. Other
+    terms stay unless `hides_terms`: a placeholder in place of a noun costs a model its gender and case.
     """
     has_soft = any(span.kind == SOFT_TERM for span in source.spans)
     readable = without_signs(source.text) if has_soft else source.text
@@ -111,7 +118,7 @@ def as_the_model_reads(
         text, target, kind = source.text[span.start : span.end], span.target, span.kind
         if kind == SOFT_TERM:
             text = shown(readable[span.start : span.end], target)
-        elif len(symbols) < placeholders:
+        elif len(symbols) < placeholders and (hides_terms or kind != TERM):
             symbols.append(span.target)
             text, target, kind = symbol_of(len(symbols)), symbol_of(len(symbols)), PLACEHOLDERS
         parts += [readable[reached : span.start], text]
@@ -138,6 +145,7 @@ def translate_protected(
     align: Callable[[list[tuple[str, Translation]]], Sequence[Alignment]],
     first_line: int = 1,
     placeholders: int = 0,
+    hides_terms: bool = False,
 ) -> list[list[Translation]]:
     """Return the translations of lines, best first, with every protected span.
 
@@ -147,9 +155,10 @@ def translate_protected(
     translate: from lines to their translations, best first. It gets the lines without tags, and "" for a line in which
     nothing is to be translated.
     align: from lines and translations of them to the alignment of each, which is empty if the model has none.
-    placeholders: how many the model knows (text/placeholders.py).
+    placeholders: how many the model knows (text/placeholders.py). hides_terms: whether they stand for terms too, as for
+    a model that does not align words.
     """
-    protected = [ProtectedLine.of(line, protection, placeholders) for line in lines]
+    protected = [ProtectedLine.of(line, protection, placeholders, hides_terms) for line in lines]
     is_asked = [not line.has_spans or line.source.has_text for line in protected]
     texts = [
         line if not of_line.has_spans else of_line.source.text if asked else ""

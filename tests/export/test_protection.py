@@ -59,7 +59,7 @@ def test_spans_and_terms_come_through():
 
 def test_a_model_that_knows_placeholders_gets_them_in_place_of_spans():
     lines = ["see {x} and {y} <b>with {z}</b>", "a dog"]
-    answer = ask(lines, placeholders=2, protect=["placeholders,tags"], glossary=["dog\tHund"])
+    answer = ask(lines, placeholders=2, protect=["placeholders,tags"], glossary=["dog\tHund"])  # by the alignment
     assert firsts(answer["translations"]) == ["SEE {x} AND {y} <b>WITH {z}</b>", "A Hund"]
 
 
@@ -120,7 +120,7 @@ def test_a_line_that_is_no_text_is_left_to_the_graph():
     "asked, message",
     [
         ({"protect": ["links"]}, "protect has 'links'; it may have urls"),
-        ({"glossary": ["dog"]}, "glossary, line 1 has 1 columns"),
+        ({"glossary": ["dog"]}, "glossary, line 1 has no tab"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_sentence(asked, message):

@@ -153,8 +153,8 @@ def test_protected_spans_come_through_a_model_of_random_weights(pair):
 @pytest.mark.parametrize(
     "line, translation, text",
     [
-        ("A man with 23 dog", "Ein Mann mit⟦1⟧⟦2⟧und", "Ein Mann mit 23 Köter und"),
-        ("A man with 23 dog", "我有⟦1⟧只⟦2⟧。", "我有23只Köter。"),
+        ("A man with 23 x@y.org", "Ein Mann mit⟦1⟧⟦2⟧und", "Ein Mann mit 23 x@y.org und"),
+        ("A man with 23 x@y.org", "我有⟦1⟧只⟦2⟧。", "我有23只x@y.org。"),
         ("a {x}3 or {z}px", "⟦1⟧⟦2⟧-⟦3⟧px", "{x}3-{z}px"),
         ("3€px 4", "⟦1⟧px ⟦2⟧ ⟦9⟧", "3 px 4 ⟦9⟧"),
     ],
@@ -163,8 +163,37 @@ def test_what_placeholders_stand_for_makes_no_word_of_two(line, translation, tex
     assert ProtectedLine.of(line, EVERYTHING, placeholders=4).with_targets(translation) == text
 
 
+def test_a_text_may_have_signs_like_our_placeholders_whatever_is_protected():
+    line = ProtectedLine.of("\u27e61\u27e7 or https://x.org \u27e69\u27e7", Protection(("urls",)), placeholders=2)
+    assert line.source.text == "\u27e61\u27e7 or \u27e62\u27e7 \u27e69\u27e7"
+    assert line.with_targets("\u27e62\u27e7 oder \u27e61\u27e7") == "https://x.org oder \u27e61\u27e7"
+
+
+@pytest.mark.parametrize(
+    "translation, text",
+    [
+        ("Sie sitzen auf einer Bank.", "Sie sitzen auf einer Sitzbank."),  # no word attends to the bench most
+        ("Der Sitzbänken, Sitzbanken nah.", "Der Sitzbänken, Sitzbank nah."),
+        ("Sie sitzen auf einem Stuhl.", "Sie sitzen auf einem Stuhl Sitzbank."),
+    ],
+)
+def test_a_term_replaces_another_form_of_itself_where_attention_misses_it(translation, text):
+    protection = Protection(glossary=Glossary([Term("bench", "Sitzbank")]))
+    assert restored("They sit on a bench.", translation, [(0, 0), (1, 1), (2, 2), (3, 3), (3, 4)], protection) == text
+
+
+def test_terms_become_placeholders_only_for_a_model_that_does_not_align():
+    line = ProtectedLine.of("a dog sees {x}", EVERYTHING, placeholders=2)
+    assert line.source.text == "a dog sees \u27e61\u27e7"
+    assert line.restored("ein Hund sieht \u27e61\u27e7", DIAGONAL) == ("ein Köter sieht {x}", ())
+    hidden = ProtectedLine.of("a dog sees {x}", EVERYTHING, placeholders=2, hides_terms=True)
+    assert hidden.source.text == "a \u27e61\u27e7 sees \u27e62\u27e7"
+
+
 def test_without_spaces_a_sentence_is_one_word_and_nothing_is_lost():
     """Chinese, Japanese and Thai: so docs/text.md says."""
+    assert restored("a dog runs", "一只Köter跑", [(0, 0)]) == "一只Köter跑"
+    assert restored("a dog runs", "eine Köterin", [(0, 0), (1, 1)]) == "eine Köter"
     assert restored("<b>狗</b>跑得快。", "犬は速く走る。", [(0, 0)]) == "<b>犬は速く走る。</b>"
     assert restored("我看见{x}了。", "それを見た。", [(0, 0)]) == "それを見た {x}。"
     assert restored("ฉันเห็น{x}แล้ว", "Ich habe es gesehen.", [(0, 0)]) == "Ich {x} habe es gesehen."
