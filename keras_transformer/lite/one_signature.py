@@ -41,16 +41,16 @@ def one_signature(file: bytearray, key: str) -> bytes:
         signature = next((each for each in signatures.tables if name(each) == key.encode()), None)
         if signature is None:
             raise ValueError(f"It has no signature {key}.")
-        [first] = places(signature, SUBGRAPH) or [None]
-        needed = [0 if first is None else NUMBER.unpack_from(file, first)[0]]
+        firsts = places(signature, SUBGRAPH)  # none: it is 0
+        needed = [NUMBER.unpack_from(file, place)[0] for place in firsts] or [0]
         for number in needed:  # which grows meanwhile
             called = (NUMBER.unpack_from(file, place)[0] for place in calls(subgraphs.tables[number]))
             needed += [each for each in dict.fromkeys(called) if each not in needed]
         for number in needed:
             for place in calls(subgraphs.tables[number]):
                 NUMBER.pack_into(file, place, needed.index(NUMBER.unpack_from(file, place)[0]))
-        if first is not None:
-            NUMBER.pack_into(file, first, 0)
+        for place in firsts:
+            NUMBER.pack_into(file, place, 0)
         keep(file, subgraphs.start, [subgraphs.tables[number] for number in needed])
         keep(file, signatures.start, [signature])
     except (struct.error, IndexError, TypeError) as error:
