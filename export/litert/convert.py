@@ -28,7 +28,8 @@ MANY = 8  # sentences that are searched together: more take longer per sentence
 LONGEST_OF_MANY = 64
 # The largest share of the vocabulary with which chosen columns take less time than all of them, by the weights, for
 # one sentence and for MANY: the product with all of them is of constants, and for 8-bit integers three times as fast.
-CHOSEN = {None: (0.25, 0.1), "int8": (0.1, 0.03)}
+# Fitted at 6,000 and 10,000 pieces (docs/experiments.md).
+CHOSEN = {None: (0.25, 0.13), "int8": (0.1, 0.06)}
 OUTPUTS = ("ids", "scores", "is_cut", "is_done")
 
 
