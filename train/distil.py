@@ -102,7 +102,7 @@ def write_nearest(
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = target_language(runs[0])
         description = {"weights": weights, "text": text, "language": language, "precision": precision, **values}
-        description |= sums_of(runs[0], options.shortlist == ON)
+        description |= sums_of(runs[0], options.shortlist == ON, calibration=False)
         work = Unfinished(output, description)
         stopped = f"Stopped. {work.path} has the translations so far: run the same command again to go on after them."
         with contextlib.closing(work), interrupted_by_signals(stopped):

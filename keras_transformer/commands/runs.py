@@ -24,7 +24,7 @@ def opened(run: str) -> pathlib.Path:
     return run_in(folder)
 
 
-def sums_of(run: pathlib.Path, shortlist: bool, calibration: bool = False) -> dict[str, str]:
+def sums_of(run: pathlib.Path, shortlist: bool, calibration: bool) -> dict[str, str]:
     """Return the SHA-256 of each file of a run, by its name, that decides outputs beside weights and options.
 
     `shortlist` and `calibration`: whether the run's own is used.
